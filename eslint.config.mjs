@@ -1,0 +1,18 @@
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["node_modules", "dist", "out", "cdktf.out", ".cache", "bench/node_modules"] },
+  ...tseslint.configs.recommended,
+  {
+    files: ["**/*.ts"],
+    rules: {
+      eqeqeq: ["error", "always", { null: "ignore" }],
+      "no-console": "error",
+      "prefer-const": "error",
+      "@typescript-eslint/consistent-type-imports": ["error", { prefer: "type-imports" }],
+      "@typescript-eslint/no-non-null-assertion": "off",
+    },
+  },
+  { files: ["build/**", "demo/**", "tools/**", "src/cli/**", "bench/**", "main.ts"], rules: { "no-console": "off" } },
+  { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
+);
