@@ -1,0 +1,90 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+/** The 32 bits of a dotted IPv4 address, unsigned; undefined for anything else. */
+export function ipv4Bits(address: string): number | undefined {
+  if (!isIPv4(address)) return undefined;
+  return address.split(".").reduce((bits, octet) => bits * 256 + Number(octet), 0);
+}
+
+/** Prefix length of a dotted netmask (`255.255.255.0` → 24); undefined if its ones are not contiguous. */
+export function netmaskLength(netmask: string): number | undefined {
+  const bits = ipv4Bits(netmask);
+  if (bits === undefined) return undefined;
+  const ones = bits.toString(2).padStart(32, "0");
+  const length = ones.indexOf("0") === -1 ? 32 : ones.indexOf("0");
+  return ones.slice(length).includes("1") ? undefined : length;
+}
+
+/** The eight 16-bit groups of an IPv6 address, zone id removed; undefined for anything else. */
+export function ipv6Groups(address: string): number[] | undefined {
+  const bare = address.split("%")[0]!;
+  if (!isIPv6(bare)) return undefined;
+  const tail = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(bare);
+  const v4 = tail === null ? undefined : ipv4Bits(tail[2]!);
+  const text = v4 === undefined ? bare : `${tail![1]}${(v4 >>> 16).toString(16)}:${(v4 & 0xffff).toString(16)}`;
+  const [left = "", right] = text.split("::");
+  const groups = (part: string): number[] => (part === "" ? [] : part.split(":").map((g) => parseInt(g, 16)));
+  if (right === undefined) return groups(left);
+  const before = groups(left);
+  const after = groups(right);
+  return [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after];
+}
+
+/** Canonical text of an IPv6 address (RFC 5952), without brackets. */
+export function canonicalIpv6(address: string): string | undefined {
+  const groups = ipv6Groups(address);
+  if (groups === undefined) return undefined;
+  let best = { at: -1, length: 1 };
+  for (let at = 0; at < 8; at++) {
+    let end = at;
+    while (end < 8 && groups[end] === 0) end++;
+    if (end - at > best.length) best = { at, length: end - at };
+  }
+  const hex = groups.map((g) => g.toString(16));
+  if (best.at === -1) return hex.join(":");
+  return `${hex.slice(0, best.at).join(":")}::${hex.slice(best.at + best.length).join(":")}`;
+}
+
+/** What an address is good for; decides whether DNS records and port forwards make sense (spec 1.6). */
+export type AddressScope = "public" | "private" | "loopback" | "linkLocal" | "unusable";
+
+const IPV4_SCOPES: readonly (readonly [string, number, AddressScope])[] = [
+  ["0.0.0.0", 8, "unusable"],
+  ["10.0.0.0", 8, "private"],
+  ["100.64.0.0", 10, "private"],
+  ["127.0.0.0", 8, "loopback"],
+  ["169.254.0.0", 16, "linkLocal"],
+  ["172.16.0.0", 12, "private"],
+  ["192.0.2.0", 24, "private"],
+  ["192.168.0.0", 16, "private"],
+  ["198.18.0.0", 15, "private"],
+  ["198.51.100.0", 24, "private"],
+  ["203.0.113.0", 24, "private"],
+  ["224.0.0.0", 3, "unusable"],
+];
+
+/** Scope of an IPv4 address after the IANA special-purpose registry; documentation ranges count as private. */
+export function ipv4Scope(address: string): AddressScope | undefined {
+  const bits = ipv4Bits(address);
+  if (bits === undefined) return undefined;
+  const hit = IPV4_SCOPES.find(([base, length]) => sameNetwork(bits, ipv4Bits(base)!, length));
+  return hit?.[2] ?? "public";
+}
+
+/** True if both addresses share the first `length` bits. */
+export function sameNetwork(a: number, b: number, length: number): boolean {
+  const size = 2 ** (32 - length);
+  return Math.floor(a / size) === Math.floor(b / size);
+}
+
+/** Scope of an IPv6 address; unique-local and documentation addresses count as private. */
+export function ipv6Scope(address: string): AddressScope | undefined {
+  const groups = ipv6Groups(address);
+  if (groups === undefined) return undefined;
+  const first = groups[0]!;
+  if (groups.slice(0, 7).every((g) => g === 0)) return groups[7] === 1 ? "loopback" : "unusable";
+  if ((first & 0xffc0) === 0xfe80) return "linkLocal";
+  if ((first & 0xffc0) === 0xfec0 || first >= 0xff00) return "unusable";
+  if ((first & 0xfe00) === 0xfc00 || (first === 0x2001 && groups[1] === 0xdb8)) return "private";
+  return (first & 0xe000) === 0x2000 ? "public" : "unusable";
+}

@@ -1,0 +1,243 @@
+import { isIPv6 } from "node:net";
+import { canonicalIpv6 } from "./address.js";
+import type { ListenerConfig, ProxyConfig, RedirectActionConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import { type Problem, problem } from "./problem.js";
+import { Router } from "./router.js";
+import { CATCH_ALL } from "./serverName.js";
+import { tlsPolicySettings } from "./tlsPolicy.js";
+
+/** Rules that span fields. Every field is valid by itself when this runs. */
+export function crossCheck(config: ProxyConfig): Problem[] {
+  const structural = [
+    ...duplicateNames(config),
+    ...unknownReferences(config),
+    ...listenerProblems(config),
+    ...serverNameProblems(config),
+    ...config.virtualServers.flatMap((server, i) => routeProblems(server, `virtualServers[${i}]`)),
+    ...proxyLoops(config),
+  ];
+  // Following redirects needs a config that can be routed.
+  return structural.length > 0 ? structural : redirectLoops(config);
+}
+
+function duplicateNames(config: ProxyConfig): Problem[] {
+  return (["listeners", "upstreams", "virtualServers"] as const).flatMap((kind) =>
+    duplicates(config[kind].map((item) => item.name)).map(([i, first]) =>
+      problem("config.duplicate-name", `${kind}[${i}].name`, `is already the name of ${kind}[${first}]`, {
+        received: config[kind][i]!.name,
+      }),
+    ),
+  );
+}
+
+/** Pairs [index, index of its first occurrence] of every repeated key. */
+function duplicates(keys: readonly string[]): [number, number][] {
+  const seen = new Map<string, number>();
+  return keys.flatMap((key, i): [number, number][] => {
+    const first = seen.get(key);
+    if (first !== undefined) return [[i, first]];
+    seen.set(key, i);
+    return [];
+  });
+}
+
+function unknownReferences(config: ProxyConfig): Problem[] {
+  const listeners = config.listeners.map((l) => l.name);
+  const upstreams = config.upstreams.map((u) => u.name);
+  const unknown = (path: string, kind: string, received: string, known: readonly string[]): Problem[] =>
+    known.includes(received)
+      ? []
+      : [
+          problem("config.unknown-reference", path, `names no ${kind}`, {
+            received,
+            allowed: known.length === 0 ? `no ${kind} is defined` : known.join(", "),
+          }),
+        ];
+  return config.virtualServers.flatMap((server, s) => [
+    ...server.listeners.flatMap((name, i) =>
+      unknown(`virtualServers[${s}].listeners[${i}]`, "listener", name, listeners),
+    ),
+    ...server.routes.flatMap((route, r) =>
+      route.action.type === "proxy"
+        ? unknown(`virtualServers[${s}].routes[${r}].action.upstream`, "upstream", route.action.upstream, upstreams)
+        : [],
+    ),
+  ]);
+}
+
+function listenerProblems(config: ProxyConfig): Problem[] {
+  const { listeners } = config;
+  const problems = listeners.flatMap((l, i) => tlsProblems(l, `listeners[${i}]`));
+  listeners.forEach((a, i) => {
+    listeners.slice(0, i).forEach((b, j) => {
+      if (a.port !== b.port || isIPv6(a.address) !== isIPv6(b.address)) return;
+      if (canonical(a.address) === canonical(b.address)) {
+        const message = `listens on the same address and port as listeners[${j}]`;
+        problems.push(problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpoint(a) }));
+      } else if (isWildcard(a.address) || isWildcard(b.address)) {
+        const message = `cannot share port ${a.port} with ${endpoint(b)} of listeners[${j}]`;
+        problems.push(problem("config.port-conflict", `listeners[${i}]`, message, { received: endpoint(a) }));
+      }
+    });
+  });
+  if (listeners.every((l) => isIPv6(l.address))) {
+    problems.push(
+      problem("config.ipv6-only", "listeners", "has only IPv6 addresses", {
+        received: listeners.map((l) => l.address),
+        allowed: "at least one IPv4 listener (spec 1.4)",
+      }),
+    );
+  }
+  return problems;
+}
+
+function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
+  if (listener.protocol === "http") {
+    return listener.tls === undefined
+      ? []
+      : [problem("config.tls-unexpected", `${path}.tls`, "is not allowed on an http listener")];
+  }
+  if (listener.tls === undefined) {
+    return [
+      problem("config.tls-missing", `${path}.tls`, "is missing on an https listener", {
+        allowed: "an object with certificate, key, dhparam, policy",
+      }),
+    ];
+  }
+  const { minVersion, maxVersion } = tlsPolicySettings(listener.tls.policy);
+  return minVersion <= maxVersion
+    ? []
+    : [
+        problem("config.out-of-range", `${path}.tls.policy.minVersion`, "is above maxVersion", {
+          received: minVersion,
+          allowed: `at most ${maxVersion}`,
+        }),
+      ];
+}
+
+const canonical = (address: string): string => canonicalIpv6(address) ?? address;
+const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonical(address));
+const endpoint = (l: ListenerConfig): string => (isIPv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`);
+
+function serverNameProblems(config: ProxyConfig): Problem[] {
+  return config.listeners.flatMap((listener, l) => {
+    const here = config.virtualServers
+      .map((server, index) => ({ server, path: `virtualServers[${index}]` }))
+      .filter(({ server }) => server.listeners.includes(listener.name));
+    const names = here.flatMap(({ server, path }) =>
+      server.serverNames.map((name, i) => ({ name, path: `${path}.serverNames[${i}]` })),
+    );
+    const repeated = duplicates(names.map((n) => n.name)).filter(([i]) => names[i]!.name !== CATCH_ALL);
+    const defaults = here.filter(({ server }) => server.default);
+    return [
+      ...repeated.map(([i, first]) =>
+        problem("config.duplicate-server-name", names[i]!.path, `also stands at ${names[first]!.path}`, {
+          received: names[i]!.name,
+          allowed: `each server name once on listener ${listener.name}`,
+        }),
+      ),
+      ...defaults.slice(1).map(({ path }) =>
+        problem("config.duplicate-default-server", `${path}.default`, `is a second default on ${listener.name}`, {
+          received: true,
+          allowed: `${defaults[0]!.path} is its default server`,
+        }),
+      ),
+      ...(defaults.length === 0
+        ? [problem("config.no-default-server", `listeners[${l}]`, `(${listener.name}) has no default server`)]
+        : []),
+    ];
+  });
+}
+
+function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
+  const named = duplicates(server.routes.map((r) => r.name)).map(([i, first]) =>
+    problem("config.duplicate-name", `${path}.routes[${i}].name`, `is already the name of routes[${first}]`, {
+      received: server.routes[i]!.name,
+    }),
+  );
+  const same = duplicates(server.routes.map((r) => `${r.match} ${r.path}`)).map(([i, first]) =>
+    problem("config.duplicate-route", `${path}.routes[${i}].path`, `has the path and match of routes[${first}]`, {
+      received: server.routes[i]!.path,
+    }),
+  );
+  const shadowed = server.routes.flatMap((route, i) => {
+    const by = shadowedBy(route, server.routes);
+    return by === undefined
+      ? []
+      : [
+          problem("config.shadowed-route", `${path}.routes[${i}].path`, `never matches: route ${by.name} takes all of it`, {
+            received: `${route.match} ${route.path}`,
+          }),
+        ];
+  });
+  return [...named, ...same, ...shadowed];
+}
+
+/**
+ * A route loses every request it could match only to a route at the same length: a `prefix` beside a `segment`
+ * of the same path keeps what has no `/` next, but a directory-like path (`/a/`) leaves it nothing.
+ */
+function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteConfig | undefined {
+  if (route.match !== "prefix" || !route.path.endsWith("/")) return undefined;
+  return routes.find((other) => other.match === "segment" && other.path === route.path);
+}
+
+function proxyLoops(config: ProxyConfig): Problem[] {
+  return config.upstreams.flatMap((upstream, i) => {
+    const url = /^http:\/\/\[?([^\]/]+?)\]?(?::(\d+))?\/?$/.exec(upstream.url)!;
+    const port = Number(url[2] ?? 80);
+    const host = url[1]!;
+    const own = config.listeners.find(
+      (l) => l.port === port && (canonical(l.address) === canonical(host) || (isWildcard(l.address) && isLocal(host))),
+    );
+    return own === undefined
+      ? []
+      : [
+          problem("config.proxy-loop", `upstreams[${i}].url`, `is this proxy's own listener ${own.name}`, {
+            received: upstream.url,
+          }),
+        ];
+  });
+}
+
+const isLocal = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
+
+function redirectLoops(config: ProxyConfig): Problem[] {
+  const router = new Router(config);
+  return config.virtualServers.flatMap((server, s) =>
+    server.routes.flatMap((route, r) => {
+      if (route.action.type !== "redirect") return [];
+      const looping = server.listeners.some((name) =>
+        server.serverNames.some((host) => loops(config, router, name, host, route)),
+      );
+      return looping
+        ? [
+            problem("config.redirect-loop", `virtualServers[${s}].routes[${r}].action`, "redirects back to itself", {
+              received: route.action,
+            }),
+          ]
+        : [];
+    }),
+  );
+}
+
+/** Follows a request for the route's own path from redirect to redirect until it is answered, leaves or returns. */
+function loops(config: ProxyConfig, router: Router, listener: string, host: string, start: RouteConfig): boolean {
+  let at = listener;
+  let name = host;
+  let action = start.action as RedirectActionConfig;
+  for (let hop = 0; hop <= config.listeners.length; hop++) {
+    const next = config.listeners.find((l) => l.protocol === action.scheme && l.port === action.port);
+    if (next === undefined) return false;
+    if (action.host !== undefined && !config.virtualServers.some((v) => v.serverNames.includes(action.host!))) {
+      return false;
+    }
+    name = action.host ?? name;
+    const route = router.route(router.virtualServer(next.name, name), start.path);
+    if (route === start && (at === next.name || hop > 0)) return true;
+    if (route?.action.type !== "redirect") return false;
+    at = next.name;
+    action = route.action;
+  }
+  return true;
+}

@@ -1,0 +1,140 @@
+import type { z } from "zod";
+import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
+import { crossCheck } from "./crossChecks.js";
+import { type Problem, type ProblemCode, problem, type Result } from "./problem.js";
+import { allowedAt, fieldNamesAt } from "./schema.js";
+
+/**
+ * Unknown input → frozen config with defaults, or every problem at once. Never throws.
+ * Rules that span fields are checked once every field is valid by itself.
+ */
+export function parseConfig(input: unknown): Result<ProxyConfig> {
+  const version = unsupportedVersion(input);
+  if (version !== undefined) return { ok: false, problems: [version] };
+  const parsed = configSchema.safeParse(input, { reportInput: true });
+  if (!parsed.success) return { ok: false, problems: parsed.error.issues.flatMap(toProblems) };
+  const problems = crossCheck(parsed.data);
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
+}
+
+/** As {@link parseConfig}, from JSON text; a syntax error names line and column. */
+export function parseConfigText(text: string): Result<ProxyConfig> {
+  try {
+    return parseConfig(JSON.parse(text));
+  } catch (error) {
+    const message = (error as Error).message;
+    return { ok: false, problems: [problem("config.not-json", "", `is not JSON: ${message}${place(text, message)}`)] };
+  }
+}
+
+/** Line and column of a JSON error, where the engine named only an offset or nothing. */
+function place(text: string, message: string): string {
+  const offset = /position (\d+)(?! \(line)/.exec(message);
+  if (offset === null || message.includes("(line")) return "";
+  const before = text.slice(0, Number(offset[1])).split("\n");
+  return ` (line ${before.length} column ${before.at(-1)!.length + 1})`;
+}
+
+/** A newer format would drown its one real problem in unknown fields, so it is reported alone. */
+function unsupportedVersion(input: unknown): Problem | undefined {
+  if (typeof input !== "object" || input === null || !("version" in input)) return undefined;
+  const { version } = input;
+  if (typeof version !== "number" || version === CONFIG_VERSION) return undefined;
+  return problem("config.unsupported-version", "version", "is a version this release does not read", {
+    received: version,
+    allowed: String(CONFIG_VERSION),
+  });
+}
+
+type Issue = z.core.$ZodIssue;
+
+function toProblems(issue: Issue): Problem[] {
+  const path = formatPath(issue.path);
+  if (issue.code === "unrecognized_keys") {
+    const known = fieldNamesAt(issue.path, issue.input);
+    return issue.keys.map((key) => {
+      const near = nearest(key, known);
+      return problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
+        allowed: known.join(", "),
+        ...(near === undefined ? {} : { fix: `Did you mean \`${near}\`?` }),
+      });
+    });
+  }
+  if (issue.code === "invalid_union") return [unionProblem(issue, path)];
+  if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }));
+  const { code, message, allowed } = explain(issue);
+  const received = issue.input === undefined ? {} : { received: issue.input };
+  return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
+}
+
+/** A union failed: report the branch that was meant, else what the field as a whole accepts. */
+function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string): Problem {
+  const closest = issue.errors.find((errors) => errors.every((e) => e.path.length > 0)) ?? [];
+  const inner = closest[0];
+  if (inner !== undefined) return toProblems({ ...inner, path: [...issue.path, ...inner.path] })[0]!;
+  const allowed = allowedAt(issue.path);
+  if (issue.input === undefined) return problem("config.missing-field", path, "is missing", { allowed });
+  return problem("config.not-one-of", path, "is none of the values allowed here", { received: issue.input, allowed });
+}
+
+function explain(issue: Issue): { code: ProblemCode; message: string; allowed?: string } {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) {
+        return { code: "config.missing-field", message: "is missing", allowed: issue.expected };
+      }
+      return { code: "config.wrong-type", message: `is not of type ${issue.expected}`, allowed: issue.expected };
+    case "too_small":
+      return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
+    case "too_big":
+      return { code: "config.out-of-range", message: "is too large", allowed: `at most ${issue.maximum}` };
+    case "invalid_value":
+      if (issue.input === undefined) {
+        return { code: "config.missing-field", message: "is missing", allowed: issue.values.map(String).join(", ") };
+      }
+      return {
+        code: "config.not-one-of",
+        message: "is none of the values allowed here",
+        allowed: issue.values.map(String).join(", "),
+      };
+    case "custom":
+      return { code: issue.params!.code, message: issue.message, allowed: issue.params!.allowed };
+    default:
+      return { code: "config.wrong-type", message: issue.message };
+  }
+}
+
+/** `["listeners", 0, "port"]` → `listeners[0].port`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, i) => (typeof step === "number" ? `[${step}]` : `${i === 0 ? "" : "."}${String(step)}`))
+    .join("");
+}
+
+/** The known word at most two edits away, if there is one. */
+function nearest(word: string, known: readonly string[]): string | undefined {
+  const ranked = known.map((k) => ({ k, distance: editDistance(word.toLowerCase(), k.toLowerCase()) }));
+  const best = ranked.sort((a, b) => a.distance - b.distance)[0];
+  return best !== undefined && best.distance <= Math.max(2, word.length / 3) ? best.k : undefined;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.values(value).forEach(deepFreeze);
+    Object.freeze(value);
+  }
+  return value;
+}

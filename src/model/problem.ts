@@ -1,0 +1,129 @@
+/**
+ * One finding about a configuration: where it is, what was received, what is allowed and how to mend it.
+ *
+ * Parsing collects problems and never throws; whoever called decides what a problem means.
+ */
+export interface Problem {
+  /** Stable code, one of {@link PROBLEM_CODES}; safe to match on in scripts. */
+  readonly code: ProblemCode;
+  /** Field path (`listeners[0].port`), construct path or file path; empty for the whole document. */
+  readonly path: string;
+  /** What is wrong, in one sentence without a full stop. */
+  readonly message: string;
+  /** The value that was received, shortened; absent where there was none. */
+  readonly received?: string;
+  /** What would have been accepted. */
+  readonly allowed?: string;
+  /** What to do about it. */
+  readonly fix: string;
+}
+
+/** A value, or every reason why there is none. */
+export type Result<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/**
+ * Every code a problem can carry, with the general way to solve it.
+ * `docs/errors.md` lists the same codes; a test holds the two together in both directions.
+ */
+export const PROBLEM_CODES = {
+  "config.not-json": "The file is no JSON document: mend the syntax at the line and column given.",
+  "config.unsupported-version": "Use a `version` this release reads, or upgrade portico.",
+  "config.missing-field": "Add the field.",
+  "config.unknown-field": "Remove the field or correct its spelling.",
+  "config.wrong-type": "Give a value of the type named.",
+  "config.out-of-range": "Give a value within the range named.",
+  "config.not-one-of": "Give one of the values named.",
+  "config.bad-name": "Use letters, digits, `-`, `_` and `.`; begin with a letter or digit.",
+  "config.bad-address": "Give an IP address (or CIDR range) as the field asks.",
+  "config.bad-server-name": "Give a host name, an IP address or `_`, in lower case and without a port.",
+  "config.bad-url": "Give an absolute http:// or https:// URL with host and, if need be, port; no user, query or fragment.",
+  "config.bad-file-path": "Give an absolute, normalised path.",
+  "config.bad-route-path": "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
+  "config.bad-header": "Give a field name that is a token and a value without control bytes.",
+  "config.bad-cipher-string": "Give an OpenSSL cipher string.",
+  "config.bad-text": "Remove control characters.",
+  "config.duplicate-name": "Give each thing of a kind a name of its own.",
+  "config.unknown-reference": "Name something that is defined, or define it.",
+  "config.duplicate-listener": "Keep one listener for an address and port.",
+  "config.port-conflict": "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
+  "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
+  "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
+  "config.duplicate-server-name": "A server name may stand once per listener.",
+  "config.duplicate-default-server": "Let one virtual server be the default of a listener.",
+  "config.no-default-server": "Set `default: true` on the virtual server that answers for unknown names.",
+  "config.duplicate-route": "Keep one of the routes for the same path.",
+  "config.shadowed-route": "Remove the route that can never match, or change one of the paths.",
+  "config.redirect-loop": "Redirect to a scheme, port or host that does not redirect back.",
+  "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
+  "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are out of scope.",
+  "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
+  "host.bad-ipv6": "Give a global, lasting IPv6 address, or none.",
+  "host.bad-network": "Let address, netmask and gateway belong to one subnet.",
+  "host.inside-dhcp-range": "Choose an address outside the router's DHCP range.",
+  "host.bad-name": "Give a domain name, or leave it out to use the IPv4 address.",
+  "host.ipv6-only": "Give a static IPv4 address as well: IPv6-only hosts are out of scope.",
+  "host.bad-root": "Give an absolute path, or a folder relative to where you synthesize.",
+  "unit.fastcgi-start": "Start the web application with `start`, not with `start-fastcgi`.",
+  "unit.bad-value": "Give a value without control characters.",
+  "unit.missing-command": "Give the unit a command to start.",
+  "settings.bad-value": "Give a value without quotes, backslashes or control characters.",
+  "files.unreadable": "Create the file, or let the user that runs portico read it.",
+  "files.bad-key": "Give an unencrypted PEM private key.",
+  "files.bad-certificate": "Give a PEM certificate, the server's own first.",
+  "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
+  "files.key-mismatch": "Use the key that belongs to the certificate.",
+  "files.certificate-expired": "Renew the certificate.",
+  "files.bad-directory": "Create the directory, or give the user that runs portico read and execute permission on it.",
+  "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
+  "tls.bad-policy": "Give protocols, ciphers and curves that this OpenSSL knows.",
+  "listen.address-in-use": "Stop what listens there, or choose another port.",
+  "listen.permission-denied": "Let systemd pass the socket, run as root, or choose a port of 1024 and above.",
+  "listen.address-not-available": "Give the host that address, or listen on one it has.",
+  "listen.failed": "See the system's reason in the message.",
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEM_CODES;
+
+/** Builds a problem; `fix` defaults to the code's general advice. */
+export function problem(
+  code: ProblemCode,
+  path: string,
+  message: string,
+  more: { received?: unknown; allowed?: string; fix?: string } = {},
+): Problem {
+  const received = "received" in more ? show(more.received) : undefined;
+  return {
+    code,
+    path,
+    message,
+    ...(received === undefined ? {} : { received }),
+    ...(more.allowed === undefined ? {} : { allowed: more.allowed }),
+    fix: more.fix ?? PROBLEM_CODES[code],
+  };
+}
+
+/** Several lines for a person: path and message, then received, allowed and fix, indented. */
+export function formatProblem(p: Problem): string {
+  const lines = [`${p.path === "" ? "(document)" : p.path}: ${p.message} [${p.code}]`];
+  if (p.received !== undefined) lines.push(`    received: ${p.received}`);
+  if (p.allowed !== undefined) lines.push(`    allowed:  ${p.allowed}`);
+  lines.push(`    fix:      ${p.fix}`);
+  return lines.join("\n");
+}
+
+/** Thrown where bad input cannot be returned: by constructors of the public API. */
+export class ProblemError extends Error {
+  constructor(readonly problems: readonly Problem[]) {
+    super(problems.map(formatProblem).join("\n"));
+    this.name = "ProblemError";
+  }
+}
+
+const SHOWN_MAX = 120;
+
+function show(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}

@@ -1,0 +1,77 @@
+import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import { CATCH_ALL } from "./serverName.js";
+import type { NormalisedPath } from "./target.js";
+
+/**
+ * Which virtual server and which route answer a request. Built once from a config; the same code serves requests
+ * and answers `resolve()` in unit tests.
+ */
+export class Router {
+  private readonly byListener = new Map<string, { byName: Map<string, VirtualServerConfig>; fallback: VirtualServerConfig }>();
+  private readonly tables = new Map<VirtualServerConfig, RouteTable>();
+
+  constructor(config: ProxyConfig) {
+    for (const listener of config.listeners) {
+      const servers = config.virtualServers.filter((v) => v.listeners.includes(listener.name));
+      const byName = new Map<string, VirtualServerConfig>();
+      for (const server of servers) {
+        for (const name of server.serverNames) if (name !== CATCH_ALL) byName.set(name, server);
+      }
+      this.byListener.set(listener.name, { byName, fallback: servers.find((v) => v.default) ?? servers[0]! });
+    }
+    for (const server of config.virtualServers) this.tables.set(server, new RouteTable(server.routes));
+  }
+
+  /** The virtual server for a normalised host name on a listener; the listener's default for any other name. */
+  virtualServer(listener: string, serverName: string): VirtualServerConfig {
+    const servers = this.byListener.get(listener)!;
+    return servers.byName.get(serverName) ?? servers.fallback;
+  }
+
+  /** The listener's default server, which answers what fails before the host is known. */
+  defaultServer(listener: string): VirtualServerConfig {
+    return this.byListener.get(listener)!.fallback;
+  }
+
+  /** The route for a normalised path; undefined where none matches (404). */
+  route(server: VirtualServerConfig, path: NormalisedPath): RouteConfig | undefined {
+    return this.tables.get(server)!.find(path);
+  }
+}
+
+/**
+ * Routes of one virtual server. The longest literal path wins (nginx-semantics B); of one length `exact` is before
+ * `segment` is before `prefix`. A lookup walks the path's possible lengths, longest first, one map access each,
+ * so its cost does not depend on the number of routes.
+ */
+class RouteTable {
+  private readonly byPath = new Map<string, { exact?: RouteConfig; segment?: RouteConfig; prefix?: RouteConfig }>();
+  /** Lengths that occur, longest first. */
+  private readonly lengths: number[];
+
+  constructor(routes: readonly RouteConfig[]) {
+    for (const route of routes) {
+      const entry = this.byPath.get(route.path) ?? {};
+      entry[route.match] ??= route;
+      this.byPath.set(route.path, entry);
+    }
+    this.lengths = [...new Set([...this.byPath.keys()].map((p) => p.length))].sort((a, b) => b - a);
+  }
+
+  find(path: NormalisedPath): RouteConfig | undefined {
+    for (const length of this.lengths) {
+      if (length > path.length) continue;
+      const entry = this.byPath.get(length === path.length ? path : path.slice(0, length));
+      if (entry === undefined) continue;
+      if (length === path.length && entry.exact !== undefined) return entry.exact;
+      if (entry.segment !== undefined && endsSegment(path, length)) return entry.segment;
+      if (entry.prefix !== undefined) return entry.prefix;
+    }
+    return undefined;
+  }
+}
+
+/** True if a segment of the path ends at `length`; a route path that itself ends in `/` always does. */
+function endsSegment(path: string, length: number): boolean {
+  return length === path.length || path.charCodeAt(length) === 0x2f || path.charCodeAt(length - 1) === 0x2f;
+}

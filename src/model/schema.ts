@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { configSchema } from "./config.js";
+
+/** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
+export function configJsonSchema(): Record<string, unknown> {
+  return {
+    title: "Portico proxy config",
+    ...z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }),
+  };
+}
+
+interface Node {
+  properties?: Record<string, Node>;
+  items?: Node;
+  additionalProperties?: Node | boolean;
+  anyOf?: Node[];
+  oneOf?: Node[];
+  const?: unknown;
+  enum?: unknown[];
+  type?: string;
+}
+
+/** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
+export function fieldNamesAt(path: readonly PropertyKey[], input: unknown): string[] {
+  const type = (input as { type?: unknown } | undefined)?.type;
+  const variants = nodesAt(path).filter((n) => n.properties !== undefined);
+  const chosen = variants.filter((n) => n.properties!.type?.const === undefined || n.properties!.type.const === type);
+  return [...new Set((chosen.length > 0 ? chosen : variants).flatMap((n) => Object.keys(n.properties!)))];
+}
+
+/** What the field at a path accepts, in words. */
+export function allowedAt(path: readonly PropertyKey[]): string {
+  const words = nodesAt(path).map((n) => {
+    if (n.const !== undefined) return JSON.stringify(n.const);
+    if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
+    if (n.properties?.type?.const !== undefined) return `an object with type ${JSON.stringify(n.properties.type.const)}`;
+    return n.properties === undefined ? (n.type ?? "a value") : `an object with ${Object.keys(n.properties).join(", ")}`;
+  });
+  return [...new Set(words)].join("; or ");
+}
+
+/** The schema nodes at a path, unions spread out. */
+function nodesAt(path: readonly PropertyKey[]): Node[] {
+  let nodes = variants([configJsonSchema() as Node]);
+  for (const step of path) {
+    nodes = variants(
+      nodes.flatMap((n) => {
+        const next = typeof step === "number" ? n.items : (n.properties?.[String(step)] ?? n.additionalProperties);
+        return typeof next === "object" ? [next] : [];
+      }),
+    );
+  }
+  return nodes;
+}
+
+function variants(nodes: Node[]): Node[] {
+  return nodes.flatMap((n) => {
+    const inner = n.anyOf ?? n.oneOf;
+    return inner === undefined ? [n] : variants(inner);
+  });
+}

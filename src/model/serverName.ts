@@ -1,0 +1,54 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { canonicalIpv6 } from "./address.js";
+
+/** The catch-all server name (spec 1.3). It matches no request by itself: its server must be a default server. */
+export const CATCH_ALL = "_";
+
+const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** True for a lower-case DNS name of at most 253 characters (RFC 1035; `_` is allowed as nginx allows it). */
+export function isDomainName(name: string): boolean {
+  return name.length <= 253 && name.split(".").every((label) => LABEL.test(label)) && !/^[\d.]+$/.test(name);
+}
+
+/** True for what may stand in `serverNames`: domain name, IPv4, canonical IPv6 without brackets, or `_`. */
+export function isServerName(name: string): boolean {
+  return (
+    name === CATCH_ALL || isIPv4(name) || (isIPv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
+  );
+}
+
+/** A `Host` field value, split: the name as it is compared with server names, and the port if one was given. */
+export interface HostParts {
+  readonly serverName: string;
+  readonly port: string;
+}
+
+/**
+ * Splits and normalises a `Host` value or URI authority: lower case, one trailing dot removed, port cut off
+ * (nginx-semantics A1). Undefined for anything that is no `uri-host [ ":" port ]` (RFC 9110, 7.2), which
+ * includes the empty value, user info and every control or delimiter byte.
+ */
+export function parseHost(value: string): HostParts | undefined {
+  if (value.charCodeAt(0) === 0x5b) return parseBracketedHost(value);
+  const colon = value.indexOf(":");
+  const name = (colon === -1 ? value : value.slice(0, colon)).toLowerCase();
+  const port = colon === -1 ? "" : value.slice(colon + 1);
+  if (!PORT.test(port) || Number(port) > 65535) return undefined;
+  const serverName = name.endsWith(".") ? name.slice(0, -1) : name;
+  return HOST_NAME.test(serverName) ? { serverName, port } : undefined;
+}
+
+const PORT = /^\d{0,5}$/;
+// reg-name (RFC 3986, 3.2.2) less percent-encoding and sub-delims, which no deployed host name carries.
+const HOST_NAME = /^[a-z0-9_](?:[a-z0-9_-]|\.(?!\.))*$/;
+
+function parseBracketedHost(value: string): HostParts | undefined {
+  const end = value.indexOf("]");
+  const canonical = end === -1 ? undefined : canonicalIpv6(value.slice(1, end));
+  if (canonical === undefined || value.includes("%")) return undefined;
+  const rest = value.slice(end + 1);
+  if (rest === "") return { serverName: canonical, port: "" };
+  const port = rest.slice(1);
+  return rest.startsWith(":") && PORT.test(port) && Number(port) <= 65535 ? { serverName: canonical, port } : undefined;
+}

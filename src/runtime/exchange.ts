@@ -1,0 +1,129 @@
+import type { VirtualServerConfig } from "../model/index.js";
+import type { RouteRuntime } from "./routeRuntime.js";
+
+/**
+ * The seam between protocols and actions: one request and its answer, over HTTP/1.1 or HTTP/2.
+ *
+ * A protocol (`http1/`, `http2/`) makes an exchange for every request it accepts and hands it to the route's
+ * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
+ * `abort`. Neither side knows the other.
+ */
+export interface Exchange {
+  readonly request: RequestHead;
+  readonly client: ClientInfo;
+  /** The virtual server that the host selected. */
+  readonly server: VirtualServerConfig;
+  /** The route that matched; undefined while none has (404, and errors before routing). */
+  readonly route: RouteRuntime | undefined;
+  /** Status that was sent, 0 before that. */
+  readonly status: number;
+  /** Bytes of response body handed to the client so far, without framing. */
+  readonly bodyBytesSent: number;
+  /** True once a final response head went out. */
+  readonly headSent: boolean;
+
+  /**
+   * Takes the request body. Data arrives from now on, never before; without a call the body is drained within
+   * limits after the answer. A sink is attached at most once.
+   */
+  readBody(sink: BodySink): void;
+  /** Stops and restarts delivery to the sink; what was read already may still arrive. */
+  pauseBody(): void;
+  resumeBody(): void;
+
+  /** Sends `100 Continue` if the client waits for it; called before the first read by whoever wants the body. */
+  sendContinue(): void;
+  /** Passes an informational answer (103) on; dropped where the client's protocol cannot carry it. */
+  sendInformational(status: number, headers: HeaderList): void;
+  /**
+   * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
+   * protocol's own and must not stand in `headers`.
+   *
+   * @param bodyLength bytes that follow; -1 where that is not known; 0 for none. For HEAD, and for 304, it is the
+   *   length that is announced, and no byte follows.
+   */
+  sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
+  /**
+   * Sends body bytes. The buffer belongs to the exchange until it returns (it copies what it cannot write at once).
+   * @returns false if the client is slower than the source: send no more until `onDrain`
+   */
+  sendData(chunk: Uint8Array): boolean;
+  /** Completes the answer. Writes head and data that were held back to go out together. */
+  end(): void;
+  /** Writes what was held back; called when nothing more is at hand for now (design 5.7: small answers at once). */
+  flush(): void;
+  /**
+   * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated answer is never
+   * taken for a complete one (design 5.8).
+   */
+  abort(): void;
+
+  /** Called when `sendData` may go on. */
+  onDrain: (() => void) | undefined;
+  /** Called once if the client went away before the answer was complete. */
+  onClientGone: (() => void) | undefined;
+}
+
+/** Field names and values in turn, original order and case, duplicates kept. */
+export type HeaderList = string[];
+
+export interface RequestHead {
+  readonly method: string;
+  /** Origin-form target as the client sent it, one char a byte. */
+  readonly target: string;
+  /** Normalised path that routing used (`model/target.ts`). */
+  readonly path: string;
+  /** Request line for the access log, as the client sent it. */
+  readonly requestLine: string;
+  readonly version: "1.0" | "1.1" | "2.0";
+  readonly headers: HeaderList;
+  /** Host that was asked for, port included, as the client wrote it; empty if HTTP/1.0 named none. */
+  readonly host: string;
+  /** The same normalised: lower case, without port. */
+  readonly serverName: string;
+  /** Bytes of body that follow; -1 for a body of unknown length; 0 for none. */
+  readonly bodyLength: number;
+  /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
+  readonly lengthDeclared: boolean;
+  /** The token of an `Upgrade` the client asked for, lower case (`websocket`), or of an extended CONNECT. */
+  readonly upgrade: string | undefined;
+  /** Milliseconds since the epoch when the head was complete. */
+  readonly receivedAt: number;
+}
+
+export interface ClientInfo {
+  readonly address: string;
+  readonly port: number;
+  readonly scheme: "http" | "https";
+  /** Name of the listener it came through. */
+  readonly listener: string;
+  /** Address and port the client connected to. */
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** Serial number of the connection in this worker, for the error log. */
+  readonly connectionId: number;
+  /** Whether the peer is in `trustedProxies`. */
+  readonly trusted: boolean;
+}
+
+/** Where a request body goes. */
+export interface BodySink {
+  /**
+   * A piece of the body. The buffer is reused afterwards: write or copy it before returning.
+   * @returns false to pause delivery until `resumeBody`
+   */
+  onData(chunk: Uint8Array): boolean;
+  /** The body is complete. */
+  onEnd(): void;
+  /** The client went away, timed out or broke the framing: the body will never be complete. */
+  onAbort(): void;
+}
+
+/** First value of a field, compared without case; undefined if it is absent. */
+export function headerValue(headers: HeaderList, lowerCaseName: string): string | undefined {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) return headers[i + 1];
+  }
+  return undefined;
+}
