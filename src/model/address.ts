@@ -21,7 +21,8 @@ export function ipv6Groups(address: string): number[] | undefined {
   if (!isIPv6(bare)) return undefined;
   const tail = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(bare);
   const v4 = tail === null ? undefined : ipv4Bits(tail[2]!);
-  const text = v4 === undefined ? bare : `${tail![1]}${(v4 >>> 16).toString(16)}:${(v4 & 0xffff).toString(16)}`;
+  const text =
+    v4 === undefined ? bare : `${tail![1]}${(v4 >>> 16).toString(16)}:${(v4 & 0xffff).toString(16)}`;
   const [left = "", right] = text.split("::");
   const groups = (part: string): number[] => (part === "" ? [] : part.split(":").map((g) => parseInt(g, 16)));
   if (right === undefined) return groups(left);

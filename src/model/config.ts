@@ -33,18 +33,27 @@ const tlsPolicy = z
       minVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Lowest protocol version."),
       maxVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Highest protocol version."),
       ciphers: cipherString("OpenSSL cipher string; TLS 1.3 suites by their full names."),
-      curves: z.array(name("A curve as OpenSSL names it.")).min(1).describe("Key exchange groups, best first."),
+      curves: z
+        .array(name("A curve as OpenSSL names it."))
+        .min(1)
+        .describe("Key exchange groups, best first."),
       preferServerCiphers: flag(true, "Whether the server's cipher order wins."),
       sessionTimeoutSeconds: count(600, 1, 604_800, "Lifetime of a session ticket in seconds."),
     }),
   ])
-  .describe("What the listener negotiates: the name of a policy, or one spelled out. Default `file-sync` (spec 4.2).");
+  .describe(
+    "What the listener negotiates: the name of a policy, or one spelled out. Default `file-sync` (spec 4.2).",
+  );
 
 const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener."),
-  address: ipAddress("Local address: `0.0.0.0` or `::` for all. An IPv6 listener never takes IPv4 connections."),
+  address: ipAddress(
+    "Local address: `0.0.0.0` or `::` for all. An IPv6 listener never takes IPv4 connections.",
+  ),
   port: port("TCP port, 1 to 65535."),
-  protocol: z.enum(["http", "https"]).describe("`http`: HTTP/1.1. `https`: TLS with HTTP/2 and HTTP/1.1 (ALPN)."),
+  protocol: z
+    .enum(["http", "https"])
+    .describe("`http`: HTTP/1.1. `https`: TLS with HTTP/2 and HTTP/1.1 (ALPN)."),
   http2: flag(true, "Whether an https listener offers HTTP/2."),
   tls: z
     .strictObject({
@@ -76,7 +85,10 @@ const accessLog = z
     z.literal("off"),
     z.strictObject({
       path: filePath("Log file."),
-      format: z.enum(["combined", "json"]).default("combined").describe("Line format; default `combined`, as nginx."),
+      format: z
+        .enum(["combined", "json"])
+        .default("combined")
+        .describe("Line format; default `combined`, as nginx."),
     }),
   ])
   .describe("Where requests are logged, one line each; `off` for nowhere. Default: the main access log.");
@@ -91,20 +103,29 @@ const proxyAction = z.strictObject({
   strip: z
     .enum(["none", "raw", "nginx"])
     .default("none")
-    .describe("Whether the route's path is cut off the target: not at all, byte for byte, or as nginx's rewrite does."),
+    .describe(
+      "Whether the route's path is cut off the target: not at all, byte for byte, or as nginx's rewrite does.",
+    ),
   hostHeader: z
     .enum(["client", "upstream"])
     .default("client")
-    .describe("`Host` sent upstream: as the client asked, port included, or the upstream's own host and port."),
+    .describe(
+      "`Host` sent upstream: as the client asked, port included, or the upstream's own host and port.",
+    ),
   forwarded: z
     .strictObject({
       realIp: flag(true, "Send X-Real-IP: the client's address."),
-      for: flag(true, "Send X-Forwarded-For: the client's chain if it is trusted, with the client appended."),
+      for: flag(
+        true,
+        "Send X-Forwarded-For: the chain the client sent with its own address appended (spec 4.1).",
+      ),
       proto: flag(true, "Send X-Forwarded-Proto: the scheme the client used."),
       host: serverName("Send X-Forwarded-Host with this name; leave out to send none.").optional(),
     })
     .prefault({})
-    .describe("Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are always dropped."),
+    .describe(
+      "Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are always dropped.",
+    ),
   setHeaders: z
     .record(headerName, headerValue)
     .default({})
@@ -124,7 +145,9 @@ const staticFilesAction = z.strictObject({
   index: z
     .array(name("A file name."))
     .default([])
-    .describe("Files that answer for a directory, first match wins; none by default. Directories are never listed."),
+    .describe(
+      "Files that answer for a directory, first match wins; none by default. Directories are never listed.",
+    ),
   symlinks: z
     .enum(["inside", "anywhere", "never"])
     .default("inside")
@@ -170,7 +193,10 @@ const route = z.strictObject({
     .max(Number.MAX_SAFE_INTEGER)
     .default(0)
     .describe("Longest request body in bytes; 0 (default) for no limit. A longer one is 413."),
-  requestBodyTimeoutMs: milliseconds(60_000, "Idle time allowed between two reads of a request body; then 408."),
+  requestBodyTimeoutMs: milliseconds(
+    60_000,
+    "Idle time allowed between two reads of a request body; then 408.",
+  ),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes to the client."),
   accessLog: accessLog.optional(),
   errorLog: errorLog.optional(),
@@ -183,8 +209,14 @@ const virtualServer = z.strictObject({
     .min(1)
     .describe("Server names, the main one first."),
   listeners: z.array(name("A listener's name.")).min(1).describe("Listeners it is reached through."),
-  default: flag(false, "Whether it answers for unknown names on its listeners; each listener has one default."),
-  versionTokens: flag(false, "Whether its `Server` header carries the version (spec 4.3 tells the servers apart by it)."),
+  default: flag(
+    false,
+    "Whether it answers for unknown names on its listeners; each listener has one default.",
+  ),
+  versionTokens: flag(
+    false,
+    "Whether its `Server` header carries the version (spec 4.3 tells the servers apart by it).",
+  ),
   routes: z.array(route).describe("Routes; a path that none matches is 404."),
 });
 
@@ -193,11 +225,25 @@ const limits = z
     requestLineBytesMax: count(8_192, 256, 65_536, "Longest request line; a longer one is 414."),
     headBytesMax: count(32_768, 1_024, 1_048_576, "Longest request head; a longer one is 400."),
     headerCountMax: count(200, 8, 2_000, "Most request fields; more are 400."),
-    connectionsMax: count(16_384, 1, 1_000_000, "Most client connections, each worker; more are closed at once."),
-    pipelinedRequestsMax: count(64, 1, 1_024, "Most requests read ahead on one connection before reading pauses."),
-    keepAliveRequestsMax: count(1_000, 1, 1_000_000_000, "Requests on one HTTP/1.1 connection before it is closed."),
+    connectionsMax: count(
+      16_384,
+      1,
+      1_000_000,
+      "Most client connections, each worker; more are closed at once.",
+    ),
+    keepAliveRequestsMax: count(
+      1_000,
+      1,
+      1_000_000_000,
+      "Requests on one HTTP/1.1 connection before it is closed.",
+    ),
     concurrentStreamsMax: count(128, 1, 10_000, "Most concurrent HTTP/2 streams, each connection."),
-    streamResetsPerSecondMax: count(200, 1, 100_000, "Client stream resets a second before an HTTP/2 connection closes."),
+    streamResetsPerSecondMax: count(
+      200,
+      1,
+      100_000,
+      "Client stream resets a second before an HTTP/2 connection closes.",
+    ),
   })
   .prefault({})
   .describe("Limits of every worker.");
@@ -227,7 +273,9 @@ export const configSchema = z.strictObject({
   logs: z
     .strictObject({ access: accessLog.default("off"), error: errorLog.default("off") })
     .prefault({})
-    .describe("Main logs, for routes without logs of their own. An error log that is `off` goes to standard error."),
+    .describe(
+      "Main logs, for routes without logs of their own. An error log that is `off` goes to standard error.",
+    ),
   limits,
   timeouts,
   listeners: z.array(listener).min(1).describe("Where connections are accepted."),

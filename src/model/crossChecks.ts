@@ -1,6 +1,12 @@
 import { isIPv6 } from "node:net";
 import { canonicalIpv6 } from "./address.js";
-import type { ListenerConfig, ProxyConfig, RedirectActionConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+import type {
+  ListenerConfig,
+  ProxyConfig,
+  RedirectActionConfig,
+  RouteConfig,
+  VirtualServerConfig,
+} from "./config.js";
 import { type Problem, problem } from "./problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "./serverName.js";
@@ -59,7 +65,12 @@ function unknownReferences(config: ProxyConfig): Problem[] {
     ),
     ...server.routes.flatMap((route, r) =>
       route.action.type === "proxy"
-        ? unknown(`virtualServers[${s}].routes[${r}].action.upstream`, "upstream", route.action.upstream, upstreams)
+        ? unknown(
+            `virtualServers[${s}].routes[${r}].action.upstream`,
+            "upstream",
+            route.action.upstream,
+            upstreams,
+          )
         : [],
     ),
   ]);
@@ -73,7 +84,9 @@ function listenerProblems(config: ProxyConfig): Problem[] {
       if (a.port !== b.port || isIPv6(a.address) !== isIPv6(b.address)) return;
       if (canonical(a.address) === canonical(b.address)) {
         const message = `listens on the same address and port as listeners[${j}]`;
-        problems.push(problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpoint(a) }));
+        problems.push(
+          problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpoint(a) }),
+        );
       } else if (isWildcard(a.address) || isWildcard(b.address)) {
         const message = `cannot share port ${a.port} with ${endpoint(b)} of listeners[${j}]`;
         problems.push(problem("config.port-conflict", `listeners[${i}]`, message, { received: endpoint(a) }));
@@ -117,7 +130,8 @@ function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
 
 const canonical = (address: string): string => canonicalIpv6(address) ?? address;
 const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonical(address));
-const endpoint = (l: ListenerConfig): string => (isIPv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`);
+const endpoint = (l: ListenerConfig): string =>
+  isIPv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`;
 
 function serverNameProblems(config: ProxyConfig): Problem[] {
   return config.listeners.flatMap((listener, l) => {
@@ -137,10 +151,15 @@ function serverNameProblems(config: ProxyConfig): Problem[] {
         }),
       ),
       ...defaults.slice(1).map(({ path }) =>
-        problem("config.duplicate-default-server", `${path}.default`, `is a second default on ${listener.name}`, {
-          received: true,
-          allowed: `${defaults[0]!.path} is its default server`,
-        }),
+        problem(
+          "config.duplicate-default-server",
+          `${path}.default`,
+          `is a second default on ${listener.name}`,
+          {
+            received: true,
+            allowed: `${defaults[0]!.path} is its default server`,
+          },
+        ),
       ),
       ...(defaults.length === 0
         ? [problem("config.no-default-server", `listeners[${l}]`, `(${listener.name}) has no default server`)]
@@ -156,18 +175,28 @@ function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
     }),
   );
   const same = duplicates(server.routes.map((r) => `${r.match} ${r.path}`)).map(([i, first]) =>
-    problem("config.duplicate-route", `${path}.routes[${i}].path`, `has the path and match of routes[${first}]`, {
-      received: server.routes[i]!.path,
-    }),
+    problem(
+      "config.duplicate-route",
+      `${path}.routes[${i}].path`,
+      `has the path and match of routes[${first}]`,
+      {
+        received: server.routes[i]!.path,
+      },
+    ),
   );
   const shadowed = server.routes.flatMap((route, i) => {
     const by = shadowedBy(route, server.routes);
     return by === undefined
       ? []
       : [
-          problem("config.shadowed-route", `${path}.routes[${i}].path`, `never matches: route ${by.name} takes all of it`, {
-            received: `${route.match} ${route.path}`,
-          }),
+          problem(
+            "config.shadowed-route",
+            `${path}.routes[${i}].path`,
+            `never matches: route ${by.name} takes all of it`,
+            {
+              received: `${route.match} ${route.path}`,
+            },
+          ),
         ];
   });
   return [...named, ...same, ...shadowed];
@@ -188,7 +217,9 @@ function proxyLoops(config: ProxyConfig): Problem[] {
     const port = Number(url[2] ?? 80);
     const host = url[1]!;
     const own = config.listeners.find(
-      (l) => l.port === port && (canonical(l.address) === canonical(host) || (isWildcard(l.address) && isLocal(host))),
+      (l) =>
+        l.port === port &&
+        (canonical(l.address) === canonical(host) || (isWildcard(l.address) && isLocal(host))),
     );
     return own === undefined
       ? []
@@ -212,9 +243,14 @@ function redirectLoops(config: ProxyConfig): Problem[] {
       );
       return looping
         ? [
-            problem("config.redirect-loop", `virtualServers[${s}].routes[${r}].action`, "redirects back to itself", {
-              received: route.action,
-            }),
+            problem(
+              "config.redirect-loop",
+              `virtualServers[${s}].routes[${r}].action`,
+              "redirects back to itself",
+              {
+                received: route.action,
+              },
+            ),
           ]
         : [];
     }),
@@ -222,14 +258,23 @@ function redirectLoops(config: ProxyConfig): Problem[] {
 }
 
 /** Follows a request for the route's own path from redirect to redirect until it is answered, leaves or returns. */
-function loops(config: ProxyConfig, router: Router, listener: string, host: string, start: RouteConfig): boolean {
+function loops(
+  config: ProxyConfig,
+  router: Router,
+  listener: string,
+  host: string,
+  start: RouteConfig,
+): boolean {
   let at = listener;
   let name = host;
   let action = start.action as RedirectActionConfig;
   for (let hop = 0; hop <= config.listeners.length; hop++) {
     const next = config.listeners.find((l) => l.protocol === action.scheme && l.port === action.port);
     if (next === undefined) return false;
-    if (action.host !== undefined && !config.virtualServers.some((v) => v.serverNames.includes(action.host!))) {
+    if (
+      action.host !== undefined &&
+      !config.virtualServers.some((v) => v.serverNames.includes(action.host!))
+    ) {
       return false;
     }
     name = action.host ?? name;

@@ -22,11 +22,21 @@ export const MILLISECONDS_MAX = 2_147_483_647;
 
 /** Milliseconds, 1 to {@link MILLISECONDS_MAX}. */
 export const milliseconds = (byDefault: number, description: string) =>
-  z.int().min(1).max(MILLISECONDS_MAX).default(byDefault).describe(`${description} Milliseconds; default ${byDefault}.`);
+  z
+    .int()
+    .min(1)
+    .max(MILLISECONDS_MAX)
+    .default(byDefault)
+    .describe(`${description} Milliseconds; default ${byDefault}.`);
 
 /** A whole number in a range. */
 export const count = (byDefault: number, min: number, max: number, description: string) =>
-  z.int().min(min).max(max).default(byDefault).describe(`${description} ${min} to ${max}; default ${byDefault}.`);
+  z
+    .int()
+    .min(min)
+    .max(max)
+    .default(byDefault)
+    .describe(`${description} ${min} to ${max}; default ${byDefault}.`);
 
 /** A switch. */
 export const flag = (byDefault: boolean, description: string) =>
@@ -35,17 +45,23 @@ export const flag = (byDefault: boolean, description: string) =>
 export const port = (description: string) => z.int().min(1).max(65535).describe(description);
 
 export const name = (description: string) =>
-  text("config.bad-name", "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit", (value) =>
-    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value),
+  text(
+    "config.bad-name",
+    "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit",
+    (value) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value),
   ).describe(description);
 
 export const ipAddress = (description: string) =>
-  text("config.bad-address", "an IPv4 or IPv6 address without brackets", (value) => isIP(value) !== 0).describe(
-    description,
-  );
+  text(
+    "config.bad-address",
+    "an IPv4 or IPv6 address without brackets",
+    (value) => isIP(value) !== 0,
+  ).describe(description);
 
 export const cidr = (description: string) =>
-  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", isCidr).describe(description);
+  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", isCidr).describe(
+    description,
+  );
 
 function isCidr(value: string): boolean {
   const [address = "", length, ...rest] = value.split("/");
@@ -72,8 +88,10 @@ export const upstreamUrl = (description: string) =>
   }).describe(description);
 
 export const filePath = (description: string) =>
-  text("config.bad-file-path", "an absolute path without `//`, `.` or `..` segments or control characters", (value) =>
-    /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]*$/.test(value),
+  text(
+    "config.bad-file-path",
+    "an absolute path without `//`, `.` or `..` segments or control characters",
+    (value) => /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]*$/.test(value),
   ).describe(description);
 
 export const routePath = (description: string) =>
@@ -85,7 +103,8 @@ export const routePath = (description: string) =>
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Framing and connection management belong to the codec; a rule that set them would make messages ambiguous.
-const NOT_SETTABLE = /^(?:host|connection|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|content-length|expect|http2-settings)$/i;
+const NOT_SETTABLE =
+  /^(?:host|connection|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|content-length|expect|http2-settings)$/i;
 
 export const headerName = text(
   "config.bad-header",
@@ -106,6 +125,8 @@ export const cipherString = (description: string) =>
 
 /** Text for a header or page: no control characters. */
 export const line = (description: string) =>
-  text("config.bad-text", "text without control characters", (value) => !/[\u0000-\u001f\u007f]/.test(value)).describe(
-    description,
-  );
+  text(
+    "config.bad-text",
+    "text without control characters",
+    (value) => !/[\u0000-\u001f\u007f]/.test(value),
+  ).describe(description);

@@ -23,7 +23,10 @@ export function parseConfigText(text: string): Result<ProxyConfig> {
     return parseConfig(JSON.parse(text));
   } catch (error) {
     const message = (error as Error).message;
-    return { ok: false, problems: [problem("config.not-json", "", `is not JSON: ${message}${place(text, message)}`)] };
+    return {
+      ok: false,
+      problems: [problem("config.not-json", "", `is not JSON: ${message}${place(text, message)}`)],
+    };
   }
 }
 
@@ -61,7 +64,8 @@ function toProblems(issue: Issue): Problem[] {
     });
   }
   if (issue.code === "invalid_union") return [unionProblem(issue, path)];
-  if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }));
+  if (issue.code === "invalid_key")
+    return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }));
   const { code, message, allowed } = explain(issue);
   const received = issue.input === undefined ? {} : { received: issue.input };
   return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
@@ -74,7 +78,10 @@ function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string): Proble
   if (inner !== undefined) return toProblems({ ...inner, path: [...issue.path, ...inner.path] })[0]!;
   const allowed = allowedAt(issue.path);
   if (issue.input === undefined) return problem("config.missing-field", path, "is missing", { allowed });
-  return problem("config.not-one-of", path, "is none of the values allowed here", { received: issue.input, allowed });
+  return problem("config.not-one-of", path, "is none of the values allowed here", {
+    received: issue.input,
+    allowed,
+  });
 }
 
 function explain(issue: Issue): { code: ProblemCode; message: string; allowed?: string } {
@@ -83,14 +90,22 @@ function explain(issue: Issue): { code: ProblemCode; message: string; allowed?: 
       if (issue.input === undefined) {
         return { code: "config.missing-field", message: "is missing", allowed: issue.expected };
       }
-      return { code: "config.wrong-type", message: `is not of type ${issue.expected}`, allowed: issue.expected };
+      return {
+        code: "config.wrong-type",
+        message: `is not of type ${issue.expected}`,
+        allowed: issue.expected,
+      };
     case "too_small":
       return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
     case "too_big":
       return { code: "config.out-of-range", message: "is too large", allowed: `at most ${issue.maximum}` };
     case "invalid_value":
       if (issue.input === undefined) {
-        return { code: "config.missing-field", message: "is missing", allowed: issue.values.map(String).join(", ") };
+        return {
+          code: "config.missing-field",
+          message: "is missing",
+          allowed: issue.values.map(String).join(", "),
+        };
       }
       return {
         code: "config.not-one-of",

@@ -20,8 +20,7 @@ export interface Problem {
 
 /** A value, or every reason why there is none. */
 export type Result<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
  * Every code a problem can carry, with the general way to solve it.
@@ -38,16 +37,19 @@ export const PROBLEM_CODES = {
   "config.bad-name": "Use letters, digits, `-`, `_` and `.`; begin with a letter or digit.",
   "config.bad-address": "Give an IP address (or CIDR range) as the field asks.",
   "config.bad-server-name": "Give a host name, an IP address or `_`, in lower case and without a port.",
-  "config.bad-url": "Give an absolute http:// or https:// URL with host and, if need be, port; no user, query or fragment.",
+  "config.bad-url":
+    "Give an absolute http:// or https:// URL with host and, if need be, port; no user, query or fragment.",
   "config.bad-file-path": "Give an absolute, normalised path.",
-  "config.bad-route-path": "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
+  "config.bad-route-path":
+    "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
   "config.bad-header": "Give a field name that is a token and a value without control bytes.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each thing of a kind a name of its own.",
   "config.unknown-reference": "Name something that is defined, or define it.",
   "config.duplicate-listener": "Keep one listener for an address and port.",
-  "config.port-conflict": "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
+  "config.port-conflict":
+    "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
   "config.duplicate-server-name": "A server name may stand once per listener.",
@@ -61,6 +63,8 @@ export const PROBLEM_CODES = {
   "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
   "host.bad-ipv6": "Give a global, lasting IPv6 address, or none.",
   "host.bad-network": "Let address, netmask and gateway belong to one subnet.",
+  "host.bad-nameserver": "Give the IP addresses of DNS servers.",
+  "host.bad-dhcp-range": "Give the first and the last address of the router's DHCP range.",
   "host.inside-dhcp-range": "Choose an address outside the router's DHCP range.",
   "host.bad-name": "Give a domain name, or leave it out to use the IPv4 address.",
   "host.ipv6-only": "Give a static IPv4 address as well: IPv6-only hosts are out of scope.",
@@ -75,7 +79,8 @@ export const PROBLEM_CODES = {
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
   "files.key-mismatch": "Use the key that belongs to the certificate.",
   "files.certificate-expired": "Renew the certificate.",
-  "files.bad-directory": "Create the directory, or give the user that runs portico read and execute permission on it.",
+  "files.bad-directory":
+    "Create the directory, or give the user that runs portico read and execute permission on it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
   "tls.bad-policy": "Give protocols, ciphers and curves that this OpenSSL knows.",
   "listen.address-in-use": "Stop what listens there, or choose another port.",

@@ -7,7 +7,10 @@ import type { NormalisedPath } from "./target.js";
  * and answers `resolve()` in unit tests.
  */
 export class Router {
-  private readonly byListener = new Map<string, { byName: Map<string, VirtualServerConfig>; fallback: VirtualServerConfig }>();
+  private readonly byListener = new Map<
+    string,
+    { byName: Map<string, VirtualServerConfig>; fallback: VirtualServerConfig }
+  >();
   private readonly tables = new Map<VirtualServerConfig, RouteTable>();
 
   constructor(config: ProxyConfig) {
@@ -45,7 +48,10 @@ export class Router {
  * so its cost does not depend on the number of routes.
  */
 class RouteTable {
-  private readonly byPath = new Map<string, { exact?: RouteConfig; segment?: RouteConfig; prefix?: RouteConfig }>();
+  private readonly byPath = new Map<
+    string,
+    { exact?: RouteConfig; segment?: RouteConfig; prefix?: RouteConfig }
+  >();
   /** Lengths that occur, longest first. */
   private readonly lengths: number[];
 

@@ -24,7 +24,9 @@ interface Node {
 export function fieldNamesAt(path: readonly PropertyKey[], input: unknown): string[] {
   const type = (input as { type?: unknown } | undefined)?.type;
   const variants = nodesAt(path).filter((n) => n.properties !== undefined);
-  const chosen = variants.filter((n) => n.properties!.type?.const === undefined || n.properties!.type.const === type);
+  const chosen = variants.filter(
+    (n) => n.properties!.type?.const === undefined || n.properties!.type.const === type,
+  );
   return [...new Set((chosen.length > 0 ? chosen : variants).flatMap((n) => Object.keys(n.properties!)))];
 }
 
@@ -33,8 +35,11 @@ export function allowedAt(path: readonly PropertyKey[]): string {
   const words = nodesAt(path).map((n) => {
     if (n.const !== undefined) return JSON.stringify(n.const);
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
-    if (n.properties?.type?.const !== undefined) return `an object with type ${JSON.stringify(n.properties.type.const)}`;
-    return n.properties === undefined ? (n.type ?? "a value") : `an object with ${Object.keys(n.properties).join(", ")}`;
+    if (n.properties?.type?.const !== undefined)
+      return `an object with type ${JSON.stringify(n.properties.type.const)}`;
+    return n.properties === undefined
+      ? (n.type ?? "a value")
+      : `an object with ${Object.keys(n.properties).join(", ")}`;
   });
   return [...new Set(words)].join("; or ");
 }
@@ -45,7 +50,8 @@ function nodesAt(path: readonly PropertyKey[]): Node[] {
   for (const step of path) {
     nodes = variants(
       nodes.flatMap((n) => {
-        const next = typeof step === "number" ? n.items : (n.properties?.[String(step)] ?? n.additionalProperties);
+        const next =
+          typeof step === "number" ? n.items : (n.properties?.[String(step)] ?? n.additionalProperties);
         return typeof next === "object" ? [next] : [];
       }),
     );

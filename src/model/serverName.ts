@@ -50,5 +50,7 @@ function parseBracketedHost(value: string): HostParts | undefined {
   const rest = value.slice(end + 1);
   if (rest === "") return { serverName: canonical, port: "" };
   const port = rest.slice(1);
-  return rest.startsWith(":") && PORT.test(port) && Number(port) <= 65535 ? { serverName: canonical, port } : undefined;
+  return rest.startsWith(":") && PORT.test(port) && Number(port) <= 65535
+    ? { serverName: canonical, port }
+    : undefined;
 }

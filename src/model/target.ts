@@ -122,7 +122,7 @@ export function encodePath(path: NormalisedPath): string {
   return out;
 }
 
-const ENCODED = new Set([..."\"#<>?\\^`{|}"].map((c) => c.charCodeAt(0)).concat(PERCENT));
+const ENCODED = new Set([...'"#<>?\\^`{|}'].map((c) => c.charCodeAt(0)).concat(PERCENT));
 
 function percentEncode(code: number): string {
   return `%${code < 16 ? "0" : ""}${code.toString(16).toUpperCase()}`;

@@ -1,4 +1,4 @@
-import type { VirtualServerConfig } from "../model/index.js";
+import type { HeaderList, VirtualServerConfig } from "../model/index.js";
 import type { RouteRuntime } from "./routeRuntime.js";
 
 /**
@@ -39,13 +39,17 @@ export interface Exchange {
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not stand in `headers`.
    *
+   * Status 101 (HTTP/1.1), or 2xx to an extended CONNECT (HTTP/2), begins a tunnel: from then on `readBody` delivers
+   * and `sendData` sends its bytes.
+   *
    * @param bodyLength bytes that follow; -1 where that is not known; 0 for none. For HEAD, and for 304, it is the
-   *   length that is announced, and no byte follows.
+   *   length that is announced (-1: none), and no byte follows.
    */
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
   /**
-   * Sends body bytes. The buffer belongs to the exchange until it returns (it copies what it cannot write at once).
-   * @returns false if the client is slower than the source: send no more until `onDrain`
+   * Sends body bytes.
+   * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
+   *   touch the buffer until `onDrain`
    */
   sendData(chunk: Uint8Array): boolean;
   /** Completes the answer. Writes head and data that were held back to go out together. */
@@ -64,8 +68,7 @@ export interface Exchange {
   onClientGone: (() => void) | undefined;
 }
 
-/** Field names and values in turn, original order and case, duplicates kept. */
-export type HeaderList = string[];
+export type { HeaderList };
 
 export interface RequestHead {
   readonly method: string;
@@ -109,8 +112,8 @@ export interface ClientInfo {
 /** Where a request body goes. */
 export interface BodySink {
   /**
-   * A piece of the body. The buffer is reused afterwards: write or copy it before returning.
-   * @returns false to pause delivery until `resumeBody`
+   * A piece of the body.
+   * @returns true if the buffer is free again; false to pause delivery, the buffer in use, until `resumeBody`
    */
   onData(chunk: Uint8Array): boolean;
   /** The body is complete. */

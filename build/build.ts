@@ -1,0 +1,48 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { configJsonSchema } from "../src/model/index.js";
+import { buildBundle, DIST, ROOT } from "./bundle.js";
+
+/** `npm run build`: the bundle first (everything else waits for it), then the schema, then the library. */
+async function main(): Promise<void> {
+  await step("dist/portico.mjs", async () => kilobytes((await buildBundle()).bytes));
+  await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
+  await step("dist/lib", () => buildLibrary());
+}
+
+async function step(target: string, run: () => string | Promise<string>): Promise<void> {
+  const started = performance.now();
+  const outcome = await run();
+  const seconds = ((performance.now() - started) / 1000).toFixed(2);
+  console.log(`${target.padEnd(26)} ${outcome.padStart(12)} ${seconds.padStart(7)} s`);
+}
+
+function buildSchema(): number {
+  const text = `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+  mkdirSync(DIST, { recursive: true });
+  writeFileSync(path.join(DIST, "portico.schema.json"), text);
+  return Buffer.byteLength(text);
+}
+
+/** Compiles the library; files of sources that are gone must not stay behind in the package. */
+function buildLibrary(): string {
+  const lib = path.join(DIST, "lib");
+  rmSync(lib, { recursive: true, force: true });
+  const tsc = require.resolve("typescript/bin/tsc");
+  const { status } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
+    cwd: ROOT,
+    stdio: "inherit",
+  });
+  if (status !== 0) throw new Error("dist/lib: the type check above does not pass");
+  return `${readdirSync(lib, { recursive: true }).filter((name) => String(name).endsWith(".js")).length} modules`;
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1024).toFixed(1)} KiB`;
+}
+
+main().catch((error: Error) => {
+  console.error(`build failed: ${error.message}`);
+  process.exitCode = 1;
+});

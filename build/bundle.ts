@@ -1,0 +1,109 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { build, type Metafile } from "esbuild";
+
+/** Where the repository is, and where what is built goes. */
+export const ROOT = path.resolve(__dirname, "..");
+export const DIST = path.join(ROOT, "dist");
+export const BUNDLE = path.join(DIST, "portico.mjs");
+
+export interface BuiltBundle {
+  readonly file: string;
+  readonly bytes: number;
+  /** False if the file already had these very bytes. */
+  readonly changed: boolean;
+}
+
+/**
+ * Bundles the `portico` command and the runtime into one executable file without node_modules.
+ *
+ * The same sources give the same bytes on every machine: the bundle travels as a content-hashed artifact, and a
+ * difference would restart every deployed proxy. Names and line breaks stay, so that stack traces can be read.
+ */
+export async function buildBundle(): Promise<BuiltBundle> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: ["src/cli/main.ts"],
+    outfile: BUNDLE,
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    minifySyntax: true,
+    charset: "utf8",
+    legalComments: "none",
+    banner: { js: BANNER },
+    logLevel: "warning",
+  });
+  const text = `${outputFiles[0]!.text}${notices(metafile)}`;
+  refuse(forbidden(metafile, text));
+  const bytes = Buffer.from(text);
+  return { file: BUNDLE, bytes: bytes.length, changed: writeExecutable(BUNDLE, bytes) };
+}
+
+// Bundled CommonJS (commander) calls `require` for Node's own modules, which an ES module does not have.
+const BANNER = `#!/usr/bin/env node
+import { createRequire as porticoCreateRequire } from "node:module";
+const require = porticoCreateRequire(import.meta.url);`;
+
+/** What must never be in the bundle: the constructs (they belong to synthesis), and paths of the building machine. */
+function forbidden(metafile: Metafile, text: string): string[] {
+  const inputs = Object.keys(metafile.inputs);
+  const foreign = inputs.filter((file) =>
+    /(?:^|\/)node_modules\/(?:@cdktf|cdktf|cdktn|constructs)\/|^(?:src\/(?:constructs|testing|index)|main\.ts)/.test(
+      file,
+    ),
+  );
+  return [
+    ...foreign.map((file) => `it contains ${file}, which src/runtime and src/cli must not import`),
+    ...(text.includes(ROOT) ? [`it contains the absolute path ${ROOT}`] : []),
+  ];
+}
+
+function refuse(reasons: readonly string[]): void {
+  if (reasons.length > 0) throw new Error(`dist/portico.mjs is refused:\n  ${reasons.join("\n  ")}`);
+}
+
+/** The licences of what is bundled ask that their notices travel along. */
+function notices(metafile: Metafile): string {
+  const packages = new Set<string>();
+  for (const file of Object.keys(metafile.inputs)) {
+    const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file);
+    if (match !== null) packages.add(match[1]!);
+  }
+  return [...packages].sort().map(notice).join("");
+}
+
+function notice(folder: string): string {
+  const manifest = JSON.parse(readFileSync(path.join(ROOT, folder, "package.json"), "utf8"));
+  const licence = ["LICENSE", "LICENSE.md", "license"]
+    .map((name) => path.join(ROOT, folder, name))
+    .map((file) => tryRead(file))
+    .find((text) => text !== undefined);
+  if (licence === undefined) throw new Error(`${folder} has no LICENSE file to carry along`);
+  return `/*! ${manifest.name} ${manifest.version}\n\n${licence.trim().replaceAll("*/", "* /")}\n*/\n`;
+}
+
+function tryRead(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces the file at once: a proxy or test that starts meanwhile sees the old bundle or the new one, whole. */
+function writeExecutable(file: string, bytes: Buffer): boolean {
+  mkdirSync(path.dirname(file), { recursive: true });
+  const changed = tryRead(file) !== bytes.toString("utf8");
+  if (changed) {
+    const draft = `${file}.${process.pid}.tmp`;
+    writeFileSync(draft, bytes, { mode: 0o755 });
+    renameSync(draft, file);
+  }
+  // The mode given above is subject to the umask.
+  chmodSync(file, 0o755);
+  return changed;
+}

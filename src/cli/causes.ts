@@ -1,0 +1,89 @@
+import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+
+/** Why there is no answer, as the system names it (`ECONNREFUSED`, `ETIMEDOUT`, …), and in its words. */
+export interface ProbeFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The likely cause of a row that fails, in the words of the spec's table of errors (section 7). */
+export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): string {
+  if (row.subject === "default") return defaultServerCause(answer);
+  if (isVersioned(answer.headers["server"])) return `the default virtual server answered: ${WRONG_NAME}`;
+  switch (row.subject) {
+    case "media":
+      if (answer.status === 403) return `${MEDIA_PERMISSIONS}; the error log names it`;
+      if (answer.status === 404)
+        return `${WRONG_NAME}, or the media path in the config does not match the installation`;
+      return "something other than the media route answered";
+    case "redirect":
+      return "the listener is not in TLS mode, or the redirect names another host or port";
+    case "web":
+      return webCause(row, answer);
+    case "fileServer":
+      return daemonCause("file server daemon", row, answer, "; login works but upload or view fails");
+    case "webdav":
+      return daemonCause("WebDAV daemon", row, answer, "; without WebDAV, leave the route out");
+  }
+}
+
+/** The likely cause where nothing answered. */
+export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): string {
+  const { address, port, scheme } = row.request;
+  const at = `${address} port ${port}`;
+  if (failure.code === "ECONNREFUSED") {
+    return `nothing listens on ${at}: the proxy does not run there, or the config in use has other listeners`;
+  }
+  if (failure.code === "ETIMEDOUT" || failure.code === "EHOSTUNREACH" || failure.code === "ENETUNREACH") {
+    return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
+  }
+  if (failure.code === "ENOTFOUND" || failure.code === "EAI_AGAIN") {
+    return `${address} has no DNS record here: give the host's address with --connect`;
+  }
+  if (scheme === "https" && /CERT|SELF_SIGNED|UNABLE_TO/.test(failure.code)) {
+    return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other its whole chain";
+  }
+  if (scheme === "https" && /SSL|EPROTO|TLS/.test(failure.code)) {
+    return `the TLS handshake with ${at} failed: it does not speak TLS, or offers no TLS version this client has`;
+  }
+  return `the connection to ${at} broke: see the proxy's error log`;
+}
+
+const WRONG_NAME =
+  "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
+
+const MEDIA_PERMISSIONS =
+  "the media file is not world readable, or one of its directories lacks read and execute permission for others";
+
+const WEB_DAEMON =
+  "the web application daemon and the proxy do not work together: check that the fastcgi start variant is not used in the service unit";
+
+function defaultServerCause(answer: ProbeAnswer): string {
+  return isVersioned(answer.headers["server"])
+    ? "the default virtual server answers, but its page is missing"
+    : "another virtual server or another program answered: the default virtual server is not enabled on the port";
+}
+
+function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
+  if (answer.status === 404 && isOwnErrorPage(answer)) return WRONG_NAME;
+  if (answer.status !== 302) return `${WEB_DAEMON}${running(row)}`;
+  const [location] = row.expected.filter((e) => e.says.startsWith("Location"));
+  if (location !== undefined && !location.holds(answer)) {
+    return "SERVICE_URL or FILE_SERVER_ROOT is wrong, or the web application is not told the scheme and host that were asked for (Host, X-Forwarded-Proto)";
+  }
+  if (answer.protocol !== "HTTP/2" && row.request.scheme === "https")
+    return "the listener does not offer HTTP/2";
+  return "the answer is not the web application's: another program listens on its port";
+}
+
+function daemonCause(name: string, row: ExpectedResponse, answer: ProbeAnswer, more: string): string {
+  if (answer.status === 404) return WRONG_NAME;
+  if (answer.status === 502 || answer.status === 504)
+    return `the ${name} does not answer on ${row.upstream}${more}`;
+  return "something other than the application's virtual server answered";
+}
+
+function running(row: ExpectedResponse): string {
+  return row.upstream === undefined ? "" : `, and that it runs and listens on ${row.upstream}`;
+}

@@ -1,0 +1,104 @@
+import path from "node:path";
+import type { ProxyConfig, Result } from "../model/index.js";
+import { loadConfig } from "../runtime/load.js";
+import { readDocument, type Source } from "./document.js";
+import { applicationHost, expectedResponses } from "./expectedResponses.js";
+import { checkLive, formatChecked } from "./liveCheck.js";
+import { findMediaFile } from "./mediaFile.js";
+import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
+import { previewConfig } from "./previewConfig.js";
+
+export interface CheckOptions {
+  readonly json: boolean;
+  /** Whether the files the config names are checked as well. */
+  readonly files: boolean;
+}
+
+/** `portico check`: the config, and by default every file it names. */
+export async function check(source: Source, options: CheckOptions, output: Output): Promise<number> {
+  const result = options.files ? await loadFully(source) : await readDocument(source.file);
+  if (!result.ok) return refused(source, result.problems, options, output);
+  const { file } = source;
+  output.out(
+    options.json
+      ? json({ file, ok: true, ...summary(result.value), problems: [] })
+      : okText(file, result.value),
+  );
+  return EXIT.ok;
+}
+
+async function loadFully(source: Source): Promise<Result<ProxyConfig>> {
+  const loaded = await loadConfig(source);
+  return loaded.ok ? { ok: true, value: loaded.value.config } : loaded;
+}
+
+export interface LiveOptions {
+  readonly json: boolean;
+  readonly connect?: string;
+  readonly host?: string;
+  readonly mediaPath?: string;
+  readonly portOffset: number;
+  readonly insecure: boolean;
+  readonly timeoutMs: number;
+}
+
+/**
+ * `portico check --live`: asks the running front end for what its config promises. Of the files only the document is
+ * read, so that it works from another machine and for users who may not read the key.
+ */
+export async function checkRunning(source: Source, options: LiveOptions, output: Output): Promise<number> {
+  const document = await readDocument(source.file);
+  const moved = document.ok ? previewed(document.value, options.portOffset) : document;
+  if (!moved.ok) return refused(source, moved.problems, options, output);
+  const config = moved.value;
+  const mediaPath = options.mediaPath ?? (await mediaFileOf(config, source.root));
+  const rows = expectedResponses(config, { ...options, ...(mediaPath === undefined ? {} : { mediaPath }) });
+  if (rows.length === 0) {
+    output.err(
+      `${source.file} has no virtual server \`application\`: it is no file-sync front end, and nothing is known of what it should answer.\n`,
+    );
+    return EXIT.failed;
+  }
+  const checked = await checkLive(rows, options);
+  const failed = checked.filter((row) => !row.pass).length;
+  if (options.json) {
+    const host = options.host ?? applicationHost(config);
+    output.out(
+      json({ file: source.file, ok: failed === 0, host, insecure: options.insecure, responses: checked }),
+    );
+  } else {
+    output.out(checked.map((row) => `${formatChecked(row)}\n`).join(""));
+    output.out(`${source.file}: ${checked.length - failed} of ${checked.length} responses as expected\n`);
+    if (options.insecure && rows.some((row) => row.request.scheme === "https")) {
+      output.err(
+        "note: the certificate was not verified, as it may be self-signed; --no-insecure verifies it\n",
+      );
+    }
+  }
+  return failed === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** An image below the media route's directory, if this machine has the directory and may read it. */
+export async function mediaFileOf(
+  config: ProxyConfig,
+  root: string | undefined,
+): Promise<string | undefined> {
+  const application = config.virtualServers.find((v) => v.name === "application");
+  const action = application?.routes.find((r) => r.name === "media")?.action;
+  if (action?.type !== "staticFiles") return undefined;
+  return findMediaFile(path.join(root ?? "/", action.directory));
+}
+
+function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig> {
+  return portOffset === 0 ? { ok: true, value: config } : previewConfig(config, { portOffset });
+}
+
+function refused(
+  { file }: Source,
+  problems: Extract<Result<never>, { ok: false }>["problems"],
+  options: { readonly json: boolean },
+  output: Output,
+): number {
+  output.out(options.json ? json({ file, ok: false, problems }) : problemsText(file, problems));
+  return EXIT.failed;
+}

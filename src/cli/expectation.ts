@@ -1,0 +1,107 @@
+/** What came back for a probe. Field names are lower case. */
+export interface ProbeAnswer {
+  readonly protocol: "HTTP/1.1" | "HTTP/2";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Beginning of the body; fetched only where the status alone does not tell who answered. */
+  readonly body?: string;
+}
+
+/** One property an answer should have: how it reads, whether it holds, and what there was instead. */
+export interface Expectation {
+  readonly says: string;
+  holds(answer: ProbeAnswer): boolean;
+  seen(answer: ProbeAnswer): string;
+}
+
+export function status(expected: number): Expectation {
+  return {
+    says: String(expected),
+    holds: (answer) => answer.status === expected,
+    seen: (answer) => String(answer.status),
+  };
+}
+
+/**
+ * The answer is the upstream's own, whatever it says (spec 4: payloads and statuses are those of the daemons).
+ * A 404 is the daemon's unless it carries the proxy's error page.
+ */
+export function answeredByUpstream(): Expectation {
+  return {
+    says: "an answer of the daemon (no 502 or 504, no 404 of the proxy)",
+    holds: (answer) =>
+      answer.status !== 502 && answer.status !== 504 && !(answer.status === 404 && isOwnErrorPage(answer)),
+    seen: (answer) => (isOwnErrorPage(answer) ? `${answer.status} of the proxy` : String(answer.status)),
+  };
+}
+
+/** HTTP/2, as ALPN negotiated it. */
+export function http2(): Expectation {
+  return {
+    says: "HTTP/2",
+    holds: (answer) => answer.protocol === "HTTP/2",
+    seen: (answer) => answer.protocol,
+  };
+}
+
+/** A field with exactly this value; case and spacing of parameters do not matter where `loose`. */
+export function field(name: string, value: string, loose = false): Expectation {
+  const fold = (text: string | undefined): string | undefined =>
+    loose ? text?.toLowerCase().replace(/\s*;\s*/g, "; ") : text;
+  return fieldWhere(name, value, (received) => fold(received) === fold(value));
+}
+
+/** A media type without regard to its parameters; `image/*` for any image. */
+export function mediaType(type: string): Expectation {
+  const accepts = (received: string): boolean => {
+    const bare = received.split(";")[0]!.trim().toLowerCase();
+    return type.endsWith("/*") ? bare.startsWith(type.slice(0, -1)) : bare === type;
+  };
+  return fieldWhere("Content-Type", type, (received) => received !== undefined && accepts(received));
+}
+
+/** A list field that holds these members, in any order and among others. */
+export function fieldWith(name: string, ...members: string[]): Expectation {
+  return fieldWhere(name, members.join(", "), (received) => {
+    const there = (received ?? "").split(",").map((member) => member.trim().toLowerCase());
+    return members.every((member) => there.includes(member.toLowerCase()));
+  });
+}
+
+/** A field that is there, with whatever value. */
+export function fieldPresent(name: string): Expectation {
+  return fieldWhere(name, "", (received) => received !== undefined && received !== "");
+}
+
+/** Whether `Server` carries a version: it tells which virtual server answered (spec 4.3). */
+export function serverField(versioned: boolean): Expectation {
+  return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
+    versioned ? isVersioned(received) : received !== undefined && !isVersioned(received),
+  );
+}
+
+/** True for a `Server` value such as `portico/1.2`. */
+export function isVersioned(server: string | undefined): boolean {
+  return server !== undefined && /\/\d/.test(server);
+}
+
+/** True if the body is an error page of the proxy itself: it closes with the proxy's name between the rules. */
+export function isOwnErrorPage(answer: ProbeAnswer): boolean {
+  return (
+    isVersioned(answer.headers["server"]) || /<center>portico(?:\/[\w.-]+)?<\/center>/.test(answer.body ?? "")
+  );
+}
+
+function fieldWhere(
+  name: string,
+  value: string,
+  accepts: (received: string | undefined) => boolean,
+): Expectation {
+  const lower = name.toLowerCase();
+  return {
+    says: value === "" ? name : `${name}: ${value}`,
+    holds: (answer) => accepts(answer.headers[lower]),
+    seen: (answer) =>
+      answer.headers[lower] === undefined ? `no ${name}` : `${name}: ${answer.headers[lower]}`,
+  };
+}

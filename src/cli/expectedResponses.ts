@@ -1,0 +1,264 @@
+import { isIPv6 } from "node:net";
+import {
+  CATCH_ALL,
+  type ListenerConfig,
+  type ProxyConfig,
+  type RouteConfig,
+  Router,
+  type VirtualServerConfig,
+} from "../model/index.js";
+import {
+  answeredByUpstream,
+  type Expectation,
+  field,
+  fieldPresent,
+  fieldWith,
+  http2,
+  mediaType,
+  serverField,
+  status,
+} from "./expectation.js";
+
+/** One row of the table of expected responses (spec 4.3). */
+export interface ExpectedResponse {
+  readonly name: string;
+  /** What the row is about; decides which causes of spec section 7 come into question. */
+  readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav";
+  readonly request: ProbeRequest;
+  readonly expected: readonly Expectation[];
+  /** Address of the daemon behind the route, for the advice when it does not answer. */
+  readonly upstream?: string;
+  /** Why the request cannot be made, where it cannot; such a row fails. */
+  readonly notProbed?: { readonly reason: string; readonly fix: string };
+}
+
+/** A HEAD request and where to send it. */
+export interface ProbeRequest {
+  readonly scheme: "http" | "https";
+  /** Where to connect. */
+  readonly address: string;
+  readonly port: number;
+  /** Host to ask for, as it stands in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
+  readonly host: string;
+  readonly path: string;
+}
+
+export interface ExpectedResponsesOptions {
+  /** Server name to ask for; by default the first real one of the config. */
+  readonly host?: string;
+  /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
+  readonly connect?: string;
+  /** Path of a media file below the media route; without one the media row is not probed. */
+  readonly mediaPath?: string;
+}
+
+/** A name that no virtual server of this world has (RFC 6761, 6.4), so that the default server answers. */
+export const UNKNOWN_HOST = "default-server.invalid";
+
+/**
+ * What a running front end should answer, derived from nothing but its config: the rows of spec 4.3 for the mode it
+ * is in, and one row for each further daemon. Parts are found by the names that a file-sync front end gives them; a
+ * part that is not there has no row. Empty if there is no virtual server `application`.
+ */
+export function expectedResponses(
+  config: ProxyConfig,
+  options: ExpectedResponsesOptions = {},
+): ExpectedResponse[] {
+  const application = config.virtualServers.find((v) => v.name === "application");
+  if (application === undefined) return [];
+  const site = new Site(config, application, options);
+  return [
+    ...site.defaultServer(),
+    ...site.media(),
+    ...site.redirects(),
+    ...site.login(),
+    ...site.serverHeader(),
+    ...site.daemon("fileServer"),
+    ...site.daemon("webdav"),
+  ];
+}
+
+/** The server name that requests for the application should carry. */
+export function applicationHost(config: ProxyConfig): string | undefined {
+  const real = (server: VirtualServerConfig | undefined): string | undefined =>
+    server?.serverNames.find((name) => name !== CATCH_ALL);
+  const application = config.virtualServers.find((v) => v.name === "application");
+  const forwarded = application?.routes.map((r) =>
+    r.action.type === "proxy" ? r.action.forwarded.host : undefined,
+  );
+  return (
+    real(application) ??
+    forwarded?.find((name) => name !== undefined) ??
+    real(config.virtualServers.find((v) => v.name === "redirect"))
+  );
+}
+
+class Site {
+  private readonly router: Router;
+  private readonly host: string;
+  /** Listeners of the application as clients reach it: the TLS ones if there are any. IPv4 first. */
+  private readonly entries: readonly ListenerConfig[];
+
+  constructor(
+    private readonly config: ProxyConfig,
+    private readonly application: VirtualServerConfig,
+    private readonly options: ExpectedResponsesOptions,
+  ) {
+    this.router = new Router(config);
+    const all = this.listenersOf(application);
+    const secure = all.filter((l) => l.protocol === "https");
+    this.entries = secure.length > 0 ? secure : all;
+    this.host = options.host ?? applicationHost(config) ?? this.addressOf(this.entries[0]!);
+  }
+
+  defaultServer(): ExpectedResponse[] {
+    const server = this.config.virtualServers.find((v) => v.name === "default");
+    const listener = server === undefined ? undefined : this.listenersOf(server)[0];
+    if (listener === undefined) return [];
+    const request = this.request(listener, "/", UNKNOWN_HOST);
+    const expected = [status(200), mediaType("text/html"), serverField(true)];
+    return [{ name: "default server", subject: "default", request, expected }];
+  }
+
+  media(): ExpectedResponse[] {
+    const route = this.route("media");
+    if (route === undefined) return [];
+    const { mediaPath } = this.options;
+    const file = mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
+    const directory = route.action.type === "staticFiles" ? route.action.directory : "the media directory";
+    const row: ExpectedResponse = {
+      name: "media file",
+      subject: "media",
+      request: this.request(this.entries[0]!, directoryPath(route) + file),
+      expected: [
+        status(200),
+        mediaType("image/*"),
+        fieldPresent("Content-Length"),
+        fieldPresent("Last-Modified"),
+        fieldPresent("ETag"),
+        field("Accept-Ranges", "bytes"),
+      ],
+    };
+    const reason = `no image file was found in ${directory}`;
+    const fix = "name one with --media-path, or give --root if the files lie below a folder";
+    return [mediaPath === undefined ? { ...row, notProbed: { reason, fix } } : row];
+  }
+
+  /** TLS mode: port 80 sends the application's path to https (spec 4.2). */
+  redirects(): ExpectedResponse[] {
+    const route = this.route("web");
+    const server = this.config.virtualServers.find((v) => v.name === "redirect");
+    if (route === undefined || server === undefined) return [];
+    const path = directoryPath(route);
+    const action = this.router.route(server, path)?.action;
+    if (action?.type !== "redirect") return [];
+    const { scheme, port } = action;
+    const location = `${scheme}://${authority(action.host ?? this.host, scheme, port)}${path}`;
+    return this.listenersOf(server).map((listener) => ({
+      name: `redirect to ${scheme}${family(listener)}`,
+      subject: "redirect",
+      request: this.request(listener, path),
+      expected: [status(action.status), field("Location", location), mediaType("text/html")],
+    }));
+  }
+
+  /** The application sends a client without a session to its login page, by the URL the client used (spec 5.1). */
+  login(): ExpectedResponse[] {
+    const route = this.route("web");
+    if (route === undefined) return [];
+    const path = directoryPath(route);
+    return this.entries.map((listener) => {
+      const secure = listener.protocol === "https";
+      const request = this.request(listener, path);
+      const location = `${request.scheme}://${request.host}${path}accounts/login/?next=${path}`;
+      return {
+        name: `application over ${listener.protocol}${family(listener)}`,
+        subject: "web",
+        request,
+        expected: [
+          ...(secure && listener.http2 ? [http2()] : []),
+          status(302),
+          field("Location", location),
+          ...(secure ? [] : LOGIN_FIELDS),
+        ],
+        ...this.upstreamOf(route),
+      };
+    });
+  }
+
+  serverHeader(): ExpectedResponse[] {
+    const route = this.route("web");
+    if (route === undefined) return [];
+    return [
+      {
+        name: "application's Server field",
+        subject: "web",
+        request: this.request(this.entries[0]!, directoryPath(route)),
+        expected: [serverField(false)],
+        ...this.upstreamOf(route),
+      },
+    ];
+  }
+
+  daemon(name: "fileServer" | "webdav"): ExpectedResponse[] {
+    const route = this.route(name);
+    if (route === undefined) return [];
+    return [
+      {
+        name: name === "webdav" ? "WebDAV daemon" : "file server daemon",
+        subject: name,
+        request: this.request(this.entries[0]!, directoryPath(route)),
+        expected: [answeredByUpstream(), serverField(false)],
+        ...this.upstreamOf(route),
+      },
+    ];
+  }
+
+  private route(name: string): RouteConfig | undefined {
+    return this.application.routes.find((r) => r.name === name);
+  }
+
+  private upstreamOf(route: RouteConfig): { upstream?: string } {
+    const { action } = route;
+    const upstream = action.type === "proxy" && this.config.upstreams.find((u) => u.name === action.upstream);
+    return upstream ? { upstream: upstream.url } : {};
+  }
+
+  private listenersOf(server: VirtualServerConfig): ListenerConfig[] {
+    const own = this.config.listeners.filter((l) => server.listeners.includes(l.name));
+    return own.sort((a, b) => Number(isIPv6(a.address)) - Number(isIPv6(b.address)));
+  }
+
+  private request(listener: ListenerConfig, path: string, host = this.host): ProbeRequest {
+    const { protocol: scheme, port } = listener;
+    return { scheme, address: this.addressOf(listener), port, host: authority(host, scheme, port), path };
+  }
+
+  private addressOf(listener: ListenerConfig): string {
+    if (this.options?.connect !== undefined) return this.options.connect;
+    if (listener.address === "0.0.0.0") return "127.0.0.1";
+    return /^[0:]+$/.test(listener.address) ? "::1" : listener.address;
+  }
+}
+
+// Spec 4.3 lists these for plain mode only.
+const LOGIN_FIELDS: readonly Expectation[] = [
+  field("Content-Type", "text/html; charset=utf-8", true),
+  fieldWith("Vary", "Accept-Language", "Cookie"),
+  fieldPresent("Content-Language"),
+];
+
+function directoryPath(route: RouteConfig): string {
+  return route.path.endsWith("/") ? route.path : `${route.path}/`;
+}
+
+function family(listener: ListenerConfig): string {
+  return isIPv6(listener.address) ? " on IPv6" : "";
+}
+
+/** Host and port as they stand in a URL: brackets round IPv6, the scheme's own port left out. */
+function authority(host: string, scheme: "http" | "https", port: number): string {
+  const bare = host.replace(/^\[|\]$/g, "");
+  const name = isIPv6(bare) ? `[${bare}]` : bare;
+  return port === (scheme === "https" ? 443 : 80) ? name : `${name}:${port}`;
+}

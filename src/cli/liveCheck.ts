@@ -1,0 +1,65 @@
+import { causeOfAnswer, causeOfFailure } from "./causes.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
+
+/** A row of the table of expected responses with what was seen. */
+export interface CheckedResponse {
+  readonly name: string;
+  readonly pass: boolean;
+  /** `HEAD URL`, and where it was sent if that is not the URL's host. */
+  readonly request: string;
+  readonly expected: string;
+  readonly seen: string;
+  /** Likely cause of a failure, and what to look at. */
+  readonly cause?: string;
+}
+
+/** Sends every row's request and compares. Rows come back in their order. */
+export function checkLive(
+  rows: readonly ExpectedResponse[],
+  options: ProbeOptions,
+): Promise<CheckedResponse[]> {
+  return Promise.all(
+    rows.map(async (row) =>
+      judge(row, row.notProbed === undefined ? await probe(row.request, options) : undefined),
+    ),
+  );
+}
+
+/** Compares one outcome with its row; undefined for a request that was not made. */
+export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined): CheckedResponse {
+  const base = {
+    name: row.name,
+    request: describe(row),
+    expected: row.expected.map((e) => e.says).join(", "),
+  };
+  if (outcome === undefined) {
+    const { reason, fix } = row.notProbed!;
+    return { ...base, pass: false, seen: "not probed", cause: `${reason}: ${fix}` };
+  }
+  if ("failure" in outcome) {
+    return {
+      ...base,
+      pass: false,
+      seen: outcome.failure.message,
+      cause: causeOfFailure(row, outcome.failure),
+    };
+  }
+  const { answer } = outcome;
+  const seen = row.expected.map((e) => e.seen(answer)).join(", ");
+  if (row.expected.every((e) => e.holds(answer))) return { ...base, pass: true, seen };
+  return { ...base, pass: false, seen, cause: causeOfAnswer(row, answer) };
+}
+
+/** One line for a person: result, request, what was expected, what was seen, and the cause of a failure. */
+export function formatChecked(row: CheckedResponse): string {
+  const line = `${row.pass ? "PASS" : "FAIL"}  ${row.name}: ${row.request} | expected ${row.expected} | seen ${row.seen}`;
+  return row.cause === undefined ? line : `${line} | cause: ${row.cause}`;
+}
+
+function describe(row: ExpectedResponse): string {
+  const { scheme, host, path, address, port } = row.request;
+  const url = `HEAD ${scheme}://${host}${path}`;
+  const asked = host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
+  return asked === address ? url : `${url} (at ${address.includes(":") ? `[${address}]` : address}:${port})`;
+}

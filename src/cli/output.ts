@@ -1,0 +1,48 @@
+import { formatProblem, type Problem, type ProxyConfig } from "../model/index.js";
+
+/** Where a command writes; the process's own streams unless a test gives others. */
+export interface Output {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+export const STDIO: Output = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+};
+
+/** Every exit code of the command. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+
+/** All problems, then how many there were. */
+export function problemsText(file: string, problems: readonly Problem[]): string {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  return `${problems.map(formatProblem).join("\n")}\n${file}: ${count}\n`;
+}
+
+/** `portico.json: ok (2 listeners, 3 virtual servers, 7 routes)` */
+export function okText(file: string, config: ProxyConfig): string {
+  const { listeners, virtualServers, routes } = summary(config);
+  const parts = [
+    plural(listeners, "listener"),
+    plural(virtualServers, "virtual server"),
+    plural(routes, "route"),
+  ];
+  return `${file}: ok (${parts.join(", ")})\n`;
+}
+
+export function summary(config: ProxyConfig): { listeners: number; virtualServers: number; routes: number } {
+  return {
+    listeners: config.listeners.length,
+    virtualServers: config.virtualServers.length,
+    routes: config.virtualServers.reduce((sum, server) => sum + server.routes.length, 0),
+  };
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

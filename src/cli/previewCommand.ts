@@ -1,0 +1,46 @@
+import { isIPv6 } from "node:net";
+import { ProblemError, type ProxyConfig } from "../model/index.js";
+import { serve } from "../runtime/serve.js";
+import { readDocument, type Source } from "./document.js";
+import { applicationHost } from "./expectedResponses.js";
+import { EXIT, type Output, problemsText } from "./output.js";
+import { previewConfig, type PreviewOptions } from "./previewConfig.js";
+
+/** `portico preview`: serves the config on loopback until it is stopped. */
+export async function preview(source: Source, options: PreviewOptions, output: Output): Promise<number> {
+  const document = await readDocument(source.file);
+  const moved = document.ok ? previewConfig(document.value, options) : document;
+  if (!document.ok || !moved.ok) {
+    output.err(problemsText(source.file, moved.ok ? [] : moved.problems));
+    return EXIT.failed;
+  }
+  return serve({
+    ...source,
+    // A reload reads the file again, and what it then says has to be moved again.
+    adjust: (config) => {
+      const again = previewConfig(config, options);
+      if (!again.ok) throw new ProblemError(again.problems);
+      return again.value;
+    },
+    logToStderr: true,
+    onReady: () => output.out(readyText(source.file, document.value, moved.value)),
+  });
+}
+
+function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): string {
+  const addresses = moved.listeners.map((listener, i) => {
+    const { address, port, protocol } = listener;
+    const url = `${protocol}://${isIPv6(address) ? `[${address}]` : address}:${port}/`;
+    return `  ${url.padEnd(32)} instead of port ${original.listeners[i]!.port} of ${original.listeners[i]!.address}\n`;
+  });
+  return `portico preview of ${file}\n${addresses.join("")}${nameHint(moved)}Stop it with Ctrl-C.\n`;
+}
+
+/** On loopback the server name has to be given along, unless the config answers for loopback itself. */
+function nameHint(config: ProxyConfig): string {
+  const name = applicationHost(config);
+  const listener = config.listeners.find((l) => !isIPv6(l.address));
+  if (name === undefined || listener === undefined || name === listener.address) return "";
+  const { address, port, protocol } = listener;
+  return `Ask for it by name: curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/\n`;
+}

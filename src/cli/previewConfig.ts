@@ -1,0 +1,89 @@
+import { isIPv6 } from "node:net";
+import {
+  type ListenerConfig,
+  parseConfig,
+  type Problem,
+  problem,
+  type ProxyConfig,
+  type RedirectActionConfig,
+  type Result,
+} from "../model/index.js";
+
+/** What `portico preview` changes. */
+export interface PreviewOptions {
+  /** Added to every listener's port (80 → 10080). */
+  readonly portOffset: number;
+  /** Other addresses for upstreams, by the upstream's name. */
+  readonly upstreams?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The same config moved to loopback and unprivileged ports, so that anyone can look at it on any machine: same
+ * routes, same TLS, same answers. Redirects follow the listeners they point at. Log files are left out; the preview
+ * logs to standard error.
+ *
+ * The result is checked like any config, since moved ports may leave the range and an upstream may now be a listener.
+ */
+export function previewConfig(config: ProxyConfig, options: PreviewOptions): Result<ProxyConfig> {
+  const unknown = unknownUpstreams(config, options.upstreams ?? {});
+  if (unknown.length > 0) return { ok: false, problems: unknown };
+  const listeners = moveListeners(config.listeners, options.portOffset);
+  const result = parseConfig({
+    ...config,
+    logs: { access: config.logs.access === "off" ? "off" : { ...config.logs.access }, error: "off" },
+    listeners,
+    upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
+    virtualServers: config.virtualServers.map((server) => ({
+      ...server,
+      routes: server.routes.map(({ accessLog: _access, errorLog: _error, ...route }) => ({
+        ...route,
+        action:
+          route.action.type === "redirect" ? moveRedirect(route.action, config, listeners) : route.action,
+      })),
+    })),
+  });
+  return result.ok ? result : { ok: false, problems: result.problems.map(explainMove) };
+}
+
+function unknownUpstreams(config: ProxyConfig, overrides: Readonly<Record<string, string>>): Problem[] {
+  const known = config.upstreams.map((u) => u.name);
+  return Object.keys(overrides)
+    .filter((name) => !known.includes(name))
+    .map((name) =>
+      problem("config.unknown-reference", "--upstream", "names no upstream of the config", {
+        received: name,
+        allowed: known.length === 0 ? "no upstream is defined" : known.join(", "),
+      }),
+    );
+}
+
+/** Listeners of different addresses may meet on loopback: the later one takes the next port that is free. */
+function moveListeners(listeners: readonly ListenerConfig[], offset: number): ListenerConfig[] {
+  const taken = new Set<string>();
+  return listeners.map((listener) => {
+    const address = isIPv6(listener.address) ? "::1" : "127.0.0.1";
+    let port = listener.port + offset;
+    while (taken.has(`${address} ${port}`)) port++;
+    taken.add(`${address} ${port}`);
+    return { ...listener, address, port };
+  });
+}
+
+/** A redirect to one of our own listeners goes where that listener went; one to another host stays. */
+function moveRedirect(
+  action: RedirectActionConfig,
+  config: ProxyConfig,
+  moved: readonly ListenerConfig[],
+): RedirectActionConfig {
+  const { host } = action;
+  const ours = host === undefined || config.virtualServers.some((v) => v.serverNames.includes(host));
+  const at = config.listeners.findIndex((l) => l.port === action.port && l.protocol === action.scheme);
+  return ours && at !== -1 ? { ...action, port: moved[at]!.port } : action;
+}
+
+/** A problem the document itself did not have comes from an option of the preview. */
+function explainMove(p: Problem): Problem {
+  if (p.path.startsWith("upstreams[")) return { ...p, fix: `Give another address with --upstream. ${p.fix}` };
+  if (p.path.startsWith("listeners[")) return { ...p, fix: "Give another --port-offset." };
+  return p;
+}

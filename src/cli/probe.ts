@@ -1,0 +1,153 @@
+import http from "node:http";
+import http2 from "node:http2";
+import { isIP } from "node:net";
+import tls from "node:tls";
+import type { ProbeFailure } from "./causes.js";
+import type { ProbeAnswer } from "./expectation.js";
+import type { ProbeRequest } from "./expectedResponses.js";
+
+export interface ProbeOptions {
+  readonly timeoutMs: number;
+  /** Whether a certificate that nobody vouches for is accepted. */
+  readonly insecure: boolean;
+}
+
+export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure: ProbeFailure };
+
+/**
+ * Sends a HEAD request and returns what came back, or why nothing did. Never throws.
+ * A 404 is asked for again with GET, since only its body tells who answered.
+ */
+export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
+  const signal = AbortSignal.timeout(options.timeoutMs);
+  try {
+    const answer = await send("HEAD", request, options, signal);
+    return { answer: answer.status === 404 ? await send("GET", request, options, signal) : answer };
+  } catch (error) {
+    if (signal.aborted)
+      return { failure: { code: "ETIMEDOUT", message: `no answer in ${options.timeoutMs} ms` } };
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    return { failure: { code, message: message === "" ? code : message } };
+  }
+}
+
+/** Longest part of a body that is kept; an error page is shorter. */
+const BODY_BYTES_MAX = 4096;
+
+async function send(
+  method: "HEAD" | "GET",
+  request: ProbeRequest,
+  options: ProbeOptions,
+  signal: AbortSignal,
+): Promise<ProbeAnswer> {
+  if (request.scheme === "http") return sendHttp1(method, request, signal);
+  const socket = await connectTls(request, options, signal);
+  try {
+    if (socket.alpnProtocol === "h2") return await sendHttp2(method, request, socket, signal);
+    return await sendHttp1(method, request, signal, socket);
+  } finally {
+    socket.destroy();
+  }
+}
+
+function connectTls(
+  request: ProbeRequest,
+  options: ProbeOptions,
+  signal: AbortSignal,
+): Promise<tls.TLSSocket> {
+  const name = request.host.replace(/:\d+$/, "");
+  return new Promise((resolve, reject) => {
+    const socket = tls.connect({
+      host: request.address,
+      port: request.port,
+      ALPNProtocols: ["h2", "http/1.1"],
+      rejectUnauthorized: !options.insecure,
+      // An IP address must not stand in SNI (RFC 6066, 3); its certificate is checked all the same.
+      ...(isIP(name.replace(/[[\]]/g, "")) === 0 ? { servername: name } : {}),
+      checkServerIdentity: (_host, certificate) =>
+        tls.checkServerIdentity(name.replace(/[[\]]/g, ""), certificate),
+    });
+    socket.once("secureConnect", () => resolve(socket));
+    socket.once("error", reject);
+    signal.addEventListener("abort", () => socket.destroy(new Error("timeout")), { once: true });
+  });
+}
+
+function sendHttp1(
+  method: "HEAD" | "GET",
+  request: ProbeRequest,
+  signal: AbortSignal,
+  socket?: tls.TLSSocket,
+): Promise<ProbeAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = http.request({
+      method,
+      host: request.address,
+      port: request.port,
+      path: request.path,
+      headers: { Host: request.host, Connection: "close" },
+      agent: false,
+      signal,
+      ...(socket === undefined ? {} : { createConnection: () => socket }),
+    });
+    sent.once("error", reject);
+    sent.once("response", (response) => {
+      const answered = (body: string): void => {
+        const headers = joined(response.headers);
+        resolve({ protocol: "HTTP/1.1", status: response.statusCode!, headers, body });
+      };
+      readBody(response, answered, reject);
+    });
+    sent.end();
+  });
+}
+
+function sendHttp2(
+  method: "HEAD" | "GET",
+  request: ProbeRequest,
+  socket: tls.TLSSocket,
+  signal: AbortSignal,
+): Promise<ProbeAnswer> {
+  return new Promise((resolve, reject) => {
+    const session = http2.connect(`https://${request.host}`, { createConnection: () => socket });
+    session.once("error", reject);
+    const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_STATUS } = http2.constants;
+    const stream = session.request(
+      { [HTTP2_HEADER_METHOD]: method, [HTTP2_HEADER_PATH]: request.path },
+      { endStream: true, signal },
+    );
+    stream.once("error", reject);
+    stream.once("response", (headers) => {
+      const status = Number(headers[HTTP2_HEADER_STATUS]);
+      readBody(
+        stream,
+        (body) => resolve({ protocol: "HTTP/2", status, headers: joined(headers), body }),
+        reject,
+      );
+    });
+  });
+}
+
+function readBody(
+  stream: NodeJS.ReadableStream,
+  done: (body: string) => void,
+  failed: (error: Error) => void,
+): void {
+  let body = "";
+  stream.setEncoding("latin1");
+  stream.on("data", (chunk: string) => {
+    body += chunk.slice(0, BODY_BYTES_MAX - body.length);
+    if (body.length >= BODY_BYTES_MAX) done(body);
+  });
+  stream.once("end", () => done(body));
+  stream.once("error", failed);
+}
+
+function joined(headers: http.IncomingHttpHeaders | http2.IncomingHttpHeaders): Record<string, string> {
+  const fields = Object.entries(headers).filter(
+    ([name, value]) => !name.startsWith(":") && value !== undefined,
+  );
+  return Object.fromEntries(
+    fields.map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value!]),
+  );
+}

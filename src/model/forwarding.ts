@@ -1,0 +1,268 @@
+import type { ProxyActionConfig, RouteConfig, UpstreamConfig } from "./config.js";
+import { parseHost } from "./serverName.js";
+import { normalisePath, upstreamTarget } from "./target.js";
+
+/**
+ * What a proxied request and its answer look like on the other side (design 5.2–5.5, 5.10). Pure: the runtime
+ * forwards by it, and `resolve()` in unit tests answers by it.
+ */
+
+/** Field names and values in turn, original order and case, duplicates kept. */
+export type HeaderList = string[];
+
+/** What the rules need to know of a request. */
+export interface ForwardedRequest {
+  readonly method: string;
+  readonly target: string;
+  /** The normalised path that routing used. */
+  readonly path: string;
+  readonly headers: HeaderList;
+  /** Host as the client asked, port included; empty if it named none. */
+  readonly host: string;
+  /** The same, normalised and without port. */
+  readonly serverName: string;
+  readonly scheme: "http" | "https";
+  readonly clientAddress: string;
+  /** Whether the client is in `trustedProxies`. */
+  readonly trusted: boolean;
+  /** Whether this is a WebSocket upgrade that the route lets pass. */
+  readonly webSocket: boolean;
+}
+
+/** The header rules of one proxied route, compiled once. */
+export class ForwardingRules {
+  /** Host and port of the upstream as they stand in a `Host` field. */
+  readonly upstreamAuthority: string;
+  private readonly action: ProxyActionConfig;
+  private readonly fixed: string;
+  /** Lower-case names of fields that are set here, so the client's are dropped. */
+  private readonly replaced: ReadonlySet<string>;
+
+  constructor(
+    private readonly route: RouteConfig & { readonly action: ProxyActionConfig },
+    upstream: UpstreamConfig,
+  ) {
+    this.action = route.action;
+    this.upstreamAuthority = upstream.url.slice("http://".length).replace(/\/$/, "");
+    const set = Object.entries(this.action.setHeaders);
+    const { host } = this.action.forwarded;
+    this.fixed =
+      (host === undefined ? "" : `X-Forwarded-Host: ${host}\r\n`) +
+      set.map(([name, value]) => (value === "" ? "" : `${name}: ${value}\r\n`)).join("");
+    this.replaced = new Set(set.map(([name]) => name.toLowerCase()));
+  }
+
+  /**
+   * The request head that goes upstream, blank line included: the fields this proxy sets first, as nginx does, then
+   * the client's in their own order and case.
+   *
+   * @param framing the framing field as a whole line (`Content-Length: 5\r\n`), or nothing
+   */
+  requestHead(request: ForwardedRequest, framing: string): string {
+    const { forwarded, hostHeader } = this.action;
+    const host =
+      hostHeader === "client"
+        ? request.host || forwarded.host || this.upstreamAuthority
+        : this.upstreamAuthority;
+    const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
+    const rest = this.clientFields(request, host);
+    let head = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
+    if (forwarded.realIp && !rest.seen.realIp) head += `X-Real-IP: ${request.clientAddress}\r\n`;
+    if (forwarded.for) head += `X-Forwarded-For: ${rest.chain}${request.clientAddress}\r\n`;
+    if (forwarded.proto && !rest.seen.proto) head += `X-Forwarded-Proto: ${request.scheme}\r\n`;
+    head += this.fixed + framing + rest.lines;
+    return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
+  }
+
+  /** The client's fields that pass, as lines, and the forwarding chain it sent. */
+  private clientFields(request: ForwardedRequest, host: string) {
+    const { headers } = request;
+    const named = connectionOptions(headers);
+    const seen = { realIp: false, proto: false };
+    let chain = "";
+    let lines = "";
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i]!;
+      let value = headers[i + 1]!;
+      const kind = fieldKind(name);
+      if (kind !== PASS) {
+        if (kind === DROP) continue;
+        if (kind === DESTINATION) value = this.destination(value, request, host);
+        else if (!this.passesClaim(name.toLowerCase(), request, seen)) {
+          if (kind === CHAIN && this.action.forwarded.for && value !== "") chain += `${value}, `;
+          continue;
+        }
+      }
+      if (named !== undefined && named.includes(name.toLowerCase())) continue;
+      if (this.replaced.size > 0 && this.replaced.has(name.toLowerCase())) continue;
+      lines += `${name}: ${value}\r\n`;
+    }
+    return { chain, lines, seen };
+  }
+
+  /** Whether a forwarding field of the client passes as it is: only from a trusted proxy, and never beside our own. */
+  private passesClaim(
+    name: string,
+    request: ForwardedRequest,
+    seen: { realIp: boolean; proto: boolean },
+  ): boolean {
+    const { forwarded } = this.action;
+    if (!request.trusted) return false;
+    if (name === "x-forwarded-for") return !forwarded.for;
+    if (name === "x-forwarded-host") return forwarded.host === undefined;
+    if (name === "x-real-ip") seen.realIp = true;
+    if (name === "x-forwarded-proto") seen.proto = true;
+    return true;
+  }
+
+  /**
+   * A `Destination` that names this front end, as the upstream expects it (RFC 4918, 10.3). WebDAV servers compare
+   * its scheme and host with what they believe their own to be; behind a proxy they guess, and refuse with 502.
+   */
+  private destination(value: string, request: ForwardedRequest, host: string): string {
+    if (this.action.destination === "unchanged") return value;
+    const target = value.charCodeAt(0) === 0x2f ? value : ownTarget(value, request);
+    if (target === undefined) return value;
+    const path = normalisePath(target);
+    if (path === undefined || !this.covers(path)) return value;
+    const stripped = upstreamTarget(this.action.strip, this.route.path, target, path);
+    return this.action.destination === "path" ? stripped : `http://${host}${stripped}`;
+  }
+
+  private covers(path: string): boolean {
+    const { match, path: own } = this.route;
+    if (match === "exact" || !path.startsWith(own)) return path === own;
+    return match === "prefix" || path.length === own.length || own.endsWith("/") || path[own.length] === "/";
+  }
+
+  /**
+   * The fields of an answer that pass to the client. Framing, `Server` and `Date` are left to the client's protocol.
+   *
+   * @param headers fields as the upstream sent them
+   */
+  responseHeaders(headers: HeaderList, request: ForwardedRequest): HeaderList {
+    const named = connectionOptions(headers);
+    const out: HeaderList = [];
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i]!;
+      const kind = answerKind(name);
+      if (kind === DROP || (named !== undefined && named.includes(name.toLowerCase()))) continue;
+      out.push(name, kind === LOCATION ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!);
+    }
+    return out;
+  }
+
+  /** URLs at the upstream's own address become URLs at the public origin, the stripped prefix put back. */
+  private publicUrls(value: string, request: ForwardedRequest): string {
+    const own = `http://${this.upstreamAuthority}`;
+    const at = value.indexOf(own);
+    // `Refresh: 5; url=…` carries its URL behind other text; Location begins with it.
+    if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;
+    const rest = value.slice(at + own.length);
+    if (rest !== "" && !/^[/?#"']/.test(rest)) return value;
+    const prefix = this.action.strip === "none" ? "" : this.route.path.replace(/\/$/, "");
+    return `${value.slice(0, at)}${request.scheme}://${request.host}${prefix}${rest.startsWith("/") ? "" : "/"}${rest}`;
+  }
+}
+
+/** Target of an absolute URI that points at this front end by the name and port the client used; else undefined. */
+function ownTarget(uri: string, request: ForwardedRequest): string | undefined {
+  const match = /^(https?):\/\/([^/?#]*)(.*)$/i.exec(uri);
+  if (match === null) return undefined;
+  const [, scheme, authority, rest] = match as unknown as [string, string, string, string];
+  const named = parseHost(authority);
+  const asked = parseHost(request.host);
+  if (named === undefined || asked === undefined || named.serverName !== asked.serverName) return undefined;
+  const port = named.port || (scheme.toLowerCase() === "https" ? "443" : "80");
+  // Behind a TLS-terminating balancer, or after a redirect, a client may write the other scheme's default port.
+  const own = asked.port === "" ? ["80", "443"] : [asked.port];
+  return own.includes(port) ? (rest.charCodeAt(0) === 0x2f ? rest : `/${rest}`) : undefined;
+}
+
+/** Lower-case names that the message's own Connection fields declare hop-by-hop (RFC 9110, 7.6.1). */
+function connectionOptions(headers: HeaderList): string[] | undefined {
+  let options: string[] | undefined;
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length !== 10 || name.toLowerCase() !== "connection") continue;
+    const value = headers[i + 1]!.toLowerCase();
+    if (value === "keep-alive" || value === "close") continue;
+    options ??= [];
+    for (const option of value.split(",")) {
+      const trimmed = option.trim();
+      if (trimmed !== "") options.push(trimmed);
+    }
+  }
+  return options;
+}
+
+const PASS = 0;
+const DROP = 1;
+const CLAIM = 2;
+const CHAIN = 3;
+const DESTINATION = 4;
+const LOCATION = 5;
+
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+  "content-length",
+];
+const REQUEST_KINDS = new Map<string, number>([
+  ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, DROP] as const),
+  // What gunicorn, wsgidav and Django frameworks take for the word of a proxy.
+  ...[
+    "forwarded",
+    "x-real-ip",
+    "x-client-ip",
+    "true-client-ip",
+    "x-cluster-client-ip",
+    "front-end-https",
+    "x-url-scheme",
+    "x-scheme",
+    "x-script-name",
+  ].map((n) => [n, CLAIM] as const),
+  ["x-forwarded-for", CHAIN],
+  ["destination", DESTINATION],
+]);
+const RESPONSE_KINDS = new Map<string, number>([
+  ...[...HOP_BY_HOP, "server", "date", "proxy-authenticate", "proxy-authentication-info"].map(
+    (n) => [n, DROP] as const,
+  ),
+  ["location", LOCATION],
+  ["content-location", LOCATION],
+  ["refresh", LOCATION],
+]);
+
+function kindOfRequestField(name: string): number {
+  const lower = name.toLowerCase();
+  // Names with `_` collide with `-` once an application turns them into environment variables.
+  if (lower.includes("_")) return DROP;
+  return REQUEST_KINDS.get(lower) ?? (lower.startsWith("x-forwarded") ? CLAIM : PASS);
+}
+
+function kindOfResponseField(name: string): number {
+  const lower = name.toLowerCase();
+  return RESPONSE_KINDS.get(lower) ?? (lower.startsWith("x-accel-") || lower === "x-pad" ? DROP : PASS);
+}
+
+const fieldKind = remembered(kindOfRequestField);
+const answerKind = remembered(kindOfResponseField);
+
+/** Field names repeat endlessly, so their kind is looked up by the name as written; bounded against hostile names. */
+function remembered(kindOf: (name: string) => number): (name: string) => number {
+  const kinds = new Map<string, number>();
+  return (name) => {
+    const known = kinds.get(name);
+    if (known !== undefined) return known;
+    const kind = kindOf(name);
+    if (kinds.size < 1024 && name.length <= 64) kinds.set(name, kind);
+    return kind;
+  };
+}

@@ -1,0 +1,219 @@
+import { isIP, isIPv4 } from "node:net";
+import { ipv4Bits, ipv4Scope, ipv6Groups, ipv6Scope, netmaskLength, sameNetwork } from "./address.js";
+import { type Problem, problem } from "./problem.js";
+import { isDomainName } from "./serverName.js";
+
+/** How a host is reached (spec 1.4, 1.5). Only the IPv4 address is required. */
+export interface HostAddresses {
+  readonly address: string;
+  readonly netmask?: string;
+  readonly gateway?: string;
+  readonly dnsDomain?: string;
+  readonly nameservers?: readonly string[];
+  readonly ipv6Address?: string;
+  readonly ipv6Flags?: readonly string[];
+  readonly publicName?: string;
+  readonly dhcpRange?: { readonly from: string; readonly to: string };
+}
+
+/**
+ * Every problem of a host's addresses and names.
+ *
+ * @param isKnown false for a value that is not known yet (a reference that Terraform resolves at apply); rules that
+ *   would need it are left out
+ */
+export function hostProblems(
+  host: HostAddresses,
+  path: string,
+  isKnown: (value: unknown) => boolean = () => true,
+): Problem[] {
+  const known = Object.fromEntries(
+    Object.entries(host).filter(([, value]) => value !== undefined && isKnown(value)),
+  ) as Partial<HostAddresses>;
+  const field = (name: keyof HostAddresses): string => `${path}.${name}`;
+  const addressed = host.address === undefined || known.address !== undefined;
+  const address = addressed ? addressProblems(known.address, field("address")) : [];
+  // Rules about the network need an address to compare with.
+  const bits = address.length === 0 && known.address !== undefined ? ipv4Bits(known.address) : undefined;
+  return [
+    ...address,
+    ...networkProblems(known, bits, field, isKnown),
+    ...dhcpProblems(known, bits, field, isKnown),
+    ...ipv6Problems(known, field),
+    ...nameProblems(known, field, isKnown),
+  ];
+}
+
+type Field = (name: keyof HostAddresses) => string;
+type Known = Partial<HostAddresses>;
+
+function addressProblems(address: string | undefined, path: string): Problem[] {
+  const allowed = "a static IPv4 address such as 192.0.2.10";
+  if (address === undefined) {
+    return [problem("host.ipv6-only", path, "is missing: a host needs a static IPv4 address", { allowed })];
+  }
+  if (isIP(address) === 6) {
+    return [problem("host.ipv6-only", path, "is an IPv6 address", { received: address, allowed })];
+  }
+  const scope = ipv4Scope(address);
+  if (scope === undefined) {
+    return [problem("host.bad-ipv4", path, "is no IPv4 address", { received: address, allowed })];
+  }
+  return scope === "unusable" || scope === "linkLocal"
+    ? [problem("host.bad-ipv4", path, "is no address a host can keep", { received: address, allowed })]
+    : [];
+}
+
+function networkProblems(known: Known, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
+  const { netmask, gateway, nameservers = [] } = known;
+  const problems = nameservers.flatMap((server, i) =>
+    !isKnown(server) || isIP(server) !== 0
+      ? []
+      : [
+          problem("host.bad-nameserver", `${field("nameservers")}[${i}]`, "is no IP address", {
+            received: server,
+          }),
+        ],
+  );
+  if (gateway !== undefined && !isIPv4(gateway)) {
+    problems.push(problem("host.bad-network", field("gateway"), "is no IPv4 address", { received: gateway }));
+  }
+  if (netmask === undefined) return problems;
+  const length = netmaskLength(netmask);
+  if (length === undefined || length === 0) {
+    const allowed = "a netmask such as 255.255.255.0";
+    return [
+      ...problems,
+      problem("host.bad-network", field("netmask"), "is no netmask", { received: netmask, allowed }),
+    ];
+  }
+  if (bits === undefined) return problems;
+  return [...problems, ...subnetProblems(known, bits, length, field)];
+}
+
+type IsKnown = (value: unknown) => boolean;
+
+function subnetProblems(known: Known, bits: number, length: number, field: Field): Problem[] {
+  const { address, gateway, netmask } = known;
+  const problems: Problem[] = [];
+  const size = 2 ** (32 - length);
+  const inside = bits % size;
+  // A /31 link and a /32 have no network and broadcast address (RFC 3021).
+  if (length < 31 && (inside === 0 || inside === size - 1)) {
+    const kind = inside === 0 ? "network" : "broadcast";
+    const message = `is the ${kind} address of its own subnet`;
+    problems.push(
+      problem("host.bad-network", field("address"), message, {
+        received: address,
+        allowed: `a host address under ${netmask}`,
+      }),
+    );
+  }
+  const router = gateway === undefined ? undefined : ipv4Bits(gateway);
+  if (router === undefined) return problems;
+  if (router === bits) {
+    problems.push(
+      problem("host.bad-network", field("gateway"), "is the host's own address", { received: gateway }),
+    );
+  } else if (length < 32 && !sameNetwork(router, bits, length)) {
+    // Providers route a /32 through a gateway outside it, so that one case is no mistake.
+    const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
+    problems.push(
+      problem("host.bad-network", field("gateway"), "is outside the subnet", { received: gateway, allowed }),
+    );
+  }
+  return problems;
+}
+
+function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {
+  const { dhcpRange: range } = known;
+  if (range === undefined || !isKnown(range.from) || !isKnown(range.to)) return [];
+  const path = field("dhcpRange");
+  const from = ipv4Bits(range.from);
+  const to = ipv4Bits(range.to);
+  if (from === undefined || to === undefined || from > to) {
+    const allowed = "two IPv4 addresses, the lower one first";
+    return [
+      problem("host.bad-dhcp-range", path, "is no range of IPv4 addresses", { received: range, allowed }),
+    ];
+  }
+  if (bits === undefined || bits < from || bits > to) return [];
+  return [
+    problem("host.inside-dhcp-range", field("address"), "is an address the router may give to another host", {
+      received: known.address,
+      allowed: `an address outside ${range.from} to ${range.to}`,
+    }),
+  ];
+}
+
+// Flags of `ip -6 address show` that mean: this address will not last, or is not in use.
+const FLEETING = ["temporary", "deprecated", "tentative", "dadfailed"];
+
+function ipv6Problems(known: Known, field: Field): Problem[] {
+  const { ipv6Address: address, ipv6Flags: flags = [] } = known;
+  const fleeting = flags.filter((flag) => FLEETING.includes(flag));
+  const problems = fleeting.map((flag) =>
+    problem("host.bad-ipv6", field("ipv6Flags"), `marks the address as ${flag}`, {
+      received: flags,
+      allowed: "an address that is neither temporary nor deprecated",
+    }),
+  );
+  if (address === undefined) return problems;
+  const allowed = "a global address without zone and prefix length, such as 2001:db8::10";
+  const refuse = (message: string): Problem[] => [
+    ...problems,
+    problem("host.bad-ipv6", field("ipv6Address"), message, { received: address, allowed }),
+  ];
+  if (address.includes("%") || ipv6Groups(address) === undefined) return refuse("is no IPv6 address");
+  const scope = ipv6Scope(address);
+  if (scope === "public" || scope === "private") return problems;
+  const kind = { linkLocal: "link-local", loopback: "a loopback address", unusable: "not of global scope" };
+  return refuse(`is ${kind[scope as keyof typeof kind]}`);
+}
+
+function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
+  return (["publicName", "dnsDomain"] as const).flatMap((name) => {
+    const value = known[name];
+    if (value === undefined || !isKnown(value)) return [];
+    if (isDomainName(value) && value !== "_" && !/^\d+$/.test(value.split(".").at(-1)!)) return [];
+    return [
+      problem("host.bad-name", field(name), "is no domain name", {
+        received: value,
+        allowed: "a lower-case name such as files.example.org, without scheme, port and trailing dot",
+      }),
+    ];
+  });
+}
+
+/** A DNS record that makes the host known by its public name. */
+export interface DnsRecord {
+  readonly name: string;
+  readonly type: "A" | "AAAA";
+  readonly value: string;
+}
+
+/** Records for the host's public addresses only: others would lead outside clients nowhere (spec 1.6). */
+export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" | "publicName">): DnsRecord[] {
+  const { address, ipv6Address, publicName: name } = host;
+  if (name === undefined) return [];
+  const records: DnsRecord[] = [];
+  if (ipv4Scope(address) === "public") records.push({ name, type: "A", value: address });
+  if (ipv6Address !== undefined && ipv6Scope(ipv6Address) === "public") {
+    records.push({ name, type: "AAAA", value: ipv6Address });
+  }
+  return records;
+}
+
+/** A forward that a NAT router needs so that the internet reaches the host (spec 1.5). */
+export interface PortForward {
+  readonly protocol: "tcp";
+  readonly port: number;
+  readonly toAddress: string;
+  readonly toPort: number;
+}
+
+/** One forward a port, if the host's IPv4 address is private; a public one needs none. */
+export function portForwards(address: string, ports: readonly { from: number; to: number }[]): PortForward[] {
+  if (ipv4Scope(address) !== "private") return [];
+  return ports.map(({ from, to }) => ({ protocol: "tcp", port: from, toAddress: address, toPort: to }));
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from "node:crypto";
+import {
+  ForwardingRules,
+  type ForwardedRequest,
+  type ProxyActionConfig,
+  type RouteConfig,
+} from "../../model/index.js";
+import { respondError } from "../errorPages.js";
+import type { BodySink, Exchange } from "../exchange.js";
+import type { ParsedResponse } from "../http1/responseHead.js";
+import type { Action } from "../routeRuntime.js";
+import type { AnswerReader, UpstreamConnection, UpstreamFailure } from "../upstream/connection.js";
+import type { UpstreamPool } from "../upstream/pool.js";
+
+/** Passes requests to an upstream and its answers back, streaming both ways (design 5.7). */
+export class ProxyAction implements Action {
+  private readonly rules: ForwardingRules;
+  private readonly webSocket: boolean;
+
+  constructor(
+    route: RouteConfig & { readonly action: ProxyActionConfig },
+    private readonly pool: UpstreamPool,
+  ) {
+    this.rules = new ForwardingRules(route, pool.config);
+    this.webSocket = route.action.webSocket;
+  }
+
+  handle(exchange: Exchange): void {
+    const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
+    // Extended CONNECT (RFC 8441) exists only to open such tunnels.
+    if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
+    new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start(false);
+  }
+}
+
+/** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
+
+/** One request on its way through: the sink of its body and the reader of its answer. */
+class ProxiedExchange implements BodySink, AnswerReader {
+  private connection: UpstreamConnection | undefined = undefined;
+  private readonly facts: ForwardedRequest;
+  /** Body bytes still come from the client. */
+  private uploading: boolean;
+  private tunnel = false;
+  private retried = false;
+
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly rules: ForwardingRules,
+    private readonly pool: UpstreamPool,
+    webSocket: boolean,
+  ) {
+    const { request, client } = exchange;
+    this.uploading = request.bodyLength !== 0 && !webSocket;
+    const opens = request.method === "CONNECT";
+    this.facts = {
+      // HTTP/2 opens a WebSocket without method GET and key (RFC 8441, 5); HTTP/1.1 upstreams want both.
+      method: opens ? "GET" : request.method,
+      headers: opens
+        ? [...request.headers, "Sec-WebSocket-Key", randomBytes(16).toString("base64")]
+        : request.headers,
+      target: request.target,
+      path: request.path,
+      host: request.host,
+      serverName: request.serverName,
+      scheme: client.scheme,
+      clientAddress: client.address,
+      trusted: client.trusted,
+      webSocket,
+    };
+  }
+
+  start(retry: boolean): void {
+    const { exchange } = this;
+    this.retried = retry;
+    exchange.onClientGone = () => this.abandon();
+    exchange.onDrain = () => this.connection?.resume();
+    const connection = this.pool.acquire(retry);
+    this.connection = connection;
+    connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, this.framing()));
+    if (!this.uploading) return connection.finish();
+    exchange.readBody(this);
+    // Body bytes that came with the head are delivered before this runs, and take the upstream's head along.
+    process.nextTick(() => connection.flush());
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    const { connection } = this;
+    if (connection === undefined) return true;
+    return this.tunnel || this.exchange.request.bodyLength !== -1
+      ? connection.writeAround("", chunk, "")
+      : connection.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n");
+  }
+
+  onEnd(): void {
+    const { connection } = this;
+    this.uploading = false;
+    if (connection === undefined) return;
+    if (this.tunnel) return connection.endTunnel();
+    if (this.exchange.request.bodyLength === -1) connection.write("0\r\n\r\n");
+    connection.finish();
+  }
+
+  /** A body that broke off is never ended as if complete: the upstream's connection is cut (design 5.8). */
+  onAbort(): void {
+    this.abandon();
+  }
+
+  onRequestDrain(): void {
+    if (this.uploading || this.tunnel) this.exchange.resumeBody();
+  }
+
+  onInformational(head: ParsedResponse): void {
+    // A 100 answers an Expect that was never forwarded.
+    if (head.status === 103)
+      this.exchange.sendInformational(103, this.rules.responseHeaders(head.headers, this.facts));
+  }
+
+  onAnswerHead(head: ParsedResponse): void {
+    const headers = this.rules.responseHeaders(head.headers, this.facts);
+    if (head.status === 101) return this.openTunnel(head, headers);
+    const bodiless = this.facts.method === "HEAD" || head.status === 304;
+    const length = bodiless ? head.contentLength : Math.max(head.bodyLength, -1);
+    this.exchange.sendHead(head.status, head.reason, headers, length);
+  }
+
+  onAnswerData(chunk: Buffer): boolean {
+    return this.exchange.sendData(chunk);
+  }
+
+  onAnswerPause(): void {
+    this.exchange.flush();
+  }
+
+  onAnswerEnd(): void {
+    this.connection = undefined;
+    this.exchange.end();
+  }
+
+  onAnswerError(failure: UpstreamFailure): void {
+    const { exchange, connection } = this;
+    this.connection = undefined;
+    const retryable = connection!.reused && !failure.answered && exchange.request.bodyLength === 0;
+    // A reused connection may have been closed by the upstream just as the request went out (design 5.9).
+    if (retryable && !this.retried && !this.facts.webSocket && IDEMPOTENT.has(this.facts.method))
+      return this.start(true);
+    exchange.route?.errorLog.write(
+      "error",
+      failure.message,
+      exchange,
+      `http://${this.rules.upstreamAuthority}`,
+    );
+    if (exchange.headSent) exchange.abort();
+    else respondError(exchange, failure.status);
+  }
+
+  private openTunnel(head: ParsedResponse, headers: string[]): void {
+    const { exchange } = this;
+    if (!this.facts.webSocket || head.upgrade !== "websocket") {
+      this.connection!.destroy();
+      return this.onAnswerError({
+        status: 502,
+        message: "upstream switched protocols unasked",
+        answered: true,
+      });
+    }
+    this.tunnel = true;
+    const http2 = exchange.request.method === "CONNECT";
+    exchange.sendHead(http2 ? 200 : 101, http2 ? "OK" : head.reason, headers, -1);
+    exchange.flush();
+    exchange.readBody(this);
+  }
+
+  private abandon(): void {
+    this.connection?.destroy();
+    this.connection = undefined;
+  }
+
+  /** The body goes on framed as it came: by its length, or in chunks (RFC 9112, 6.3). */
+  private framing(): string {
+    const { bodyLength, lengthDeclared } = this.exchange.request;
+    if (bodyLength === -1 && !this.facts.webSocket) return "Transfer-Encoding: chunked\r\n";
+    return bodyLength > 0 || lengthDeclared ? `Content-Length: ${bodyLength}\r\n` : "";
+  }
+}

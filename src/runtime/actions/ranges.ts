@@ -1,0 +1,69 @@
+/**
+ * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice nginx's is taken (nginx-semantics H): a range set that
+ * cannot be read or satisfied is 416, an unknown unit is ignored, members that cannot be satisfied are dropped.
+ */
+
+/** Bytes from `start` up to but without `end`. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The ranges to send in the order asked for; `whole` for the whole file; `unsatisfiable` for 416. */
+export type RangeAnswer = readonly ByteRange[] | "whole" | "unsatisfiable";
+
+/**
+ * More members than this, or more bytes than the file has, and the whole file is sent: a set of many small or
+ * overlapping ranges is an attack on the server's memory and the network (RFC 9110, 17.15).
+ */
+export const RANGES_MAX = 100;
+
+/** What a `Range` value asks of a file of `size` bytes. An empty file has no range and is sent whole, as by nginx. */
+export function parseRange(value: string, size: number): RangeAnswer {
+  const unit = UNIT.exec(value);
+  if (unit === null || size === 0) return "whole";
+  const members = value.slice(unit[0].length).split(",", RANGES_MAX * 2);
+  const ranges: ByteRange[] = [];
+  let bytes = 0;
+  for (const member of members) {
+    const spec = trimSpace(member);
+    // RFC 9110, 5.6.1.2: empty list members are to be read and ignored.
+    if (spec === "") continue;
+    const range = parseMember(spec, size);
+    if (range === undefined) return "unsatisfiable";
+    if (range.start >= range.end) continue;
+    ranges.push(range);
+    bytes += range.end - range.start;
+    if (ranges.length > RANGES_MAX) return "whole";
+  }
+  if (ranges.length === 0) return "unsatisfiable";
+  return bytes > size ? "whole" : ranges;
+}
+
+/** Value of `Content-Range` for a part of a file. */
+export function contentRange(range: ByteRange, size: number): string {
+  return `bytes ${range.start}-${range.end - 1}/${size}`;
+}
+
+// nginx takes the unit without case, and no space before `=`.
+const UNIT = /^bytes=/i;
+
+// nginx lets spaces stand around the hyphen.
+const MEMBER = /^(\d*)[ \t]*-[ \t]*(\d*)$/;
+
+/** One range, clipped to the file and perhaps empty; undefined if it cannot be read. */
+function parseMember(spec: string, size: number): ByteRange | undefined {
+  const match = MEMBER.exec(spec);
+  if (match === null) return undefined;
+  const [, first = "", last = ""] = match;
+  if (first === "") {
+    // The last N bytes.
+    return last === "" ? undefined : { start: Math.max(0, size - Number(last)), end: size };
+  }
+  // Digits beyond the exact integers are far beyond any file, so what they lose in precision does not matter.
+  return { start: Number(first), end: last === "" ? size : Math.min(size, Number(last) + 1) };
+}
+
+function trimSpace(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, "");
+}

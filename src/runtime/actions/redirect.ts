@@ -1,0 +1,46 @@
+import { isIPv6 } from "node:net";
+import { CATCH_ALL, type RedirectActionConfig, type RouteConfig } from "../../model/index.js";
+import { sendPage } from "../errorPages.js";
+import type { Exchange } from "../exchange.js";
+import type { Action } from "../routeRuntime.js";
+
+/**
+ * Sends the client to the same target under another scheme, host or port (spec 4.2: port 80 in TLS mode).
+ *
+ * The target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
+ * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.
+ */
+export class RedirectAction implements Action {
+  private readonly scheme: string;
+  private readonly port: string;
+
+  constructor(
+    _route: RouteConfig,
+    private readonly config: RedirectActionConfig,
+  ) {
+    this.scheme = `${config.scheme}://`;
+    this.port = config.port === (config.scheme === "https" ? 443 : 80) ? "" : `:${config.port}`;
+  }
+
+  handle(exchange: Exchange): void {
+    const host = bracketed(this.config.host ?? hostAsked(exchange));
+    const location = this.scheme + host + this.port + exchange.request.target;
+    sendPage(exchange, this.config.status, ["Location", location]);
+  }
+}
+
+/**
+ * The host without its port, which was the port of this listener. A client of HTTP/1.0 may have named none: then the
+ * server's own first name answers, and where it has only the catch-all, the address the client reached.
+ */
+function hostAsked(exchange: Exchange): string {
+  const { serverName } = exchange.request;
+  if (serverName !== "") return serverName;
+  const name = exchange.server.serverNames.find((candidate) => candidate !== CATCH_ALL);
+  // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
+  return name ?? exchange.client.localAddress.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+function bracketed(host: string): string {
+  return isIPv6(host) ? `[${host}]` : host;
+}

@@ -1,0 +1,143 @@
+import { CR, HTAB, IS_VALUE, LF, SP } from "./syntax.js";
+
+/** Where decoded bytes go. */
+export interface ChunkSink {
+  /** Bytes of body: `chunk[from..to)`. */
+  onBytes(chunk: Buffer, from: number, to: number): void;
+}
+
+/** The chunked coding was broken; nothing of the rest can be trusted. */
+export class ChunkError extends Error {}
+
+const enum State {
+  Size,
+  SizeExtension,
+  SizeLf,
+  Data,
+  DataCr,
+  DataLf,
+  TrailerStart,
+  Trailer,
+  TrailerLf,
+  EndLf,
+  Done,
+}
+
+/** Bytes allowed in one chunk line with its extensions, and in all trailers (CVE-2024-22019). */
+const LINE_BYTES_MAX = 4096;
+const TRAILER_BYTES_MAX = 16_384;
+/** Bytes of chunk lines that may exceed the data they frame: a body of 1-byte chunks with extensions is an attack. */
+const OVERHEAD_BYTES_MAX = 16_777_216;
+
+/**
+ * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without blanks or sign, bounded extensions. Trailers are
+ * checked and dropped (design 5.8).
+ */
+export class ChunkDecoder {
+  private state: State = State.Size;
+  private remaining = 0;
+  private digits = 0;
+  private lineBytes = 0;
+  private trailerBytes = 0;
+  private extensionBytes = 0;
+
+  get done(): boolean {
+    return this.state === State.Done;
+  }
+
+  /**
+   * Decodes `chunk[from..]` up to the end of the message.
+   * @returns index of the first byte that is not part of the message
+   * @throws ChunkError
+   */
+  decode(chunk: Buffer, from: number, sink: ChunkSink): number {
+    let at = from;
+    const end = chunk.length;
+    while (at < end && this.state !== State.Done) {
+      if (this.state === State.Data) {
+        const to = Math.min(end, at + this.remaining);
+        this.remaining -= to - at;
+        if (this.remaining === 0) this.state = State.DataCr;
+        sink.onBytes(chunk, at, to);
+        at = to;
+      } else this.step(chunk[at++]!);
+    }
+    return at;
+  }
+
+  private step(byte: number): void {
+    switch (this.state) {
+      case State.Size:
+        return this.size(byte);
+      case State.SizeExtension:
+        return this.extension(byte);
+      case State.SizeLf:
+        expect(byte, LF);
+        this.lineBytes = 0;
+        this.state = this.remaining === 0 ? State.TrailerStart : State.Data;
+        return;
+      case State.DataCr:
+        expect(byte, CR);
+        this.state = State.DataLf;
+        return;
+      case State.DataLf:
+        expect(byte, LF);
+        this.digits = 0;
+        this.state = State.Size;
+        return;
+      case State.TrailerStart:
+        if (byte === CR) this.state = State.EndLf;
+        else if (byte === SP || byte === HTAB) throw new ChunkError("folded trailer");
+        else this.trailer(byte);
+        return;
+      case State.Trailer:
+        return this.trailer(byte);
+      case State.TrailerLf:
+        expect(byte, LF);
+        this.state = State.TrailerStart;
+        return;
+      default:
+        expect(byte, LF);
+        this.state = State.Done;
+    }
+  }
+
+  private size(byte: number): void {
+    const value = hexValue(byte);
+    if (value >= 0) {
+      // 13 hex digits stay below 2^53.
+      if (++this.digits > 13) throw new ChunkError("chunk size too large");
+      this.remaining = this.remaining * 16 + value;
+      return;
+    }
+    if (this.digits === 0) throw new ChunkError("chunk size is no hex number");
+    if (byte === CR) this.state = State.SizeLf;
+    else if (byte === 0x3b) this.state = State.SizeExtension;
+    else throw new ChunkError("chunk size is no hex number");
+  }
+
+  private extension(byte: number): void {
+    if (++this.lineBytes > LINE_BYTES_MAX || ++this.extensionBytes > OVERHEAD_BYTES_MAX) {
+      throw new ChunkError("chunk extensions too long");
+    }
+    if (byte === CR) this.state = State.SizeLf;
+    else if (IS_VALUE[byte] !== 1) throw new ChunkError("control byte in a chunk extension");
+  }
+
+  private trailer(byte: number): void {
+    if (++this.trailerBytes > TRAILER_BYTES_MAX) throw new ChunkError("trailers too long");
+    if (byte === CR) this.state = State.TrailerLf;
+    else if (IS_VALUE[byte] === 1) this.state = State.Trailer;
+    else throw new ChunkError("control byte in a trailer");
+  }
+}
+
+function expect(byte: number, wanted: number): void {
+  if (byte !== wanted) throw new ChunkError("bad line end in the chunked coding");
+}
+
+function hexValue(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}

@@ -1,0 +1,48 @@
+import type { Socket } from "node:net";
+import type { ListenerConfig } from "../../model/index.js";
+import { sweepRegularly } from "../clock.js";
+import { clientInfo } from "../clientInfo.js";
+import type { Services } from "../services.js";
+import { Http1Connection } from "./connection.js";
+
+/** All HTTP/1.1 client connections of a worker. */
+export class Http1Connections {
+  draining = false;
+  private readonly all = new Set<Http1Connection>();
+  private readonly stopSweeping: () => void;
+
+  constructor(private readonly services: Services) {
+    this.stopSweeping = sweepRegularly(this);
+  }
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Takes a connection over; the socket must allow half-open. */
+  accept(socket: Socket, listener: ListenerConfig): void {
+    this.all.add(
+      new Http1Connection(socket, clientInfo(socket, listener, this.services), this.services, this),
+    );
+  }
+
+  /** Closes idle connections now, and each of the others after the answer it is giving. */
+  drain(): void {
+    this.draining = true;
+    for (const connection of this.all) connection.drain();
+    if (this.all.size === 0) this.stopSweeping();
+  }
+
+  closeAll(): void {
+    for (const connection of this.all) connection.destroy();
+  }
+
+  sweep(now: number): void {
+    for (const connection of this.all) connection.sweep(now);
+  }
+
+  delete(connection: Http1Connection): void {
+    this.all.delete(connection);
+    if (this.draining && this.all.size === 0) this.stopSweeping();
+  }
+}

@@ -1,0 +1,101 @@
+import { HeadError } from "./fields.js";
+import { CR, IS_TOKEN, LF } from "./syntax.js";
+
+/** Bytes of a refused request line that are worth a log line. */
+const LOGGED_BYTES_MAX = 2048;
+
+const END_OF_HEAD = "\r\n\r\n";
+
+/**
+ * Finds the end of message heads in a stream of buffers. A head that arrives whole is sliced from the buffer it came
+ * in; only a split one is copied.
+ */
+export class HeadReader {
+  private partial: Buffer | undefined;
+  private length = 0;
+  /** After `read` returned a head: index in the given buffer of the first byte behind it. */
+  next = 0;
+
+  constructor(
+    private readonly bytesMax: number,
+    private readonly lineBytesMax: number,
+  ) {}
+
+  /** True between heads and before the first byte of one. */
+  get empty(): boolean {
+    return this.length === 0;
+  }
+
+  /**
+   * @returns the head as latin1, its blank line included; undefined if more bytes are needed
+   * @throws HeadError if no more bytes can make it a head
+   */
+  read(chunk: Buffer, from: number): string | undefined {
+    if (this.length > 0) return this.readOn(chunk, from);
+    // RFC 9112, 2.2: empty lines before a request line are ignored.
+    while (chunk[from] === CR && chunk[from + 1] === LF) from += 2;
+    const end = chunk.indexOf(END_OF_HEAD, from, "latin1");
+    if (end === -1) {
+      this.keep(chunk, from);
+      return undefined;
+    }
+    if (end + 4 - from > this.bytesMax) throw new HeadError(400, "request head too long");
+    this.next = end + 4;
+    return chunk.toString("latin1", from, end + 4);
+  }
+
+  /** The first line of what is held, for the log of a refused request. */
+  firstLine(): string {
+    const held = this.partial?.subarray(0, this.length) ?? Buffer.alloc(0);
+    const end = held.findIndex((byte) => byte === CR || byte === LF);
+    return held.toString("latin1", 0, Math.min(end === -1 ? held.length : end, LOGGED_BYTES_MAX));
+  }
+
+  reset(): void {
+    this.partial = undefined;
+    this.length = 0;
+  }
+
+  private readOn(chunk: Buffer, from: number): string | undefined {
+    const before = this.length;
+    this.keep(chunk, from);
+    const held = this.partial!.subarray(0, this.length);
+    const end = held.indexOf(END_OF_HEAD, Math.max(0, before - 3), "latin1");
+    if (end === -1) return undefined;
+    if (end + 4 > this.bytesMax) throw new HeadError(400, "request head too long");
+    this.next = from + (end + 4 - before);
+    const head = held.toString("latin1", 0, end + 4);
+    this.reset();
+    return head;
+  }
+
+  /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was behind it. */
+  private keep(chunk: Buffer, from: number): void {
+    if (from >= chunk.length) return;
+    const bytes = chunk.subarray(from, Math.min(chunk.length, from + this.bytesMax + 4));
+    const needed = this.length + bytes.length;
+    if (this.partial === undefined || this.partial.length < needed) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(1024, needed * 2));
+      this.partial?.copy(grown, 0, 0, this.length);
+      this.partial = grown;
+    }
+    const checked = this.length;
+    bytes.copy(this.partial, this.length);
+    this.length = needed;
+    this.refuseEarly(checked);
+  }
+
+  /** What can never become a head is refused at once, not when the client's time is up. */
+  private refuseEarly(checked: number): void {
+    const held = this.partial!;
+    for (let i = checked; i < this.length; i++) {
+      if (held[i] === LF && (i === 0 || held[i - 1] !== CR)) throw new HeadError(400, "bare LF");
+      if (held[i] === LF && i >= 3 && held[i - 2] === LF) return;
+    }
+    if (this.length > 0 && held[0] !== CR && IS_TOKEN[held[0]!] !== 1)
+      throw new HeadError(400, "method is no token");
+    const line = held.subarray(0, this.length).indexOf(LF);
+    if (line === -1 && this.length > this.lineBytesMax) throw new HeadError(414, "request line too long");
+    if (this.length > this.bytesMax) throw new HeadError(400, "request head too long");
+  }
+}

@@ -1,0 +1,124 @@
+import { address } from "../dispatch.js";
+import type { RequestHead } from "../exchange.js";
+import { type Fields, HeadError, parseFields } from "./fields.js";
+import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";
+
+/** A request head and what it means for its connection. */
+export interface ParsedRequest extends RequestHead {
+  /** Whether the connection may carry another request after this one. */
+  readonly keepAlive: boolean;
+  readonly expectContinue: boolean;
+}
+
+export interface HeadLimits {
+  readonly requestLineBytesMax: number;
+  readonly headerCountMax: number;
+}
+
+/**
+ * Parses a complete request head (RFC 9112, 3 and 5) by the rules of design 5.6.
+ *
+ * @param head latin1, from the first byte of the request line to the end of the blank line
+ * @throws HeadError with the status to answer
+ */
+export function parseRequestHead(head: string, limits: HeadLimits, now: number): ParsedRequest {
+  const line = parseRequestLine(head, limits.requestLineBytesMax);
+  const fields = parseFields(head, line.end, limits.headerCountMax);
+  checkMethod(line.method, line.target);
+  const where = locate(line, fields);
+  const bodyLength = requestBodyLength(fields, line.version);
+  const upgrades =
+    fields.connectionUpgrade && line.version === "1.1" && line.method === "GET" && bodyLength === 0;
+  return {
+    method: line.method,
+    target: where.target,
+    path: where.path,
+    requestLine: line.text,
+    version: line.version,
+    headers: fields.list,
+    host: where.host,
+    serverName: where.serverName,
+    bodyLength,
+    lengthDeclared: fields.contentLength !== -1,
+    upgrade: upgrades ? fields.upgrade : undefined,
+    receivedAt: now,
+    keepAlive: line.version === "1.1" ? !fields.close : fields.keepAlive && !fields.close,
+    expectContinue: fields.expectContinue && line.version === "1.1",
+  };
+}
+
+interface RequestLine {
+  readonly method: string;
+  readonly target: string;
+  readonly version: "1.0" | "1.1";
+  /** The line without its CRLF. */
+  readonly text: string;
+  /** Where the fields begin. */
+  readonly end: number;
+}
+
+function parseRequestLine(head: string, bytesMax: number): RequestLine {
+  let i = 0;
+  while (IS_TOKEN[head.charCodeAt(i)] === 1) i++;
+  if (i === 0 || head.charCodeAt(i) !== SP) throw new HeadError(400, "method is no token");
+  const method = head.slice(0, i);
+  const from = ++i;
+  while (IS_TARGET[head.charCodeAt(i)] === 1) i++;
+  if (i > bytesMax) throw new HeadError(414, "request line too long");
+  if (i === from || head.charCodeAt(i) !== SP)
+    throw new HeadError(400, "request line has no target or no version");
+  const target = head.slice(from, i);
+  const version = parseVersion(head, i + 1);
+  const end = i + 9;
+  if (head.charCodeAt(end) !== CR || head.charCodeAt(end + 1) !== LF)
+    throw new HeadError(400, "bytes after the version");
+  return { method, target, version, text: head.slice(0, end), end: end + 2 };
+}
+
+/** `HTTP/1.0`, or any later minor version as 1.1 (RFC 9110, 2.5); other major versions are 505. */
+function parseVersion(head: string, at: number): "1.0" | "1.1" {
+  const text = head.slice(at, at + 8);
+  if (text === "HTTP/1.1") return "1.1";
+  if (text === "HTTP/1.0") return "1.0";
+  if (!/^HTTP\/\d\.\d$/.test(text)) throw new HeadError(400, "malformed version");
+  if (text[5] !== "1") throw new HeadError(505, "HTTP version not supported");
+  return "1.1";
+}
+
+function checkMethod(method: string, target: string): void {
+  // CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (nginx-semantics A7).
+  if (method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
+  if (method === "TRACE") throw new HeadError(405, "TRACE is not served");
+  if (target === "*") throw new HeadError(400, "asterisk-form is not served");
+}
+
+/** Host and path that were asked for; the authority of an absolute-form target wins over Host (RFC 9112, 3.2.2). */
+function locate(
+  line: RequestLine,
+  fields: Fields,
+): { host: string; serverName: string; target: string; path: string } {
+  let { target } = line;
+  let authority = fields.host;
+  if (authority === undefined && line.version === "1.1") throw new HeadError(400, "no Host field");
+  if (authority === "") throw new HeadError(400, "empty Host field");
+  if (target.charCodeAt(0) !== 0x2f) {
+    const absolute = /^https?:\/\/([^/?#]+)(.*)$/is.exec(target);
+    if (absolute === null) throw new HeadError(400, "target is neither origin-form nor absolute-form");
+    if (authority !== undefined && "refuse" in address(authority, "/"))
+      throw new HeadError(400, "invalid Host field");
+    authority = absolute[1]!;
+    target = absolute[2]!.charCodeAt(0) === 0x2f ? absolute[2]! : `/${absolute[2]}`;
+  }
+  const where = address(authority ?? "", target);
+  if ("refuse" in where) throw new HeadError(where.refuse, "invalid host or target");
+  return where;
+}
+
+/** Length of the request body: 0 without framing fields, -1 for chunked (RFC 9112, 6.3). */
+function requestBodyLength(fields: Fields, version: "1.0" | "1.1"): number {
+  if (fields.transferEncoding === undefined) return fields.contentLength === -1 ? 0 : fields.contentLength;
+  if (fields.contentLength !== -1) throw new HeadError(400, "Content-Length beside Transfer-Encoding");
+  if (version === "1.0") throw new HeadError(400, "Transfer-Encoding in HTTP/1.0");
+  if (fields.transferEncoding !== "chunked") throw new HeadError(501, "transfer coding other than chunked");
+  return -1;
+}

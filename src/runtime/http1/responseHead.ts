@@ -1,0 +1,69 @@
+import type { HeaderList } from "../exchange.js";
+import { HeadError, parseFields } from "./fields.js";
+import { CR, IS_VALUE, LF } from "./syntax.js";
+
+/** An upstream's answer head, read as strictly as a request (design 5.6). */
+export interface ParsedResponse {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: HeaderList;
+  /** Bytes of body; -1 for chunked, {@link UNTIL_CLOSE} where only the end of the connection ends it. */
+  readonly bodyLength: number;
+  /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
+  readonly contentLength: number;
+  /** Whether the connection may be used again. */
+  readonly keepAlive: boolean;
+  readonly upgrade: string | undefined;
+}
+
+export const UNTIL_CLOSE = -2;
+
+/**
+ * @param head latin1, from the status line to the end of the blank line
+ * @param method of the request it answers: decides whether a body follows (RFC 9112, 6.3)
+ * @throws HeadError; the answer is 502 then, never passed on
+ */
+export function parseResponseHead(head: string, method: string, headerCountMax: number): ParsedResponse {
+  const version = head.slice(0, 9);
+  if (version !== "HTTP/1.1 " && version !== "HTTP/1.0 ") throw new HeadError(400, "malformed status line");
+  const status = statusCode(head);
+  let end = 12;
+  // The reason may be missing with its space, as nginx and browsers allow.
+  if (head.charCodeAt(end) !== CR && head.charCodeAt(end) !== 0x20)
+    throw new HeadError(400, "malformed status line");
+  while (IS_VALUE[head.charCodeAt(end)] === 1) end++;
+  if (head.charCodeAt(end) !== CR || head.charCodeAt(end + 1) !== LF)
+    throw new HeadError(400, "malformed status line");
+  const fields = parseFields(head, end + 2, headerCountMax);
+  if (fields.transferEncoding !== undefined && fields.transferEncoding !== "chunked") {
+    throw new HeadError(400, "transfer coding other than chunked");
+  }
+  if (fields.transferEncoding !== undefined && fields.contentLength !== -1) {
+    throw new HeadError(400, "Content-Length beside Transfer-Encoding");
+  }
+  const http11 = head.charCodeAt(7) === 0x31;
+  if (fields.transferEncoding !== undefined && !http11)
+    throw new HeadError(400, "Transfer-Encoding in HTTP/1.0");
+  const bodiless = method === "HEAD" || status < 200 || status === 204 || status === 304;
+  const declared = fields.transferEncoding === undefined ? fields.contentLength : -1;
+  const unframed = fields.transferEncoding === undefined && fields.contentLength === -1;
+  const bodyLength = bodiless ? 0 : unframed ? UNTIL_CLOSE : declared;
+  return {
+    status,
+    reason: head.slice(13, end),
+    headers: fields.list,
+    bodyLength,
+    contentLength: fields.contentLength,
+    keepAlive: http11 ? !fields.close && bodyLength !== UNTIL_CLOSE : fields.keepAlive && bodyLength >= 0,
+    upgrade: fields.connectionUpgrade ? fields.upgrade : undefined,
+  };
+}
+
+function statusCode(head: string): number {
+  const hundreds = head.charCodeAt(9) - 0x30;
+  const tens = head.charCodeAt(10) - 0x30;
+  const ones = head.charCodeAt(11) - 0x30;
+  const digits = hundreds >= 1 && hundreds <= 9 && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
+  if (!digits) throw new HeadError(400, "malformed status line");
+  return hundreds * 100 + tens * 10 + ones;
+}

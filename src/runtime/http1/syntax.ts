@@ -1,0 +1,33 @@
+/**
+ * Byte classes of HTTP/1.1 messages (RFC 9110, 5.5 and 5.6.2; RFC 9112, 3), as tables indexed by byte.
+ * Heads are parsed from latin1 strings, so a char code is a byte.
+ */
+
+/** tchar: field names and methods. */
+export const IS_TOKEN = table(
+  "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+);
+
+/** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (design 5.6). */
+export const IS_VALUE = ranges([0x09, 0x09], [0x20, 0x7e], [0x80, 0xff]);
+
+/** Request targets: every byte but controls, space and DEL, as nginx takes them (nginx-semantics B). */
+export const IS_TARGET = ranges([0x21, 0x7e], [0x80, 0xff]);
+
+export const CR = 0x0d;
+export const LF = 0x0a;
+export const SP = 0x20;
+export const HTAB = 0x09;
+export const COLON = 0x3a;
+
+function table(chars: string): Uint8Array {
+  const classes = new Uint8Array(256);
+  for (const char of chars) classes[char.charCodeAt(0)] = 1;
+  return classes;
+}
+
+function ranges(...bounds: readonly (readonly [number, number])[]): Uint8Array {
+  const classes = new Uint8Array(256);
+  for (const [from, to] of bounds) classes.fill(1, from, to + 1);
+  return classes;
+}

@@ -1,0 +1,9 @@
+import { getSystemErrorMap } from "node:util";
+
+/** A system error as nginx words it: `(13: Permission denied)`; the plain message for any other error. */
+export function systemReason(error: Error): string {
+  const { errno } = error as NodeJS.ErrnoException;
+  const words = errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1];
+  if (errno === undefined || words === undefined) return `(${error.message})`;
+  return `(${-errno}: ${words.charAt(0).toUpperCase()}${words.slice(1)})`;
+}

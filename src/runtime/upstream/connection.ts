@@ -1,0 +1,367 @@
+import { connect, type Socket } from "node:net";
+import type { UpstreamConfig } from "../../model/index.js";
+import { coarseNow } from "../clock.js";
+import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
+import { HeadError } from "../http1/fields.js";
+import { HeadReader } from "../http1/headReader.js";
+import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
+
+/** Who waits for an answer on an upstream connection. */
+export interface AnswerReader {
+  /** A 1xx answer other than 101. */
+  onInformational(head: ParsedResponse): void;
+  /** The final head, or 101. */
+  onAnswerHead(head: ParsedResponse): void;
+  /** A piece of the body; false to pause until `resume`, the piece untouched. */
+  onAnswerData(chunk: Buffer): boolean;
+  /** One read from the socket was worked through: nothing more is at hand. */
+  onAnswerPause(): void;
+  /** The answer is complete. */
+  onAnswerEnd(): void;
+  /** There will be no (complete) answer. */
+  onAnswerError(failure: UpstreamFailure): void;
+  /** The request can be sent on. */
+  onRequestDrain(): void;
+}
+
+/** Why an upstream gave no complete answer. */
+export interface UpstreamFailure {
+  readonly status: 502 | 504;
+  /** For the error log, as nginx words it. */
+  readonly message: string;
+  /** Whether any byte of an answer had arrived. */
+  readonly answered: boolean;
+}
+
+export interface UpstreamAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** 1xx answers allowed before the final one: an upstream is not trusted to ever come to an end. */
+const INFORMATIONAL_MAX = 16;
+const HEADER_COUNT_MAX = 500;
+
+const enum State {
+  Idle,
+  Head,
+  Body,
+  Tunnel,
+  Closed,
+}
+
+/** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
+export class UpstreamConnection implements ChunkSink {
+  /** True if an earlier request was answered on this connection. */
+  reused = false;
+  private state: State = State.Idle;
+  private readonly socket: Socket;
+  private readonly reader: HeadReader;
+  private answer: AnswerReader | undefined = undefined;
+  private method = "";
+  /** Request head that waits for the first bytes of the body, to go out with them. */
+  private heldHead = "";
+  private head: ParsedResponse | undefined = undefined;
+  private decoder: ChunkDecoder | undefined = undefined;
+  private remaining = 0;
+  private informational = 0;
+  private answered = false;
+  private requestSent = false;
+  /** The answer is complete. */
+  private done = false;
+  private connecting = true;
+  private paused = false;
+  private readDeadline = Infinity;
+  private writeDeadline = Infinity;
+  private failure: Error | undefined = undefined;
+
+  constructor(
+    private readonly config: UpstreamConfig,
+    address: UpstreamAddress,
+    private readonly owner: {
+      idle(connection: UpstreamConnection): boolean;
+      closed(connection: UpstreamConnection): void;
+    },
+  ) {
+    this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
+    this.socket = connect({
+      host: address.host,
+      port: address.port,
+      noDelay: true,
+      keepAlive: true,
+      allowHalfOpen: true,
+    });
+    this.writeDeadline = coarseNow() + config.connectTimeoutMs;
+    keepReadableAfterWriteErrors(this.socket);
+    this.socket.on("connect", () => this.connected());
+    this.socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    this.socket.on("end", () => this.ended());
+    this.socket.on("error", (error) => this.errored(error));
+    this.socket.on("close", () => this.closed());
+  }
+
+  get writePending(): boolean {
+    return this.socket.writableLength > 0;
+  }
+
+  /** Begins a request: everything up to `finish` belongs to it. */
+  begin(answer: AnswerReader, method: string, head: string): void {
+    this.answer = answer;
+    this.method = method;
+    this.head = undefined;
+    this.decoder = undefined;
+    this.answered = false;
+    this.requestSent = false;
+    this.done = false;
+    this.informational = 0;
+    this.state = State.Head;
+    this.readDeadline = Infinity;
+    this.heldHead = head;
+  }
+
+  /** Sends the head now if nothing of the body has taken it along. */
+  flush(): void {
+    if (this.heldHead !== "") this.write("");
+  }
+
+  /** Sends text; see {@link writeAround}. */
+  write(text: string): boolean {
+    if (this.failure !== undefined) return true;
+    this.socket.write(this.takeHead() + text, "latin1", this.written);
+    return this.armWrite();
+  }
+
+  /**
+   * Sends text, bytes and text in one system call where the platform allows.
+   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until
+   *   `onRequestDrain`
+   */
+  writeAround(text: string, bytes: Uint8Array, after: string): boolean {
+    const { socket } = this;
+    if (this.failure !== undefined) return true;
+    const before = this.takeHead() + text;
+    if (before === "" && after === "") socket.write(bytes, this.written);
+    else {
+      socket.cork();
+      if (before !== "") socket.write(before, "latin1");
+      socket.write(bytes);
+      if (after !== "") socket.write(after, "latin1", this.written);
+      socket.uncork();
+    }
+    return this.armWrite();
+  }
+
+  /** The request is complete; from here the read timeout runs. */
+  finish(): void {
+    this.requestSent = true;
+    this.flush();
+    if (this.state === State.Head && !this.writePending) this.armRead();
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.readDeadline = Infinity;
+    this.socket.pause();
+  }
+
+  resume(): void {
+    if (this.state === State.Closed) return;
+    this.paused = false;
+    this.armRead();
+    this.socket.resume();
+  }
+
+  /** Half-closes a tunnel in the client's direction. */
+  endTunnel(): void {
+    this.socket.end();
+  }
+
+  /** Gives the request up: an upstream must never take a truncated one for complete (design 5.8). */
+  destroy(): void {
+    this.answer = undefined;
+    this.state = State.Closed;
+    this.socket.destroy();
+  }
+
+  sweep(now: number): void {
+    if (now < this.readDeadline && now < this.writeDeadline) return;
+    if (this.state === State.Idle) return this.destroy();
+    const what = this.connecting
+      ? "connecting to"
+      : now >= this.writeDeadline
+        ? "sending request to"
+        : "reading answer from";
+    this.fail(504, `upstream timed out while ${what} upstream`);
+  }
+
+  onBytes(chunk: Buffer, from: number, to: number): void {
+    const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
+    if (this.answer?.onAnswerData(piece) === false) this.pause();
+  }
+
+  private readonly written = (error?: Error | null): void => {
+    if (error != null || this.socket.writableLength > 0) return;
+    this.writeDeadline = this.connecting ? this.writeDeadline : Infinity;
+    if (this.requestSent && this.state === State.Head) this.armRead();
+    this.answer?.onRequestDrain();
+  };
+
+  private takeHead(): string {
+    const head = this.heldHead;
+    this.heldHead = "";
+    return head;
+  }
+
+  private connected(): void {
+    this.connecting = false;
+    this.armWrite();
+  }
+
+  private armWrite(): boolean {
+    const pending = this.socket.writableLength > 0;
+    // Until the connection stands, its own deadline runs.
+    if (!this.connecting) this.writeDeadline = pending ? coarseNow() + this.config.sendTimeoutMs : Infinity;
+    return !pending;
+  }
+
+  private armRead(): void {
+    this.readDeadline = coarseNow() + this.config.readTimeoutMs;
+  }
+
+  private receive(chunk: Buffer): void {
+    if (this.state === State.Idle) return this.destroyUnasked();
+    this.answered = true;
+    let at = 0;
+    try {
+      while (at < chunk.length && !this.done) {
+        if (this.state === State.Head) at = this.readHead(chunk, at);
+        else if (this.state === State.Body) at = this.readBody(chunk, at);
+        else if (this.state === State.Tunnel) {
+          this.onBytes(chunk, at, chunk.length);
+          at = chunk.length;
+        } else return;
+      }
+    } catch (error) {
+      if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
+      return this.fail(502, `upstream sent an invalid answer: ${error.message}`);
+    }
+    // Bytes behind a complete answer belong to no request: such a connection is not used again.
+    if (this.done) return this.complete(at === chunk.length);
+    if (this.answer === undefined) return;
+    if (!this.paused && (this.requestSent || this.state === State.Tunnel)) this.armRead();
+    this.answer.onAnswerPause();
+  }
+
+  private readHead(chunk: Buffer, at: number): number {
+    const text = this.reader.read(chunk, at);
+    if (text === undefined) return chunk.length;
+    const { next } = this.reader;
+    const head = parseResponseHead(text, this.method, HEADER_COUNT_MAX);
+    if (head.status < 200 && head.status !== 101) {
+      if (++this.informational > INFORMATIONAL_MAX)
+        throw new HeadError(400, "too many informational answers");
+      this.answer!.onInformational(head);
+      return next;
+    }
+    this.head = head;
+    this.remaining = head.bodyLength;
+    this.decoder = head.bodyLength === -1 ? new ChunkDecoder() : undefined;
+    this.state = head.status === 101 ? State.Tunnel : State.Body;
+    this.answer!.onAnswerHead(head);
+    this.done = head.bodyLength === 0 && this.state === State.Body;
+    return next;
+  }
+
+  private readBody(chunk: Buffer, at: number): number {
+    if (this.decoder !== undefined) {
+      const next = this.decoder.decode(chunk, at, this);
+      this.done = this.decoder.done;
+      return next;
+    }
+    if (this.remaining === UNTIL_CLOSE) {
+      this.onBytes(chunk, at, chunk.length);
+      return chunk.length;
+    }
+    const to = Math.min(chunk.length, at + this.remaining);
+    this.remaining -= to - at;
+    this.onBytes(chunk, at, to);
+    this.done = this.remaining === 0;
+    return to;
+  }
+
+  /** @param clean whether nothing came behind the answer */
+  private complete(clean: boolean): void {
+    const { answer, head } = this;
+    // The answer's reader may have given up while it took the last piece.
+    if (answer === undefined) return;
+    this.answer = undefined;
+    this.readDeadline = Infinity;
+    const reusable =
+      clean && head!.keepAlive && this.requestSent && !this.writePending && this.failure === undefined;
+    if (reusable) {
+      this.state = State.Idle;
+      this.reused = true;
+      if (this.paused) {
+        this.paused = false;
+        this.socket.resume();
+      }
+      if (this.owner.idle(this)) this.readDeadline = coarseNow() + this.config.idleTimeoutMs;
+      else this.destroy();
+    } else this.destroy();
+    answer.onAnswerEnd();
+  }
+
+  private ended(): void {
+    if (this.state === State.Body && this.remaining === UNTIL_CLOSE && this.decoder === undefined)
+      return this.complete(false);
+    if (this.state === State.Tunnel) return this.answer?.onAnswerEnd();
+    if (this.state === State.Idle) return this.destroy();
+    this.fail(502, this.closeMessage("upstream prematurely closed connection"));
+  }
+
+  private errored(error: Error & { syscall?: string }): void {
+    // An upstream may answer and close before it read the whole request: what it said is still to be read.
+    if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
+      this.failure = error;
+      this.writeDeadline = Infinity;
+      this.armRead();
+      return;
+    }
+    if (this.connecting) this.fail(502, `connect() failed (${describe(error)}) while connecting to upstream`);
+    else this.fail(502, this.closeMessage(`recv() failed (${describe(error)})`));
+  }
+
+  private closed(): void {
+    this.owner.closed(this);
+    if (this.state !== State.Closed) this.fail(502, this.closeMessage("upstream closed connection"));
+  }
+
+  private closeMessage(what: string): string {
+    return `${what} while ${this.state === State.Head ? "reading response header from" : "reading upstream"}`;
+  }
+
+  private fail(status: 502 | 504, message: string): void {
+    const { answer, answered } = this;
+    this.destroy();
+    answer?.onAnswerError({ status, message, answered });
+  }
+
+  private destroyUnasked(): void {
+    this.answer = undefined;
+    this.destroy();
+  }
+}
+
+function describe(error: Error & { errno?: number; code?: string }): string {
+  return error.code === undefined ? error.message : `${Math.abs(error.errno ?? 0)}: ${error.code}`;
+}
+
+/**
+ * Node destroys a socket when a write fails, and with it an answer that already lies in the receive buffer: the 413 of
+ * an upstream that closed early would become 502 (nodejs/node#54366). Errors are reported and reading goes on.
+ */
+function keepReadableAfterWriteErrors(socket: Socket): void {
+  const states = socket as unknown as Record<"_readableState" | "_writableState", { autoDestroy: boolean }>;
+  states._readableState.autoDestroy = false;
+  states._writableState.autoDestroy = false;
+}
