@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { ProxyConfig, Result } from "../model/index.js";
+import { formatProblem, type Problem, type ProxyConfig, type Result } from "../model/index.js";
 import { loadConfig } from "../runtime/load.js";
 import { readDocument, type Source } from "./document.js";
 import { applicationHost, expectedResponses } from "./expectedResponses.js";
@@ -16,20 +16,24 @@ export interface CheckOptions {
 
 /** `portico check`: the config, and by default every file it names. */
 export async function check(source: Source, options: CheckOptions, output: Output): Promise<number> {
-  const result = options.files ? await loadFully(source) : await readDocument(source.file);
+  const result: Checked = options.files ? await loadConfig(source) : await readAlone(source);
   if (!result.ok) return refused(source, result.problems, options, output);
   const { file } = source;
-  output.out(
-    options.json
-      ? json({ file, ok: true, ...summary(result.value), problems: [] })
-      : okText(file, result.value),
-  );
+  const { config, warnings } = result.value;
+  if (options.json) {
+    output.out(json({ file, ok: true, ...summary(config), problems: [], warnings }));
+  } else {
+    output.out(okText(file, config));
+    for (const warning of warnings) output.err(`warning: ${formatProblem(warning)}\n`);
+  }
   return EXIT.ok;
 }
 
-async function loadFully(source: Source): Promise<Result<ProxyConfig>> {
-  const loaded = await loadConfig(source);
-  return loaded.ok ? { ok: true, value: loaded.value.config } : loaded;
+type Checked = Result<{ readonly config: ProxyConfig; readonly warnings: readonly Problem[] }>;
+
+async function readAlone(source: Source): Promise<Checked> {
+  const document = await readDocument(source.file);
+  return document.ok ? { ok: true, value: { config: document.value, warnings: [] } } : document;
 }
 
 export interface LiveOptions {
@@ -95,7 +99,7 @@ function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig>
 
 function refused(
   { file }: Source,
-  problems: Extract<Result<never>, { ok: false }>["problems"],
+  problems: readonly Problem[],
   options: { readonly json: boolean },
   output: Output,
 ): number {

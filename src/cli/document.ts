@@ -1,9 +1,10 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { parseConfigText, problem, type ProxyConfig, type Result } from "../model/index.js";
+import { parseConfigText, type ProxyConfig, type Result } from "../model/index.js";
+import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
+import { readText } from "../runtime/fileAccess.js";
 
 /** Where a host keeps its config. */
-export const DEFAULT_FILE = "/etc/portico/portico.json";
+export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
 
 /** Which config a command works on, and below which folder the host's files lie. */
 export interface Source {
@@ -19,20 +20,6 @@ export function sourceOf(file: string | undefined, root: string | undefined): So
 
 /** Reads and checks the document alone; none of the files it names is touched. */
 export async function readDocument(file: string): Promise<Result<ProxyConfig>> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const fix =
-      code === "ENOENT"
-        ? "Name the config: `portico check FILE`, or give --root DIR if it lies below a folder."
-        : undefined;
-    const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
-    return {
-      ok: false,
-      problems: [problem("files.unreadable", file, why, fix === undefined ? {} : { fix })],
-    };
-  }
-  return parseConfigText(text);
+  const read = await readText(file, file);
+  return "problem" in read ? { ok: false, problems: [read.problem] } : parseConfigText(read.text);
 }

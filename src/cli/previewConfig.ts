@@ -30,19 +30,21 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
   const listeners = moveListeners(config.listeners, options.portOffset);
   const result = parseConfig({
     ...config,
-    logs: { access: config.logs.access === "off" ? "off" : { ...config.logs.access }, error: "off" },
+    logs: {},
     listeners,
     upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,
-      routes: server.routes.map(({ accessLog: _access, errorLog: _error, ...route }) => ({
+      routes: server.routes.map((route) => ({
         ...route,
+        accessLog: undefined,
+        errorLog: undefined,
         action:
           route.action.type === "redirect" ? moveRedirect(route.action, config, listeners) : route.action,
       })),
     })),
   });
-  return result.ok ? result : { ok: false, problems: result.problems.map(explainMove) };
+  return result.ok ? result : { ok: false, problems: explainMoves(result.problems) };
 }
 
 function unknownUpstreams(config: ProxyConfig, overrides: Readonly<Record<string, string>>): Problem[] {
@@ -81,9 +83,14 @@ function moveRedirect(
   return ours && at !== -1 ? { ...action, port: moved[at]!.port } : action;
 }
 
-/** A problem the document itself did not have comes from an option of the preview. */
-function explainMove(p: Problem): Problem {
-  if (p.path.startsWith("upstreams[")) return { ...p, fix: `Give another address with --upstream. ${p.fix}` };
-  if (p.path.startsWith("listeners[")) return { ...p, fix: "Give another --port-offset." };
-  return p;
+/**
+ * A problem the document itself did not have comes from an option of the preview. What follows from a port out of
+ * range, such as a redirect to it, is not told again.
+ */
+function explainMoves(problems: readonly Problem[]): Problem[] {
+  const ports = problems.filter((p) => p.path.startsWith("listeners["));
+  if (ports.length > 0) return ports.map((p) => ({ ...p, fix: "Give another --port-offset." }));
+  return problems.map((p) =>
+    p.path.startsWith("upstreams[") ? { ...p, fix: `Give another address with --upstream. ${p.fix}` } : p,
+  );
 }

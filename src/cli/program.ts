@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
-import { version } from "../../package.json";
 import { serve } from "../runtime/serve.js";
+import { VERSION } from "../runtime/version.js";
 import { check, checkRunning } from "./checkCommand.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { EXIT, type Output, STDIO } from "./output.js";
@@ -199,5 +199,5 @@ function collectUpstream(text: string, before: Record<string, string>): Record<s
 }
 
 function versionText(): string {
-  return `portico ${version} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})`;
+  return `portico ${VERSION} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})`;
 }

@@ -79,6 +79,8 @@ export const PROBLEM_CODES = {
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
   "files.key-mismatch": "Use the key that belongs to the certificate.",
   "files.certificate-expired": "Renew the certificate.",
+  "files.certificate-not-yet-valid": "Set the host's clock right, or use a certificate that is valid now.",
+  "files.key-exposed": "Let only the owner read the private key.",
   "files.bad-directory":
     "Create the directory, or give the user that runs portico read and execute permission on it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
@@ -87,6 +89,8 @@ export const PROBLEM_CODES = {
   "listen.permission-denied": "Let systemd pass the socket, run as root, or choose a port of 1024 and above.",
   "listen.address-not-available": "Give the host that address, or listen on one it has.",
   "listen.failed": "See the system's reason in the message.",
+  "listen.unused-socket": "Give the config a listener for the socket, or remove it from the socket unit.",
+  "serve.worker-failed": "See what the worker wrote to standard error and the error log.",
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEM_CODES;

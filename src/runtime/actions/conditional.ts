@@ -114,7 +114,9 @@ const DATE_FORMATS = [
 const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 function secondsOf(parts: Record<string, string>, now: number): number | undefined {
-  const [day, hour, minute, second] = [parts["day"], parts["hour"], parts["minute"], parts["second"]].map(Number);
+  const [day, hour, minute, second] = [parts["day"], parts["hour"], parts["minute"], parts["second"]].map(
+    Number,
+  );
   const month = MONTHS.indexOf(parts["month"]!) / 3;
   const year = parts["year"]!.length === 2 ? fullYear(Number(parts["year"]), now) : Number(parts["year"]);
   // 60 is a leap second.

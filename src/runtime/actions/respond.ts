@@ -16,7 +16,9 @@ export class RespondAction implements Action {
     this.status = config.status;
     this.reason = reasonPhrase(config.status);
     this.body = Buffer.from(bodiless ? "" : config.body, "utf8");
-    this.headers = Object.freeze(this.body.length === 0 ? [] : ["Content-Type", config.contentType]) as HeaderList;
+    this.headers = Object.freeze(
+      this.body.length === 0 ? [] : ["Content-Type", config.contentType],
+    ) as HeaderList;
     // The length of a 304 is that of the answer it stands for (RFC 9110, 8.6), which nobody knows here.
     this.length = config.status === 304 ? -1 : this.body.length;
   }

@@ -125,8 +125,10 @@ export class Http1Connection implements ChunkSink {
   mayKeepAlive(exchange: Http1Exchange, endsByClose: boolean): boolean {
     const { request } = exchange;
     const { keepAliveRequestsMax } = this.services.config.limits;
+    // A client that was not told to continue may rightly never send its body.
     const drainable =
-      this.state !== State.Body || (this.decoder === undefined && this.remaining <= DRAINED_BYTES_MAX);
+      this.state !== State.Body ||
+      (this.decoder === undefined && this.remaining <= DRAINED_BYTES_MAX && !exchange.awaitsContinue);
     this.keepAlive =
       request.keepAlive &&
       !endsByClose &&

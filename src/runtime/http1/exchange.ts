@@ -41,6 +41,11 @@ export class Http1Exchange implements DispatchedExchange {
     return this.framing === "tunnel";
   }
 
+  /** The client holds its body back until it is told to go on. */
+  get awaitsContinue(): boolean {
+    return this.request.expectContinue && !this.continued;
+  }
+
   readBody(sink: BodySink): void {
     this.sink = sink;
     this.connection.bodyWanted();
@@ -55,7 +60,7 @@ export class Http1Exchange implements DispatchedExchange {
   }
 
   sendContinue(): void {
-    if (!this.request.expectContinue || this.continued || this.headSent || this.over) return;
+    if (!this.awaitsContinue || this.headSent || this.over) return;
     this.continued = true;
     this.connection.write("HTTP/1.1 100 Continue\r\n\r\n");
   }

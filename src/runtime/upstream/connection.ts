@@ -144,7 +144,7 @@ export class UpstreamConnection implements ChunkSink {
     else {
       socket.cork();
       if (before !== "") socket.write(before, "latin1");
-      socket.write(bytes);
+      socket.write(bytes, after === "" ? this.written : undefined);
       if (after !== "") socket.write(after, "latin1", this.written);
       socket.uncork();
     }

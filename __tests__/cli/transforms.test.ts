@@ -1,0 +1,286 @@
+import { causeOfAnswer, causeOfFailure } from "../../src/cli/causes.js";
+import type { ProbeAnswer } from "../../src/cli/expectation.js";
+import { expectedResponses, type ExpectedResponse, UNKNOWN_HOST } from "../../src/cli/expectedResponses.js";
+import { formatChecked, judge } from "../../src/cli/liveCheck.js";
+import { previewConfig } from "../../src/cli/previewConfig.js";
+import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import { siteConfig, type SiteOptions } from "./siteConfig.js";
+
+function site(options: SiteOptions): ProxyConfig {
+  const result = parseConfig(siteConfig(options));
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function previewed(
+  config: ProxyConfig,
+  portOffset = 10_000,
+  upstreams?: Record<string, string>,
+): ProxyConfig {
+  const result = previewConfig(config, { portOffset, upstreams });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+function problemsOf(config: ProxyConfig, portOffset: number, upstreams?: Record<string, string>) {
+  const result = previewConfig(config, { portOffset, upstreams });
+  return result.ok ? [] : result.problems;
+}
+
+const urls = (config: ProxyConfig): string[] =>
+  config.listeners.map((l) => `${l.protocol} ${l.address} ${l.port}`);
+
+describe("previewConfig", () => {
+  const tls = site({ mode: "tls", address: "192.0.2.10", ipv6: "2001:db8::10" });
+
+  test("moves listeners to loopback, the redirect along with them, and leaves the rest", () => {
+    const moved = previewed(tls);
+    expect(urls(moved)).toEqual([
+      "http 127.0.0.1 10080",
+      "https 127.0.0.1 10443",
+      "http ::1 10080",
+      "https ::1 10443",
+    ]);
+    const redirect = moved.virtualServers[1]!.routes[0]!.action;
+    expect(redirect).toEqual({ type: "redirect", status: 301, scheme: "https", port: 10443 });
+    expect(moved.listeners[1]!.tls).toEqual(tls.listeners[1]!.tls);
+    expect(moved.virtualServers[2]!.serverNames).toEqual(["_"]);
+    expect(moved.upstreams).toEqual(tls.upstreams);
+  });
+
+  test("leaves every log file out: a preview writes nothing to the host", () => {
+    expect(JSON.stringify(tls)).toContain(".log");
+    expect(JSON.stringify(previewed(tls))).not.toContain(".log");
+  });
+
+  test("a redirect to a port or host that is not ours stays", () => {
+    const input = siteConfig({ mode: "tls" });
+    const elsewhere = { type: "redirect" as const, host: "other.example.org" };
+    input.virtualServers[1]!.routes.map((route) => Object.assign(route, { action: elsewhere }));
+    const config = parseConfig(input);
+    expect(config.ok && previewed(config.value).virtualServers[1]!.routes[0]!.action).toMatchObject({
+      host: "other.example.org",
+      port: 443,
+    });
+    const otherPort = { type: "redirect" as const, port: 8443 };
+    input.virtualServers[1]!.routes.map((route) => Object.assign(route, { action: otherPort }));
+    const second = parseConfig(input);
+    expect(second.ok && previewed(second.value).virtualServers[1]!.routes[0]!.action).toMatchObject({
+      port: 8443,
+    });
+  });
+
+  test("listeners that would meet on loopback take the next port", () => {
+    const input = siteConfig({ mode: "plain", address: "192.0.2.10" });
+    const second = { name: "inside", address: "10.0.0.10", port: 80, protocol: "http" as const };
+    const [first, ...servers] = input.virtualServers;
+    const config = parseConfig({
+      ...input,
+      listeners: [...input.listeners, second],
+      virtualServers: [{ ...first!, listeners: ["http", "inside"] }, ...servers],
+    });
+    expect(config.ok && urls(previewed(config.value))).toEqual([
+      "http 127.0.0.1 10080",
+      "http 127.0.0.1 10081",
+    ]);
+  });
+
+  test("upstreams can be given other addresses; what is wrong with them names the option", () => {
+    const moved = previewed(tls, 10_000, { web: "http://127.0.0.1:18000" });
+    expect(moved.upstreams.map((u) => u.url)).toEqual([
+      "http://127.0.0.1:18000",
+      "http://127.0.0.1:8082",
+      "http://127.0.0.1:8080",
+    ]);
+    expect(problemsOf(tls, 10_000, { wb: "http://127.0.0.1:1" })).toMatchObject([
+      { code: "config.unknown-reference", path: "--upstream", allowed: "web, fileServer, webdav" },
+    ]);
+    expect(problemsOf(tls, 10_000, { web: "ftp://x" })).toMatchObject([
+      { code: "config.bad-url", path: "upstreams[0].url", fix: expect.stringContaining("--upstream") },
+    ]);
+    expect(problemsOf(tls, 10_000, { web: "http://127.0.0.1:10443" })).toMatchObject([
+      { code: "config.proxy-loop" },
+    ]);
+  });
+
+  test("ports beyond the range are refused with the option to change", () => {
+    const problems = problemsOf(tls, 65_200);
+    expect(problems.map((p) => [p.code, p.path, p.fix])).toEqual([
+      ["config.out-of-range", "listeners[1].port", "Give another --port-offset."],
+      ["config.out-of-range", "listeners[3].port", "Give another --port-offset."],
+    ]);
+  });
+});
+
+/** Rows as `name: METHOD url at address:port → expectations`, which is what the table of spec 4.3 says. */
+function table(rows: readonly ExpectedResponse[]): string[] {
+  return rows.map(({ name, request, expected }) => {
+    const { scheme, host, path, address, port } = request;
+    return `${name}: ${scheme}://${host}${path} at ${address} ${port} → ${expected.map((e) => e.says).join(", ")}`;
+  });
+}
+
+const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
+const LOGIN = "Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language";
+const DAEMON = "an answer of the daemon (no 502 or 504, no 404 of the proxy), Server: without version";
+const DEFAULT = "200, Content-Type: text/html, Server: with version";
+
+describe("expectedResponses", () => {
+  test("plain mode", () => {
+    const rows = expectedResponses(site({ mode: "plain" }), { mediaPath: "img/a.png" });
+    const at = "at 127.0.0.1 80";
+    const to = "http://192.0.2.10/sync/accounts/login/?next=/sync/";
+    expect(table(rows)).toEqual([
+      `default server: http://${UNKNOWN_HOST}/ ${at} → ${DEFAULT}`,
+      `media file: http://192.0.2.10/syncmedia/img/a.png ${at} → ${MEDIA}`,
+      `application over http: http://192.0.2.10/sync/ ${at} → 302, Location: ${to}, ${LOGIN}`,
+      `application's Server field: http://192.0.2.10/sync/ ${at} → Server: without version`,
+      `file server daemon: http://192.0.2.10/synchttp/ ${at} → ${DAEMON}`,
+      `WebDAV daemon: http://192.0.2.10/syncdav/ ${at} → ${DAEMON}`,
+    ]);
+  });
+
+  test("TLS mode as a preview, with IPv6 and a domain name", () => {
+    const config = previewed(site({ mode: "tls", host: "files.example.org", ipv6: "::" }));
+    const rows = expectedResponses(config, { mediaPath: "/img/a.png" });
+    const [http, https] = ["http://files.example.org:10080", "https://files.example.org:10443"];
+    const login = `HTTP/2, 302, Location: ${https}/sync/accounts/login/?next=/sync/`;
+    const moved = `301, Location: ${https}/sync/, Content-Type: text/html`;
+    expect(table(rows)).toEqual([
+      `default server: http://${UNKNOWN_HOST}:10080/ at 127.0.0.1 10080 → ${DEFAULT}`,
+      `media file: ${https}/syncmedia/img/a.png at 127.0.0.1 10443 → ${MEDIA}`,
+      `redirect to https: ${http}/sync/ at 127.0.0.1 10080 → ${moved}`,
+      `redirect to https on IPv6: ${http}/sync/ at ::1 10080 → ${moved}`,
+      `application over https: ${https}/sync/ at 127.0.0.1 10443 → ${login}`,
+      `application over https on IPv6: ${https}/sync/ at ::1 10443 → ${login}`,
+      `application's Server field: ${https}/sync/ at 127.0.0.1 10443 → Server: without version`,
+      `file server daemon: ${https}/synchttp/ at 127.0.0.1 10443 → ${DAEMON}`,
+      `WebDAV daemon: ${https}/syncdav/ at 127.0.0.1 10443 → ${DAEMON}`,
+    ]);
+  });
+
+  test("name and address can be given; without a media path its row is not probed", () => {
+    const options = { host: "2001:db8::1", connect: "198.51.100.7" };
+    const rows = expectedResponses(site({ mode: "tls", address: "192.0.2.10" }), options);
+    expect(rows.map((row) => row.request.address)).toEqual(rows.map(() => "198.51.100.7"));
+    expect(rows[2]!.expected[1]!.says).toBe("Location: https://[2001:db8::1]/sync/");
+    expect(judge(rows[1]!, undefined)).toEqual({
+      name: "media file",
+      pass: false,
+      request: "HEAD https://[2001:db8::1]/syncmedia/<media_path> (at 198.51.100.7:443)",
+      expected: MEDIA,
+      seen: "not probed",
+      cause: expect.stringContaining("--media-path"),
+    });
+  });
+
+  test("paths are those of the config, and parts that are not there have no row", () => {
+    const input = JSON.parse(JSON.stringify(siteConfig({ mode: "plain" })).replaceAll("/sync", "/cloud/box"));
+    input.virtualServers[1].routes.pop();
+    const config = parseConfig(input);
+    const rows = config.ok ? expectedResponses(config.value) : [];
+    expect(rows.map((row) => row.request.path)).toEqual([
+      "/",
+      "/cloud/boxmedia/<media_path>",
+      "/cloud/box/",
+      "/cloud/box/",
+      "/cloud/boxhttp/",
+    ]);
+    input.virtualServers[1].name = "other";
+    const unknown = parseConfig(input);
+    expect(unknown.ok && expectedResponses(unknown.value)).toEqual([]);
+  });
+});
+
+const PAGE = "<hr><center>portico</center>";
+const answer = (status: number, headers: Record<string, string> = {}, body = ""): ProbeAnswer => ({
+  protocol: "HTTP/1.1",
+  status,
+  headers: { server: "portico", ...headers },
+  body,
+});
+
+describe("judging an answer", () => {
+  const rows = expectedResponses(site({ mode: "plain" }), { mediaPath: "img/a.png" });
+  const [byDefault, media, login, header, files, dav] = rows as [
+    ExpectedResponse,
+    ExpectedResponse,
+    ExpectedResponse,
+    ExpectedResponse,
+    ExpectedResponse,
+    ExpectedResponse,
+  ];
+  const seen = (row: ExpectedResponse, got: ProbeAnswer) => judge(row, { answer: got });
+  const location = "http://192.0.2.10/sync/accounts/login/?next=/sync/";
+  const loginPage = { location, "content-type": "text/html;charset=UTF-8", vary: "Cookie, Accept-Language" };
+
+  test("passes what spec 4.3 shows, in any order and spelling that means the same", () => {
+    expect(seen(login, answer(302, { ...loginPage, "content-language": "en" }))).toMatchObject({
+      pass: true,
+    });
+    const image = { "content-type": "image/png", "content-length": "1", "last-modified": "x", etag: '"1"' };
+    expect(seen(media, answer(200, { ...image, "accept-ranges": "bytes" })).pass).toBe(true);
+    const versioned = { server: "portico/0.1.0", "content-type": "text/html; charset=utf-8" };
+    expect(seen(byDefault, answer(200, versioned)).pass).toBe(true);
+    expect(seen(header, answer(302)).pass).toBe(true);
+    // A daemon's own 404 is an answer; its status is none of the proxy's business.
+    expect(seen(files, answer(404, {}, "no such file")).pass).toBe(true);
+    expect(seen(dav, answer(401)).pass).toBe(true);
+  });
+
+  test.each<[string, ExpectedResponse, ProbeAnswer, RegExp]>([
+    ["media missing", media, answer(404, {}, PAGE), /server name.*media path in the config does not match/],
+    ["media closed", media, answer(403, {}, PAGE), /world readable.*read and execute/],
+    [
+      "default server instead of media",
+      media,
+      answer(404, { server: "portico/1.0" }),
+      /default virtual server answered/,
+    ],
+    ["default server instead of application", login, answer(404, { server: "portico/1.0" }), /server name/],
+    ["no such path on the application", login, answer(404, {}, PAGE), /server name in the proxy config/],
+    ["no daemon", login, answer(502, {}, PAGE), /do not work together.*fastcgi.*127\.0\.0\.1:8000/],
+    ["no redirect", login, answer(200), /do not work together.*fastcgi/],
+    [
+      "wrong host",
+      login,
+      answer(302, { location: "http://localhost/sync/" }),
+      /SERVICE_URL or FILE_SERVER_ROOT is wrong/,
+    ],
+    ["no headers", login, answer(302, { location }), /not the web application's/],
+    ["version shown", header, answer(302, { server: "portico/1.0" }), /default virtual server answered/],
+    [
+      "file server down",
+      files,
+      answer(502, {}, PAGE),
+      /file server daemon does not answer on .*:8082; login works but/,
+    ],
+    ["WebDAV slow", dav, answer(504, {}, PAGE), /WebDAV daemon does not answer on .*:8080/],
+    ["no route", dav, answer(404, {}, PAGE), /not enabled/],
+    ["application instead of default", byDefault, answer(404), /default virtual server is not enabled/],
+  ])("%s", (_what, row, got, cause) => {
+    const checked = seen(row, got);
+    expect(checked.pass).toBe(false);
+    expect(checked.cause).toMatch(cause);
+    expect(causeOfAnswer(row, got)).toBe(checked.cause);
+    expect(formatChecked(checked)).toMatch(
+      /^FAIL {2}[^\n]* \| expected [^\n]* \| seen [^\n]* \| cause: [^\n]*$/,
+    );
+  });
+
+  test.each([
+    ["ECONNREFUSED", /nothing listens on 127\.0\.0\.1 port 80/],
+    ["ETIMEDOUT", /NAT loopback \(hairpinning\)/],
+    ["ENOTFOUND", /no DNS record/],
+    ["ECONNRESET", /error log/],
+  ])("no answer: %s", (code, cause) => {
+    expect(causeOfFailure(login, { code, message: "x" })).toMatch(cause);
+    const secure = { ...login, request: { ...login.request, scheme: "https" as const } };
+    expect(causeOfFailure(secure, { code: "DEPTH_ZERO_SELF_SIGNED_CERT", message: "x" })).toMatch(
+      /self-signed/,
+    );
+    expect(causeOfFailure(secure, { code: "ERR_SSL_WRONG_VERSION_NUMBER", message: "x" })).toMatch(
+      /handshake/,
+    );
+  });
+});

@@ -1,0 +1,333 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  configJsonSchema,
+  formatProblem,
+  parseConfig,
+  parseConfigText,
+  PROBLEM_CODES,
+  type Problem,
+  type ProxyConfigInput,
+} from "../../src/model/index.js";
+
+/** The smallest valid config; every case below breaks one thing in a copy of it. */
+function minimal(): Record<string, unknown> {
+  return structuredClone({
+    version: 1,
+    listeners: [{ name: "http", address: "0.0.0.0", port: 80, protocol: "http" }],
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [
+      {
+        name: "application",
+        serverNames: ["sync.example"],
+        listeners: ["http"],
+        default: true,
+        routes: [{ name: "web", path: "/sync", match: "prefix", action: { type: "proxy", upstream: "web" } }],
+      },
+    ],
+  } satisfies ProxyConfigInput);
+}
+
+const TLS = { certificate: "/c.pem", key: "/k.pem" };
+
+/** Sets a dotted path (`listeners.0.port`); undefined deletes. */
+function broken(path: string, value: unknown): unknown {
+  const config = minimal();
+  const steps = path.split(".");
+  const last = steps.pop()!;
+  const owner = steps.reduce<Record<string, unknown>>(
+    (at, step) => at[step] as Record<string, unknown>,
+    config,
+  );
+  if (value === undefined) delete owner[last];
+  else owner[last] = value;
+  return config;
+}
+
+function problemsOf(input: unknown): readonly Problem[] {
+  const result = parseConfig(input);
+  return result.ok ? [] : result.problems;
+}
+
+const route = (more: object): object => ({
+  name: "r",
+  path: "/r",
+  action: { type: "respond", status: 200 },
+  ...more,
+});
+const redirect = (more: object): object => route({ action: { type: "redirect", ...more } });
+const server = (name: string, more: object = {}): object => ({
+  name,
+  serverNames: ["_"],
+  listeners: ["http"],
+  default: true,
+  routes: [],
+  ...more,
+});
+
+/** [what is set, to what, code, path of the problem] */
+const FIELD_CASES: readonly [string, unknown, string, string][] = [
+  ["version", 2, "config.unsupported-version", "version"],
+  ["version", "1", "config.not-one-of", "version"],
+  ["version", undefined, "config.missing-field", "version"],
+  ["listeners", undefined, "config.missing-field", "listeners"],
+  ["listeners", [], "config.out-of-range", "listeners"],
+  ["listeners", {}, "config.wrong-type", "listeners"],
+  ["listeners.0.port", 0, "config.out-of-range", "listeners[0].port"],
+  ["listeners.0.port", 65536, "config.out-of-range", "listeners[0].port"],
+  ["listeners.0.port", "80", "config.wrong-type", "listeners[0].port"],
+  ["listeners.0.port", 80.5, "config.wrong-type", "listeners[0].port"],
+  ["listeners.0.address", "localhost", "config.bad-address", "listeners[0].address"],
+  ["listeners.0.address", "[::]", "config.bad-address", "listeners[0].address"],
+  ["listeners.0.protocol", "h2", "config.not-one-of", "listeners[0].protocol"],
+  ["listeners.0.prot", 80, "config.unknown-field", "listeners[0].prot"],
+  ["listeners.0.name", "a b", "config.bad-name", "listeners[0].name"],
+  ["trustedProxies", ["10.0.0.0/33"], "config.bad-address", "trustedProxies[0]"],
+  ["trustedProxies", ["10.0.0.0/8/8"], "config.bad-address", "trustedProxies[0]"],
+  ["workers", 0, "config.out-of-range", "workers"],
+  ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url", "upstreams[0].url"],
+  ["upstreams.0.url", "http://127.0.0.1:8000/x", "config.bad-url", "upstreams[0].url"],
+  ["upstreams.0.url", "http://127.0.0.1:99999", "config.bad-url", "upstreams[0].url"],
+  ["upstreams.0.url", "http://u:p@h:1", "config.bad-url", "upstreams[0].url"],
+  ["upstreams.0.readTimeoutMs", 0, "config.out-of-range", "upstreams[0].readTimeoutMs"],
+  ["upstreams.0.readTimeoutMs", 2 ** 31, "config.out-of-range", "upstreams[0].readTimeoutMs"],
+  [
+    "virtualServers.0.serverNames",
+    ["A.example"],
+    "config.bad-server-name",
+    "virtualServers[0].serverNames[0]",
+  ],
+  [
+    "virtualServers.0.serverNames",
+    ["a.example:80"],
+    "config.bad-server-name",
+    "virtualServers[0].serverNames[0]",
+  ],
+  ["virtualServers.0.serverNames", ["[::1]"], "config.bad-server-name", "virtualServers[0].serverNames[0]"],
+  ["virtualServers.0.serverNames", ["1.2.3"], "config.bad-server-name", "virtualServers[0].serverNames[0]"],
+  ["virtualServers.0.serverNames", [], "config.out-of-range", "virtualServers[0].serverNames"],
+  ["virtualServers.0.routes.0.path", "sync", "config.bad-route-path", "virtualServers[0].routes[0].path"],
+  ["virtualServers.0.routes.0.path", "/a//b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
+  ["virtualServers.0.routes.0.path", "/a/../b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
+  ["virtualServers.0.routes.0.path", "/a%20b", "config.bad-route-path", "virtualServers[0].routes[0].path"],
+  [
+    "virtualServers.0.routes.0.action.type",
+    "proxi",
+    "config.not-one-of",
+    "virtualServers[0].routes[0].action.type",
+  ],
+  [
+    "virtualServers.0.routes.0.action.setHeaders",
+    { "Content-Length": "1" },
+    "config.bad-header",
+    "virtualServers[0].routes[0].action.setHeaders.Content-Length",
+  ],
+  [
+    "virtualServers.0.routes.0.action.setHeaders",
+    { "X-A": "a\r\nb" },
+    "config.bad-header",
+    "virtualServers[0].routes[0].action.setHeaders.X-A",
+  ],
+  [
+    "virtualServers.0.routes.0.accessLog",
+    { path: "log" },
+    "config.bad-file-path",
+    "virtualServers[0].routes[0].accessLog.path",
+  ],
+  ["virtualServers.0.routes.0.accessLog", "on", "config.not-one-of", "virtualServers[0].routes[0].accessLog"],
+];
+
+/** The same for rules that span fields. */
+const CROSS_CASES: readonly [string, unknown, string, string][] = [
+  ["upstreams.1", { name: "web", url: "http://127.0.0.1:1" }, "config.duplicate-name", "upstreams[1].name"],
+  [
+    "virtualServers.0.routes.1",
+    route({ name: "web" }),
+    "config.duplicate-name",
+    "virtualServers[0].routes[1].name",
+  ],
+  [
+    "virtualServers.0.routes.0.action.upstream",
+    "wbe",
+    "config.unknown-reference",
+    "virtualServers[0].routes[0].action.upstream",
+  ],
+  ["virtualServers.0.listeners.1", "https", "config.unknown-reference", "virtualServers[0].listeners[1]"],
+  [
+    "listeners.1",
+    { name: "b", address: "0.0.0.0", port: 80, protocol: "http" },
+    "config.duplicate-listener",
+    "listeners[1]",
+  ],
+  [
+    "listeners.1",
+    { name: "b", address: "192.0.2.1", port: 80, protocol: "http" },
+    "config.port-conflict",
+    "listeners[1]",
+  ],
+  ["listeners.0.protocol", "https", "config.tls-missing", "listeners[0].tls"],
+  ["listeners.0.tls", TLS, "config.tls-unexpected", "listeners[0].tls"],
+  ["listeners.0.address", "::", "config.ipv6-only", "listeners"],
+  ["virtualServers.1", server("b"), "config.duplicate-default-server", "virtualServers[1].default"],
+  [
+    "virtualServers.1",
+    server("b", { default: false, serverNames: ["sync.example"] }),
+    "config.duplicate-server-name",
+    "virtualServers[1].serverNames[0]",
+  ],
+  ["virtualServers.0.default", false, "config.no-default-server", "listeners[0]"],
+  [
+    "virtualServers.0.routes.1",
+    route({ path: "/sync", match: "prefix" }),
+    "config.duplicate-route",
+    "virtualServers[0].routes[1].path",
+  ],
+  [
+    "virtualServers.0.routes",
+    [route({ path: "/a/", match: "prefix" }), route({ name: "s", path: "/a/", match: "segment" })],
+    "config.shadowed-route",
+    "virtualServers[0].routes[0].path",
+  ],
+  [
+    "virtualServers.0.routes.1",
+    redirect({ scheme: "http", port: 80 }),
+    "config.redirect-loop",
+    "virtualServers[0].routes[1].action",
+  ],
+  ["upstreams.0.url", "http://localhost:80", "config.proxy-loop", "upstreams[0].url"],
+];
+
+describe("parseConfig", () => {
+  test("fills every default, and freezes all of it", () => {
+    const result = parseConfig(minimal());
+    if (!result.ok) throw new Error(result.problems.map(formatProblem).join("\n"));
+    const { value } = result;
+    expect(value.limits).toMatchObject({
+      requestLineBytesMax: 8192,
+      headBytesMax: 32768,
+      keepAliveRequestsMax: 1000,
+    });
+    expect(value.timeouts).toMatchObject({ requestHeadMs: 60_000, keepAliveMs: 75_000 });
+    expect(value.virtualServers[0]!.routes[0]).toMatchObject({
+      requestBodyBytesMax: 0,
+      requestBodyTimeoutMs: 60_000,
+    });
+    expect(value.virtualServers[0]!.routes[0]!.action).toMatchObject({ strip: "none", webSocket: true });
+    expect(() => ((value.virtualServers as unknown[]).length = 0)).toThrow(TypeError);
+    expect(Object.isFrozen(value.virtualServers[0]!.routes[0]!.action)).toBe(true);
+  });
+
+  test.each([...FIELD_CASES, ...CROSS_CASES])("%s = %j is %s at %s", (path, value, code, at) => {
+    const problems = problemsOf(broken(path, value));
+    expect(problems.map((p) => [p.code, p.path])).toContainEqual([code, at]);
+    const found = problems.find((p) => p.code === code)!;
+    expect(found.fix).not.toBe("");
+    expect(PROBLEM_CODES).toHaveProperty([found.code]);
+  });
+
+  test("reports every problem at once, not the first", () => {
+    const config = minimal() as { listeners: object[]; upstreams: object[] };
+    config.listeners[0] = { name: "http", address: "x", port: 0, protocol: "ftp" };
+    config.upstreams[0] = { name: "", url: "" };
+    expect(problemsOf(config).map((p) => p.path)).toEqual(
+      expect.arrayContaining([
+        "listeners[0].address",
+        "listeners[0].port",
+        "listeners[0].protocol",
+        "upstreams[0].name",
+        "upstreams[0].url",
+      ]),
+    );
+  });
+
+  test("suggests the field that was meant", () => {
+    expect(problemsOf(broken("listeners.0.protocl", "http"))[0]).toMatchObject({
+      fix: "Did you mean `protocol`?",
+    });
+    expect(problemsOf(broken("virtualServers.0.routes.0.action.stripp", "raw"))[0]).toMatchObject({
+      path: "virtualServers[0].routes[0].action.stripp",
+      fix: "Did you mean `strip`?",
+    });
+  });
+
+  test("says where, what was received, what is allowed and how to mend it", () => {
+    expect(formatProblem(problemsOf(broken("listeners.0.port", 70000))[0]!)).toBe(
+      [
+        "listeners[0].port: is too large [config.out-of-range]",
+        "    received: 70000",
+        "    allowed:  at most 65535",
+        "    fix:      Give a value within the range named.",
+      ].join("\n"),
+    );
+  });
+
+  test.each([
+    [
+      "http and https that redirect to each other",
+      { scheme: "https", port: 443 },
+      { scheme: "http", port: 80 },
+      true,
+    ],
+    ["http to https that answers", { scheme: "https", port: 443 }, undefined, false],
+    ["https to another port", { scheme: "https", port: 443 }, { scheme: "https", port: 8443 }, false],
+    ["http to another host", { scheme: "http", port: 80, host: "other.example" }, undefined, false],
+  ])("redirect loops: %s", (_name, onHttp, onHttps, loops) => {
+    const config = {
+      ...minimal(),
+      listeners: [
+        { name: "http", address: "0.0.0.0", port: 80, protocol: "http" },
+        { name: "https", address: "0.0.0.0", port: 443, protocol: "https", tls: TLS },
+      ],
+      virtualServers: [
+        server("a", { routes: [redirect(onHttp)] }),
+        server("b", {
+          listeners: ["https"],
+          routes: [onHttps === undefined ? route({}) : redirect(onHttps)],
+        }),
+      ],
+    };
+    const codes = problemsOf(config).map((p) => p.code);
+    expect(codes).toEqual(loops ? ["config.redirect-loop", "config.redirect-loop"] : []);
+  });
+
+  test.each([
+    ["{", "config.not-json"],
+    ["", "config.not-json"],
+    ["[]", "config.wrong-type"],
+    ["null", "config.wrong-type"],
+    ['{"version":1,}', "config.not-json"],
+  ])("text %j is %s and never throws", (text, code) => {
+    const result = parseConfigText(text);
+    expect(result.ok ? [] : result.problems.map((p) => p.code)).toContain(code);
+  });
+
+  test("a syntax error names line and column", () => {
+    const result = parseConfigText('{\n  "version": 1,\n  oops\n}');
+    expect(result.ok ? "" : result.problems[0]!.message).toMatch(/line 3 column 3/);
+  });
+});
+
+describe("JSON Schema", () => {
+  test("describes every field and is what editors need", () => {
+    const schema = configJsonSchema() as {
+      $schema: string;
+      properties: Record<string, { description?: string }>;
+    };
+    expect(schema.$schema).toContain("2020-12");
+    expect(Object.keys(schema.properties)).toEqual(
+      expect.arrayContaining(["version", "listeners", "virtualServers"]),
+    );
+    const undescribed = Object.entries(schema.properties).filter(
+      ([, field]) => field.description === undefined,
+    );
+    expect(undescribed).toEqual([]);
+  });
+});
+
+describe("problem codes", () => {
+  test("docs/errors.md lists exactly the codes that exist", () => {
+    const docs = readFileSync(join(__dirname, "../../docs/errors.md"), "utf8");
+    const documented = [...docs.matchAll(/^\| `([a-z]+\.[a-z0-9-]+)` \|/gm)].map((m) => m[1]);
+    expect(documented).toEqual(Object.keys(PROBLEM_CODES));
+  });
+});

@@ -1,0 +1,187 @@
+import * as fc from "fast-check";
+import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
+import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
+
+describe("normalisePath (nginx-semantics B)", () => {
+  test.each([
+    ["/", "/"],
+    ["/sync", "/sync"],
+    ["/sync?x=/../y", "/sync"],
+    ["/sync#frag", "/sync"],
+    ["//sync/x", "/sync/x"],
+    ["/%73ync/x", "/sync/x"],
+    ["/sync/./a", "/sync/a"],
+    ["/sync/../syncdav/x", "/syncdav/x"],
+    ["/sync/%2e%2e/syncdav/y", "/syncdav/y"],
+    ["/sync/%2E./syncdav/y", "/syncdav/y"],
+    ["/synchttp/..%2fsync", "/sync"],
+    ["/a/..", "/"],
+    ["/a/.", "/a/"],
+    ["/a/b/..", "/a/"],
+    ["/a//", "/a/"],
+    ["/...", "/..."],
+    ["/.hidden", "/.hidden"],
+    ["/sync%3Fx", "/sync?x"],
+    ["/a%252e", "/a%2e"],
+    ["/\xe4", "/\xe4"],
+    ["/%E4", "/\xe4"],
+    ["/../sync", undefined],
+    ["/x/../../sync", undefined],
+    ["/%2e%2e/x", undefined],
+    ["/%", undefined],
+    ["/%z1", undefined],
+    ["/%1", undefined],
+    ["/%00", undefined],
+    ["sync", undefined],
+    ["", undefined],
+  ])("%j → %j", (target, path) => expect(normalisePath(target)).toBe(path));
+
+  test("the result is normal: normalising its encoded form changes nothing", () => {
+    const piece = fc.constantFrom(
+      "a",
+      "b",
+      "/",
+      ".",
+      "..",
+      "%2e",
+      "%2F",
+      "%25",
+      "%41",
+      "?",
+      "#",
+      "\xff",
+      "~",
+      "%zz",
+      "//",
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const path = normalisePath(`/${pieces.join("")}`);
+        if (path === undefined) return;
+        expect(normalisePath(encodePath(path))).toBe(path);
+        expect(path).not.toMatch(/\/\.\.?(\/|$)|\/\//);
+      }),
+    );
+  });
+});
+
+describe("upstreamTarget (design 5.3, nginx-semantics C)", () => {
+  const cases: readonly [Strip, string, string][] = [
+    ["none", "/synchttp//a%2F?x", "/synchttp//a%2F?x"],
+    ["raw", "/synchttp", "/"],
+    ["raw", "/synchttp/", "/"],
+    ["raw", "/synchttp?x=1", "/?x=1"],
+    ["raw", "/synchttp/a%2Fb", "/a%2Fb"],
+    ["raw", "/synchttp//a//b", "//a//b"],
+    ["raw", "/synchttp/a%20b?x=%20", "/a%20b?x=%20"],
+    ["raw", "/synchttp/a/../b", "/a/../b"],
+    ["raw", "/%73ynchttp/a b".replace(" ", "%20"), "/a%20b"],
+    ["raw", "//synchttp/a%7E", "/a~"],
+    ["raw", "/synchttp/a/../../synchttp/b", "/b"],
+    ["raw", "/synchttp/%2e%2e/synchttp/b", "/b"],
+    ["raw", "/synchttp/a?", "/a?"],
+    ["nginx", "/synchttp/", "/"],
+    ["nginx", "/synchttp/a%2Fb", "/a/b"],
+    ["nginx", "/synchttp//a//b", "/a/b"],
+    ["nginx", "/synchttp/%3F%23%25%2525", "/%3F%23%25%2525"],
+    ["nginx", "/synchttp/%7E%3B%3A%40%26%3D%2B%24%5B%5D", "/~;:@&=+$[]"],
+    ["nginx", '/synchttp/|{}^`"<>\\\xe4', "/%7C%7B%7D%5E%60%22%3C%3E%5C%E4"],
+    ["nginx", "/synchttp/a?", "/a"],
+    ["nginx", "/synchttp/a??b", "/a??b"],
+  ];
+  test.each(cases)("%s: %j → %j", (strip, target, sent) => {
+    expect(upstreamTarget(strip, "/synchttp", target, normalisePath(target)!)).toBe(sent);
+  });
+
+  test("what goes upstream never climbs out of where the route led", () => {
+    const piece = fc.constantFrom("a", "/", "..", ".", "%2e%2e", "%2F", "b", "?x", "//");
+    fc.assert(
+      fc.property(
+        fc.array(piece, { maxLength: 10 }),
+        fc.constantFrom<Strip>("raw", "nginx"),
+        (pieces, strip) => {
+          const target = `/synchttp/${pieces.join("")}`;
+          const path = normalisePath(target);
+          if (path === undefined || !(path === "/synchttp" || path.startsWith("/synchttp/"))) return;
+          const sent = normalisePath(upstreamTarget(strip, "/synchttp", target, path));
+          expect(sent).toBe(path.slice("/synchttp".length) || "/");
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("parseHost (nginx-semantics A)", () => {
+  test.each([
+    ["SYNC.Example.:99", "sync.example", "99"],
+    ["a", "a", ""],
+    ["a:", "a", ""],
+    ["192.0.2.1:80", "192.0.2.1", "80"],
+    ["[::1]", "::1", ""],
+    ["[2001:DB8:0:0::1]:443", "2001:db8::1", "443"],
+    ["x_y.example", "x_y.example", ""],
+  ])("%j → %j port %j", (value, serverName, port) => expect(parseHost(value)).toEqual({ serverName, port }));
+
+  test.each([
+    "",
+    ".",
+    "a/b",
+    "a b",
+    "a@b",
+    "a..b",
+    "a:b",
+    "a:123456",
+    "a:70000",
+    "[::1",
+    "[::1]x",
+    "[fe80::1%eth0]",
+    "a\tb",
+    "ä",
+    "a,b",
+  ])("%j is no host", (value) => expect(parseHost(value)).toBeUndefined());
+});
+
+describe("addresses", () => {
+  test.each([
+    ["8.8.8.8", "public"],
+    ["10.1.2.3", "private"],
+    ["100.64.0.1", "private"],
+    ["172.32.0.1", "public"],
+    ["172.31.255.255", "private"],
+    ["127.0.0.1", "loopback"],
+    ["169.254.1.1", "linkLocal"],
+    ["224.0.0.1", "unusable"],
+    ["255.255.255.255", "unusable"],
+    ["0.0.0.0", "unusable"],
+    ["1.2.3", undefined],
+  ])("IPv4 %s is %s", (address, scope) => expect(ipv4Scope(address)).toBe(scope));
+
+  test.each([
+    ["2a00:1450::1", "public"],
+    ["2001:db8::1", "private"],
+    ["fd00::1", "private"],
+    ["fe80::1", "linkLocal"],
+    ["fec0::1", "unusable"],
+    ["ff02::1", "unusable"],
+    ["::1", "loopback"],
+    ["::", "unusable"],
+    ["1::2::3", undefined],
+  ])("IPv6 %s is %s", (address, scope) => expect(ipv6Scope(address)).toBe(scope));
+
+  test.each([
+    ["2001:DB8:0:0:0:0:0:1", "2001:db8::1"],
+    ["::", "::"],
+    ["1:0:0:2:0:0:0:3", "1:0:0:2::3"],
+    ["::ffff:192.0.2.1", "::ffff:c000:201"],
+    ["1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"],
+  ])("canonical form of %s is %s", (address, canonical) => expect(canonicalIpv6(address)).toBe(canonical));
+
+  test.each([
+    ["255.255.255.0", 24],
+    ["255.255.255.255", 32],
+    ["0.0.0.0", 0],
+    ["255.0.255.0", undefined],
+    ["24", undefined],
+  ])("netmask %s has length %s", (netmask, length) => expect(netmaskLength(netmask)).toBe(length));
+});

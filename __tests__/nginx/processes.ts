@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { connect } from "node:net";
+
+/** A proxy that runs as a process of its own. */
+export interface RunningProcess {
+  stop(): Promise<void>;
+}
+
+export interface ProcessOptions {
+  readonly command: readonly string[];
+  /** User and group to run as; the caller's own if left out. */
+  readonly user?: { readonly uid: number; readonly gid: number };
+  /** Ports that must accept connections before the process counts as started. */
+  readonly ports: readonly number[];
+  /** More to say when it does not start, such as its log. */
+  readonly explain?: () => string;
+}
+
+/**
+ * Ends the command when standard input ends, which happens also if the test runner is killed: no proxy survives its
+ * test. What does not heed SIGTERM within two seconds is killed.
+ */
+const SUPERVISOR = `
+"$@" & child=$!
+cat >/dev/null
+kill -TERM $child
+( i=0; while kill -0 $child 2>/dev/null && [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done
+  kill -KILL $child 2>/dev/null ) &
+wait $child`;
+
+const START_MS = 15_000;
+
+/** Starts a process and waits until it accepts connections. */
+export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
+  const child = spawn("/bin/sh", ["-c", SUPERVISOR, "sh", ...options.command], {
+    stdio: ["pipe", "pipe", "pipe"],
+    ...options.user,
+  });
+  let output = "";
+  const collect = (chunk: Buffer): void => void (output = (output + chunk.toString()).slice(-8_192));
+  child.stdout.on("data", collect);
+  child.stderr.on("data", collect);
+  const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  // The shell may be gone before the pipe is closed.
+  child.stdin.on("error", () => undefined);
+  const stop = async (): Promise<void> => {
+    child.stdin.end();
+    await exited;
+  };
+  const deadline = Date.now() + START_MS;
+  for (const port of options.ports) {
+    while (!(await accepts(port))) {
+      if (Date.now() < deadline) {
+        await new Promise((done) => setTimeout(done, 20));
+        continue;
+      }
+      await stop();
+      const said = `${output}${options.explain?.() ?? ""}`;
+      throw new Error(`${options.command.join(" ")}\ndoes not accept connections on port ${port}:\n${said}`);
+    }
+  }
+  return { stop };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

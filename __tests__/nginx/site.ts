@@ -1,0 +1,141 @@
+import { webcrypto } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as x509 from "@peculiar/x509";
+import { dhParametersPem } from "../../src/render/index.js";
+
+/** Deployment of the spec: plain HTTP (4.1) or TLS (4.2). */
+export type Mode = "plain" | "tls";
+
+/** Server name of the application's virtual server. */
+export const HOST = "sync.example";
+
+/** Everything that both proxies serve from, in one temporary folder. */
+export interface Site {
+  readonly folder: string;
+  /** Installation of the web application; its `media` folder is served. */
+  readonly install: string;
+  /** Page of the default server. */
+  readonly defaultPage: string;
+  readonly tls: { readonly certificate: string; readonly key: string; readonly dhparam: string };
+  /** Who the proxies run as, if the test itself runs as root, which may read everything. */
+  readonly user: { readonly uid: number; readonly gid: number; readonly names: string } | undefined;
+  remove(): void;
+}
+
+/** Ports that one proxy listens on, and those of its upstreams. */
+export interface Ports {
+  readonly http: number;
+  readonly https: number;
+  readonly web: number;
+  readonly files: number;
+  readonly dav: number;
+}
+
+/** A moment in whole seconds, so that both proxies derive the same validators from it. */
+export const MODIFIED = new Date("2024-01-02T03:04:05Z");
+
+/** Content of `media/img/a.png`: 45 bytes. */
+export const IMAGE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI";
+/** Longer than any buffer on the way. */
+export const LARGE_BYTES = 700_000;
+
+export async function createSite(): Promise<Site> {
+  const folder = mkdtempSync(path.join(tmpdir(), "portico-nginx-"));
+  chmodSync(folder, 0o755);
+  const site: Site = {
+    folder,
+    install: path.join(folder, "install"),
+    defaultPage: path.join(folder, "default"),
+    tls: {
+      certificate: path.join(folder, "tls/cacert.pem"),
+      key: path.join(folder, "tls/privkey.pem"),
+      dhparam: path.join(folder, "tls/dhparam2048.pem"),
+    },
+    user: unprivilegedUser(),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+  writeFiles(site);
+  await writeTlsFiles(site);
+  return site;
+}
+
+function writeFiles(site: Site): void {
+  const put = (name: string, content: string): void => {
+    const file = path.join(site.install, name);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, content);
+    utimesSync(file, MODIFIED, MODIFIED);
+  };
+  put("media/img/a.png", IMAGE);
+  put("media/img/a b.png", "space");
+  put("media/img/.hidden", "dot file");
+  put("media/img/UPPER.PNG", "upper");
+  put("media/empty.txt", "");
+  put("media/large.bin", "0123456789".repeat(LARGE_BYTES / 10));
+  for (const name of TYPED_FILES) put(`media/types/${name}`, name);
+  put("media/withindex/index.html", "<p>index</p>");
+  put("media/locked.txt", "nobody may read this");
+  put("media/closed/inside.txt", "nor look in here");
+  // Beside the media folder: what a prefix without a segment boundary would reach (design 5.2).
+  put("media-old/secret.txt", "not public");
+  put("mediax", "not public either");
+  symlinkSync("a.png", path.join(site.install, "media/img/link-inside.png"));
+  symlinkSync("../../media-old/secret.txt", path.join(site.install, "media/img/link-outside.txt"));
+  chmodSync(path.join(site.install, "media/locked.txt"), 0o600);
+  chmodSync(path.join(site.install, "media/closed"), 0o700);
+  mkdirSync(site.defaultPage);
+  writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
+  utimesSync(path.join(site.defaultPage, "index.html"), MODIFIED, MODIFIED);
+}
+
+/** One file for each extension that a web application's media folder is likely to hold. */
+export const TYPED_FILES = [
+  ..."a.css a.js a.mjs a.json a.map a.html a.htm a.txt a.xml a.svg a.png a.gif a.jpg a.jpeg a.ico a.webp".split(" "),
+  ..."a.woff a.woff2 a.ttf a.otf a.eot a.pdf a.zip a.gz a.mp3 a.mp4 a.webm a.wasm a.md a.unknown noextension".split(" "),
+];
+
+async function writeTlsFiles(site: Site): Promise<void> {
+  mkdirSync(path.dirname(site.tls.key));
+  const algorithm = {
+    name: "RSASSA-PKCS1-v1_5",
+    hash: "SHA-256",
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  };
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
+    { name: `CN=${HOST}`, keys: keys as CryptoKeyPair, signingAlgorithm: algorithm },
+    webcrypto as unknown as Crypto,
+  );
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  writeFileSync(site.tls.certificate, `${certificate.toString("pem")}\n`);
+  writeFileSync(site.tls.key, x509.PemConverter.encode(pkcs8, "PRIVATE KEY"), { mode: 0o600 });
+  writeFileSync(site.tls.dhparam, dhParametersPem());
+  if (site.user !== undefined) chownSync(site.tls.key, site.user.uid, site.user.gid);
+}
+
+/** Root is not refused any file, so what the spec says of 403 shows only without its privileges. */
+function unprivilegedUser(): Site["user"] {
+  if (process.getuid?.() !== 0) return undefined;
+  const idOf = (file: string, name: RegExp): { name: string; id: number } => {
+    const entries = readFileSync(file, "utf8").split("\n").map((line) => line.split(":"));
+    const entry = entries.find((fields) => name.test(fields[0]!));
+    if (entry === undefined) throw new Error(`${file} has no unprivileged ${String(name)}`);
+    return { name: entry[0]!, id: Number(entry[2]) };
+  };
+  const user = idOf("/etc/passwd", /^nobody$/);
+  const group = idOf("/etc/group", /^no(?:group|body)$/);
+  return { uid: user.id, gid: group.id, names: `${user.name} ${group.name}` };
+}

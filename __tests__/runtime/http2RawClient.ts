@@ -1,0 +1,239 @@
+import * as tls from "node:tls";
+
+/** Frame types and flags of RFC 9113, 6. */
+export const Frame = {
+  DATA: 0,
+  HEADERS: 1,
+  PRIORITY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PUSH_PROMISE: 5,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+export const END_STREAM = 0x1;
+export const END_HEADERS = 0x4;
+export const ACK = 0x1;
+
+export interface ReceivedFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** An HTTP/2 client that sends whatever frames it is told to, malformed ones above all. */
+export class RawClient {
+  readonly frames: ReceivedFrame[] = [];
+  closed = false;
+  private rest = Buffer.alloc(0);
+  private readonly waiting = new Set<() => void>();
+
+  private constructor(readonly socket: tls.TLSSocket) {
+    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      this.closed = true;
+      this.wake();
+    });
+  }
+
+  /** Connects and, unless told otherwise, sends the preface and empty settings. */
+  static async connect(port: number, preface = true): Promise<RawClient> {
+    const socket = tls.connect({ port, host: "127.0.0.1", ALPNProtocols: ["h2"], rejectUnauthorized: false });
+    const client = new RawClient(socket);
+    await new Promise<void>((resolve, reject) => {
+      socket.once("secureConnect", resolve);
+      socket.once("error", reject);
+    });
+    if (preface) {
+      socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+      client.send(Frame.SETTINGS, 0, 0, Buffer.alloc(0));
+    }
+    return client;
+  }
+
+  send(type: number, flags: number, stream: number, payload: Uint8Array | string = ""): void {
+    this.socket.write(frame(type, flags, stream, payload));
+  }
+
+  /** Sends a request head; pseudo-fields of a plain GET come first unless `fields` has some of its own. */
+  request(stream: number, fields: readonly (readonly [string, string])[], flags = END_STREAM): void {
+    const all = fields.some(([name]) => name.startsWith(":")) ? fields : [...GET, ...fields];
+    this.send(Frame.HEADERS, END_HEADERS | flags, stream, hpack(all));
+  }
+
+  /** The first frame that matches, now or later; undefined if the connection closed without one. */
+  async next(match: (frame: ReceivedFrame) => boolean, ms = 5_000): Promise<ReceivedFrame | undefined> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const found = this.frames.find(match);
+      if (found !== undefined || this.closed) return found;
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error(`no such frame; had ${this.frames.map(describeFrame).join(", ")}`);
+      await this.activity(left);
+    }
+  }
+
+  /** How a stream came out: its status, or the code of its reset, or of the connection's end. */
+  async outcome(stream: number): Promise<string> {
+    const end = await this.next(
+      (f) =>
+        (f.stream === stream && (f.type === Frame.RST_STREAM || f.type === Frame.HEADERS)) ||
+        (f.type === Frame.GOAWAY && f.payload.readUInt32BE(4) !== 0),
+    );
+    return end === undefined ? "closed" : describeFrame(end);
+  }
+
+  async whenClosed(ms = 5_000): Promise<void> {
+    const deadline = Date.now() + ms;
+    while (!this.closed) {
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error("the connection stays open");
+      await this.activity(left);
+    }
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  private activity(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.waiting.add(done);
+    });
+  }
+
+  private wake(): void {
+    for (const done of [...this.waiting]) done();
+  }
+
+  private receive(chunk: Buffer): void {
+    this.rest = Buffer.concat([this.rest, chunk]);
+    while (this.rest.length >= 9) {
+      const length = this.rest.readUIntBE(0, 3);
+      if (this.rest.length < 9 + length) break;
+      const received = {
+        type: this.rest[3]!,
+        flags: this.rest[4]!,
+        stream: this.rest.readUInt32BE(5) & 0x7fffffff,
+        payload: Buffer.from(this.rest.subarray(9, 9 + length)),
+      };
+      this.rest = this.rest.subarray(9 + length);
+      this.frames.push(received);
+      if (received.type === Frame.SETTINGS && (received.flags & ACK) === 0 && !this.socket.destroyed)
+        this.send(Frame.SETTINGS, ACK, 0);
+    }
+    this.wake();
+  }
+}
+
+/** The least a request may hold (RFC 9113, 8.3.1). */
+export const GET: readonly (readonly [string, string])[] = [
+  [":method", "GET"],
+  [":scheme", "https"],
+  [":authority", "app.example"],
+  [":path", "/"],
+];
+
+export function frame(type: number, flags: number, stream: number, payload: Uint8Array | string): Buffer {
+  const body = typeof payload === "string" ? Buffer.from(payload, "latin1") : payload;
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(body.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, body]);
+}
+
+/** Literal fields without indexing and without Huffman coding (RFC 7541, 6.2.2): any octet can be sent. */
+export function hpack(fields: readonly (readonly [string, string])[]): Buffer {
+  return Buffer.concat(
+    fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), literal(name), literal(value)])),
+  );
+}
+
+function literal(text: string): Buffer {
+  const bytes = Buffer.from(text, "latin1");
+  const length: number[] = [];
+  if (bytes.length < 0x7f) length.push(bytes.length);
+  else {
+    length.push(0x7f);
+    let rest = bytes.length - 0x7f;
+    for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+    length.push(rest);
+  }
+  return Buffer.concat([Buffer.from(length), bytes]);
+}
+
+const ERROR_NAMES = [
+  "NO_ERROR",
+  "PROTOCOL_ERROR",
+  "INTERNAL_ERROR",
+  "FLOW_CONTROL_ERROR",
+  "SETTINGS_TIMEOUT",
+  "STREAM_CLOSED",
+  "FRAME_SIZE_ERROR",
+  "REFUSED_STREAM",
+  "CANCEL",
+  "COMPRESSION_ERROR",
+  "CONNECT_ERROR",
+  "ENHANCE_YOUR_CALM",
+  "INADEQUATE_SECURITY",
+  "HTTP_1_1_REQUIRED",
+];
+
+/** `200`, `RST PROTOCOL_ERROR`, `GOAWAY ENHANCE_YOUR_CALM`; other frames by type and stream. */
+export function describeFrame(received: ReceivedFrame): string {
+  const { type, payload } = received;
+  if (type === Frame.RST_STREAM) return `RST ${ERROR_NAMES[payload.readUInt32BE(0)]}`;
+  if (type === Frame.GOAWAY) return `GOAWAY ${ERROR_NAMES[payload.readUInt32BE(4)]}`;
+  if (type === Frame.HEADERS) return String(status(payload));
+  return `${Object.keys(Frame)[type]}#${received.stream}`;
+}
+
+const STATIC_STATUS: Readonly<Record<number, number>> = {
+  8: 200,
+  9: 204,
+  10: 206,
+  11: 304,
+  12: 400,
+  13: 404,
+  14: 500,
+};
+
+/** Status of a response head. `:status` comes first; its three digits are read, the rest is left alone. */
+function status(block: Buffer): number {
+  let at = 0;
+  // Updates of the dynamic table's size come before the first field (RFC 7541, 4.2).
+  while ((block[at]! & 0xe0) === 0x20) {
+    if ((block[at]! & 0x1f) === 0x1f) while ((block[++at]! & 0x80) !== 0);
+    at++;
+  }
+  const first = block[at]!;
+  if ((first & 0x80) !== 0) return STATIC_STATUS[first & 0x7f] ?? NaN;
+  const length = block[at + 1]! & 0x7f;
+  const value = block.subarray(at + 2, at + 2 + length);
+  return Number((block[at + 1]! & 0x80) === 0 ? value.toString("latin1") : huffmanDigits(value));
+}
+
+/** Decimal digits in HPACK's Huffman code: 0 to 2 take five bits, 3 to 9 six (RFC 7541, appendix B). */
+function huffmanDigits(bytes: Buffer): string {
+  let bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  let digits = "";
+  while (digits.length < 3) {
+    const five = parseInt(bits.slice(0, 5), 2);
+    const long = five > 2;
+    digits += long ? String(parseInt(bits.slice(0, 6), 2) - 22) : String(five);
+    bits = bits.slice(long ? 6 : 5);
+  }
+  return digits;
+}

@@ -1,0 +1,702 @@
+import {
+  type Accepted,
+  answering,
+  connectTo,
+  exchange,
+  isComplete,
+  parseAnswer,
+  RawUpstream,
+} from "./peers.js";
+import { freePort, specRoutes, startProxy, type TestProxy } from "./harness.js";
+import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const GET = "GET /sync/ HTTP/1.1\r\nHost: a\r\n\r\n";
+
+let upstream: RawUpstream;
+let proxy: TestProxy;
+/** What the upstream does with each connection; a test sets it. */
+let script: (peer: Accepted, index: number) => void;
+
+async function start(
+  more: Partial<UpstreamInput> = {},
+  route: Partial<RouteInput> = {},
+  config = {},
+): Promise<void> {
+  upstream = await new RawUpstream((peer, index) => script(peer, index)).listen();
+  proxy = await startProxy({
+    routes: specRoutes().map((r) => ({ ...r, ...route })),
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, ...more }],
+    config,
+  });
+}
+
+beforeEach(() => {
+  script = answering(OK);
+});
+afterEach(async () => {
+  await proxy.close();
+  await upstream.close();
+});
+
+/** The request head the upstream received, as lines. */
+const headLines = (peer: Accepted): string[] =>
+  peer.received.slice(0, peer.received.indexOf("\r\n\r\n")).split("\r\n");
+
+describe("request heads", () => {
+  const request = (path: string, fields: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: Sync.Example:8080\r\n${fields}\r\n`;
+  const CLAIMS = [
+    "X-Real-IP: 6.6.6.6",
+    "X-Forwarded-Proto: https",
+    "X-Forwarded-Host: evil",
+    "X-Forwarded-Ssl: on",
+    "Forwarded: for=6.6.6.6",
+    "x-forwarded-prefix: /e",
+    "True-Client-IP: 6.6.6.6",
+  ];
+
+  test.each([
+    [
+      "/sync/x",
+      [
+        "GET /sync/x HTTP/1.1",
+        "Host: Sync.Example:8080",
+        "X-Real-IP: 127.0.0.1",
+        "X-Forwarded-For: 1.2.3.4, 5.6.7.8, 127.0.0.1",
+        "X-Forwarded-Proto: http",
+        "X-Forwarded-Host: sync.example",
+        "Accept: */*",
+      ],
+    ],
+    ["/synchttp/x", ["GET /x HTTP/1.1", "Host: 127.0.0.1:UPSTREAM", "Accept: */*"]],
+  ])("%s: only the proxy's own forwarding fields", async (path, expected) => {
+    await start();
+    await exchange(
+      proxy.port,
+      request(
+        path,
+        `${CLAIMS.join("\r\n")}\r\nX-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nAccept: */*\r\n`,
+      ),
+    );
+    expect(headLines(await upstream.connection())).toEqual(
+      expected.map((line) => line.replace("UPSTREAM", String(upstream.port))),
+    );
+  });
+
+  test("a trusted proxy's fields are believed", async () => {
+    await start({}, {}, { trustedProxies: ["127.0.0.0/8"] });
+    await exchange(proxy.port, request("/sync/", `${CLAIMS.join("\r\n")}\r\n`));
+    const lines = headLines(await upstream.connection());
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        "X-Real-IP: 6.6.6.6",
+        "X-Forwarded-Proto: https",
+        "X-Forwarded-Host: sync.example",
+      ]),
+    );
+    expect(lines.filter((l) => /^x-(real-ip|forwarded-proto|forwarded-host):/i.test(l))).toHaveLength(3);
+  });
+
+  test("hop-by-hop fields, those that Connection names, and names with _ do not cross", async () => {
+    await start();
+    await exchange(
+      proxy.port,
+      request(
+        "/sync/",
+        "Connection: close, X-Hop, x-forwarded-proto\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: x\r\nUpgrade: h2c\r\nProxy-Authorization: b\r\nProxy-Connection: x\r\nX_Real_IP: 1\r\nExpect: 200-ok\r\nX-End: 1\r\n",
+      ),
+    );
+    const lines = headLines(await upstream.connection());
+    expect(lines.slice(1).map((l) => l.split(":")[0])).toEqual([
+      "Host",
+      "X-Real-IP",
+      "X-Forwarded-For",
+      "X-Forwarded-Proto",
+      "X-Forwarded-Host",
+      "X-End",
+    ]);
+  });
+
+  test("order, case, duplicates and odd values of the client's fields are kept", async () => {
+    await start();
+    await exchange(
+      proxy.port,
+      request("/sync/", 'cOOkie: a=1\r\nX-B: \xe4 "q"\r\ncOOkie: b=2\r\nX-Empty:\r\n'),
+    );
+    expect(headLines(await upstream.connection()).slice(-4)).toEqual([
+      "cOOkie: a=1",
+      'X-B: \xe4 "q"',
+      "cOOkie: b=2",
+      "X-Empty: ",
+    ]);
+  });
+
+  test.each([
+    ["/sync%2Fx?y#z", "GET /sync%2Fx?y#z HTTP/1.1"],
+    ["//sync/x", "GET //sync/x HTTP/1.1"],
+    ["/sync/../syncdav/x", "GET /sync/../syncdav/x HTTP/1.1"],
+    ["/synchttp", "GET / HTTP/1.1"],
+    ["/synchttp?x=1", "GET /?x=1 HTTP/1.1"],
+    ["/synchttp/a%2Fb%20c", "GET /a%2Fb%20c HTTP/1.1"],
+    ["/synchttpfoo", "GET /synchttpfoo HTTP/1.1"],
+  ])("target %s goes upstream as %s", async (target, line) => {
+    await start();
+    await exchange(proxy.port, request(target, ""));
+    expect(headLines(await upstream.connection())[0]).toBe(line);
+  });
+
+  const dav = "/syncdav/a";
+  test.each([
+    [dav, "http://Sync.Example:8080/syncdav/b%20c", "/syncdav/b%20c"],
+    [dav, "https://sync.example:8080/syncdav/b", "/syncdav/b"],
+    [dav, "/syncdav/b", "/syncdav/b"],
+    [dav, "http://other.example/syncdav/b", "http://other.example/syncdav/b"],
+    [dav, "http://sync.example:9/syncdav/b", "http://sync.example:9/syncdav/b"],
+    [dav, "http://sync.example:8080/sync/b", "http://sync.example:8080/sync/b"],
+    [dav, "http://sync.example:8080/syncdav/../../etc", "http://sync.example:8080/syncdav/../../etc"],
+    ["/synchttp/a", "http://sync.example:8080/synchttp/b", "/b"],
+  ])("%s with Destination %s sends %s", async (path, destination, sent) => {
+    await start();
+    await exchange(
+      proxy.port,
+      `MOVE ${path} HTTP/1.1\r\nHost: Sync.Example:8080\r\nDestination: ${destination}\r\n\r\n`,
+    );
+    expect(headLines(await upstream.connection()).find((l) => l.startsWith("Destination"))).toBe(
+      `Destination: ${sent}`,
+    );
+  });
+});
+
+describe("request bodies", () => {
+  test.each([
+    ["none", "POST /synchttp/x HTTP/1.1\r\nHost: a\r\n\r\n", /^POST \/x HTTP\/1\.1\r\nHost: \S+\r\n\r\n$/],
+    [
+      "empty",
+      "POST /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+      /Content-Length: 0\r\n\r\n$/,
+    ],
+    [
+      "by length",
+      "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+      /Content-Length: 3\r\n\r\nabc$/,
+    ],
+    [
+      "of a GET",
+      "GET /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+      /Content-Length: 3\r\n\r\nabc$/,
+    ],
+    [
+      "in chunks",
+      "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;e=1\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: 1\r\n\r\n",
+      /Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n$/,
+    ],
+  ])("%s", async (_name, request, received) => {
+    await start();
+    expect((await exchange(proxy.port, request)).status).toBe(200);
+    expect((await upstream.connection()).received).toMatch(received);
+  });
+
+  test("stream: the upstream has the first bytes before the client sent the last", async () => {
+    await start();
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+    const peer = await upstream.connection();
+    await peer.receives("\r\n\r\n");
+    client.send("01234");
+    await peer.receives("\r\n\r\n01234");
+    client.send("56789");
+    await peer.receives("\r\n\r\n0123456789");
+    peer.send(OK);
+    await client.receives("ok");
+    client.socket.destroy();
+  });
+
+  test("Expect: 100-continue is answered by the proxy and not forwarded", async () => {
+    await start();
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+    await client.receives("HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("ab");
+    const peer = await upstream.connection();
+    await peer.receives("\r\n\r\nab");
+    expect(peer.received).not.toMatch(/expect/i);
+    peer.send(OK);
+    await client.receives("ok");
+    client.socket.destroy();
+  });
+
+  test("an aborted upload cuts the upstream's connection and is never ended as if complete", async () => {
+    await start();
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    const peer = await upstream.connection();
+    await peer.receives("hello");
+    client.socket.destroy();
+    await peer.until((p) => p.closed || p.ended);
+    expect(peer.received).not.toContain("0\r\n\r\n");
+    expect(await proxy.accessLog()).toMatch(/"PUT \/synchttp\/x HTTP\/1\.1" 499 /);
+  });
+
+  test.each(["by FIN", "by RST"])(
+    "an early answer reaches the client although the upstream closes %s",
+    async (how) => {
+      await start();
+      script = (peer) => {
+        peer.socket.once("data", () => {
+          peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig");
+          if (how === "by FIN") peer.socket.end();
+          else setTimeout(() => peer.socket.resetAndDestroy(), 50);
+        });
+      };
+      const client = await connectTo(proxy.port);
+      client.send(`PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: ${50 << 20}\r\n\r\n`);
+      const piece = Buffer.alloc(1 << 20, 0x61);
+      for (let i = 0; i < 40 && !client.received.includes("big"); i++) {
+        client.send(piece);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await client.receives("big");
+      expect(parseAnswer(client.received)).toMatchObject({ status: 413, body: "big" });
+      expect(client.received).toContain("Connection: close");
+      client.socket.destroy();
+    },
+  );
+
+  test("a body over the route's limit is 413, by length at once and in chunks when it exceeds", async () => {
+    await start({}, { requestBodyBytesMax: 10 });
+    expect(
+      (await exchange(proxy.port, "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n"))
+        .status,
+    ).toBe(413);
+    expect(upstream.connections).toHaveLength(0);
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n01234567\r\n");
+    const peer = await upstream.connection();
+    await peer.receives("01234567");
+    client.send("8\r\n01234567\r\n");
+    await client.receives("HTTP/1.1 413");
+    client.socket.destroy();
+    await peer.until((p) => p.closed || p.ended);
+    expect(peer.received).not.toContain("0\r\n\r\n");
+  });
+
+  test("a slow upstream slows the client instead of filling memory", async () => {
+    await start();
+    script = (peer) => peer.socket.pause();
+    const client = await connectTo(proxy.port);
+    client.send(`PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: ${1 << 30}\r\n\r\n`);
+    const before = process.memoryUsage().external + process.memoryUsage().arrayBuffers;
+    const piece = Buffer.alloc(1 << 20);
+    for (let i = 0; i < 64; i++) client.socket.write(piece);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // The same buffer was queued 64 times; what left the client's queue is in kernels and in the proxy.
+    expect(client.socket.writableLength).toBeGreaterThan(40 << 20);
+    expect(process.memoryUsage().external + process.memoryUsage().arrayBuffers - before).toBeLessThan(
+      16 << 20,
+    );
+    client.socket.destroy();
+  });
+});
+
+describe("answers", () => {
+  const answersWith = async (answer: string, request = GET): Promise<ReturnType<typeof parseAnswer>> => {
+    await start();
+    script = (peer) => {
+      peer.socket.once("data", () => {
+        peer.send(answer);
+        peer.socket.end();
+      });
+    };
+    return exchange(proxy.port, request);
+  };
+
+  test("framing, hop-by-hop, Server, Date and X-Accel fields are the proxy's; the rest passes as it came", async () => {
+    const answer = await answersWith(
+      "HTTP/1.1 299 Very Odd\r\nServer: up\r\nDate: yesterday\r\nX-Accel-Redirect: /secret\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\nUpgrade: h2c\r\nProxy-Authenticate: x\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\nX-Powered-By: up\r\nContent-Length: 2\r\n\r\nok",
+    );
+    const lines = answer.head.split("\r\n");
+    expect(lines[0]).toBe("HTTP/1.1 299 Very Odd");
+    expect(lines[1]).toBe("Server: portico");
+    expect(lines[2]).toMatch(/^Date: \w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/);
+    expect(lines.slice(3)).toEqual([
+      "Set-Cookie: a=1",
+      "set-cookie: b=2",
+      "X-Powered-By: up",
+      "Content-Length: 2",
+    ]);
+  });
+
+  test.each([
+    ["by length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", GET, "Content-Length: 5", "hello"],
+    [
+      "in chunks",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nT: x\r\n\r\n",
+      GET,
+      "Transfer-Encoding: chunked",
+      "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+    ],
+    [
+      "until close",
+      "HTTP/1.1 200 OK\r\n\r\nhello",
+      GET,
+      "Transfer-Encoding: chunked",
+      "5\r\nhello\r\n0\r\n\r\n",
+    ],
+    [
+      "HTTP/1.0",
+      "HTTP/1.0 200 OK\r\n\r\nhello",
+      GET,
+      "Transfer-Encoding: chunked",
+      "5\r\nhello\r\n0\r\n\r\n",
+    ],
+    [
+      "in chunks to HTTP/1.0",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+      "GET /sync/ HTTP/1.0\r\nHost: a\r\n\r\n",
+      "Connection: close",
+      "hello",
+    ],
+    [
+      "to HEAD",
+      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+      "HEAD /sync/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+      "Content-Length: 5",
+      "",
+    ],
+    ["204", "HTTP/1.1 204 No Content\r\n\r\n", GET, "HTTP/1.1 204 No Content", ""],
+    [
+      "304 with a length",
+      "HTTP/1.1 304 Not Modified\r\nContent-Length: 55\r\n\r\n",
+      GET,
+      "Content-Length: 55",
+      "",
+    ],
+    [
+      "after 100 and 103",
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+      GET,
+      "Content-Length: 2",
+      "ok",
+    ],
+    ["without reason", "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", GET, "Content-Length: 2", "ok"],
+  ])("body %s", async (_name, answer, request, head, body) => {
+    const seen = await answersWith(answer, request);
+    expect(seen.head).toContain(head);
+    expect(seen.body).toBe(body);
+    expect(seen.head.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  test.each([
+    ["CL with TE", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["two CL", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello"],
+    ["TE gzip", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"],
+    ["obs-fold", "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n"],
+    ["bare LF", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"],
+    ["NUL in a field", "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n"],
+    ["no status line", "hello\r\n\r\n"],
+    ["bad status", "HTTP/1.1 2x0 OK\r\n\r\n"],
+    ["HTTP/2 status line", "HTTP/2 200 OK\r\n\r\n"],
+    ["endless head", `HTTP/1.1 200 OK\r\n${`X: ${"a".repeat(1000)}\r\n`.repeat(80)}`],
+    ["endless informational answers", "HTTP/1.1 102 Processing\r\n\r\n".repeat(100)],
+    ["101 unasked", "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"],
+    ["nothing", ""],
+    ["half a head", "HTTP/1.1 200 OK\r\nContent-"],
+  ])("a malformed answer is 502: %s", async (_name, answer) => {
+    expect((await answersWith(answer)).status).toBe(502);
+    expect(await proxy.errorLog()).toMatch(/\[error\].*upstream.*request: "GET \/sync\/ HTTP\/1\.1"/);
+  });
+
+  test.each([
+    ["by length", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "hello"],
+    ["in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "5\r\nhello\r\n"],
+    ["broken chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX", "5\r\nhello\r\n"],
+  ])(
+    "a truncated answer closes the client's connection and is never ended as if complete: %s",
+    async (_name, bytes, relayed) => {
+      const answer = await answersWith(bytes);
+      expect(answer.body).toBe(relayed);
+    },
+  );
+
+  test("small pieces are passed on at once", async () => {
+    await start();
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    const peer = await upstream.connection();
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    await client.receives("\r\n\r\n");
+    for (const piece of ["a", "b", "c"]) {
+      peer.send(`1\r\n${piece}\r\n`);
+      await client.receives(`1\r\n${piece}\r\n`);
+    }
+    client.socket.destroy();
+  });
+
+  test("bytes behind an answer reach nobody, and the connection is not used again", async () => {
+    await start();
+    script = answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
+    const client = await connectTo(proxy.port);
+    client.send(GET + GET);
+    await client.until((peer) => (peer.received.match(/\r\n\r\nok/g) ?? []).length === 2);
+    expect(client.received).not.toContain("poison");
+    expect(upstream.connections).toHaveLength(2);
+    client.socket.destroy();
+  });
+
+  test.each([
+    ["/sync/", "http://127.0.0.1:UP/x?y", "http://a:81/x?y"],
+    ["/synchttp/", "http://127.0.0.1:UP/files/x", "http://a:81/synchttp/files/x"],
+    ["/synchttp/", "http://127.0.0.1:UP", "http://a:81/synchttp/"],
+    ["/sync/", "/sync/accounts/login/?next=/sync/", "/sync/accounts/login/?next=/sync/"],
+    ["/sync/", "http://127.0.0.1:UP.evil.example/", "http://127.0.0.1:UP.evil.example/"],
+    [
+      "/sync/",
+      "https://elsewhere.example/?u=http://127.0.0.1:UP/",
+      "https://elsewhere.example/?u=http://127.0.0.1:UP/",
+    ],
+  ])("Location on %s: %s → %s", async (path, sent, seen) => {
+    await start();
+    const fill = (text: string): string => text.replace("UP", String(upstream.port));
+    script = answering(`HTTP/1.1 302 Found\r\nLocation: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
+    const answer = await exchange(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a:81\r\n\r\n`);
+    expect(answer.headers.location).toBe(fill(seen));
+  });
+
+  test("a client that stops reading stops the upstream, not fills memory; then gets everything", async () => {
+    await start();
+    const size = 64 << 20;
+    script = (peer) => {
+      peer.socket.once("data", () => {
+        peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+        peer.socket.write(Buffer.alloc(size, 0x62));
+      });
+    };
+    const client = await connectTo(proxy.port);
+    client.socket.pause();
+    client.send(GET);
+    const peer = await upstream.connection();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(peer.socket.writableLength).toBeGreaterThan(size / 2);
+    let bytes = 0;
+    client.socket.removeAllListeners("data");
+    client.socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
+    client.socket.resume();
+    for (let i = 0; i < 100 && bytes <= size; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(bytes).toBeGreaterThan(size);
+    client.socket.destroy();
+  });
+});
+
+describe("connections", () => {
+  test("upstream connections are reused, pipelined requests answered in order", async () => {
+    await start();
+    script = (peer) => {
+      let seen = 0;
+      peer.socket.on("data", () => {
+        for (const target of [...peer.received.matchAll(/GET (\S+)/g)].slice(seen)) {
+          seen++;
+          peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${target[1]!.length}\r\n\r\n${target[1]}`);
+        }
+      });
+    };
+    const client = await connectTo(proxy.port);
+    client.send(
+      ["/sync/1", "/sync/2", "/sync/3"].map((t) => `GET ${t} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""),
+    );
+    await client.receives("/sync/3");
+    expect(client.received.match(/\/sync\/\d/g)).toEqual(["/sync/1", "/sync/2", "/sync/3"]);
+    expect(upstream.connections).toHaveLength(1);
+    client.socket.destroy();
+  });
+
+  test.each([
+    ["GET", "", true],
+    ["POST", "Content-Length: 2\r\n\r\nab", false],
+    ["POST", "", false],
+  ])(
+    "%s %j on a reused connection that dies unanswered: retried once is %s",
+    async (method, rest, retried) => {
+      await start();
+      script = (peer, index) => {
+        peer.socket.on("data", () => {
+          if (index === 0 && peer.received.split("HTTP/1.1").length > 2) peer.socket.destroy();
+          else peer.send(OK);
+        });
+      };
+      expect((await exchange(proxy.port, GET)).status).toBe(200);
+      const request = `${method} /sync/second HTTP/1.1\r\nHost: a\r\n${rest === "" ? "\r\n" : rest}`;
+      expect((await exchange(proxy.port, request)).status).toBe(retried ? 200 : 502);
+      expect(upstream.connections).toHaveLength(retried ? 2 : 1);
+    },
+  );
+
+  test("an upstream that is down is 502 at once, named in the error log; then served when it is back", async () => {
+    upstream = await new RawUpstream((peer) => script(peer, 0)).listen();
+    const port = await freePort();
+    proxy = await startProxy({
+      routes: specRoutes(),
+      upstreams: [{ name: "web", url: `http://127.0.0.1:${port}` }],
+    });
+    expect((await exchange(proxy.port, GET)).status).toBe(502);
+    expect(await proxy.errorLog()).toMatch(
+      /connect\(\) failed \(111: .*\) while connecting to upstream.*127\.0\.0\.1/,
+    );
+  });
+
+  test("keep-alive: HTTP/1.1 stays open, HTTP/1.0 only on request, Connection: close closes", async () => {
+    await start();
+    const cases: [string, boolean][] = [
+      [GET, true],
+      ["GET /sync/ HTTP/1.0\r\nHost: a\r\n\r\n", false],
+      ["GET /sync/ HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", true],
+      ["GET /sync/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", false],
+    ];
+    for (const [request, open] of cases) {
+      const client = await connectTo(proxy.port);
+      client.send(request);
+      await client.receives("ok");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect([request, client.ended]).toEqual([request, !open]);
+      client.socket.destroy();
+    }
+  });
+
+  test("a client that half-closes still gets its answer", async () => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    client.socket.end();
+    await client.until((peer) => peer.ended);
+    expect(parseAnswer(client.received).status).toBe(200);
+  });
+
+  test("a client that goes away while the upstream is silent frees the upstream", async () => {
+    await start();
+    script = () => {};
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    const peer = await upstream.connection();
+    await peer.receives("\r\n\r\n");
+    client.socket.destroy();
+    await peer.until((p) => p.closed || p.ended);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await proxy.accessLog()).toContain('"GET /sync/ HTTP/1.1" 499 0');
+  });
+
+  test("draining closes idle connections at once and busy ones after their answer", async () => {
+    await start();
+    script = () => {};
+    const idle = await connectTo(proxy.port);
+    const busy = await connectTo(proxy.port);
+    busy.send(GET);
+    const peer = await upstream.connection();
+    await peer.receives("\r\n\r\n");
+    proxy.drain();
+    await idle.until((p) => p.ended);
+    peer.send(OK);
+    await busy.until((p) => p.ended);
+    expect(busy.received).toContain("Connection: close");
+    expect(busy.received).toContain("ok");
+  });
+
+  test("WebSocket passes both ways, other upgrades are dropped", async () => {
+    await start();
+    script = (peer) => {
+      peer.socket.once("data", () => {
+        if (!/upgrade: websocket/i.test(peer.received)) return void peer.send(OK);
+        peer.send(
+          "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\nhello",
+        );
+        peer.socket.on("data", (chunk: Buffer) => peer.send(`echo ${chunk.toString()}`));
+      });
+    };
+    const client = await connectTo(proxy.port);
+    client.send(
+      "GET /sync/ws HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\n\r\n",
+    );
+    await client.receives("hello");
+    expect(parseAnswer(client.received)).toMatchObject({
+      status: 101,
+      headers: { upgrade: "websocket", "sec-websocket-accept": "x" },
+    });
+    client.send("\x81\x00\xff\r\n\r\n");
+    await client.receives("echo ");
+    client.socket.end();
+    await (await upstream.connection()).until((p) => p.ended || p.closed);
+    client.socket.destroy();
+    expect(
+      (
+        await exchange(
+          proxy.port,
+          "GET /sync/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+        )
+      ).status,
+    ).toBe(200);
+    expect(upstream.connections.at(-1)!.received).not.toMatch(/upgrade/i);
+  });
+});
+
+describe("timeouts", () => {
+  test.each([
+    [
+      "a head that does not end",
+      { config: { timeouts: { requestHeadMs: 300 } } },
+      "GET /sync/ HTTP/1.1\r\nHo",
+      408,
+    ],
+    [
+      "a body that stops",
+      { route: { requestBodyTimeoutMs: 300 } },
+      "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab",
+      408,
+    ],
+    ["an upstream that says nothing", { upstream: { readTimeoutMs: 300 } }, GET, 504],
+  ])(
+    "%s",
+    async (_name, options: { config?: object; route?: object; upstream?: object }, request, status) => {
+      script = () => {};
+      await start(options.upstream, options.route, options.config);
+      script = () => {};
+      const answer = await exchange(proxy.port, request);
+      expect(answer.status).toBe(status);
+    },
+  );
+
+  test("an idle connection is closed without a word", async () => {
+    await start({}, {}, { timeouts: { keepAliveMs: 300 } });
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    await client.until((p) => isComplete(p.received));
+    await client.until((p) => p.ended);
+    expect(client.received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  test("an answer that stops in the middle closes the client's connection", async () => {
+    await start({ readTimeoutMs: 300 });
+    script = (peer) =>
+      void peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"));
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    await client.until((p) => p.ended || p.closed);
+    expect(parseAnswer(client.received).body).toBe("ab");
+    expect(await proxy.errorLog()).toContain("timed out");
+  });
+
+  test("a slow but steady upload outlives the idle timeout", async () => {
+    await start({}, { requestBodyTimeoutMs: 600 });
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n");
+    for (let i = 0; i < 8; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      client.send("x");
+    }
+    await client.receives("HTTP/1.1 200 OK");
+    client.socket.destroy();
+  });
+});

@@ -1,0 +1,635 @@
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
+import { RedirectAction } from "../../src/runtime/actions/redirect.js";
+import { RespondAction } from "../../src/runtime/actions/respond.js";
+import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
+import { CHUNK_BYTES } from "../../src/runtime/actions/fileTransfer.js";
+import type { RouteConfig, StaticFilesActionConfig } from "../../src/model/index.js";
+import {
+  FakeExchange,
+  fakeRoute,
+  type FakeOptions,
+  type FakeRequest,
+  type LoggedError,
+  run,
+} from "./fakeExchange.js";
+
+const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
+const LARGE_BYTES = 3 * CHUNK_BYTES + 4_321;
+const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI";
+
+let base: string;
+let media: string;
+let large: Buffer;
+let errors: LoggedError[];
+
+beforeAll(() => {
+  base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "portico-static-")));
+  fs.chmodSync(base, 0o755);
+  media = join(base, "media");
+  fs.mkdirSync(join(media, "img", "deep"), { recursive: true });
+  fs.mkdirSync(`${media}-old`);
+  fs.writeFileSync(`${media}-old/secret`, "secret");
+  large = Buffer.from(Uint8Array.from({ length: LARGE_BYTES }, (_, i) => (i * 7 + (i >> 11)) & 0xff));
+  write("a.txt", ALPHABET);
+  write("empty", "");
+  write("large.bin", large);
+  write("img/logo.PNG", "png");
+  write("html", "no extension");
+  write("x.constructor", "x");
+  write("grüße 1.css", "css");
+  fs.writeFileSync(Buffer.concat([Buffer.from(`${media}/`), Buffer.from([0xff, 0xfe])]), "bytes");
+});
+afterAll(() => fs.rmSync(base, { recursive: true, force: true }));
+beforeEach(() => (errors = []));
+afterEach(() => jest.restoreAllMocks());
+
+function write(name: string, content: string | Buffer): string {
+  const path = join(media, name);
+  fs.writeFileSync(path, content);
+  fs.utimesSync(path, MODIFIED, MODIFIED);
+  return path;
+}
+
+function action(
+  config: Partial<StaticFilesActionConfig> = {},
+  route: Partial<RouteConfig> = {},
+): StaticFilesAction {
+  const full = { type: "staticFiles", directory: media, index: [], symlinks: "inside", ...config } as const;
+  return new StaticFilesAction({ path: "/syncmedia", match: "segment", ...route } as RouteConfig, full);
+}
+
+function get(on: StaticFilesAction, path: string, request: FakeRequest = {}, options: FakeOptions = {}) {
+  const target = path.startsWith("/") ? path : `/syncmedia/${path}`;
+  return run(on, { target, ...request }, { route: fakeRoute({ name: "media" }, errors), ...options });
+}
+
+/** Both ways a file is answered: straight from the disk, and from what the first answer left behind. */
+async function twice(
+  path: string,
+  request: FakeRequest = {},
+  options: FakeOptions = {},
+): Promise<FakeExchange> {
+  const on = action();
+  const first = await get(on, path, request, options);
+  const second = await get(on, path, request, options);
+  expect(visible(second)).toEqual(visible(first));
+  return second;
+}
+
+const visible = (e: FakeExchange) => ({
+  status: e.status,
+  headers: e.headers,
+  length: e.bodyLength,
+  body: e.body,
+});
+const openFiles = (): string[] =>
+  fs.readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [fs.readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.startsWith(base));
+    } catch {
+      return [];
+    }
+  });
+
+describe("a file", () => {
+  test("has type, length, validators and ranges (spec 4.3)", async () => {
+    const e = await twice("img/logo.PNG");
+    expect(e.status).toBe(200);
+    expect(e.reason).toBe("OK");
+    expect(e.text).toBe("png");
+    expect(e.headers).toEqual([
+      ...["Content-Type", "image/png", "Last-Modified", "Tue, 02 Jan 2024 03:04:05 GMT"],
+      ...["ETag", '"65937d25-3"', "Accept-Ranges", "bytes"],
+    ]);
+  });
+
+  test.each([
+    ["a.txt", "text/plain"],
+    ["html", "application/octet-stream"],
+    ["x.constructor", "application/octet-stream"],
+    ["empty", "application/octet-stream"],
+  ])("%s is of type %s", async (path, type) => {
+    expect((await twice(path)).header("content-type")).toBe(type);
+  });
+
+  test.each(["a.txt", "empty", "large.bin"])(
+    "%s: HEAD announces the length and sends nothing",
+    async (path) => {
+      const e = await twice(path, { method: "HEAD" });
+      expect([e.status, e.bodyLength, e.bodyBytesSent]).toEqual([
+        200,
+        fs.statSync(join(media, path)).size,
+        0,
+      ]);
+    },
+  );
+
+  test.each([
+    ["UTF-8", Buffer.from("grüße 1.css"), "css"],
+    ["no UTF-8", Buffer.from([0xff, 0xfe]), "bytes"],
+  ])("a name that is %s is found by its bytes", async (_, name, content) => {
+    const e = await get(action(), "x", { path: `/syncmedia/${name.toString("latin1")}` });
+    expect(e.text).toBe(content);
+  });
+
+  test("Cache-Control is sent where it is configured, with a 304 too", async () => {
+    const on = action({ cacheControl: "max-age=60" });
+    expect((await get(on, "a.txt")).header("cache-control")).toBe("max-age=60");
+    const e = await get(on, "a.txt", { headers: { "If-None-Match": "*" } });
+    expect([e.status, e.header("cache-control")]).toEqual([304, "max-age=60"]);
+  });
+
+  test.each([false, true])("a large one arrives byte for byte (slow client: %s)", async (slow) => {
+    const e = await twice("large.bin", {}, { slow });
+    expect(e.body.equals(large)).toBe(true);
+    expect(openFiles()).toEqual([]);
+  });
+});
+
+describe("what is not there or may not be read", () => {
+  const LONG = "n".repeat(256);
+  test.each([
+    ["missing", "missing", 404, /open\(\) ".*\/missing" failed \(2: No such file or directory\)/],
+    ["a file with a slash", "a.txt/", 404, /20: Not a directory/],
+    ["below a file", "a.txt/b", 404, /20: Not a directory/],
+    ["a name of 256 bytes", LONG, 404, /36: Name too long/],
+    ["a path of 8 KiB", `${"d/".repeat(4_096)}x`, 404, /36: Name too long/],
+    ["a directory", "img/", 403, /directory index of ".*\/media\/img\/" is forbidden/],
+    ["a missing directory", "none/", 404, /No such file/],
+  ])("%s", async (_, path, status, log) => {
+    const e = await get(action(), path);
+    expect(e.status).toBe(status);
+    expect(errors).toEqual([{ level: "error", message: expect.stringMatching(log) as string }]);
+    expect(e.text).toContain(`<h1>${status} `);
+  });
+
+  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"])("%s is refused, after 404", async (method) => {
+    for (const path of ["a.txt", "img"]) {
+      const e = await get(action(), path, { method });
+      expect([e.status, e.reason, e.header("allow")]).toEqual([405, "Not Allowed", "GET, HEAD"]);
+    }
+    expect((await get(action(), "missing", { method })).status).toBe(404);
+  });
+
+  test("a sibling of the directory is never served (nginx does)", async () => {
+    const e = await get(action({}, { match: "prefix" }), "/syncmedia-old/secret");
+    expect(e.status).toBe(404);
+  });
+
+  test("neither FIFO nor device is served, and neither blocks", async () => {
+    execFileSync("mkfifo", [join(media, "pipe")]);
+    fs.symlinkSync("/dev/zero", join(media, "zero"));
+    expect((await get(action(), "pipe")).status).toBe(404);
+    expect((await get(action({ symlinks: "anywhere" }), "zero")).status).toBe(404);
+    expect(errors.map((e) => e.message)).toEqual([
+      expect.stringContaining("is not a regular file"),
+      expect.stringContaining("is not a regular file"),
+    ]);
+  });
+
+  test.each([
+    ["EMFILE", -24, 503, "(24: Too many open files)"],
+    ["EIO", -5, 500, "(5: I/o error)"],
+    ["ELOOP", -40, 403, "(40: Too many symbolic links encountered)"],
+  ])("%s of the system", async (code, errno, status, log) => {
+    const failing = action();
+    jest
+      .spyOn(FileLookup.prototype, "find")
+      .mockResolvedValue(
+        await openFailure(join(media, "x"), Object.assign(new Error(code), { code, errno })),
+      );
+    expect((await get(failing, "x")).status).toBe(status);
+    expect(errors[0]!.message).toContain(`failed ${log}`);
+  });
+
+  test("a fault of our own is 500 and logged, not a crash", async () => {
+    jest.spyOn(FileLookup.prototype, "find").mockRejectedValue(new Error("surprise"));
+    expect((await get(action(), "a.txt")).status).toBe(500);
+    expect(errors).toEqual([{ level: "crit", message: 'sending "/syncmedia/a.txt" failed (surprise)' }]);
+  });
+
+  test("a large file that cannot be opened any more is looked up again", async () => {
+    const on = action();
+    await get(on, "large.bin");
+    const reopen = jest.spyOn(FileLookup.prototype, "reopen");
+    reopen.mockRejectedValueOnce(new Error("once"));
+    expect((await get(on, "large.bin")).body.equals(large)).toBe(true);
+    reopen.mockRejectedValue(new Error("always"));
+    expect((await get(on, "large.bin")).status).toBe(500);
+    reopen.mockResolvedValue(undefined);
+    expect((await get(on, "large.bin")).status).toBe(500);
+    expect(errors.map((e) => e.message)).toEqual([
+      expect.stringContaining("(always)"),
+      expect.stringContaining("(the file keeps changing)"),
+    ]);
+  });
+});
+
+/** Runs without root's right to read everything. */
+async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
+  if (process.geteuid!() !== 0) return work();
+  process.seteuid!(65_534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+describe("permissions (spec 2.3): 403, and the error log says what mends it", () => {
+  test.each([
+    [
+      "the file",
+      "locked/sub/f",
+      0o600,
+      /file ".*\/f" \(mode 0600\) lacks read permission; .*chmod o\+r '.*\/f'$/,
+    ],
+    [
+      "its directory",
+      "locked/sub",
+      0o704,
+      /directory ".*\/sub" \(mode 0704\) lacks execute.*chmod o\+rx '.*\/sub'$/,
+    ],
+    [
+      "one further up",
+      "locked",
+      0o700,
+      /directory ".*\/locked" \(mode 0700\) lacks execute.*chmod o\+rx '.*\/locked'$/,
+    ],
+  ])("%s", async (_, name, mode, log) => {
+    fs.mkdirSync(join(media, "locked/sub"), { recursive: true });
+    const file = write("locked/sub/f", "x");
+    fs.chmodSync(join(media, name), mode);
+    const e = await unprivileged(() => get(action(), "locked/sub/f"));
+    fs.chmodSync(join(media, "locked"), 0o755);
+    fs.chmodSync(join(media, "locked/sub"), 0o755);
+    fs.chmodSync(file, 0o644);
+    expect(e.status).toBe(403);
+    expect(errors).toEqual([{ level: "error", message: expect.stringMatching(log) as string }]);
+    expect(errors[0]!.message).toContain("(13: Permission denied)");
+    expect((await get(action(), "locked/sub/f")).status).toBe(200);
+  });
+
+  test("behind a symbolic link, the place it leads to is named", async () => {
+    const vault = join(base, "vault");
+    fs.mkdirSync(vault, { mode: 0o700 });
+    fs.writeFileSync(join(vault, "f"), "x");
+    fs.symlinkSync("../vault", join(media, "vault"));
+    await unprivileged(() => get(action({ symlinks: "anywhere" }), "vault/f"));
+    expect(errors[0]!.message).toMatch(/directory ".*\/vault" \(mode 0700\) lacks execute/);
+    expect(errors[0]!.message).toContain(`'${vault}'`);
+  });
+});
+
+describe("symbolic links", () => {
+  beforeAll(() => {
+    fs.symlinkSync("a.txt", join(media, "link-in"));
+    fs.symlinkSync("img", join(media, "dir-in"));
+    fs.symlinkSync("../media-old/secret", join(media, "link-out"));
+    fs.symlinkSync("../media-old", join(media, "dir-out"));
+    fs.symlinkSync("loop", join(media, "loop"));
+    fs.symlinkSync("gone", join(media, "dangling"));
+    fs.symlinkSync("media", join(base, "current"));
+  });
+  test.each([
+    ["link-in", 200, 200, 403],
+    ["dir-in/logo.PNG", 200, 200, 403],
+    ["link-out", 403, 200, 403],
+    ["dir-out/secret", 403, 200, 403],
+    ["dir-out", 403, 301, 403],
+    ["dir-out/", 403, 403, 403],
+    ["dir-in", 301, 301, 403],
+    ["img", 301, 301, 301],
+    ["a.txt", 200, 200, 200],
+    ["loop", 403, 403, 403],
+    ["dangling", 404, 404, 404],
+  ])("%s: inside %i, anywhere %i, never %i", async (path, inside, anywhere, never) => {
+    expect((await get(action(), path)).status).toBe(inside);
+    expect((await get(action({ symlinks: "anywhere" }), path)).status).toBe(anywhere);
+    expect((await get(action({ symlinks: "never" }), path)).status).toBe(never);
+  });
+
+  test.each(["inside", "never"] as const)(
+    "the directory itself may be reached through one (%s)",
+    async (symlinks) => {
+      expect((await get(action({ symlinks, directory: join(base, "current") }), "a.txt")).status).toBe(200);
+    },
+  );
+
+  test("the refusal names the target", async () => {
+    await get(action(), "link-out");
+    expect(errors[0]!.message).toMatch(/is a symbolic link to ".*media-old\/secret", outside ".*\/media"/);
+  });
+
+  test("the root directory can be served", async () => {
+    for (const symlinks of ["inside", "never"] as const) {
+      const e = await get(action({ directory: "/", symlinks }, { path: "/" }), join(media, "a.txt"));
+      expect(e.status).toBe(200);
+    }
+  });
+});
+
+describe("directories", () => {
+  test.each([
+    ["/syncmedia/img", undefined, "/syncmedia/img/"],
+    ["/syncmedia", undefined, "/syncmedia/"],
+    ["/syncmedia/img?a=/b&c", "/syncmedia/img", "/syncmedia/img/?a=/b&c"],
+    ["/syncmedia/%69mg", "/syncmedia/img", "/syncmedia/%69mg/"],
+    ["//evil.example/..%2fsyncmedia/img", "/syncmedia/img", "/syncmedia/img/"],
+    ["/\\evil.example/..%2fsyncmedia/img?q", "/syncmedia/img", "/syncmedia/img/?q"],
+  ])("%s is redirected to its public path with a slash", async (target, path, location) => {
+    const e = await get(action(), target, { path: path ?? target });
+    expect([e.status, e.header("location")]).toEqual([301, location]);
+    expect(e.header("content-type")).toBe("text/html");
+  });
+
+  test("an index file answers for its directory; the first that is there", async () => {
+    const on = action({ index: ["index.html", "index.htm"] });
+    expect((await get(on, "img/")).status).toBe(403);
+    write("img/index.htm", "second");
+    const e = await get(on, "img/");
+    expect([e.status, e.text, e.header("content-type")]).toEqual([200, "second", "text/html"]);
+    write("img/index.html", "first");
+    const later = Date.now() + 1_500;
+    jest.spyOn(Date, "now").mockImplementation(() => later);
+    expect((await get(on, "img/")).text).toBe("first");
+    expect((await get(action({ index: ["index.html"] }, { path: "/", match: "exact" }), "/")).status).toBe(
+      403,
+    );
+  });
+});
+
+describe("ranges and conditions", () => {
+  const etag = `"65937d25-2d"`;
+  test.each([
+    ["one range", { Range: "bytes=10-12" }, 206, "abc", "bytes 10-12/45"],
+    ["its end", { Range: "bytes=-3" }, 206, "GHI", "bytes 42-44/45"],
+    ["If-Range with the tag", { Range: "bytes=0-0", "If-Range": etag }, 206, "0", "bytes 0-0/45"],
+    ["If-Range with another", { Range: "bytes=0-0", "If-Range": '"x"' }, 200, ALPHABET, undefined],
+    ["another unit", { Range: "lines=1-2" }, 200, ALPHABET, undefined],
+  ])("%s", async (_, headers, status, body, where) => {
+    const e = await twice("a.txt", { headers: headers as Record<string, string> });
+    expect([e.status, e.text, e.header("content-range")]).toEqual([status, body, where]);
+    expect(e.header("etag")).toBe(etag);
+    expect(e.header("accept-ranges")).toBe(status === 200 ? "bytes" : undefined);
+  });
+
+  test("none that can be satisfied", async () => {
+    const e = await twice("a.txt", { headers: { Range: "bytes=45-" } });
+    expect([e.status, e.reason, e.header("content-range")]).toEqual([
+      416,
+      "Requested Range Not Satisfiable",
+      "bytes */45",
+    ]);
+  });
+
+  test.each([
+    ["a.txt", "bytes=0-1,-2"],
+    ["large.bin", `bytes=0-9,${CHUNK_BYTES - 5}-${2 * CHUNK_BYTES + 5},-3`],
+  ])("several of %s", async (path, range) => {
+    for (const slow of [false, true]) {
+      const e = await twice2(path, range, slow);
+      const boundary = /boundary=(\d{20})$/.exec(e.header("content-type")!)![1]!;
+      const content = fs.readFileSync(join(media, path)).toString("latin1");
+      const parts = [...e.text.matchAll(/Content-Range: bytes (\d+)-(\d+)\/(\d+)\r\n\r\n/g)];
+      expect(parts).toHaveLength(range.split(",").length);
+      for (const part of parts) {
+        const [head, first, last, size] = part;
+        const expected = content.slice(Number(first), Number(last) + 1);
+        expect(Number(size)).toBe(content.length);
+        expect(e.text.startsWith(`${expected}\r\n--${boundary}`, part.index + head.length)).toBe(true);
+      }
+      expect(e.text.endsWith(`\r\n--${boundary}--\r\n`)).toBe(true);
+    }
+  });
+  const twice2 = (path: string, Range: string, slow: boolean) =>
+    get(action(), path, { headers: { Range } }, { slow });
+
+  test("HEAD with a range tells what GET would bring", async () => {
+    const e = await twice("large.bin", { method: "HEAD", headers: { Range: "bytes=0-9" } });
+    expect([e.status, e.bodyLength, e.bodyBytesSent]).toEqual([206, 10, 0]);
+  });
+
+  test("an empty file has no ranges", async () => {
+    expect((await twice("empty", { headers: { Range: "bytes=0-" } })).status).toBe(200);
+  });
+
+  test("304 carries the validators and no length", async () => {
+    const e = await twice("a.txt", { headers: { "If-None-Match": etag } });
+    expect([e.status, e.bodyLength]).toEqual([304, -1]);
+    expect(e.headers).toEqual(["Last-Modified", "Tue, 02 Jan 2024 03:04:05 GMT", "ETag", etag]);
+  });
+
+  test("412", async () => {
+    expect((await twice("a.txt", { headers: { "If-Match": '"x"' } })).status).toBe(412);
+  });
+});
+
+describe("files that change", () => {
+  const at = (offsetMs: number): void => {
+    jest.restoreAllMocks();
+    const real = Date.now();
+    jest.spyOn(Date, "now").mockReturnValue(real + offsetMs);
+  };
+
+  test("a change shows after a second at the latest, and so do removal and return", async () => {
+    const on = action();
+    const path = write("changing", "one");
+    expect((await get(on, "changing")).text).toBe("one");
+    fs.writeFileSync(path, "second");
+    expect((await get(on, "changing")).text).toBe("one");
+    at(1_100);
+    expect((await get(on, "changing")).text).toBe("second");
+    fs.rmSync(path);
+    at(2_200);
+    expect((await get(on, "changing")).status).toBe(404);
+    write("changing", "3");
+    expect((await get(on, "changing")).text).toBe("3");
+  });
+
+  test("a change that leaves size and time as they were shows too", async () => {
+    const on = action();
+    write("same", "aaa");
+    expect((await get(on, "same")).text).toBe("aaa");
+    write("same", "bbb");
+    at(1_100);
+    expect((await get(on, "same")).text).toBe("bbb");
+  });
+
+  test("an unchanged file is not read again", async () => {
+    const on = action();
+    write("steady", "x");
+    at(10_000);
+    await get(on, "steady");
+    const read = jest.spyOn(fs, "read");
+    at(11_500);
+    expect((await get(on, "steady")).text).toBe("x");
+    expect(read).not.toHaveBeenCalled();
+  });
+
+  test("requests at the same moment share one look", async () => {
+    const on = action();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => get(on, "a.txt")));
+    expect(answers.every((e) => e.text === ALPHABET)).toBe(true);
+    expect((on as unknown as { looks: Map<string, unknown> }).looks.size).toBe(0);
+  });
+
+  test.each([
+    ["small", 10],
+    ["large", 100_000],
+  ])("length and content of a %s file belong together while it is replaced", async (kind, unit) => {
+    const on = action();
+    const replace = (n: number): void => {
+      const content = Buffer.alloc(unit * (1 + (n % 5)), 0x61 + (n % 5));
+      fs.writeFileSync(join(base, "next"), content);
+      fs.renameSync(join(base, "next"), join(media, `swapped-${kind}`));
+    };
+    for (let n = 0; n < 60; n++) {
+      replace(n);
+      // Always stale: every request looks again while the next replacement comes.
+      at(n * 2_000);
+      const pending = Promise.all([0, 1, 2].map(() => get(on, `swapped-${kind}`)));
+      await new Promise((resolve) => setImmediate(resolve));
+      replace(n + 1);
+      for (const e of await pending) {
+        expect(e.status).toBe(200);
+        const letter = e.body[0]!;
+        expect(e.body.length).toBe(unit * (1 + letter - 0x61));
+        expect(e.body.every((byte) => byte === letter)).toBe(true);
+        expect(e.header("etag")).toContain(`-${e.body.length.toString(16)}"`);
+      }
+    }
+    expect(openFiles()).toEqual([]);
+  });
+
+  test("one that shrinks while it is sent is cut off, not padded or ended", async () => {
+    const path = write("shrinking", large);
+    const exchange = new FakeExchange(
+      { target: "/syncmedia/shrinking" },
+      { slow: true, route: fakeRoute({}, errors) },
+    );
+    const sendData = exchange.sendData.bind(exchange);
+    exchange.sendData = (chunk) => {
+      fs.truncateSync(path, 10);
+      return sendData(chunk);
+    };
+    action().handle(exchange);
+    await exchange.over;
+    expect([exchange.status, exchange.aborted, exchange.ended]).toEqual([200, true, false]);
+    expect(errors[0]!.message).toContain("the file was truncated while it was sent");
+    expect(openFiles()).toEqual([]);
+  });
+});
+
+describe("clients that leave", () => {
+  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
+
+  test.each(["a.txt", "large.bin", "missing", "img"])("%s: while the file is looked up", async (path) => {
+    const exchange = new FakeExchange({ target: `/syncmedia/${path}` }, { route: fakeRoute({}, errors) });
+    action().handle(exchange);
+    exchange.leave();
+    await settle();
+    expect([exchange.headSent, exchange.aborted]).toEqual([false, false]);
+    expect(openFiles()).toEqual([]);
+  });
+
+  test("in the middle of a transfer", async () => {
+    const exchange = new FakeExchange(
+      { target: "/syncmedia/large.bin" },
+      { slow: true, route: fakeRoute({}, errors) },
+    );
+    const sendData = exchange.sendData.bind(exchange);
+    exchange.sendData = (chunk) => {
+      setImmediate(() => exchange.leave());
+      return sendData(chunk);
+    };
+    action().handle(exchange);
+    await exchange.over;
+    await settle();
+    expect(exchange.bodyBytesSent).toBe(CHUNK_BYTES);
+    expect([exchange.ended, errors]).toEqual([false, []]);
+    expect(openFiles()).toEqual([]);
+  });
+});
+
+describe("redirect (spec 4.2)", () => {
+  const redirect = (config: object = {}): RedirectAction =>
+    new RedirectAction({} as RouteConfig, {
+      type: "redirect",
+      status: 301,
+      scheme: "https",
+      port: 443,
+      ...config,
+    });
+  test.each([
+    [
+      "as asked",
+      {},
+      { target: "/sync/a%20b?x=%2F", host: "SYNC.Example:28080" },
+      {},
+      "https://sync.example/sync/a%20b?x=%2F",
+    ],
+    ["another port", { port: 8443 }, { target: "/sync/" }, {}, "https://sync.example:8443/sync/"],
+    ["to http", { scheme: "http", port: 80 }, { target: "/sync/" }, {}, "http://sync.example/sync/"],
+    ["a given host", { host: "other.example" }, { target: "/sync/" }, {}, "https://other.example/sync/"],
+    ["an IPv6 literal", {}, { target: "/sync", serverName: "2001:db8::1" }, {}, "https://[2001:db8::1]/sync"],
+    ["raw, dots and slashes", {}, { target: "//sync/../x" }, {}, "https://sync.example//sync/../x"],
+    ["no Host", {}, { target: "/sync", host: "", serverName: "" }, {}, "https://sync.example/sync"],
+    [
+      "no Host, no name",
+      {},
+      { target: "/sync", serverName: "" },
+      { server: { serverNames: ["_"] } },
+      "https://192.0.2.1/sync",
+    ],
+    [
+      "no Host, no name, IPv6",
+      {},
+      { target: "/sync", serverName: "" },
+      { server: { serverNames: ["_"] }, client: { localAddress: "fe80::1%eth0" } },
+      "https://[fe80::1]/sync",
+    ],
+  ])("%s", async (_, config, request, options, location) => {
+    const e = await run(redirect(config), request, options);
+    expect([e.status, e.reason, e.header("location")]).toEqual([301, "Moved Permanently", location]);
+    expect(e.header("content-type")).toBe("text/html");
+    expect(e.text).toContain("<h1>301 Moved Permanently</h1>");
+  });
+
+  test("any method; HEAD without a body", async () => {
+    expect((await run(redirect({ status: 308 }), { method: "POST" })).status).toBe(308);
+    const e = await run(redirect(), { method: "HEAD" });
+    expect([e.bodyLength > 100, e.bodyBytesSent]).toEqual([true, 0]);
+  });
+});
+
+describe("respond", () => {
+  const respond = (config: object): RespondAction =>
+    new RespondAction({} as RouteConfig, {
+      type: "respond",
+      status: 200,
+      contentType: "text/plain",
+      body: "",
+      ...config,
+    });
+  test.each([
+    [{ body: "grüß" }, "GET", 200, 6, 6, "text/plain"],
+    [{ body: "grüß" }, "HEAD", 200, 6, 0, "text/plain"],
+    [{}, "GET", 200, 0, 0, undefined],
+    [{ status: 204, body: "x" }, "GET", 204, 0, 0, undefined],
+    [{ status: 304, body: "x" }, "GET", 304, -1, 0, undefined],
+    [{ status: 503, body: "down" }, "PUT", 503, 4, 4, "text/plain"],
+  ])("%j to %s", async (config, method, status, length, sent, type) => {
+    const e = await run(respond(config), { method });
+    expect([e.status, e.bodyLength, e.bodyBytesSent, e.header("content-type")]).toEqual([
+      status,
+      length,
+      sent,
+      type,
+    ]);
+  });
+});

@@ -1,0 +1,62 @@
+import path from "node:path";
+import { BUNDLE } from "../build/bundle.js";
+import type { CheckedResponse } from "../src/cli/liveCheck.js";
+import type { Mode } from "./synthesize.js";
+import type { SitePaths } from "./upstreams/webUi.js";
+
+/** The expected responses of both modes as one table; a failure brings what was seen and why. */
+export function responseTable(rows: readonly (CheckedResponse & { readonly mode: Mode })[]): string {
+  const width = Math.max(...rows.map((row) => row.request.length));
+  const lines = rows.flatMap((row) => [
+    `${row.pass ? "PASS" : "FAIL"}  ${row.mode.padEnd(5)}  ${row.request.padEnd(width)}  ${row.expected}`,
+    ...(row.pass ? [] : [`             seen:  ${row.seen}`, `             cause: ${row.cause ?? "unknown"}`]),
+  ]);
+  const failed = rows.filter((row) => !row.pass).length;
+  const head = `      ${"mode".padEnd(5)}  ${"request".padEnd(width)}  expected`;
+  return [head, ...lines, `${rows.length - failed} of ${rows.length} responses as expected`].join("\n");
+}
+
+export interface Running {
+  readonly http: string;
+  readonly https: string;
+  readonly paths: SitePaths;
+  readonly hostRoot: string;
+  readonly configFile: string;
+  readonly proxyPid: number;
+}
+
+/** Where it runs and what can be tried with it, ready to be pasted. */
+export function whatNext(running: Running): string {
+  const { http, https, paths, hostRoot } = running;
+  const portico = `node ${quoted(relative(BUNDLE))}`;
+  const files = `${https}${paths.fileServer}/files`;
+  const dav = `${https}${paths.webdav}`;
+  return `
+Serving in TLS mode (the certificate is self-signed, so browsers ask for an exception):
+  ${https}${paths.web}/    the application: any name and password; upload and picture behind the login
+  ${http}${paths.web}/    redirects to https
+  ${http}/        the default server
+
+Upload, and get it back:
+  curl -k -T package.json ${files}/package.json
+  curl -k ${files}/package.json | head -3
+WebDAV:
+  curl -k -X PROPFIND -H 'Depth: 1' ${dav}/
+  curl -k -X MOVE -H 'Destination: ${dav}/moved.txt' ${dav}/hello.txt
+Change the config, then let it be checked; a bad one is refused with every problem at once:
+  \${EDITOR:-vi} ${quoted(relative(running.configFile))}
+  ${portico} check --root ${quoted(relative(hostRoot))} --no-files
+  kill -HUP ${running.proxyPid}    (the running proxy takes the new config without dropping a request)
+The laid-out host, file by file as Terraform would write it:
+  ${quoted(relative(hostRoot))}
+`;
+}
+
+function relative(file: string): string {
+  return path.relative(process.cwd(), file) || ".";
+}
+
+/** As a shell takes it, whatever is in it. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

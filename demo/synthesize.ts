@@ -1,0 +1,41 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import path from "node:path";
+import { ROOT } from "../build/bundle.js";
+
+export type Mode = "plain" | "tls";
+
+/** A deployment as `main.ts` synthesizes it. */
+export interface Synthesized {
+  readonly stackFile: string;
+  /** Folder that takes the place of `/`. */
+  readonly hostRoot: string;
+}
+
+const run = promisify(execFile);
+
+/**
+ * Runs `main.ts` as `cdktf synth` would, for a host on loopback whose files lie below a folder. Each mode has an
+ * output folder of its own, so that the two can be compared.
+ */
+export async function synthesize(mode: Mode, address: string, out: string): Promise<Synthesized> {
+  const hostRoot = path.join(out, mode === "tls" ? "host" : "host-plain");
+  const outdir = path.join(out, mode === "tls" ? "cdktf" : "cdktf-plain");
+  const env = {
+    ...process.env,
+    PORTICO_ADDRESS: address,
+    PORTICO_MODE: mode,
+    PORTICO_ROOT: hostRoot,
+    CDKTF_OUTDIR: outdir,
+    // No calls home: the demo works without a network.
+    CHECKPOINT_DISABLE: "1",
+    DISABLE_VERSION_CHECK: "1",
+  };
+  try {
+    await run(process.execPath, ["--import", "tsx", "main.ts"], { cwd: ROOT, env });
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw new Error(`main.ts (${mode} mode) failed:\n${stderr?.trim() || message}`);
+  }
+  return { stackFile: path.join(outdir, "stacks", "portico", "cdk.tf.json"), hostRoot };
+}

@@ -1,0 +1,203 @@
+import type { ActionInput } from "../model/index.js";
+import type { Upstream } from "./upstream.js";
+
+/** What answers the requests of a route. A closed choice: take one of the static methods. */
+export abstract class Action {
+  /** Requests go to an upstream; bodies stream both ways, unbuffered. */
+  static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
+    return new ProxyAction(upstream, options);
+  }
+
+  /**
+   * Files of a directory, for GET and HEAD; the part of the path behind the route's path names the file. Directories
+   * are never listed. 404 for what is missing, 403 for what others may not read (spec 2.3).
+   *
+   * @param directory absolute path on the host; it and all above it need read and execute permission for others
+   */
+  static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
+    return new StaticFilesAction(directory, options);
+  }
+
+  /** A redirect to the same path and query at another scheme, port or host. */
+  static redirect(options: RedirectOptions = {}): Action {
+    return new RedirectAction(options);
+  }
+
+  /** A fixed answer. */
+  static respond(options: RespondOptions): Action {
+    return new RespondAction(options);
+  }
+
+  /** The upstream that requests go to; undefined for actions that answer by themselves. */
+  readonly upstream?: Upstream;
+  /** The directory that files are served from; undefined for other actions. */
+  readonly directory?: string;
+
+  /** @internal Its section of the config. */
+  abstract render(): ActionInput;
+}
+
+export interface ProxyOptions {
+  /**
+   * Whether the route's path is cut off the target: `none`: the target goes upstream byte for byte; `raw`: the prefix
+   * is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as nginx's rewrite does.
+   * @default "none"
+   */
+  readonly strip?: "none" | "raw" | "nginx";
+  /**
+   * `Host` sent upstream: `client`: as the client asked, port included; `upstream`: the upstream's own.
+   * @default "client"
+   */
+  readonly hostHeader?: "client" | "upstream";
+  /**
+   * Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are dropped in any case, so no client
+   * can pretend to be another.
+   * @default - X-Real-IP, X-Forwarded-For and X-Forwarded-Proto; no X-Forwarded-Host
+   */
+  readonly forwarded?: ForwardedOptions;
+  /**
+   * Further request fields, by name; each replaces the client's, and an empty value removes it. Fields of framing and
+   * connection, and `Host`, are refused (`config.bad-header`).
+   * @default - none
+   */
+  readonly setHeaders?: Readonly<Record<string, string>>;
+  /**
+   * WebDAV `Destination` that points at this front end (RFC 4918, 10.3): `path`: cut to its path; `absolute`: with the
+   * host and scheme the upstream sees; `unchanged`: left alone, which WebDAV servers behind a proxy answer with 502.
+   * @default "path"
+   */
+  readonly destination?: "path" | "absolute" | "unchanged";
+  /**
+   * Whether `Upgrade: websocket` passes; every other upgrade is dropped.
+   * @default true
+   */
+  readonly webSocket?: boolean;
+}
+
+export interface ForwardedOptions {
+  /**
+   * X-Real-IP: the client's address.
+   * @default true
+   */
+  readonly realIp?: boolean;
+  /**
+   * X-Forwarded-For: the client's chain with the client appended.
+   * @default true
+   */
+  readonly for?: boolean;
+  /**
+   * X-Forwarded-Proto: `http` or `https`, as the client asked.
+   * @default true
+   */
+  readonly proto?: boolean;
+  /**
+   * X-Forwarded-Host: a server name.
+   * @default - not sent
+   */
+  readonly host?: string;
+}
+
+export interface StaticFilesOptions {
+  /**
+   * File names that answer for a directory, first match wins.
+   * @default - none: a directory is 403
+   */
+  readonly index?: readonly string[];
+  /**
+   * Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which lets
+   * whoever may write there publish any file; `never`: none.
+   * @default "inside"
+   */
+  readonly symlinks?: "inside" | "anywhere" | "never";
+  /**
+   * Value of Cache-Control.
+   * @default - not sent; clients revalidate by ETag
+   */
+  readonly cacheControl?: string;
+}
+
+export interface RedirectOptions {
+  /**
+   * Status. 307 and 308 keep method and body (RFC 9110, 15.4).
+   * @default 301
+   */
+  readonly status?: 301 | 302 | 303 | 307 | 308;
+  /**
+   * Scheme of the Location.
+   * @default "https"
+   */
+  readonly scheme?: "http" | "https";
+  /**
+   * Port of the Location, 1 to 65535; the scheme's own is not written.
+   * @default 443
+   */
+  readonly port?: number;
+  /**
+   * Host of the Location.
+   * @default - the host that was asked for
+   */
+  readonly host?: string;
+}
+
+export interface RespondOptions {
+  /** Status, 200 to 599. */
+  readonly status: number;
+  /**
+   * Content-Type of the body.
+   * @default "text/plain; charset=utf-8"
+   */
+  readonly contentType?: string;
+  /**
+   * Body, up to 64 KiB.
+   * @default - empty
+   */
+  readonly body?: string;
+}
+
+class ProxyAction extends Action {
+  constructor(
+    override readonly upstream: Upstream,
+    private readonly options: ProxyOptions,
+  ) {
+    super();
+  }
+
+  override render(): ActionInput {
+    return { type: "proxy", upstream: this.upstream.name, ...this.options };
+  }
+}
+
+class StaticFilesAction extends Action {
+  constructor(
+    override readonly directory: string,
+    private readonly options: StaticFilesOptions,
+  ) {
+    super();
+  }
+
+  override render(): ActionInput {
+    return { type: "staticFiles", directory: this.directory, ...this.options };
+  }
+}
+
+class RedirectAction extends Action {
+  constructor(private readonly options: RedirectOptions) {
+    super();
+  }
+
+  override render(): ActionInput {
+    // The model's default port is that of https.
+    const port = this.options.scheme === "http" ? 80 : 443;
+    return { type: "redirect", port, ...this.options };
+  }
+}
+
+class RespondAction extends Action {
+  constructor(private readonly options: RespondOptions) {
+    super();
+  }
+
+  override render(): ActionInput {
+    return { type: "respond", ...this.options };
+  }
+}

@@ -1,0 +1,117 @@
+import { Token } from "cdktf";
+import { Construct } from "constructs";
+import {
+  type ApplicationSettingsInput,
+  applicationSettingsValues,
+  type ApplicationSettingsValues,
+  DEFAULT_HOST_PATHS,
+  renderApplicationSettings,
+  settingsProblems,
+} from "../render/index.js";
+import { refuse } from "./checks.js";
+import type { Host } from "./host.js";
+import { HostFile } from "./hostFile.js";
+import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
+
+/**
+ * The application's configuration items (spec 2.1), all derived from the address that clients use: a scheme or host
+ * that differs from the routes' is the commonest reason why login works but upload fails (spec 7).
+ *
+ * Each of the application's files gets a text of its own in one directory on the host, to be copied into it. The files
+ * hold no secret, and the application's own secret key is neither read nor written.
+ */
+export class ApplicationSettings extends Construct {
+  /** Item by item. */
+  readonly values: ApplicationSettingsValues;
+  /** `network-daemon.conf`: SERVICE_URL. */
+  readonly networkDaemonFile: HostFile;
+  /** `web-application-settings.py`: what goes between the secret-key item and the DATABASES item. */
+  readonly webApplicationFile: HostFile;
+  /** `file-server.conf`: where the file server listens. */
+  readonly fileServerFile: HostFile;
+  /** `web-application.service.conf`: a drop-in with the start command; undefined if none was given. */
+  readonly startCommandFile?: HostFile;
+
+  constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
+    super(scope, id);
+    const input = settingsInput(props);
+    const { problems } = checkAroundTokens(input, settingsProblems);
+    refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` })));
+    this.values = applicationSettingsValues(input);
+    const { host, directory = DEFAULT_HOST_PATHS.settingsDirectory } = props;
+    const file = (fileId: string, name: string): HostFile => {
+      const render = (known: ApplicationSettingsInput): string =>
+        renderApplicationSettings(known).find((f) => f.name === name)!.text;
+      const content = renderAroundTokens(input, render);
+      return new HostFile(this, fileId, { host, path: `${directory}/${name}`, content });
+    };
+    this.networkDaemonFile = file("NetworkDaemon", "network-daemon.conf");
+    this.webApplicationFile = file("WebApplication", "web-application-settings.py");
+    this.fileServerFile = file("FileServer", "file-server.conf");
+    if (props.startCommand !== undefined) {
+      this.startCommandFile = file("StartCommand", "web-application.service.conf");
+    }
+  }
+}
+
+function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInput {
+  const { host, scheme, serverNames = host.serverNames, publicPort, fileServer } = props;
+  const port = publicPort ?? (scheme === "https" ? 443 : 80);
+  return {
+    origins: serverNames.map((name) => ({ scheme, host: name, port: textIfToken(port) })),
+    pathPrefix: props.pathPrefix ?? "sync",
+    enableSettingsViaWeb: props.enableSettingsViaWeb ?? false,
+    fileServerHost: fileServer?.host ?? "127.0.0.1",
+    fileServerPort: textIfToken(fileServer?.port ?? 8082),
+    ...(props.startCommand === undefined ? {} : { startCommand: props.startCommand }),
+  };
+}
+
+/** A number that is not known yet must not be written into a text as the number it pretends to be. */
+function textIfToken(value: number): number | string {
+  return Token.isUnresolved(value) ? Token.asString(value) : value;
+}
+
+export interface ApplicationSettingsProps {
+  /** The host that the application runs on. */
+  readonly host: Host;
+  /** Scheme that clients use. */
+  readonly scheme: "http" | "https";
+  /**
+   * Names that clients use, the main one first; it stands in all URLs.
+   * @default - the host's server names
+   */
+  readonly serverNames?: readonly string[];
+  /**
+   * Port that clients use, where a router or another proxy maps it; written unless it is the scheme's own.
+   * @default 80 or 443
+   */
+  readonly publicPort?: number;
+  /**
+   * The word that the application's paths begin with.
+   * @default "sync"
+   */
+  readonly pathPrefix?: string;
+  /**
+   * Whether settings may be changed through the web interface. Those changes are stored in the application's database
+   * and win over its files from then on (spec 2.1), also over what is written here.
+   * @default false
+   */
+  readonly enableSettingsViaWeb?: boolean;
+  /**
+   * Where the file server listens; on loopback it is reachable only through the proxy.
+   * @default 127.0.0.1, port 8082 (spec 2.1)
+   */
+  readonly fileServer?: { readonly host?: string; readonly port?: number };
+  /**
+   * Start script of the web application with its arguments, `start` among them. The FastCGI variant is refused
+   * (`unit.fastcgi-start`).
+   * @default - no drop-in is written
+   */
+  readonly startCommand?: readonly string[];
+  /**
+   * Directory on the host for the texts.
+   * @default "/usr/share/portico/application-settings"
+   */
+  readonly directory?: string;
+}

@@ -1,0 +1,120 @@
+import { Action, type ForwardedOptions } from "./action.js";
+import type { Listener } from "./listener.js";
+import type { Mode } from "./mode.js";
+import type { ReverseProxy } from "./reverseProxy.js";
+import type { Route } from "./route.js";
+import { TlsMaterial } from "./tlsMaterial.js";
+import type { Upstream, UpstreamProps } from "./upstream.js";
+import type { VirtualServer } from "./virtualServer.js";
+
+/** Listeners of the file-sync front end. */
+export interface FileSyncListeners {
+  readonly http: Listener;
+  readonly http6?: Listener;
+  readonly https?: Listener;
+  readonly https6?: Listener;
+}
+
+/** The application's daemons (spec 1.2). */
+export interface FileSyncUpstreams {
+  /** Web application, port 8000. */
+  readonly web: Upstream;
+  /** WebDAV daemon, port 8080. */
+  readonly webdav: Upstream;
+  /** File server, port 8082. */
+  readonly fileServer: Upstream;
+}
+
+/** Routes of the application's virtual server. */
+export interface FileSyncRoutes {
+  readonly web: Route;
+  readonly webdav: Route;
+  readonly fileServer: Route;
+  readonly media: Route;
+  /** Avatars, where the application keeps them outside its media directory. */
+  readonly avatars?: Route;
+  /** `/` and nothing below it: the default server's page, so that the check of spec 4.3 holds for every name. */
+  readonly page: Route;
+}
+
+/** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address (spec 4.2). */
+export function addListeners(proxy: ReverseProxy, mode: Mode): FileSyncListeners {
+  const ipv6 = proxy.host.ipv6Address !== undefined;
+  const http = proxy.addListener("http", { port: mode.httpPort });
+  const http6 = ipv6 ? proxy.addListener("http6", { address: "::", port: mode.httpPort }) : undefined;
+  if (mode.https === undefined) return { http, http6 };
+  const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
+  const tls = { material, policy };
+  const https = proxy.addListener("https", { port, http2, tls });
+  const https6 = ipv6 ? proxy.addListener("https6", { address: "::", port, http2, tls }) : undefined;
+  return { http, http6, https, https6 };
+}
+
+// Spec 8: connect, read and send timeouts of the proxied routes.
+const TEN_HOURS_MS = 36_000_000;
+
+export type FileSyncUpstreamOverrides = { readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps> };
+
+/** The daemons on their ports (spec 1.2), changed as the caller likes. */
+export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
+  const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
+    proxy.addUpstream(id, {
+      url: `http://127.0.0.1:${port}`,
+      connectTimeoutMs: TEN_HOURS_MS,
+      sendTimeoutMs: TEN_HOURS_MS,
+      readTimeoutMs: TEN_HOURS_MS,
+      ...overrides[id],
+    });
+  return { web: add("web", 8000), webdav: add("webdav", 8080), fileServer: add("fileServer", 8082) };
+}
+
+/** @internal What the application's routes depend on. */
+export interface FileSyncRoutesInput {
+  readonly upstreams: FileSyncUpstreams;
+  /** Path of the web application with its slash: `/sync`. */
+  readonly base: string;
+  readonly scheme: "http" | "https";
+  readonly serverName: string;
+  readonly mediaDirectory: string;
+  readonly avatarDirectory?: string;
+  readonly requestBodyTimeoutMs?: number;
+  readonly page: Action;
+}
+
+/** The four routes of spec 4.1 and 4.2, and the page. */
+export function addRoutes(server: VirtualServer, logDirectory: string, input: FileSyncRoutesInput): FileSyncRoutes {
+  const { upstreams, base, requestBodyTimeoutMs, avatarDirectory } = input;
+  const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
+  // Only TLS mode sets X-Forwarded-Proto (spec 4.2); the client's own is dropped in both.
+  const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
+  const logged = (name: string) => ({
+    accessLog: { path: `${logDirectory}/${name}.access.log` },
+    errorLog: { path: `${logDirectory}/${name}.error.log` },
+  });
+  const daemon = (id: "web" | "webdav", path: string): Route =>
+    server.addRoute(id, {
+      path,
+      match: "prefix",
+      action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded }),
+      ...proxied,
+      ...logged(id),
+    });
+  return {
+    web: daemon("web", base),
+    webdav: daemon("webdav", `${base}dav`),
+    fileServer: server.addRoute("fileServer", {
+      path: `${base}http`,
+      match: "segment",
+      action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
+      ...proxied,
+    }),
+    media: server.addRoute("media", { path: `${base}media`, action: Action.staticFiles(input.mediaDirectory) }),
+    avatars:
+      avatarDirectory === undefined
+        ? undefined
+        : server.addRoute("avatars", { path: `${base}media/avatars`, action: Action.staticFiles(avatarDirectory) }),
+    page: server.addRoute("page", { path: "/", match: "exact", action: input.page }),
+  };
+}
+
+const NONE: ForwardedOptions = { realIp: false, for: false, proto: false };

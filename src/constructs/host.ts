@@ -1,0 +1,114 @@
+import { Construct } from "constructs";
+import { canonicalIpv6 } from "../model/index.js";
+import { type DnsRecord, dnsRecords, hostProblems, type PortForward, portForwards } from "../model/host.js";
+import { refuse } from "./checks.js";
+import { Delivery } from "./delivery.js";
+import { hasTokens, isKnown } from "./tokens.js";
+
+/** The machine that serves: its addresses, its public name, and how files get onto it (spec 1.4 to 1.6). */
+export class Host extends Construct {
+  /** Static IPv4 address. */
+  readonly address: string;
+  /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
+  readonly ipv6Address?: string;
+  /** Domain name, if the host has one. */
+  readonly publicName?: string;
+  /** How files get onto the host. */
+  readonly delivery: Delivery;
+  /** What was given. */
+  readonly props: HostProps;
+
+  constructor(scope: Construct, id: string, props: HostProps) {
+    super(scope, id);
+    refuse(hostProblems(props, this.node.path, isKnown));
+    this.props = props;
+    this.address = props.address;
+    this.ipv6Address =
+      props.ipv6Address === undefined || hasTokens(props.ipv6Address)
+        ? props.ipv6Address
+        : canonicalIpv6(props.ipv6Address);
+    this.publicName = props.publicName;
+    this.delivery = props.delivery ?? Delivery.local();
+  }
+
+  /**
+   * Names clients ask for, the main one first: the public name if there is one, which replaces the addresses
+   * (spec 4.2), else the IPv4 address and the IPv6 address.
+   */
+  get serverNames(): readonly [string, ...string[]] {
+    if (this.publicName !== undefined) return [this.publicName];
+    return this.ipv6Address === undefined ? [this.address] : [this.address, this.ipv6Address];
+  }
+
+  /**
+   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is (spec 1.6).
+   * None without a public name; none for an address that is not known at synthesis.
+   */
+  get dnsRecords(): readonly DnsRecord[] {
+    const { publicName, address } = this;
+    const ipv6Address = hasTokens(this.ipv6Address) ? undefined : this.ipv6Address;
+    return dnsRecords({ publicName, address, ipv6Address });
+  }
+
+  /** Forwards that a NAT router needs for the ports; none if the IPv4 address is public (spec 1.5). */
+  portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
+    return portForwards(this.address, ports);
+  }
+}
+
+export interface HostProps {
+  /**
+   * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
+   * address is refused (`host.ipv6-only`, spec 1.4), as are multicast and link-local ones (`host.bad-ipv4`).
+   */
+  readonly address: string;
+  /**
+   * Netmask in dotted form. With it, address and gateway are checked against the subnet (`host.bad-network`).
+   * @default - the subnet is not checked
+   */
+  readonly netmask?: string;
+  /**
+   * IPv4 address of the router. Must lie in the subnet, unless the netmask is 255.255.255.255.
+   * @default - none
+   */
+  readonly gateway?: string;
+  /**
+   * DNS domain of the host, in lower case.
+   * @default - none
+   */
+  readonly dnsDomain?: string;
+  /**
+   * IP addresses of DNS servers (`host.bad-nameserver`).
+   * @default - none
+   */
+  readonly nameservers?: readonly string[];
+  /**
+   * Global, lasting IPv6 address, without zone and prefix length. With it every port gets an IPv6 listener (spec
+   * 4.2). Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local and
+   * documentation ones are accepted, but get no DNS record.
+   * @default - IPv4 only
+   */
+  readonly ipv6Address?: string;
+  /**
+   * Flags that `ip -6 address show` prints for the IPv6 address; `temporary`, `deprecated`, `tentative` and
+   * `dadfailed` are refused (spec 1.4).
+   * @default - none
+   */
+  readonly ipv6Flags?: readonly string[];
+  /**
+   * Domain name, in lower case and without port. It replaces the addresses as server name (spec 4.2) and is needed for
+   * a certificate that browsers trust (spec 1.5). May come from another resource.
+   * @default - the addresses
+   */
+  readonly publicName?: string;
+  /**
+   * First and last address that the router gives out; the host's must lie outside (`host.inside-dhcp-range`).
+   * @default - not checked
+   */
+  readonly dhcpRange?: { readonly from: string; readonly to: string };
+  /**
+   * How files get onto the host.
+   * @default Delivery.local()
+   */
+  readonly delivery?: Delivery;
+}

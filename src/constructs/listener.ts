@@ -1,0 +1,78 @@
+import { Construct } from "constructs";
+import type { ListenerInput } from "../model/index.js";
+import { refuseListener } from "./checks.js";
+import { proxyOf } from "./proxyScope.js";
+import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
+import { TlsPolicy } from "./tlsPolicy.js";
+
+/** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */
+export class Listener extends Construct {
+  /** Name by which the config refers to it. */
+  readonly name: string;
+  /** Local address. */
+  readonly address: string;
+  /** TCP port. */
+  readonly port: number;
+  /** `https` if there is TLS material, else `http`. */
+  readonly protocol: "http" | "https";
+  /** Files of the TLS material; undefined for http. */
+  readonly tlsFiles?: TlsFiles;
+  private readonly props: ListenerProps;
+
+  constructor(scope: Construct, id: string, props: ListenerProps) {
+    super(scope, id);
+    this.props = props;
+    this.name = props.name ?? id;
+    this.address = props.address ?? "0.0.0.0";
+    this.port = props.port;
+    this.protocol = props.tls === undefined ? "http" : "https";
+    this.tlsFiles = props.tls === undefined ? undefined : proxyOf(this).tlsFiles(props.tls.material);
+    refuseListener(this, this.render());
+  }
+
+  /** @internal Its section of the config. */
+  render(): ListenerInput {
+    const { name, address, port, protocol, tlsFiles } = this;
+    if (tlsFiles === undefined) return { name, address, port, protocol };
+    const { certificate, key, dhparam } = tlsFiles;
+    const policy = (this.props.tls!.policy ?? TlsPolicy.fileSync()).settings;
+    const tls = { certificate, key, dhparam, policy };
+    return { name, address, port, protocol, http2: this.props.http2, tls };
+  }
+}
+
+export interface ListenerProps {
+  /** TCP port, 1 to 65535. */
+  readonly port: number;
+  /**
+   * Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 connections,
+   * and a proxy needs at least one IPv4 listener (`config.ipv6-only`).
+   * @default "0.0.0.0"
+   */
+  readonly address?: string;
+  /**
+   * TLS material and policy; makes the listener `https`.
+   * @default - http
+   */
+  readonly tls?: ListenerTls;
+  /**
+   * Whether an https listener offers HTTP/2 beside HTTP/1.1.
+   * @default true
+   */
+  readonly http2?: boolean;
+  /**
+   * Name in the config: letters, digits, `-`, `_`, `.`.
+   * @default - the construct's id
+   */
+  readonly name?: string;
+}
+
+export interface ListenerTls {
+  /** Private key, certificate and Diffie-Hellman parameters. */
+  readonly material: TlsMaterial;
+  /**
+   * Protocols, ciphers and curves.
+   * @default TlsPolicy.fileSync() (spec 4.2)
+   */
+  readonly policy?: TlsPolicy;
+}

@@ -1,0 +1,105 @@
+import type { TlsMaterial } from "./tlsMaterial.js";
+import type { TlsPolicy } from "./tlsPolicy.js";
+
+/** Whether the application is reached over HTTP or over TLS. A closed choice: take one of the static methods. */
+export abstract class Mode {
+  /**
+   * HTTP on port 80 (spec 4.1). Passwords cross the network in the clear: for tests, never for logins from the
+   * internet (spec 5).
+   */
+  static plain(options: PlainOptions = {}): Mode {
+    return new PlainMode(options);
+  }
+
+  /** TLS with HTTP/2 on port 443; port 80 redirects to it (spec 4.2). */
+  static tls(options: TlsOptions = {}): Mode {
+    return new TlsMode(options);
+  }
+
+  /** Scheme that clients use. */
+  abstract readonly scheme: "http" | "https";
+  /** Port that the host listens on for HTTP. */
+  abstract readonly httpPort: number;
+  /** Port that clients use. */
+  abstract readonly publicPort: number;
+  /** What the TLS listener is made of; undefined in plain mode. */
+  readonly https?: HttpsOptions;
+}
+
+export interface PlainOptions {
+  /**
+   * Port the host listens on, 1 to 65535.
+   * @default 80
+   */
+  readonly httpPort?: number;
+  /**
+   * Port that clients use, where a router maps it.
+   * @default - the port the host listens on
+   */
+  readonly publicPort?: number;
+}
+
+export interface TlsOptions {
+  /**
+   * Private key, certificate and Diffie-Hellman parameters.
+   * @default TlsMaterial.selfSigned() (spec 2.2)
+   */
+  readonly material?: TlsMaterial;
+  /**
+   * Protocols, ciphers and curves.
+   * @default TlsPolicy.fileSync() (spec 4.2)
+   */
+  readonly policy?: TlsPolicy;
+  /**
+   * Whether HTTP/2 is offered.
+   * @default true (spec 4.2)
+   */
+  readonly http2?: boolean;
+  /**
+   * Port the host listens on for the redirect, 1 to 65535.
+   * @default 80
+   */
+  readonly httpPort?: number;
+  /**
+   * Port the host listens on for TLS, 1 to 65535.
+   * @default 443
+   */
+  readonly httpsPort?: number;
+  /**
+   * Port that clients use for TLS, where a router maps it. It stands in the redirect and in the settings.
+   * @default - the port the host listens on for TLS
+   */
+  readonly publicPort?: number;
+}
+
+/** @internal */
+export interface HttpsOptions extends TlsOptions {
+  readonly httpsPort: number;
+}
+
+class PlainMode extends Mode {
+  override readonly scheme = "http";
+  override readonly httpPort: number;
+  override readonly publicPort: number;
+
+  constructor({ httpPort = 80, publicPort = httpPort }: PlainOptions) {
+    super();
+    this.httpPort = httpPort;
+    this.publicPort = publicPort;
+  }
+}
+
+class TlsMode extends Mode {
+  override readonly scheme = "https";
+  override readonly httpPort: number;
+  override readonly publicPort: number;
+  override readonly https: HttpsOptions;
+
+  constructor(options: TlsOptions) {
+    super();
+    const { httpPort = 80, httpsPort = 443, publicPort = httpsPort } = options;
+    this.httpPort = httpPort;
+    this.publicPort = publicPort;
+    this.https = { ...options, httpsPort };
+  }
+}

@@ -1,0 +1,23 @@
+import type { IConstruct } from "constructs";
+import { problem } from "../model/index.js";
+import { refuse } from "./checks.js";
+import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
+
+/** @internal Marks a construct as a proxy, even where two copies of this package are loaded. */
+export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as never;
+
+/** @internal What parts of a proxy need of it. */
+export interface ProxyScope extends IConstruct {
+  readonly [PROXY]: true;
+  tlsFiles(material: TlsMaterial): TlsFiles;
+}
+
+/** @internal The proxy that a construct belongs to: the nearest one above it. */
+export function proxyOf(construct: IConstruct): ProxyScope {
+  const proxy = construct.node.scopes.reverse().find((scope): scope is ProxyScope => PROXY in scope);
+  if (proxy === undefined) {
+    const fix = "Use a ReverseProxy, or a construct below one, as its scope.";
+    refuse([problem("config.unknown-reference", construct.node.path, "is below no ReverseProxy", { fix })]);
+  }
+  return proxy!;
+}

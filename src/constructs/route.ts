@@ -1,0 +1,78 @@
+import { Construct } from "constructs";
+import type { RouteInput } from "../model/index.js";
+import type { Action } from "./action.js";
+import { refuseRoute } from "./checks.js";
+
+/**
+ * A path of a virtual server and the action that answers for it. Its scope is the virtual server, or a construct
+ * below it; routes are independent of their order, since the longest path wins.
+ */
+export class Route extends Construct {
+  /** Name in the config, in logs and in checks. */
+  readonly name: string;
+  /** Path it answers for. */
+  readonly path: string;
+  /** What answers. */
+  readonly action: Action;
+  private readonly props: RouteProps;
+
+  constructor(scope: Construct, id: string, props: RouteProps) {
+    super(scope, id);
+    this.props = props;
+    this.name = props.name ?? id;
+    this.path = props.path;
+    this.action = props.action;
+    refuseRoute(this, this.render());
+  }
+
+  /** @internal Its section of the config. */
+  render(): RouteInput {
+    return { ...this.props, name: this.name, action: this.action.render() };
+  }
+}
+
+export interface RouteProps {
+  /**
+   * Path, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.
+   * No percent-encoding, `?` or `#` (`config.bad-route-path`).
+   */
+  readonly path: string;
+  /**
+   * `prefix`: every path that begins so, as nginx's `location`; `segment`: the path itself or below it, so that
+   * `/media` does not match `/media-old`; `exact`: only the path.
+   * @default "segment"
+   */
+  readonly match?: "prefix" | "segment" | "exact";
+  /** What answers the requests. */
+  readonly action: Action;
+  /**
+   * Name, unique in its virtual server: letters, digits, `-`, `_`, `.`.
+   * @default - the construct's id
+   */
+  readonly name?: string;
+  /**
+   * Longest request body in bytes; 0 for no limit. A longer one gets 413.
+   * @default 0 (spec 8)
+   */
+  readonly requestBodyBytesMax?: number;
+  /**
+   * Idle time allowed between two reads of a request body, in milliseconds; then 408. Not the time of the whole body.
+   * @default 60000
+   */
+  readonly requestBodyTimeoutMs?: number;
+  /**
+   * Idle time allowed between two writes to the client, in milliseconds; then the connection is closed.
+   * @default 60000 (the spec's proxied routes: 36000000, spec 8)
+   */
+  readonly sendTimeoutMs?: number;
+  /**
+   * Access log of its own: one line a request, nginx's `combined` format or JSON. `off` for none.
+   * @default - the proxy's main access log
+   */
+  readonly accessLog?: "off" | { readonly path: string; readonly format?: "combined" | "json" };
+  /**
+   * Error log of its own; `off` for none.
+   * @default - the proxy's main error log
+   */
+  readonly errorLog?: "off" | { readonly path: string };
+}

@@ -1,0 +1,53 @@
+import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
+
+/** What a TLS listener negotiates. A closed choice: take one of the static methods. */
+export class TlsPolicy {
+  /**
+   * The spec's policy (4.2): TLS 1.2 only, secp384r1, the spec's cipher string in the server's order, sessions of
+   * 10 minutes. Clients without secp384r1 fall back to the Diffie-Hellman parameters.
+   */
+  static fileSync(): TlsPolicy {
+    return new TlsPolicy("file-sync");
+  }
+
+  /** Mozilla's intermediate policy 5.7: TLS 1.2 and 1.3 for every client of the last years. */
+  static mozillaIntermediate(): TlsPolicy {
+    return new TlsPolicy("mozilla-intermediate");
+  }
+
+  /** Mozilla's modern policy 5.7: TLS 1.3 only. */
+  static mozillaModern(): TlsPolicy {
+    return new TlsPolicy("mozilla-modern");
+  }
+
+  /** A policy spelled out. Whether OpenSSL knows the names is found out where they are used. */
+  static custom(settings: TlsPolicyOptions): TlsPolicy {
+    return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
+  }
+
+  private constructor(
+    /** @internal Its section of the config. */
+    readonly settings: TlsPolicyName | TlsPolicySettings,
+  ) {}
+}
+
+export interface TlsPolicyOptions {
+  /** Lowest protocol version. */
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  /** Highest protocol version; not below the lowest. */
+  readonly maxVersion: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names. */
+  readonly ciphers: string;
+  /** Key exchange groups as OpenSSL names them, best first; at least one. */
+  readonly curves: readonly string[];
+  /**
+   * Whether the server's order of ciphers wins.
+   * @default true
+   */
+  readonly preferServerCiphers?: boolean;
+  /**
+   * Lifetime of a session ticket, in seconds from 1 to 604800.
+   * @default 600
+   */
+  readonly sessionTimeoutSeconds?: number;
+}

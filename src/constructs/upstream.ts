@@ -1,0 +1,70 @@
+import { Construct } from "constructs";
+import type { UpstreamInput } from "../model/index.js";
+import { refuseUpstream } from "./checks.js";
+
+/** A backend that routes forward to. It belongs to no proxy by itself: any proxy whose routes name it renders it. */
+export class Upstream extends Construct {
+  /** Name in the config and in logs. */
+  readonly name: string;
+  /** Where it listens. */
+  readonly url: string;
+  private readonly input: UpstreamInput;
+
+  constructor(scope: Construct, id: string, props: UpstreamProps) {
+    super(scope, id);
+    this.input = { ...props, name: props.name ?? id };
+    refuseUpstream(this, this.input);
+    this.name = this.input.name;
+    this.url = this.input.url;
+  }
+
+  /** @internal Its section of the config. */
+  render(): UpstreamInput {
+    return this.input;
+  }
+}
+
+export interface UpstreamProps {
+  /**
+   * `http://HOST:PORT`, with nothing behind the port. A host that is no address is looked up whenever a connection is
+   * made. A URL that leads back to a listener of the same proxy is refused (`config.proxy-loop`).
+   */
+  readonly url: string;
+  /**
+   * Name in the config and in logs: letters, digits, `-`, `_`, `.`.
+   * @default - the construct's id
+   */
+  readonly name?: string;
+  /**
+   * Time to establish a connection, in milliseconds from 1 to 2147483647. A request that exceeds it gets 504.
+   * @default 60000 (the spec's routes: 36000000, spec 8)
+   */
+  readonly connectTimeoutMs?: number;
+  /**
+   * Idle time allowed between two writes of a request to the upstream, in milliseconds. Not the time of the whole
+   * request: an upload may take as long as it moves. 504 when exceeded.
+   * @default 60000 (the spec's routes: 36000000, spec 8)
+   */
+  readonly sendTimeoutMs?: number;
+  /**
+   * Idle time allowed between two reads of an answer, in milliseconds; 504 when exceeded before the answer began.
+   * @default 60000 (the spec's routes: 36000000, spec 8)
+   */
+  readonly readTimeoutMs?: number;
+  /**
+   * Idle connections kept for reuse, each worker: 0 to 65535. 0 opens a connection for every request.
+   * @default 64
+   */
+  readonly idleConnectionsMax?: number;
+  /**
+   * How long an idle connection is kept, in milliseconds. Keep it below the upstream's own keep-alive time, or
+   * requests meet connections that are just being closed.
+   * @default 1500 (gunicorn closes after 2 s)
+   */
+  readonly idleTimeoutMs?: number;
+  /**
+   * Longest head of an answer, in bytes from 1024 to 1048576; a longer one gets 502.
+   * @default 65536
+   */
+  readonly headBytesMax?: number;
+}

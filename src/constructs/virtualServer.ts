@@ -1,0 +1,72 @@
+import { Construct } from "constructs";
+import type { VirtualServerInput } from "../model/index.js";
+import { refuseVirtualServer } from "./checks.js";
+import type { Listener } from "./listener.js";
+import { Route, type RouteProps } from "./route.js";
+
+/** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
+export class VirtualServer extends Construct {
+  /** Name in the config. */
+  readonly name: string;
+  /** Names clients ask for, the main one first. */
+  readonly serverNames: readonly string[];
+  /** Listeners it is reached through. */
+  readonly listeners: readonly Listener[];
+  private readonly props: VirtualServerProps;
+
+  constructor(scope: Construct, id: string, props: VirtualServerProps) {
+    super(scope, id);
+    this.props = props;
+    this.name = props.name ?? id;
+    this.serverNames = props.serverNames;
+    this.listeners = props.listeners;
+    refuseVirtualServer(this, this.render());
+  }
+
+  /** Adds a route and returns it. */
+  addRoute(id: string, props: RouteProps): Route {
+    return new Route(this, id, props);
+  }
+
+  /** Routes below this server, in the order they were added. */
+  get routes(): readonly Route[] {
+    return this.node.findAll().filter((child) => child instanceof Route);
+  }
+
+  /** @internal Its section of the config. */
+  render(): VirtualServerInput {
+    return {
+      ...this.props,
+      name: this.name,
+      listeners: this.listeners.map((listener) => listener.name),
+      routes: this.routes.map((route) => route.render()),
+    };
+  }
+}
+
+export interface VirtualServerProps {
+  /**
+   * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without brackets,
+   * or `_`, which no client asks for. Each may stand once on a listener (`config.duplicate-server-name`).
+   */
+  readonly serverNames: readonly string[];
+  /** Listeners it is reached through; at least one. */
+  readonly listeners: readonly Listener[];
+  /**
+   * Whether it answers for unknown names on its listeners. Each listener needs exactly one such server
+   * (`config.no-default-server`, `config.duplicate-default-server`).
+   * @default false
+   */
+  readonly default?: boolean;
+  /**
+   * Whether its `Server` header carries the version. The spec tells the default server from the application's by it
+   * (spec 4.3).
+   * @default false
+   */
+  readonly versionTokens?: boolean;
+  /**
+   * Name in the config: letters, digits, `-`, `_`, `.`.
+   * @default - the construct's id
+   */
+  readonly name?: string;
+}

@@ -1,0 +1,138 @@
+import { type Problem, problem } from "../model/index.js";
+import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
+import { commandProblems, renderUnit, type UnitCommand } from "./systemdUnit.js";
+
+/** What the application's settings follow from. */
+export interface ApplicationSettingsInput {
+  /** Origins under which clients reach the application, the main one first. */
+  readonly origins: readonly PublicOrigin[];
+  /** The word its paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`. */
+  readonly pathPrefix: string;
+  readonly enableSettingsViaWeb: boolean;
+  readonly fileServerHost: string;
+  readonly fileServerPort: number | string;
+  /** Start script of the web application and its arguments. */
+  readonly startCommand?: UnitCommand["command"];
+}
+
+/** The spec's configuration items (2.1) and their values. */
+export interface ApplicationSettingsValues {
+  readonly serviceUrl: string;
+  readonly fileServerRoot: string;
+  readonly serveStatic: false;
+  readonly mediaUrl: string;
+  readonly siteRoot: string;
+  readonly loginUrl: string;
+  readonly compressUrl: string;
+  readonly staticUrl: string;
+  readonly enableSettingsViaWeb: boolean;
+  /** Origins whose forms the web application accepts; Django 4 refuses a login without them behind TLS. */
+  readonly csrfTrustedOrigins: readonly string[];
+  readonly fileServerHost: string;
+  readonly fileServerPort: number | string;
+}
+
+export function applicationSettingsValues(input: ApplicationSettingsInput): ApplicationSettingsValues {
+  const { origins, pathPrefix: prefix } = input;
+  const main = renderOrigin(origins[0]!);
+  const mediaUrl = `/${prefix}media/`;
+  return {
+    serviceUrl: `${main}/${prefix}`,
+    fileServerRoot: `${main}/${prefix}http`,
+    serveStatic: false,
+    mediaUrl,
+    siteRoot: `/${prefix}/`,
+    loginUrl: `/${prefix}/accounts/login/`,
+    compressUrl: mediaUrl,
+    staticUrl: `${mediaUrl}assets/`,
+    enableSettingsViaWeb: input.enableSettingsViaWeb,
+    csrfTrustedOrigins: origins.map(renderOrigin),
+    fileServerHost: input.fileServerHost,
+    fileServerPort: input.fileServerPort,
+  };
+}
+
+/** A text to copy into one of the application's own files. */
+export interface SettingsFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** One text for each of the application's files that the items belong to. */
+export function renderApplicationSettings(input: ApplicationSettingsInput): SettingsFile[] {
+  const values = applicationSettingsValues(input);
+  const files = [
+    { name: "network-daemon.conf", text: networkDaemon(values) },
+    { name: "web-application-settings.py", text: webApplication(values) },
+    { name: "file-server.conf", text: fileServer(values) },
+  ];
+  if (input.startCommand === undefined) return files;
+  return [...files, { name: "web-application.service.conf", text: startDropIn(input.startCommand) }];
+}
+
+function networkDaemon(values: ApplicationSettingsValues): string {
+  return `[General]\nSERVICE_URL = ${values.serviceUrl}\n`;
+}
+
+function fileServer(values: ApplicationSettingsValues): string {
+  return `[fileserver]\nhost = ${values.fileServerHost}\nport = ${values.fileServerPort}\n`;
+}
+
+function webApplication(values: ApplicationSettingsValues): string {
+  const items: [string, string | boolean | readonly string[]][] = [
+    ["FILE_SERVER_ROOT", values.fileServerRoot],
+    ["SERVE_STATIC", values.serveStatic],
+    ["MEDIA_URL", values.mediaUrl],
+    ["SITE_ROOT", values.siteRoot],
+    ["LOGIN_URL", values.loginUrl],
+    ["COMPRESS_URL", values.compressUrl],
+    ["STATIC_URL", values.staticUrl],
+    ["ENABLE_SETTINGS_VIA_WEB", values.enableSettingsViaWeb],
+    ["CSRF_TRUSTED_ORIGINS", values.csrfTrustedOrigins],
+  ];
+  const place = "# Between the secret-key item and the DATABASES item.\n";
+  return place + items.map(([name, value]) => `${name} = ${pythonLiteral(value)}\n`).join("");
+}
+
+/** A drop-in for the web application's service unit; the empty ExecStart removes the one it had. */
+function startDropIn(command: UnitCommand["command"]): string {
+  return renderUnit({ Service: { ExecStart: ["", { command }] } });
+}
+
+/** A Python literal of the same value. */
+export function pythonLiteral(value: string | boolean | readonly string[]): string {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "string") return `[${value.map(pythonLiteral).join(", ")}]`;
+  const escaped = value
+    .replaceAll("\\", "\\\\")
+    .replaceAll("'", "\\'")
+    // eslint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u001f\u007f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+  return `'${escaped}'`;
+}
+
+/**
+ * What is wrong with the input: values that no quoting carries safely through an ini file, whose readers differ in
+ * what they expand, and a start command other than the start script with the argument `start` (spec 2.1).
+ */
+export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
+  const { startCommand, pathPrefix, fileServerHost, fileServerPort } = input;
+  const texts: [string, unknown][] = [
+    ["pathPrefix", pathPrefix],
+    ["fileServerHost", fileServerHost],
+    ["fileServerPort", fileServerPort],
+    ...input.origins.map(({ host }, i): [string, unknown] => [`origins[${i}].host`, host]),
+  ];
+  const bad = texts.flatMap(([path, text]) =>
+    /^[!-~]+$/.test(String(text)) && !/["'\\%#;]/.test(String(text))
+      ? []
+      : [problem("settings.bad-value", path, "cannot be written into settings", { received: text })],
+  );
+  if (startCommand === undefined) return bad;
+  const command = commandProblems(startCommand, "startCommand");
+  if (command.length > 0 || startCommand.slice(1).includes("start")) return [...bad, ...command];
+  const allowed = "the start script, then the argument `start` (spec 2.1)";
+  const fix = "Add the argument `start`.";
+  const message = "does not start the web application";
+  return [...bad, problem("unit.bad-value", "startCommand", message, { received: startCommand, allowed, fix })];
+}

@@ -1,0 +1,21 @@
+/**
+ * The page of the default server, which answers for every name that is not the application's (spec 1.3). Whoever
+ * sees it reached the right machine by a name it does not serve.
+ */
+export function renderDefaultPage(): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Portico</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}</style>
+</head>
+<body>
+<h1>The proxy is running</h1>
+<p>This is the page of its default server. No application is served at this address.</p>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,28 @@
+/** Where things lie on a host; absolute paths, without the delivery's root. */
+export interface HostPaths {
+  /** The proxy config. */
+  readonly config: string;
+  /** Directory of private key, certificate and Diffie-Hellman parameters. */
+  readonly tlsDirectory: string;
+  /** The runtime: proxy and command line tool in one file. */
+  readonly runtime: string;
+  /** Directory of the default server's page. */
+  readonly defaultPageDirectory: string;
+  /** Directory of systemd units. */
+  readonly unitDirectory: string;
+  /** Directory of access and error logs. */
+  readonly logDirectory: string;
+  /** Directory of the application settings that are to be copied into the application's own files. */
+  readonly settingsDirectory: string;
+}
+
+/** The paths that are used unless others are given (Filesystem Hierarchy Standard 3.0). */
+export const DEFAULT_HOST_PATHS: HostPaths = {
+  config: "/etc/portico/portico.json",
+  tlsDirectory: "/etc/portico/tls",
+  runtime: "/usr/lib/portico/portico.mjs",
+  defaultPageDirectory: "/usr/share/portico/default",
+  unitDirectory: "/etc/systemd/system",
+  logDirectory: "/var/log/portico",
+  settingsDirectory: "/usr/share/portico/application-settings",
+};

@@ -1,0 +1,56 @@
+import { configJsonSchema, type ProxyConfigInput } from "../model/index.js";
+
+/** Where editors find the JSON Schema of the config. */
+export const CONFIG_SCHEMA_URL = "https://unpkg.com/cdktf-portico/dist/portico.schema.json";
+
+/**
+ * The config file: indented JSON, one field order for every config, so that a diff shows changes only.
+ * Fields that are left out stay out; the host fills in the same defaults.
+ */
+export function renderProxyConfig(config: ProxyConfigInput): string {
+  return `${JSON.stringify(orderProxyConfig(config), null, 2)}\n`;
+}
+
+/** The same document with its fields in the order of the field table, and without fields that are undefined. */
+export function orderProxyConfig(config: ProxyConfigInput): ProxyConfigInput {
+  schema ??= configJsonSchema() as SchemaNode;
+  return ordered({ $schema: CONFIG_SCHEMA_URL, ...config }, [schema]) as ProxyConfigInput;
+}
+
+interface SchemaNode {
+  readonly properties?: Record<string, SchemaNode>;
+  readonly items?: SchemaNode;
+  readonly anyOf?: SchemaNode[];
+  readonly oneOf?: SchemaNode[];
+  readonly const?: unknown;
+}
+
+let schema: SchemaNode | undefined;
+
+function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
+  const spread = nodes.flatMap(alternatives);
+  if (Array.isArray(value)) {
+    const items = spread.flatMap((node) => node.items ?? []);
+    return value.map((item) => ordered(item, items));
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const fields = value as Record<string, unknown>;
+  const fitting = spread.filter(({ properties }) => {
+    const type = properties?.["type"]?.const;
+    return properties !== undefined && (type === undefined || type === fields["type"]);
+  });
+  const table = fitting.flatMap((node) => Object.keys(node.properties!));
+  // What the table does not know keeps its place behind: header names, which are data, and mistakes.
+  const place = (name: string): number => (table.includes(name) ? table.indexOf(name) : table.length);
+  const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
+  return Object.fromEntries(
+    names
+      .sort((a, b) => place(a) - place(b))
+      .map((name) => [name, ordered(fields[name], fitting.flatMap((node) => node.properties![name] ?? []))]),
+  );
+}
+
+function alternatives(node: SchemaNode): SchemaNode[] {
+  const inner = node.anyOf ?? node.oneOf;
+  return inner === undefined ? [node] : inner.flatMap(alternatives);
+}

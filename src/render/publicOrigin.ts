@@ -1,0 +1,15 @@
+/** How clients reach the host. */
+export interface PublicOrigin {
+  readonly scheme: "http" | "https";
+  /** Name or address, IPv6 without brackets. */
+  readonly host: string;
+  /** Port that clients use; a text where it stands for a value that is not known yet. */
+  readonly port: number | string;
+}
+
+/** `scheme://host[:port]`, the port left out where it is the scheme's own (RFC 3986, 3.2; RFC 6454, 6.1). */
+export function renderOrigin({ scheme, host, port }: PublicOrigin): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  const byDefault = scheme === "https" ? 443 : 80;
+  return `${scheme}://${name}${Number(port) === byDefault ? "" : `:${port}`}`;
+}

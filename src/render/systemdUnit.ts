@@ -1,0 +1,133 @@
+import { type Problem, problem } from "../model/index.js";
+
+/** A unit file: sections in order, directives in order. */
+export type UnitDocument = { readonly [section in UnitSectionName]?: UnitSection };
+
+export type UnitSectionName = "Unit" | "Service" | "Socket" | "Timer" | "Path" | "Install";
+
+/** Directives of a section. A list repeats the directive once for each value; an empty text resets it. */
+export type UnitSection = { readonly [directive: string]: UnitValue | readonly UnitValue[] };
+
+/** A literal value, which is escaped, or one of the forms that mean more than their text. */
+export type UnitValue = string | number | boolean | UnitCommand | UnitSpecifiers;
+
+/** A command line of an `Exec…=` directive, one argument each; quoted and escaped (systemd.service(5)). */
+export interface UnitCommand {
+  /** The program's absolute path, then its arguments. */
+  readonly command: readonly (string | UnitVariable)[];
+}
+
+/** An argument that systemd replaces: `{ variable: "MAINPID" }` is `$MAINPID`. */
+export interface UnitVariable {
+  readonly variable: string;
+}
+
+/** A text whose `%` specifiers systemd expands (systemd.unit(5)); it is written as it is. */
+export interface UnitSpecifiers {
+  readonly specifiers: string;
+}
+
+/** The unit file's text. */
+export function renderUnit(document: UnitDocument): string {
+  const sections = Object.entries(document).filter(([, section]) => section !== undefined);
+  return sections.map(([name, section]) => `[${name}]\n${renderSection(section!)}`).join("\n");
+}
+
+function renderSection(section: UnitSection): string {
+  return Object.entries(section)
+    .flatMap(([directive, value]) => valuesOf(value).map((v) => `${directive}=${renderValue(v)}\n`))
+    .join("");
+}
+
+const valuesOf = (value: UnitSection[string]): readonly UnitValue[] =>
+  Array.isArray(value) ? (value as readonly UnitValue[]) : [value as UnitValue];
+
+function renderValue(value: UnitValue): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return escapeSpecifiers(value);
+  return "command" in value ? renderCommand(value) : value.specifiers;
+}
+
+const escapeSpecifiers = (text: string): string => text.replaceAll("%", "%%");
+
+/** A command line as systemd reads it back: quotes, `\` escapes, `$$` for a dollar, `%%` for a per cent sign. */
+export function renderCommand({ command }: UnitCommand): string {
+  return command.map((part) => (typeof part === "string" ? quoteArgument(part) : `$${part.variable}`)).join(" ");
+}
+
+function quoteArgument(argument: string): string {
+  const escaped = escapeSpecifiers(argument)
+    .replaceAll("\\", "\\\\")
+    .replaceAll('"', '\\"')
+    .replaceAll("$", () => "$$");
+  // Quotes also keep a lone `;` from separating two commands.
+  return /^[\w./:=@,+%$-]+$/.test(escaped) ? escaped : `"${escaped}"`;
+}
+
+/**
+ * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the
+ * start variant of the web application that does not work behind a proxy (spec 2.1). Paths are those of the document.
+ */
+export function unitProblems(document: UnitDocument): Problem[] {
+  const service = document.Service;
+  const missing =
+    service !== undefined && service["ExecStart"] === undefined && service["Type"] !== "oneshot"
+      ? [problem("unit.missing-command", "Service.ExecStart", "is missing")]
+      : [];
+  const values = Object.entries(document).flatMap(([name, section]) =>
+    Object.entries(section ?? {}).flatMap(([directive, value]) => {
+      const path = `${name}.${directive}`;
+      return valuesOf(value).flatMap((v, i) =>
+        valueProblems(directive, v, Array.isArray(value) ? `${path}[${i}]` : path),
+      );
+    }),
+  );
+  return [...missing, ...values];
+}
+
+function valueProblems(directive: string, value: UnitValue, path: string): Problem[] {
+  if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(directive)) {
+    return [problem("unit.bad-value", path, "is no name of a directive", { received: directive })];
+  }
+  if (typeof value === "object" && "command" in value) return commandProblems(value.command, `${path}.command`);
+  const text = String(typeof value === "object" ? value.specifiers : value);
+  // systemd trims a value and takes a last backslash for a continued line.
+  if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
+    const allowed = "one line, without white space at its ends and without a backslash as the last character";
+    return [problem("unit.bad-value", path, "cannot stand in a unit file", { received: text, allowed })];
+  }
+  return directive.startsWith("Exec") ? startVariantProblems(text.split(/\s+/), path) : [];
+}
+
+/** Problems of a command line, `unit.fastcgi-start` among them. */
+export function commandProblems(command: UnitCommand["command"], path: string): Problem[] {
+  const [program] = command;
+  if (program === undefined) return [problem("unit.missing-command", path, "names no program")];
+  // The program's path is expanded by other rules than its arguments, so it must need no escaping at all.
+  if (typeof program !== "string" || !/^\/[\w./+@:,=-]*$/.test(program)) {
+    const allowed = "an absolute path of letters, digits and ./_-+@:,=";
+    return [problem("unit.bad-value", `${path}[0]`, "is no path of a program", { received: program, allowed })];
+  }
+  const bad = command.flatMap((part, i) =>
+    CONTROL.test(typeof part === "string" ? part : part.variable)
+      ? [problem("unit.bad-value", `${path}[${i}]`, "has control characters", { received: part })]
+      : [],
+  );
+  return [...bad, ...startVariantProblems(command, path)];
+}
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f]/;
+const FASTCGI = /(?:^|[^a-z])start[-_ ]?fastcgi|^fastcgi$/i;
+
+function startVariantProblems(command: readonly (string | UnitVariable)[], path: string): Problem[] {
+  const bad = command.find((part) => typeof part === "string" && FASTCGI.test(part));
+  if (bad === undefined) return [];
+  return [
+    problem("unit.fastcgi-start", path, "starts the web application in its FastCGI variant", {
+      received: bad,
+      allowed: "the argument `start` (spec 2.1): the proxy speaks HTTP to the application",
+    }),
+  ];
+}

@@ -1,0 +1,207 @@
+import * as fs from "node:fs";
+import { promisify } from "node:util";
+import type { StaticFilesActionConfig } from "../../model/index.js";
+import type { ErrorLevel } from "../logFormat.js";
+import { systemReason } from "../systemReason.js";
+import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
+import { explainDenial, fsPath, shown } from "./permissions.js";
+
+/** What stands behind a path: a file, a directory that was asked for without its slash, or the reason for neither. */
+export type Found = FoundFile | { readonly kind: "directory" } | Failure;
+
+export interface FoundFile {
+  readonly kind: "file";
+  readonly file: StaticFile;
+}
+
+export interface Failure {
+  readonly kind: "failure";
+  readonly status: 403 | 404 | 500 | 503;
+  readonly level: ErrorLevel;
+  /** For the error log. */
+  readonly message: string;
+}
+
+/**
+ * Finds files below a directory. Nothing is opened by name twice: what is opened is judged by its descriptor, so that
+ * a link that is swapped between a check and its use gains nothing.
+ */
+export class FileLookup {
+  private readonly directory: string;
+
+  constructor(private readonly config: StaticFilesActionConfig) {
+    const bytes = Buffer.from(config.directory, "utf8").toString("latin1");
+    // The root is the one directory whose path ends in a slash; below it, that slash begins the rest.
+    this.directory = bytes === "/" ? "" : bytes;
+  }
+
+  /** @param rest path below the directory, empty or with `/` first, one char a byte; never throws */
+  async find(rest: string): Promise<Found> {
+    if (!rest.endsWith("/")) return this.open(rest);
+    for (const name of this.config.index) {
+      const found = await this.open(rest + name);
+      if (found.kind === "file" || (found.kind === "failure" && found.status !== 404)) return found;
+    }
+    const directory = await this.open(rest);
+    if (directory.kind !== "directory") return directory;
+    return failure(403, "error", `directory index of "${shown(this.directory + rest)}" is forbidden`);
+  }
+
+  /** Whether the file still is what it was when it was described. */
+  async isUnchanged(file: StaticFile): Promise<boolean> {
+    // Settled or not matters only to content: the rest is compared.
+    if (file.content !== undefined && !file.settled) return false;
+    try {
+      return isSameState(await stat(fsPath(file.path), BIGINT), file.stats);
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * A descriptor of the file, if it is in the state described; undefined if that has passed. The caller closes it.
+   * Where it lies was found out when it was described, and the same inode still lies there.
+   */
+  async reopen(file: StaticFile): Promise<number | undefined> {
+    const fd = await open(fsPath(file.path), READ);
+    try {
+      if (isSameState(await fstat(fd, BIGINT), file.stats)) return fd;
+    } catch (error) {
+      fs.close(fd, ignore);
+      throw error;
+    }
+    fs.close(fd, ignore);
+    return undefined;
+  }
+
+  private async open(rest: string, attempts = ATTEMPTS_MAX): Promise<Found> {
+    const path = this.directory + rest;
+    const checkedAt = Date.now();
+    let fd: number;
+    try {
+      fd = await open(fsPath(path === "" ? "/" : path), READ);
+    } catch (error) {
+      return openFailure(path, error as NodeJS.ErrnoException);
+    }
+    try {
+      const found = await this.judge(fd, path, rest, checkedAt);
+      if (found !== undefined) return found;
+    } catch (error) {
+      const message = `read() "${shown(path)}" failed ${systemReason(error as Error)}`;
+      return failure(500, "crit", message);
+    } finally {
+      fs.close(fd, ignore);
+    }
+    if (attempts > 0) return this.open(rest, attempts - 1);
+    return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
+  }
+
+  /** What an open file is worth; undefined if it was replaced meanwhile, and another stands in its place. */
+  private async judge(fd: number, path: string, rest: string, checkedAt: number): Promise<Found | undefined> {
+    const stats = await fstat(fd, BIGINT);
+    const real = this.config.symlinks === "anywhere" ? path : await pathOfDescriptor(fd, path, stats);
+    if (real === undefined) return undefined;
+    const refused = await this.linkRefusal(real, path, rest);
+    if (refused !== undefined) return refused;
+    if (stats.isDirectory()) return { kind: "directory" };
+    // nginx answers 404 for what is neither: a device, a FIFO, a socket.
+    if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
+    const small = stats.size <= CONTENT_BYTES_MAX;
+    const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
+    // A file that changed while it was read is sent from the disk, which tells a change in the middle.
+    const whole = content !== undefined && isSameState(await fstat(fd, BIGINT), stats) ? content : undefined;
+    return { kind: "file", file: describeFile(path, stats, whole, this.config.cacheControl, checkedAt) };
+  }
+
+  /** Why the way to an open file is not to be gone, by the route's rule for symbolic links. */
+  private async linkRefusal(real: string, path: string, rest: string): Promise<Failure | undefined> {
+    if (this.config.symlinks === "anywhere") return undefined;
+    const root = await realPath(this.directory === "" ? "/" : this.directory);
+    const base = root === "/" ? "" : root;
+    const straight = base + rest.replace(/\/$/, "");
+    if (real === straight || (straight === "" && real === "/")) return undefined;
+    if (this.config.symlinks === "never") {
+      return failure(403, "error", `"${shown(path)}" leads through a symbolic link, and symlinks is "never"`);
+    }
+    if (real === root || real.startsWith(`${base}/`)) return undefined;
+    const target = `is a symbolic link to "${shown(real)}", outside "${shown(root)}"`;
+    return failure(403, "error", `"${shown(path)}" ${target}; allow it with symlinks "anywhere"`);
+  }
+}
+
+/** How often a file may be replaced between its opening and the look at it. */
+const ATTEMPTS_MAX = 5;
+
+/** O_NONBLOCK: opening a FIFO must not wait for its writer. */
+const READ = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY;
+const BIGINT = { bigint: true } as const;
+
+const open = promisify(fs.open);
+const stat = promisify(fs.stat) as (path: Buffer, options: typeof BIGINT) => Promise<fs.BigIntStats>;
+const fstat = promisify(fs.fstat) as (fd: number, options: typeof BIGINT) => Promise<fs.BigIntStats>;
+const read = promisify(fs.read);
+const readlink = promisify(fs.readlink);
+const ignore = (): void => undefined;
+
+const realPath = async (path: string): Promise<string> =>
+  (await fs.promises.realpath(fsPath(path), "buffer")).toString("latin1");
+
+/** The kernel knows by which path an open file is reached, links resolved; only Linux tells. */
+const DESCRIPTOR_LINKS = process.platform === "linux" && fs.existsSync("/proc/self/fd");
+
+/** Undefined if the file is gone, or elsewhere by now. */
+async function pathOfDescriptor(
+  fd: number,
+  path: string,
+  stats: fs.BigIntStats,
+): Promise<string | undefined> {
+  if (DESCRIPTOR_LINKS) {
+    const link = (await readlink(`/proc/self/fd/${fd}`, "buffer")).toString("latin1");
+    return stats.nlink === 0n && link.endsWith(" (deleted)") ? undefined : link;
+  }
+  const real = await realPath(path);
+  const there = await stat(fsPath(real), BIGINT);
+  return there.ino === stats.ino && there.dev === stats.dev ? real : undefined;
+}
+
+/** All bytes of a small file; undefined if it has other than `size` bytes by now. */
+async function readWhole(fd: number, size: number): Promise<Buffer | undefined> {
+  const content = Buffer.allocUnsafeSlow(size);
+  for (let at = 0; at < size;) {
+    const { bytesRead } = await read(fd, content, at, size - at, at);
+    if (bytesRead === 0) return undefined;
+    at += bytesRead;
+  }
+  return content;
+}
+
+/** What a file that cannot be opened is answered with. */
+export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<Failure> {
+  const message = `open() "${shown(path)}" failed ${systemReason(error)}`;
+  switch (error.code) {
+    case "ENOENT":
+    case "ENOTDIR":
+    case "ENAMETOOLONG":
+      return failure(404, "error", message);
+    case "EACCES":
+    case "EPERM":
+      return failure(403, "error", `${message}: ${await explainDenial(path)}`);
+    case "ELOOP":
+      return failure(403, "error", message);
+    // What a socket or a device without a driver says.
+    case "ENXIO":
+    case "ENODEV":
+      return failure(404, "crit", `${message}: not a regular file`);
+    // Out of descriptors or memory: another attempt later may succeed.
+    case "EMFILE":
+    case "ENFILE":
+    case "ENOMEM":
+      return failure(503, "crit", message);
+    default:
+      return failure(500, "crit", message);
+  }
+}
+
+function failure(status: Failure["status"], level: ErrorLevel, message: string): Failure {
+  return { kind: "failure", status, level, message };
+}

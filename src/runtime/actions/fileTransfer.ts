@@ -1,0 +1,158 @@
+import * as fs from "node:fs";
+import type { Exchange } from "../exchange.js";
+import type { ByteRange, Segment } from "./ranges.js";
+
+/**
+ * Sends parts of an open file as an answer's body, at the client's pace, and closes the file whatever happens.
+ *
+ *     fs.read ──> buffer A ──> sendData ──> client
+ *     fs.read ──> buffer B       (B is read while the exchange still holds A)
+ *
+ * While the client keeps up one buffer is enough and stays in the processor's cache; the second is taken only when
+ * the exchange holds on to the first. So a transfer takes 2 × {@link CHUNK_BYTES} at most, however slow the client.
+ */
+export class FileTransfer {
+  private index = 0;
+  /** Bytes of the current segment that were read. */
+  private offset = 0;
+  private buffer: Buffer;
+  private other: Buffer | undefined;
+  /** Bytes in `buffer` that wait for the client. */
+  private held = 0;
+  private reading = false;
+  /** True while the exchange holds on to what it was given last; if that was a buffer of ours, to `other`. */
+  private blocked = false;
+  private over = false;
+
+  /**
+   * @param sendHead called once, right before the first bytes
+   * @param onFailure called where the file cannot be read to its end: with the reason, the descriptor closed
+   */
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly fd: number,
+    private readonly segments: readonly Segment[],
+    private sendHead: (() => void) | undefined,
+    private readonly onFailure: (error: Error) => void,
+  ) {
+    const longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
+    this.buffer = takeBuffer(Math.min(longest, CHUNK_BYTES));
+  }
+
+  start(): void {
+    this.exchange.onDrain = () => this.attempt(() => this.drained());
+    this.exchange.onClientGone = () => this.stop();
+    this.attempt(() => this.advance());
+  }
+
+  /** Goes on until there is something to wait for. */
+  private advance(): void {
+    for (; !this.blocked; this.index++, this.offset = 0) {
+      const segment = this.segments[this.index];
+      if (segment === undefined) return this.finish();
+      if ("start" in segment) {
+        if (segment.start + this.offset < segment.end) return this.read(segment);
+      } else this.send(segment);
+    }
+    // The client has yet to take what it was given; the next piece can be read meanwhile.
+    const segment = this.segments[this.index];
+    if (segment !== undefined && "start" in segment && segment.start + this.offset < segment.end) {
+      this.read(segment);
+    }
+  }
+
+  private read(segment: ByteRange): void {
+    const at = segment.start + this.offset;
+    this.reading = true;
+    fs.read(this.fd, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
+      this.reading = false;
+      if (this.over) return this.release();
+      this.attempt(() => this.wasRead(error, count));
+    });
+  }
+
+  private wasRead(error: Error | null, count: number): void {
+    if (error !== null) return this.fail(error);
+    // The length is announced already: all that is left is to let the client see that it does not get it.
+    if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
+    this.offset += count;
+    this.held = count;
+    if (!this.blocked) this.sendHeld();
+  }
+
+  private sendHeld(): void {
+    const chunk = this.buffer.subarray(0, this.held);
+    this.held = 0;
+    this.send(chunk);
+    if (this.blocked) {
+      const free = this.other ?? takeBuffer(this.buffer.length);
+      this.other = this.buffer;
+      this.buffer = free;
+    }
+    this.advance();
+  }
+
+  private send(chunk: Uint8Array): void {
+    this.sendHead?.();
+    this.sendHead = undefined;
+    if (!this.exchange.sendData(chunk)) this.blocked = true;
+  }
+
+  private drained(): void {
+    this.blocked = false;
+    if (this.over || this.reading) return;
+    if (this.held > 0) this.sendHeld();
+    else this.advance();
+  }
+
+  private finish(): void {
+    this.stop();
+    this.exchange.end();
+  }
+
+  private fail(error: Error): void {
+    this.stop();
+    this.onFailure(error);
+  }
+
+  /** Stops and closes the file; for a client that went away. */
+  stop(): void {
+    if (this.over) return;
+    this.over = true;
+    this.exchange.onDrain = undefined;
+    this.exchange.onClientGone = undefined;
+    if (!this.reading) this.release();
+  }
+
+  private release(): void {
+    fs.close(this.fd, () => undefined);
+    giveBack(this.buffer);
+    // What the exchange still holds is left to it and to the garbage collector.
+    if (this.other !== undefined && !this.blocked) giveBack(this.other);
+  }
+
+  private attempt(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+}
+
+/** Small enough to stay in a core's cache between the read and the write, large enough to make calls rare. */
+export const CHUNK_BYTES = 256 * 1024;
+
+/** Buffers of whole size that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
+const pool: Buffer[] = [];
+const POOL_MAX = 16;
+
+function takeBuffer(size: number): Buffer {
+  // Short files get a buffer of their length: with many of them under way, whole ones would add up.
+  if (size < CHUNK_BYTES / 2) return Buffer.allocUnsafeSlow(size);
+  return pool.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+}
+
+function giveBack(buffer: Buffer): void {
+  if (buffer.length === CHUNK_BYTES && pool.length < POOL_MAX) pool.push(buffer);
+}

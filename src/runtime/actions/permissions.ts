@@ -1,0 +1,76 @@
+import * as fs from "node:fs";
+import { posix } from "node:path";
+
+/**
+ * Why a file below a directory cannot be read, and what mends it (spec 2.3): directories need read and execute
+ * permission for others, files read permission. The system says only "Permission denied", which may be about any
+ * directory on the way.
+ *
+ * @param path one char a byte
+ */
+export async function explainDenial(path: string): Promise<string> {
+  try {
+    return await findDenial(path, LINKS_MAX);
+  } catch {
+    // It changed meanwhile, or a link is broken: the next request will tell.
+    return "the reason is gone";
+  }
+}
+
+/** A path of one char a byte as the file system takes it. */
+export function fsPath(path: string): Buffer {
+  return Buffer.from(path, "latin1");
+}
+
+/** The same for a log: UTF-8 where it is that, and no quote that could end the quoted path. */
+export function shown(path: string): string {
+  return fsPath(path).toString("utf8").replaceAll('"', "\\x22");
+}
+
+const LINKS_MAX = 8;
+
+/** Walks down from the root. What stands in a directory is seen only with execute permission on that directory. */
+async function findDenial(path: string, linksLeft: number): Promise<string> {
+  const segments = path.split("/").filter((segment) => segment !== "");
+  let parent = "/";
+  for (const [i, segment] of segments.entries()) {
+    const here = posix.join(parent, segment);
+    try {
+      await fs.promises.stat(fsPath(here));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+      const target = await linkTarget(here);
+      if (target === undefined) return advise(parent, "execute", "o+rx");
+      if (linksLeft === 0) return `too many symbolic links lead to "${shown(here)}"`;
+      const rest = segments.slice(i + 1).join("/");
+      return findDenial(posix.join(posix.resolve(parent, target), rest), linksLeft - 1);
+    }
+    parent = here;
+  }
+  const isDirectory = (await fs.promises.stat(fsPath(parent))).isDirectory();
+  return advise(parent, "read", isDirectory ? "o+rx" : "o+r");
+}
+
+/** Where a link points; undefined for what is none, or cannot be seen. */
+async function linkTarget(path: string): Promise<string | undefined> {
+  try {
+    return (await fs.promises.readlink(fsPath(path), "buffer")).toString("latin1");
+  } catch {
+    return undefined;
+  }
+}
+
+async function advise(reached: string, lacks: "read" | "execute", grant: string): Promise<string> {
+  // `chmod` is to hit the thing itself, by its own name.
+  const path = (await fs.promises.realpath(fsPath(reached), "buffer")).toString("latin1");
+  const stats = await fs.promises.stat(fsPath(path));
+  const kind = stats.isDirectory() ? "directory" : "file";
+  const mode = (stats.mode & 0o7777).toString(8).padStart(4, "0");
+  const others = lacks === "read" ? 0o4 : 0o1;
+  if ((stats.mode & others) !== 0) {
+    const place = `${kind} "${shown(path)}" has mode ${mode}, which allows others to ${lacks}`;
+    return `${place}; look at its owner and group, ACLs, and the sandbox of the service`;
+  }
+  const quoted = `'${shown(path).replaceAll("'", "'\\''")}'`;
+  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; mend it with: chmod ${grant} ${quoted}`;
+}

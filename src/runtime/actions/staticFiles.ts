@@ -1,0 +1,235 @@
+import { encodePath, endOfPath, type RouteConfig, type StaticFilesActionConfig } from "../../model/index.js";
+import { reasonPhrase, respondError, sendPage } from "../errorPages.js";
+import type { Exchange, HeaderList } from "../exchange.js";
+import type { ErrorLevel } from "../logFormat.js";
+import type { Action } from "../routeRuntime.js";
+import { systemReason } from "../systemReason.js";
+import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
+import { FileCache, isFresh, type StaticFile } from "./fileCache.js";
+import { FileLookup, type Found } from "./fileLookup.js";
+import { FileTransfer } from "./fileTransfer.js";
+import { shown } from "./permissions.js";
+import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
+
+/**
+ * Serves the files below a directory (design 5.11, nginx-semantics H).
+ *
+ * What is known of a file, and the content of a small one, is kept and looked at again when a request comes more than
+ * a second (`CHECK_MS`) after the last look. So a file that was changed, removed or locked up is served as it was for
+ * one second at most. Length, validators and content of an answer always belong together: a small file is read
+ * whole between two equal looks at it, a large one is opened for the answer and compared with what is announced. If
+ * a large file shrinks while it is sent, the answer is aborted. One that is overwritten in place while it is sent
+ * is the one thing no server can tell in time: replace files by renaming.
+ */
+export class StaticFilesAction implements Action {
+  private readonly cache = new FileCache();
+  private readonly lookup: FileLookup;
+  /** Looks under way, by request path: whoever asks for the same path waits for the same look. */
+  private readonly looks = new Map<string, Promise<Found>>();
+  private readonly prefix: string;
+
+  constructor(
+    private readonly route: RouteConfig,
+    config: StaticFilesActionConfig,
+  ) {
+    this.lookup = new FileLookup(config);
+    this.prefix = route.path.endsWith("/") ? route.path.slice(0, -1) : route.path;
+  }
+
+  handle(exchange: Exchange): void {
+    const file = this.cache.get(exchange.request.path);
+    if (file !== undefined && isFresh(file)) this.answer(exchange, file, ATTEMPTS_MAX);
+    else this.handleSlowly(exchange, ATTEMPTS_MAX);
+  }
+
+  /** @param attempts how often the file may still turn out to have changed between a look and its opening */
+  private handleSlowly(exchange: Exchange, attempts: number): void {
+    const client = watch(exchange);
+    this.look(exchange.request.path)
+      .then((found) => {
+        if (client.gone) return;
+        if (found.kind === "file") return this.answer(exchange, found.file, attempts);
+        if (found.kind === "directory") return this.answerDirectory(exchange);
+        report(exchange, found.level, found.message);
+        respondError(exchange, found.status);
+      })
+      .catch((error: unknown) => this.fault(exchange, error as Error));
+  }
+
+  private look(path: string): Promise<Found> {
+    let look = this.looks.get(path);
+    if (look === undefined) {
+      look = this.refresh(path).finally(() => this.looks.delete(path));
+      this.looks.set(path, look);
+    }
+    return look;
+  }
+
+  private async refresh(path: string): Promise<Found> {
+    const known = this.cache.get(path);
+    // Which index file answers for a directory can change without any change to the one that does.
+    if (known !== undefined && !path.endsWith("/")) {
+      const now = Date.now();
+      if (isFresh(known) || (await this.lookup.isUnchanged(known))) {
+        known.checkedAt = Math.max(known.checkedAt, now);
+        return { kind: "file", file: known };
+      }
+    }
+    this.cache.delete(path);
+    const rest = this.restOf(path);
+    if (rest === undefined) {
+      const message = `"${shown(path)}" is beside "${this.route.path}", not below it`;
+      return { kind: "failure", status: 404, level: "error", message };
+    }
+    const found = await this.lookup.find(rest);
+    if (found.kind === "file") this.cache.set(path, found.file);
+    return found;
+  }
+
+  /**
+   * What is looked up in the directory: empty, or with `/` first. Undefined for a path that a route with
+   * `match: prefix` takes without a `/` behind the prefix: nginx serves it from a sibling of the directory.
+   */
+  private restOf(path: string): string | undefined {
+    const rest = path.slice(this.prefix.length);
+    // There is nothing below an exact path that a redirect to its directory could lead to.
+    if (this.route.match === "exact" && rest === "") return "/";
+    return rest === "" || rest.startsWith("/") ? rest : undefined;
+  }
+
+  private answer(exchange: Exchange, file: StaticFile, attempts: number): void {
+    const { method, headers } = exchange.request;
+    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
+    const conditions = readConditions(headers);
+    if (conditions === undefined) return this.sendWhole(exchange, file, attempts);
+    const verdict = evaluateConditions(conditions, file);
+    if (verdict === 412) return respondError(exchange, 412);
+    if (verdict === 304) {
+      exchange.sendHead(304, reasonPhrase(304), file.validatorHeaders, -1);
+      return exchange.end();
+    }
+    this.answerRange(exchange, file, conditions, attempts);
+  }
+
+  /** nginx obeys Range for HEAD as well, so that a client learns what a GET would bring. */
+  private answerRange(exchange: Exchange, file: StaticFile, asked: Conditions, attempts: number): void {
+    const ranges =
+      asked.range === undefined || !rangeMaySend(asked.ifRange, file)
+        ? "whole"
+        : parseRange(asked.range, file.size);
+    if (ranges === "whole") return this.sendWhole(exchange, file, attempts);
+    if (ranges === "unsatisfiable") {
+      return respondError(exchange, 416, { headers: ["Content-Range", `bytes */${file.size}`] });
+    }
+    const [first, second] = ranges;
+    if (second === undefined) {
+      const where = ["Content-Range", contentRange(first!, file.size)];
+      const partHeaders = ["Content-Type", file.contentType, ...file.validatorHeaders, ...where];
+      return this.send(exchange, file, 206, partHeaders, [first!], attempts);
+    }
+    const { type, segments } = multipart(ranges, file.size, file.contentType);
+    this.send(exchange, file, 206, ["Content-Type", type, ...file.validatorHeaders], segments, attempts);
+  }
+
+  private sendWhole(exchange: Exchange, file: StaticFile, attempts: number): void {
+    if (file.content === undefined) {
+      const all = { start: 0, end: file.size };
+      return this.send(exchange, file, 200, file.headers, [all], attempts);
+    }
+    exchange.sendHead(200, "OK", file.headers, file.size);
+    if (file.size > 0 && exchange.request.method === "GET") exchange.sendData(file.content);
+    exchange.end();
+  }
+
+  private send(
+    exchange: Exchange,
+    file: StaticFile,
+    status: number,
+    headers: HeaderList,
+    segments: readonly Segment[],
+    attempts: number,
+  ): void {
+    const length = byteLength(segments);
+    const sendHead = (): void => exchange.sendHead(status, reasonPhrase(status), headers, length);
+    if (exchange.request.method === "HEAD") {
+      sendHead();
+      return exchange.end();
+    }
+    const { content } = file;
+    if (content === undefined) return this.transfer(exchange, file, segments, sendHead, attempts);
+    const pieces = segments.map((s) => ("start" in s ? content.subarray(s.start, s.end) : s));
+    sendHead();
+    exchange.sendData(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
+    exchange.end();
+  }
+
+  /** Sends from the disk. Nothing goes out before the open file has proved to be the one described. */
+  private transfer(
+    exchange: Exchange,
+    file: StaticFile,
+    segments: readonly Segment[],
+    sendHead: () => void,
+    attempts: number,
+  ): void {
+    const client = watch(exchange);
+    const failed = (error: Error): void => this.fault(exchange, error, file.path);
+    this.lookup
+      .reopen(file)
+      .then((fd) => {
+        if (fd !== undefined) {
+          const transfer = new FileTransfer(exchange, fd, segments, sendHead, failed);
+          return client.gone ? transfer.stop() : transfer.start();
+        }
+        this.cache.delete(exchange.request.path);
+        if (client.gone) return;
+        if (attempts === 0) throw new Error("the file keeps changing");
+        this.handleSlowly(exchange, attempts - 1);
+      })
+      .catch((error: unknown) => {
+        this.cache.delete(exchange.request.path);
+        // What it is now (gone, locked up, too many open files) is for a new look to find out.
+        if (!client.gone && attempts > 0 && !exchange.headSent) this.handleSlowly(exchange, attempts - 1);
+        else failed(error as Error);
+      });
+  }
+
+  private answerDirectory(exchange: Exchange): void {
+    const { method, path } = exchange.request;
+    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
+    sendPage(exchange, 301, ["Location", withSlash(exchange.request.target, path)]);
+  }
+
+  private fault(exchange: Exchange, error: Error, path?: string): void {
+    const where = path === undefined ? `"${shown(exchange.request.path)}"` : `"${shown(path)}"`;
+    report(exchange, "crit", `sending ${where} failed ${systemReason(error)}`);
+    respondError(exchange, 500);
+  }
+}
+
+const ALLOW = { headers: ["Allow", "GET, HEAD"] };
+const ATTEMPTS_MAX = 2;
+
+function report(exchange: Exchange, level: ErrorLevel, message: string): void {
+  exchange.route?.errorLog.write(level, message, exchange);
+}
+
+/** Notes whether the client is still there when something that was waited for arrives. */
+function watch(exchange: Exchange): { readonly gone: boolean } {
+  const client = { gone: false };
+  exchange.onClientGone = () => {
+    client.gone = true;
+  };
+  return client;
+}
+
+/**
+ * The public path with a slash behind it: as the client wrote it, its query kept. nginx names the internal path and
+ * port here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2;
+ * browsers read `\` as a slash), so then the normalised path is sent.
+ */
+function withSlash(target: string, path: string): string {
+  const end = endOfPath(target);
+  const query = target.charCodeAt(end) === 0x3f ? target.slice(end) : "";
+  const namesHost = /^[/\\]{2}/.test(target);
+  return `${namesHost ? encodePath(path) : target.slice(0, end)}/${query}`;
+}

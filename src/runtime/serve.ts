@@ -1,0 +1,43 @@
+import { loadConfig, type LoadOptions } from "./load.js";
+import { Master } from "./master.js";
+
+export interface ServeOptions extends LoadOptions {
+  /** Called once, when every worker accepts connections. */
+  readonly onReady?: () => void;
+  /** Arguments to Node that start a worker; default: this script with `worker`. */
+  readonly workerCommand?: readonly string[];
+}
+
+/**
+ * Serves a config until it is told to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
+ *
+ * SIGHUP reloads, SIGUSR1 reopens the logs, SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once.
+ */
+export async function serve(options: ServeOptions): Promise<number> {
+  const master = new Master({
+    ...options,
+    load: (expiry) => loadConfig({ ...options, expiry }),
+  });
+  const signals: Partial<Record<NodeJS.Signals, () => void>> = {
+    // Without a listener Node would open its debugger on SIGUSR1: this comes before anything that takes time.
+    SIGUSR1: () => master.reopenLogs(),
+    SIGHUP: () => master.reload(),
+    SIGTERM: () => master.shutDown(),
+    SIGINT: () => master.shutDown(),
+    SIGQUIT: () => master.shutDown(),
+  };
+  const entries = Object.entries(signals);
+  for (const [signal, listener] of entries) process.on(signal, listener);
+  const streams = [process.stdout, process.stderr];
+  for (const stream of streams) stream.on("error", ignore);
+  process.title = "portico: master";
+  try {
+    return await master.run();
+  } finally {
+    for (const [signal, listener] of entries) process.off(signal, listener);
+    for (const stream of streams) stream.off("error", ignore);
+  }
+}
+
+/** A closed terminal or log pipe is no reason to stop serving. */
+const ignore = (): void => undefined;

@@ -1,0 +1,64 @@
+import { BlockList, isIPv6 } from "node:net";
+import type { ProxyConfig, RouteConfig, UpstreamConfig } from "../model/index.js";
+import { ProxyAction } from "./actions/proxy.js";
+import { RedirectAction } from "./actions/redirect.js";
+import { RespondAction } from "./actions/respond.js";
+import { StaticFilesAction } from "./actions/staticFiles.js";
+import { Dispatcher } from "./dispatch.js";
+import type { LogFiles } from "./logs.js";
+import type { Action, RouteRuntime } from "./routeRuntime.js";
+import type { Services } from "./services.js";
+import { UpstreamPool } from "./upstream/pool.js";
+
+/** A config made ready to serve: actions compiled, pools opened. One owner closes it. */
+export interface Serving extends Services {
+  /** Closes idle upstream connections now and the others after their answers. */
+  close(): void;
+}
+
+/** Builds everything that connections share, from a valid config and opened logs. */
+export function createServing(config: ProxyConfig, logs: LogFiles): Serving {
+  const pools = new Map(config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream)]));
+  const routes = new Map<RouteConfig, RouteRuntime>();
+  for (const server of config.virtualServers) {
+    for (const route of server.routes) {
+      const action = createAction(route, (name) => pools.get(name)!);
+      const accessLog = logs.accessLogFor(route);
+      routes.set(route, { config: route, server, action, accessLog, errorLog: logs.errorLogFor(route) });
+    }
+  }
+  return {
+    config,
+    logs,
+    dispatcher: new Dispatcher(config, routes, logs),
+    trusted: trustedProxies(config),
+    close: () => pools.forEach((pool) => pool.close()),
+  };
+}
+
+function createAction(route: RouteConfig, pool: (upstream: UpstreamConfig["name"]) => UpstreamPool): Action {
+  const { action } = route;
+  switch (action.type) {
+    case "proxy":
+      return new ProxyAction({ ...route, action }, pool(action.upstream));
+    case "staticFiles":
+      return new StaticFilesAction(route, action);
+    case "redirect":
+      return new RedirectAction(route, action);
+    case "respond":
+      return new RespondAction(route, action);
+  }
+}
+
+/** Whether an address is one of `trustedProxies`; nobody is where the list is empty. */
+function trustedProxies(config: ProxyConfig): (address: string) => boolean {
+  if (config.trustedProxies.length === 0) return () => false;
+  const list = new BlockList();
+  for (const range of config.trustedProxies) {
+    const [address, length] = range.split("/") as [string, string?];
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (length === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(length), family);
+  }
+  return (address) => address !== "" && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}

@@ -1,0 +1,91 @@
+import { type Problem, parseConfig, type ProxyConfig } from "../model/index.js";
+import { ConnectionGate } from "./connectionGate.js";
+import { Http1Connections } from "./http1/connections.js";
+import { Http2Connections } from "./http2/connections.js";
+import type { StartMessage } from "./ipc.js";
+import { ListenerServer } from "./listenerServer.js";
+import { LogFiles } from "./logs.js";
+import { createServing, type Serving } from "./serving.js";
+
+/** Everything one worker serves with: logs, listeners, protocols. Its only owner is the worker's loop. */
+export class WorkerService {
+  readonly logs: LogFiles;
+  private readonly config: ProxyConfig;
+  private readonly serving: Serving;
+  private readonly gate: ConnectionGate;
+  private readonly http1: Http1Connections;
+  private readonly http2: Http2Connections;
+  private readonly servers: readonly ListenerServer[];
+
+  constructor(private readonly start: StartMessage) {
+    this.config = received(start.loaded.config);
+    this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
+    this.serving = createServing(this.config, this.logs);
+    this.gate = new ConnectionGate(this.config.limits.connectionsMax, (message) =>
+      this.logs.mainError.write("warn", message),
+    );
+    this.http1 = new Http1Connections(this.serving);
+    this.http2 = new Http2Connections(this.serving);
+    this.servers = this.config.listeners.map(
+      (listener) =>
+        new ListenerServer({
+          listener,
+          tls: start.loaded.tls[listener.name],
+          ticketKeys: start.ticketKeys,
+          services: this.serving,
+          gate: this.gate,
+          http1: this.http1,
+          http2: this.http2,
+        }),
+    );
+  }
+
+  /** Opens the logs and begins to accept; what kept it from that, if anything did. */
+  async open(): Promise<Problem[]> {
+    const problems = this.logs.open();
+    if (problems.length > 0) return problems;
+    const { fds } = this.start;
+    const failed = await Promise.all(
+      this.config.listeners.map(({ name }, i) => this.servers[i]!.listen(fds[name]!)),
+    );
+    return failed.filter((p) => p !== undefined);
+  }
+
+  /** Accepts no more, and resolves when every connection is done; those that take longer than drainMs are cut. */
+  async drain(): Promise<void> {
+    this.stopAccepting();
+    this.http1.drain();
+    this.http2.drain();
+    const deadline = setTimeout(() => this.closeAll(), this.config.timeouts.drainMs);
+    await this.gate.empty();
+    clearTimeout(deadline);
+    this.serving.close();
+  }
+
+  stopAccepting(): void {
+    for (const server of this.servers) server.stopAccepting();
+  }
+
+  /** Cuts every connection. */
+  closeAll(): void {
+    for (const server of this.servers) server.closeAll();
+    this.http1.closeAll();
+    this.http2.closeAll();
+  }
+
+  reopenLogs(): void {
+    for (const p of this.logs.reopen())
+      this.logs.mainError.write("error", `${p.path}: ${p.message}; ${p.fix}`);
+  }
+
+  setTicketKeys(ticketKeys: string): void {
+    for (const server of this.servers) server.setTicketKeys(ticketKeys);
+  }
+}
+
+/** The config as the master checked it; parsed again as that freezes it, and costs a few milliseconds. */
+function received(config: ProxyConfig): ProxyConfig {
+  const parsed = parseConfig(config);
+  if (!parsed.ok) throw new Error("the master sent a config that is not valid");
+  return parsed.value;
+}
