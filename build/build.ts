@@ -2,11 +2,16 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { configJsonSchema } from "../src/model/index.js";
-import { buildBundle, DIST, ROOT } from "./bundle.js";
+import { buildBundle } from "./bundle.js";
+import { DIST, ROOT } from "./paths.js";
 
-/** `npm run build`: the bundle first (everything else waits for it), then the schema, then the library. */
+/**
+ * `npm run build`: the bundle first (everything else waits for it), then the schema, then the library.
+ * With `--bundle` the bundle alone.
+ */
 async function main(): Promise<void> {
   await step("dist/portico.mjs", async () => kilobytes((await buildBundle()).bytes));
+  if (process.argv.includes("--bundle")) return;
   await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
   await step("dist/lib", () => buildLibrary());
 }

@@ -1,11 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build, type Metafile } from "esbuild";
-
-/** Where the repository is, and where what is built goes. */
-export const ROOT = path.resolve(__dirname, "..");
-export const DIST = path.join(ROOT, "dist");
-export const BUNDLE = path.join(DIST, "portico.mjs");
+import { BUNDLE, ROOT } from "./paths.js";
 
 export interface BuiltBundle {
   readonly file: string;

@@ -1,5 +1,4 @@
 import path from "node:path";
-import { ROOT } from "../build/bundle.js";
 import { DEFAULT_FILE, readDocument } from "../src/cli/document.js";
 import { formatProblem, type ProxyConfig, type RouteConfig } from "../src/model/index.js";
 import { type LaidOutFile, layOut } from "./layOut.js";
@@ -24,8 +23,8 @@ export interface Host {
 const ADDRESS = "127.0.0.1";
 
 /** From `main.ts` to a folder that looks like the deployed host, with some media files of the application. */
-export async function prepareHost(mode: Mode): Promise<Host> {
-  const { stackFile, hostRoot: root } = await synthesize(mode, ADDRESS, path.join(ROOT, "out"));
+export async function prepareHost(mode: Mode, out: string): Promise<Host> {
+  const { stackFile, hostRoot: root } = await synthesize(mode, ADDRESS, out);
   const files = await layOut(stackFile, root);
   const configFile = path.join(root, DEFAULT_FILE);
   const document = await readDocument(configFile);

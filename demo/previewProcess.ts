@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
-import { BUNDLE } from "../build/bundle.js";
+import { BUNDLE } from "../build/paths.js";
 
-/** A running `portico preview`. */
+/** A `portico preview` that was started. */
 export interface Preview {
-  readonly pid: number;
-  /** Resolves with the reason when the process has ended without being asked to. */
+  readonly pid: number | undefined;
+  /** Resolves once it accepts connections; rejects with its last words if it does not come to that. */
+  readonly ready: Promise<void>;
+  /** Resolves with the reason when the process has ended. */
   readonly died: Promise<string>;
   /** Shows what it logs from now on. */
   follow(): void;
@@ -16,12 +18,12 @@ export interface Preview {
 const READY_MS_MAX = 20_000;
 const STOP_MS_MAX = 3_000;
 
-/** Starts the bundled proxy on loopback and resolves once it accepts connections. */
-export async function startPreview(
+/** Starts the bundled proxy on loopback. */
+export function startPreview(
   hostRoot: string,
   portOffset: number,
   upstreams: Readonly<Record<string, string>>,
-): Promise<Preview> {
+): Preview {
   const overrides = Object.entries(upstreams).flatMap(([name, url]) => ["--upstream", `${name}=${url}`]);
   const args = [BUNDLE, "preview", "--root", hostRoot, "--port-offset", String(portOffset), ...overrides];
   // A group of its own: Ctrl-C then reaches only the demo, which stops its parts in order.
@@ -31,36 +33,34 @@ export async function startPreview(
     child.once("error", (error) => resolve(error.message));
     child.once("exit", (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
   });
-  const stop = (): Promise<void> => stopGroup(child, exited);
-  const timeout = timer(READY_MS_MAX);
-  const early = await Promise.race([
-    ready(child),
-    exited,
-    timeout.expired.then(() => `is not ready after ${READY_MS_MAX / 1000} s`),
-  ]);
-  timeout.clear();
-  if (early !== undefined) {
-    await stop();
-    throw new Error(`portico preview ${early}:\n${log.tail()}`);
-  }
+  const died = exited.then((why) => `portico preview ${why}:\n${log.tail()}`);
   return {
-    pid: child.pid!,
-    died: exited.then((why) => `portico preview ${why}:\n${log.tail()}`),
+    pid: child.pid,
+    ready: becomesReady(child, died),
+    died,
     follow: () => log.follow(),
-    stop,
+    stop: () => stop(child, exited),
   };
 }
 
 /** The smallest of a few offsets that leaves every port free on loopback. */
-export async function freePortOffset(ports: readonly number[]): Promise<number> {
-  for (let offset = 10_000; offset <= 60_000; offset += 1_000) {
+export async function freePortOffset(ports: readonly number[], from = 10_000): Promise<number> {
+  for (let offset = from; offset <= 60_000; offset += 1_000) {
     const free = await Promise.all(ports.map((port) => isFree(port + offset)));
     if (free.every(Boolean)) return offset;
   }
-  throw new Error(`no free ports for the listeners ${ports.join(", ")} between 10000 and 65535`);
+  throw new Error(`no free ports for the listeners ${ports.join(", ")} between ${from} and 65535`);
 }
 
-function ready(child: ChildProcess): Promise<undefined> {
+async function becomesReady(child: ChildProcess, died: Promise<string>): Promise<void> {
+  const timeout = timer(READY_MS_MAX);
+  const late = timeout.expired.then(() => `portico preview is not ready after ${READY_MS_MAX / 1000} s`);
+  const failure = await Promise.race([saysReady(child), died, late]);
+  timeout.clear();
+  if (failure !== undefined) throw new Error(failure);
+}
+
+function saysReady(child: ChildProcess): Promise<undefined> {
   return new Promise((resolve) => {
     let text = "";
     child.stdout!.on("data", (chunk: Buffer) => {
@@ -93,23 +93,15 @@ class Log {
   }
 }
 
-async function stopGroup(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
-  signalGroup(child, "SIGTERM");
+async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  child.kill("SIGTERM");
   const timeout = timer(STOP_MS_MAX);
   const late = await Promise.race([exited.then(() => false), timeout.expired.then(() => true)]);
   timeout.clear();
   // Somebody still downloads: a demo does not wait for that.
-  if (late) signalGroup(child, "SIGKILL");
+  const running = child.exitCode === null && child.signalCode === null;
+  if (late && running) process.kill(-child.pid!, "SIGKILL");
   await exited;
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // It has ended meanwhile.
-  }
 }
 
 function timer(ms: number): { expired: Promise<void>; clear(): void } {

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { BUNDLE } from "../build/bundle.js";
+import { BUNDLE } from "../build/paths.js";
 import type { CheckedResponse } from "../src/cli/liveCheck.js";
 import type { Mode } from "./synthesize.js";
 import type { SitePaths } from "./upstreams/webUi.js";
@@ -45,7 +45,7 @@ WebDAV:
   curl -k -X MOVE -H 'Destination: ${dav}/moved.txt' ${dav}/hello.txt
 Change the config, then let it be checked; a bad one is refused with every problem at once:
   \${EDITOR:-vi} ${quoted(relative(running.configFile))}
-  ${portico} check --root ${quoted(relative(hostRoot))} --no-files
+  ${portico} check --root ${quoted(relative(hostRoot))}
   kill -HUP ${running.proxyPid}    (the running proxy takes the new config without dropping a request)
 The laid-out host, file by file as Terraform would write it:
   ${quoted(relative(hostRoot))}

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { BUNDLE, buildBundle, ROOT } from "../build/bundle.js";
+import { buildBundle } from "../build/bundle.js";
+import { BUNDLE, ROOT } from "../build/paths.js";
 import { mediaFileOf } from "../src/cli/checkCommand.js";
 import { expectedResponses } from "../src/cli/expectedResponses.js";
 import { checkLive, type CheckedResponse } from "../src/cli/liveCheck.js";
@@ -8,7 +9,7 @@ import { previewConfig } from "../src/cli/previewConfig.js";
 import { daemonPorts, type Host, prepareHost, sitePaths } from "./host.js";
 import { freePortOffset, type Preview, startPreview } from "./previewProcess.js";
 import { responseTable, whatNext } from "./report.js";
-import { type Mode } from "./synthesize.js";
+import type { Mode } from "./synthesize.js";
 import { startUpstreams, type Upstreams } from "./upstreams/index.js";
 
 const HELP = `npm start [-- OPTIONS]: the whole front end on this machine, without Terraform, root or network
@@ -17,8 +18,9 @@ Synthesizes main.ts in both modes, lays the files out below out/, starts small s
 each mode with the bundled proxy on loopback and checks every expected response. Then goes on serving TLS mode until
 Ctrl-C. Nothing is touched outside out/, dist/ and a temporary folder.
 
-  --once    end after the checks; the exit code is 0 if all of them pass
-  --help    print this
+  --once      end after the checks; the exit code is 0 if all of them pass
+  --out DIR   lay the hosts out below another folder than out/
+  --help      print this
 `;
 
 /** What has to be undone at the end, last first. */
@@ -32,17 +34,13 @@ async function main(): Promise<number> {
     "See the error above; `npm run build` shows all of it.",
     buildBundle,
   );
-  say(
-    `  ${path.relative(ROOT, BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`,
-  );
+  say(`  ${relative(BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`);
   const [plain, tls] = await step(
-    "Synthesize main.ts and lay the hosts out below out/",
+    `Synthesize main.ts and lay the hosts out below ${relative(options.out)}`,
     "Run `npx tsx main.ts` by itself to see more.",
-    () => Promise.all([prepareHost("plain"), prepareHost("tls")]),
+    () => Promise.all([prepareHost("plain", options.out), prepareHost("tls", options.out)]),
   );
-  say(
-    `  ${[plain, tls].map((host) => `${path.relative(ROOT, host.root)}: ${host.files.length} files`).join(", ")}`,
-  );
+  say(`  ${[plain, tls].map((host) => `${relative(host.root)}: ${host.files.length} files`).join(", ")}`);
   const upstreams = await step("Start the daemons behind the proxy", "Free some ports on 127.0.0.1.", () =>
     startUpstreams(sitePaths(plain.config), daemonPorts(plain.config)),
   );
@@ -70,12 +68,13 @@ interface Served {
 /** Serves a laid-out host with the bundle, and asks for what `portico check --live` asks for. */
 async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> {
   const offset = await freePortOffset(host.config.listeners.map((listener) => listener.port));
-  const preview = await step(
-    `Serve ${host.mode} mode on ${host.config.listeners.map((l) => l.port + offset).join(" and ")}`,
-    `Try it by itself: node dist/portico.mjs check --root ${path.relative(ROOT, host.root)}`,
-    () => startPreview(host.root, offset, overrides(host, upstreams)),
-  );
+  const preview = startPreview(host.root, offset, overrides(host, upstreams));
   cleanups.push(() => preview.stop());
+  await step(
+    `Serve ${host.mode} mode on ${host.config.listeners.map((l) => l.port + offset).join(" and ")}`,
+    `Try it by itself: node dist/portico.mjs check --root ${relative(host.root)}`,
+    () => preview.ready,
+  );
   const config = previewConfig(host.config, { portOffset: offset });
   if (!config.ok) throw new Error("the preview serves what cannot be previewed");
   const mediaPath = await mediaFileOf(config.value, host.root);
@@ -106,22 +105,22 @@ async function keepServing(host: Host, { preview, offset }: Served): Promise<num
     hostRoot: root,
     configFile,
   };
-  say(whatNext({ ...running, proxyPid: preview.pid }));
+  say(whatNext({ ...running, proxyPid: preview.pid! }));
   say("Requests as they are logged follow. Stop with Ctrl-C.");
   preview.follow();
   throw new Error(await preview.died);
 }
 
-function readOptions(): { once: boolean } | number {
+function readOptions(): { once: boolean; out: string } | number {
   try {
     const { values } = parseArgs({
-      options: { once: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+      options: { once: { type: "boolean" }, out: { type: "string" }, help: { type: "boolean", short: "h" } },
     });
     if (values.help === true) {
       say(HELP.trimEnd());
       return 0;
     }
-    return { once: values.once === true };
+    return { once: values.once === true, out: path.resolve(values.out ?? path.join(ROOT, "out")) };
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${HELP}`);
     return 2;
@@ -138,6 +137,10 @@ async function step<T>(name: string, fix: string, run: () => Promise<T>): Promis
   }
 }
 
+function relative(file: string): string {
+  return path.relative(process.cwd(), file) || ".";
+}
+
 function say(text: string): void {
   console.log(text);
 }
@@ -146,23 +149,22 @@ async function cleanUp(): Promise<void> {
   for (const undo of cleanups.splice(0).reverse()) await undo();
 }
 
-async function finish(code: number): Promise<never> {
+let finishing = false;
+
+/** Ends the demo once, with the first reason there was: stopping the proxy must not count as its failure. */
+async function finish(code: number, message: string): Promise<void> {
+  if (finishing) return;
+  finishing = true;
+  if (message !== "") (code === 0 ? console.log : console.error)(message);
   await cleanUp();
   process.exit(code);
 }
 
-function stopOn(signal: NodeJS.Signals, code: number): void {
-  process.once(signal, () => {
-    say("\nStopping the proxy and the daemons.");
-    void finish(code);
-  });
-}
-
 // Being stopped is the expected end of a demo.
-stopOn("SIGINT", 0);
-stopOn("SIGTERM", 0);
-stopOn("SIGHUP", 0);
-main().then(finish, async (error: Error) => {
-  console.error(`\nThe demo failed. ${error.message}`);
-  await finish(1);
-});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => void finish(0, "\nStopping the proxy and the daemons."));
+}
+main().then(
+  (code) => finish(code, ""),
+  (error: Error) => finish(1, `\nThe demo failed. ${error.message}`),
+);

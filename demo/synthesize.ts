@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { ROOT } from "../build/bundle.js";
+import { promisify } from "node:util";
+import { ROOT } from "../build/paths.js";
 
 export type Mode = "plain" | "tls";
 
@@ -31,6 +32,8 @@ export async function synthesize(mode: Mode, address: string, out: string): Prom
     CHECKPOINT_DISABLE: "1",
     DISABLE_VERSION_CHECK: "1",
   };
+  // cdktf creates the last folder of the path only.
+  await mkdir(out, { recursive: true });
   try {
     await run(process.execPath, ["--import", "tsx", "main.ts"], { cwd: ROOT, env });
   } catch (error) {

@@ -1,4 +1,3 @@
-import { webcrypto } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -12,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import * as x509 from "@peculiar/x509";
+import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { dhParametersPem } from "../../src/render/index.js";
 
 /** Deployment of the spec: plain HTTP (4.1) or TLS (4.2). */
@@ -108,20 +107,16 @@ export const TYPED_FILES = [
 
 async function writeTlsFiles(site: Site): Promise<void> {
   mkdirSync(path.dirname(site.tls.key));
-  const algorithm = {
-    name: "RSASSA-PKCS1-v1_5",
-    hash: "SHA-256",
-    modulusLength: 2048,
-    publicExponent: new Uint8Array([1, 0, 1]),
-  };
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
-    { name: `CN=${HOST}`, keys: keys as CryptoKeyPair, signingAlgorithm: algorithm },
-    webcrypto as unknown as Crypto,
-  );
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
-  writeFileSync(site.tls.certificate, `${certificate.toString("pem")}\n`);
-  writeFileSync(site.tls.key, x509.PemConverter.encode(pkcs8, "PRIVATE KEY"), { mode: 0o600 });
+  const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
+  const { cert_pem: certificate } = await selfSignedCertificate({
+    private_key_pem: key,
+    subject: { common_name: HOST },
+    dns_names: [HOST],
+    validity_period_hours: 24,
+    allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
+  });
+  writeFileSync(site.tls.certificate, certificate!);
+  writeFileSync(site.tls.key, key!, { mode: 0o600 });
   writeFileSync(site.tls.dhparam, dhParametersPem());
   if (site.user !== undefined) chownSync(site.tls.key, site.user.uid, site.user.gid);
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import * as fs from "node:fs";
+import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
@@ -465,10 +465,15 @@ describe("files that change", () => {
     write("steady", "x");
     at(10_000);
     await get(on, "steady");
-    const read = jest.spyOn(fs, "read");
+    const find = jest.spyOn(FileLookup.prototype, "find");
     at(11_500);
     expect((await get(on, "steady")).text).toBe("x");
-    expect(read).not.toHaveBeenCalled();
+    expect(find).not.toHaveBeenCalled();
+    fs.chmodSync(join(media, "steady"), 0o600);
+    at(13_000);
+    const findAgain = jest.spyOn(FileLookup.prototype, "find");
+    expect((await get(on, "steady")).text).toBe("x");
+    expect(findAgain).toHaveBeenCalledTimes(1);
   });
 
   test("requests at the same moment share one look", async () => {

@@ -23,7 +23,7 @@ function createProgram(output: Output, done: (code: number) => void): Command {
   const program = new Command("portico")
     .description("Reverse-proxy front end: HTTP/1.1, HTTP/2 and TLS on one file of configuration.")
     .version(versionText(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print help, also for one command: portico check --help")
+    .helpOption("-h, --help", "print help")
     .helpCommand("help [COMMAND]", "print help for a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => output.out(text), writeErr: (text) => output.err(text) })
@@ -83,7 +83,7 @@ interface CheckFlags {
   host?: string;
   mediaPath?: string;
   portOffset: number;
-  insecure: boolean;
+  insecure?: boolean;
   timeout: number;
 }
 
@@ -94,18 +94,28 @@ function addCheck(program: Command, output: Output, done: (code: number) => void
     .option("--no-files", "check the document only: no TLS files, directories or logs")
     .optionsGroup("Options of --live:")
     .option("--live", "probe the running front end for the responses its config promises")
-    .option("--connect HOST", "address to connect to (default: loopback, or the listener's own address)")
-    .option("--host NAME", "server name to ask for (default: the application's first name in the config)")
-    .option("--media-path PATH", "image below the media route (default: one found in the media directory)")
-    .option("--port-offset N", "the front end runs as a preview with this offset", wholeNumber(0, 65_535), 0)
-    .option("--insecure", "accept a certificate that nobody vouches for (the default)", true)
+    .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
+    .option("--host <NAME>", "server name to ask for (default: the application's first name in the config)")
+    .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
+    .option(
+      "--port-offset <N>",
+      "the front end runs as a preview with this offset",
+      wholeNumber(0, 65_535),
+      0,
+    )
+    .option("--insecure", "accept a certificate that nobody vouches for (the default)")
     .option("--no-insecure", "verify the certificate")
-    .option("--timeout SECONDS", "time for each request", wholeNumber(1, 3_600), 10)
+    .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .addHelpText("after", CHECK_HELP);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
     const source = sourceOf(file, flags.root);
     if (flags.live === true) {
-      const options = { ...flags, json: flags.json === true, timeoutMs: flags.timeout * 1000 };
+      const options = {
+        ...flags,
+        json: flags.json === true,
+        insecure: flags.insecure !== false,
+        timeoutMs: flags.timeout * 1000,
+      };
       return done(await checkRunning(source, options, output));
     }
     for (const option of LIVE_ONLY) {
@@ -151,9 +161,9 @@ interface PreviewFlags {
 function addPreview(program: Command, output: Output, done: (code: number) => void): void {
   withSource(program.command("preview"))
     .description("serve a config on loopback and unprivileged ports, logging to standard error")
-    .option("--port-offset N", "added to every port: 80 becomes 10080", wholeNumber(1, 65_534), 10_000)
+    .option("--port-offset <N>", "added to every port: 80 becomes 10080", wholeNumber(1, 65_534), 10_000)
     .option(
-      "--upstream NAME=URL",
+      "--upstream <NAME=URL>",
       "other address for an upstream; may be given several times",
       collectUpstream,
       {},
@@ -178,7 +188,7 @@ Examples:
 function withSource(command: Command): Command {
   return command
     .argument("[FILE]", "the config")
-    .option("--root DIR", "folder below which every path of the config is looked up, and the default FILE");
+    .option("--root <DIR>", "folder below which every path of the config is looked up, and the default FILE");
 }
 
 function wholeNumber(min: number, max: number): (text: string) => number {

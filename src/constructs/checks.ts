@@ -27,12 +27,20 @@ const LISTENER: Listener = { name: "l", address: "0.0.0.0", port: 1, protocol: "
 
 /** Refuses a listener by the same rules that the host applies to it. */
 export function refuseListener(construct: IConstruct, part: Listener): void {
-  const config = { version: 1, listeners: [part], virtualServers: [{ ...SERVER, listeners: [part.name] }] } as const;
+  const config = {
+    version: 1,
+    listeners: [part],
+    virtualServers: [{ ...SERVER, listeners: [part.name] }],
+  } as const;
   refusePart(construct, config, "listeners[0]");
 }
 
 export function refuseUpstream(construct: IConstruct, part: Upstream): void {
-  refusePart(construct, { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] }, "upstreams[0]");
+  refusePart(
+    construct,
+    { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] },
+    "upstreams[0]",
+  );
 }
 
 export function refuseVirtualServer(construct: IConstruct, part: VirtualServer): void {
@@ -45,7 +53,11 @@ export function refuseRoute(construct: IConstruct, part: Route): void {
   const { action } = part;
   const upstreams = action.type === "proxy" ? [{ name: action.upstream, url: "http://localhost:2" }] : [];
   const virtualServers = [{ ...SERVER, routes: [part] }];
-  refusePart(construct, { version: 1, listeners: [LISTENER], upstreams, virtualServers }, "virtualServers[0].routes[0]");
+  refusePart(
+    construct,
+    { version: 1, listeners: [LISTENER], upstreams, virtualServers },
+    "virtualServers[0].routes[0]",
+  );
 }
 
 /** Problems below one path of a config, told by the construct's path. */

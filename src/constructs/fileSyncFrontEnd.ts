@@ -2,7 +2,7 @@ import { TerraformOutput, Token } from "cdktf";
 import { Construct } from "constructs";
 import type { PortForward } from "../model/host.js";
 import { problem } from "../model/index.js";
-import { type HostPaths, renderDefaultPage, renderOrigin } from "../render/index.js";
+import { type HostPaths, renderDefaultPage } from "../render/index.js";
 import { Action } from "./action.js";
 import { ApplicationSettings, type ApplicationSettingsProps } from "./applicationSettings.js";
 import { refuse } from "./checks.js";
@@ -135,9 +135,9 @@ export class FileSyncFrontEnd extends Construct {
 
   private addSettings(props: FileSyncFrontEndProps, pathPrefix: string): ApplicationSettings {
     return new ApplicationSettings(this, "Settings", {
-      fileServer: this.fileServerAddress(),
-      directory: this.proxy.paths.settingsDirectory,
       ...props.settings,
+      fileServer: props.settings?.fileServer ?? this.fileServerAddress(),
+      directory: this.proxy.paths.settingsDirectory,
       host: this.host,
       scheme: this.mode.scheme,
       publicPort: this.mode.publicPort,
@@ -147,12 +147,14 @@ export class FileSyncFrontEnd extends Construct {
   }
 
   /** The file server listens where its upstream says. */
-  private fileServerAddress(): { host: string; port: number } | undefined {
+  private fileServerAddress(): { host: string; port: number } {
     const { url } = this.upstreams.fileServer;
-    const match = hasTokens(url) ? null : /^http:\/\/\[?([^\]/]+?)\]?(?::(\d+))?\/?$/.exec(url);
-    if (match === null) return undefined;
-    const host = match[1] === "localhost" ? "127.0.0.1" : match[1]!;
-    return { host, port: Number(match[2] ?? 80) };
+    if (hasTokens(url)) {
+      const fix = "Give `settings.fileServer`: the URL of its upstream is not known at synthesis.";
+      refuse([problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", { fix })]);
+    }
+    const [, host, port = "80"] = /^http:\/\/\[?([^\]/]+?)\]?(?::(\d+))?\/?$/.exec(url)!;
+    return { host: host === "localhost" ? "127.0.0.1" : host!, port: Number(port) };
   }
 
   private addOutputs(): void {
@@ -171,7 +173,9 @@ export class FileSyncFrontEnd extends Construct {
     const at = (name: string): string => `${this.node.path}.${name}`;
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(prefix)) {
       const allowed = "one word of letters, digits, `-` and `_`";
-      refuse([problem("config.bad-route-path", at("pathPrefix"), "is no word", { received: prefix, allowed })]);
+      refuse([
+        problem("config.bad-route-path", at("pathPrefix"), "is no word", { received: prefix, allowed }),
+      ]);
     }
     if (props.installDirectory === undefined && props.mediaDirectory === undefined) {
       const fix = "Give the directory that the application is installed in, or that of its media.";
@@ -182,7 +186,9 @@ export class FileSyncFrontEnd extends Construct {
     if (known && !(Number.isInteger(publicPort) && publicPort >= 1 && publicPort <= 65_535)) {
       const allowed = "1 to 65535";
       const message = "is no port";
-      refuse([problem("config.out-of-range", at("mode.publicPort"), message, { received: publicPort, allowed })]);
+      refuse([
+        problem("config.out-of-range", at("mode.publicPort"), message, { received: publicPort, allowed }),
+      ]);
     }
   }
 }

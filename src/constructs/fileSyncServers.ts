@@ -53,7 +53,9 @@ export function addListeners(proxy: ReverseProxy, mode: Mode): FileSyncListeners
 // Spec 8: connect, read and send timeouts of the proxied routes.
 const TEN_HOURS_MS = 36_000_000;
 
-export type FileSyncUpstreamOverrides = { readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps> };
+export type FileSyncUpstreamOverrides = {
+  readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
+};
 
 /** The daemons on their ports (spec 1.2), changed as the caller likes. */
 export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
@@ -82,7 +84,11 @@ export interface FileSyncRoutesInput {
 }
 
 /** The four routes of spec 4.1 and 4.2, and the page. */
-export function addRoutes(server: VirtualServer, logDirectory: string, input: FileSyncRoutesInput): FileSyncRoutes {
+export function addRoutes(
+  server: VirtualServer,
+  logDirectory: string,
+  input: FileSyncRoutesInput,
+): FileSyncRoutes {
   const { upstreams, base, requestBodyTimeoutMs, avatarDirectory } = input;
   const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
   // Only TLS mode sets X-Forwarded-Proto (spec 4.2); the client's own is dropped in both.
@@ -108,11 +114,17 @@ export function addRoutes(server: VirtualServer, logDirectory: string, input: Fi
       action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
       ...proxied,
     }),
-    media: server.addRoute("media", { path: `${base}media`, action: Action.staticFiles(input.mediaDirectory) }),
+    media: server.addRoute("media", {
+      path: `${base}media`,
+      action: Action.staticFiles(input.mediaDirectory),
+    }),
     avatars:
       avatarDirectory === undefined
         ? undefined
-        : server.addRoute("avatars", { path: `${base}media/avatars`, action: Action.staticFiles(avatarDirectory) }),
+        : server.addRoute("avatars", {
+            path: `${base}media/avatars`,
+            action: Action.staticFiles(avatarDirectory),
+          }),
     page: server.addRoute("page", { path: "/", match: "exact", action: input.page }),
   };
 }

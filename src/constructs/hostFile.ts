@@ -66,15 +66,19 @@ function template(content: string | (() => string)): string {
 }
 
 function refuseFile(at: string, path: string, content: unknown, source: string | undefined): void {
-  // eslint-disable-next-line no-control-regex
+   
   const normal = /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]+$/;
   if (isKnown(path) && (!normal.test(path) || path.endsWith("/"))) {
     const allowed = "an absolute path of a file, without `//`, `.` or `..` segments";
-    refuse([problem("config.bad-file-path", `${at}.path`, "is no path of a file", { received: path, allowed })]);
+    refuse([
+      problem("config.bad-file-path", `${at}.path`, "is no path of a file", { received: path, allowed }),
+    ]);
   }
   if ((content === undefined) === (source === undefined)) {
     const fix = "Give either `content` or `source`.";
-    refuse([problem("config.missing-field", `${at}.content`, "is needed, or `source` instead of it", { fix })]);
+    refuse([
+      problem("config.missing-field", `${at}.content`, "is needed, or `source` instead of it", { fix }),
+    ]);
   }
   if (source !== undefined && !existsSync(source)) {
     const fix = "Build or create the file first, or name another.";

@@ -2,7 +2,12 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Construct } from "constructs";
 import { formatProblem, problem, ProblemError } from "../model/index.js";
-import { clashingCredentials, proxyServiceUnit, proxySocketUnit, type ProxyUnitsInput } from "../render/index.js";
+import {
+  clashingCredentials,
+  proxyServiceUnit,
+  proxySocketUnit,
+  type ProxyUnitsInput,
+} from "../render/index.js";
 import { HostFile } from "./hostFile.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
@@ -25,9 +30,19 @@ export class ProxyService extends Construct {
     const source = props.runtimeBundle ?? packagedBundle(this.node.path);
     this.runtime = new HostFile(this, "Runtime", { host, path: paths.runtime, source, mode: "0755" });
     const unit = () => proxyServiceUnit(this.unitsInput);
-    this.serviceUnit = new SystemdUnit(this, "ServiceUnit", { host, directory, name: "portico.service", unit });
+    this.serviceUnit = new SystemdUnit(this, "ServiceUnit", {
+      host,
+      directory,
+      name: "portico.service",
+      unit,
+    });
     const socket = () => proxySocketUnit(this.unitsInput);
-    this.socketUnit = new SystemdUnit(this, "SocketUnit", { host, directory, name: "portico.socket", unit: socket });
+    this.socketUnit = new SystemdUnit(this, "SocketUnit", {
+      host,
+      directory,
+      name: "portico.socket",
+      unit: socket,
+    });
     this.node.addValidation({ validate: () => this.clashes() });
   }
 
@@ -50,7 +65,9 @@ export class ProxyService extends Construct {
 
   private get tlsFiles(): string[] {
     const files = this.props.proxy.listeners.flatMap(({ tlsFiles: tls }) =>
-      tls === undefined ? [] : [tls.key, tls.certificate, ...(tls.dhparam === undefined ? [] : [tls.dhparam])],
+      tls === undefined
+        ? []
+        : [tls.key, tls.certificate, ...(tls.dhparam === undefined ? [] : [tls.dhparam])],
     );
     return [...new Set(files)];
   }

@@ -89,7 +89,11 @@ export class ReverseProxy extends Construct implements ProxyScope {
       version: 1,
       workers,
       trustedProxies,
-      logs: { access: { path: `${logDirectory}/access.log` }, error: { path: `${logDirectory}/error.log` }, ...logs },
+      logs: {
+        access: { path: `${logDirectory}/access.log` },
+        error: { path: `${logDirectory}/error.log` },
+        ...logs,
+      },
       limits,
       timeouts,
       listeners: this.listeners.map((listener) => listener.render()),
@@ -102,7 +106,10 @@ export class ReverseProxy extends Construct implements ProxyScope {
   /** Everything the host would refuse; empty if the config loads. Checked whenever the app is synthesized. */
   get problems(): readonly Problem[] {
     const problems = configProblems(this.config);
-    return problems.map((p) => ({ ...p, path: p.path === "" ? this.node.path : `${this.node.path}: ${p.path}` }));
+    return problems.map((p) => ({
+      ...p,
+      path: p.path === "" ? this.node.path : `${this.node.path}: ${p.path}`,
+    }));
   }
 
   /** Files of a TLS material on this proxy's host; the material's resources are made at the first call. */

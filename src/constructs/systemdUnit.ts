@@ -26,7 +26,8 @@ export class SystemdUnit extends HostFile {
       refuse([problem("unit.bad-value", `${this.node.path}.name`, message, { received: name, allowed })]);
     }
     const problems = (): Problem[] => this.problemsOf(document());
-    if (typeof unit === "function") this.node.addValidation({ validate: () => problems().map(formatProblem) });
+    if (typeof unit === "function")
+      this.node.addValidation({ validate: () => problems().map(formatProblem) });
     else refuse(problems());
   }
 
@@ -34,7 +35,9 @@ export class SystemdUnit extends HostFile {
     // A drop-in may leave the command to the unit it belongs to.
     const dropIn = this.name.includes("/");
     return checkAroundTokens(unit, unitProblems)
-      .problems.filter((p) => !(dropIn && p.code === "unit.missing-command" && p.path === "Service.ExecStart"))
+      .problems.filter(
+        (p) => !(dropIn && p.code === "unit.missing-command" && p.path === "Service.ExecStart"),
+      )
       .map((p) => ({ ...p, path: `${this.node.path}.unit.${p.path}` }));
   }
 }

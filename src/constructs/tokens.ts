@@ -135,7 +135,10 @@ function mapTokens(value: unknown, map: (leaf: TokenLeaf, path: string) => unkno
   if (Array.isArray(value)) return value.map((item, i) => mapTokens(item, map, `${path}[${i}]`));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, mapTokens(item, map, path === "" ? key : `${path}.${key}`)]),
+    Object.entries(value).map(([key, item]) => [
+      key,
+      mapTokens(item, map, path === "" ? key : `${path}.${key}`),
+    ]),
   );
 }
 
@@ -182,8 +185,10 @@ class Markers {
   }
 
   replace(text: string, write: (token: unknown, whole: boolean) => string): string {
-    return text.replace(/"whole-portico-token-(\d+)x"|portico-token-(\d+)x/g, (_, whole?: string, part?: string) =>
-      write(this.tokens[Number(whole ?? part)]!.token, whole !== undefined),
+    return text.replace(
+      /"whole-portico-token-(\d+)x"|portico-token-(\d+)x/g,
+      (_, whole?: string, part?: string) =>
+        write(this.tokens[Number(whole ?? part)]!.token, whole !== undefined),
     );
   }
 }

@@ -106,7 +106,7 @@ export function pythonLiteral(value: string | boolean | readonly string[]): stri
   const escaped = value
     .replaceAll("\\", "\\\\")
     .replaceAll("'", "\\'")
-    // eslint-disable-next-line no-control-regex
+     
     .replace(/[\u0000-\u001f\u007f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
   return `'${escaped}'`;
 }
@@ -134,5 +134,8 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const allowed = "the start script, then the argument `start` (spec 2.1)";
   const fix = "Add the argument `start`.";
   const message = "does not start the web application";
-  return [...bad, problem("unit.bad-value", "startCommand", message, { received: startCommand, allowed, fix })];
+  return [
+    ...bad,
+    problem("unit.bad-value", "startCommand", message, { received: startCommand, allowed, fix }),
+  ];
 }

@@ -43,7 +43,11 @@ function derSequence(...items: Buffer[]): Buffer {
 function der(tag: number, content: Buffer): Buffer {
   const { length } = content;
   const head =
-    length < 0x80 ? [tag, length] : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff];
+    length < 0x80
+      ? [tag, length]
+      : length < 0x100
+        ? [tag, 0x81, length]
+        : [tag, 0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from(head), content]);
 }
 

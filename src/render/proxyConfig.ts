@@ -46,7 +46,13 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
   return Object.fromEntries(
     names
       .sort((a, b) => place(a) - place(b))
-      .map((name) => [name, ordered(fields[name], fitting.flatMap((node) => node.properties![name] ?? []))]),
+      .map((name) => [
+        name,
+        ordered(
+          fields[name],
+          fitting.flatMap((node) => node.properties![name] ?? []),
+        ),
+      ]),
   );
 }
 

@@ -47,7 +47,10 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       ...logs(input.logDirectory),
       ...hardening(input.servedDirectories),
     },
-    Install: listeners.length === 0 ? { WantedBy: "multi-user.target" } : { WantedBy: "multi-user.target", Also: "portico.socket" },
+    Install:
+      listeners.length === 0
+        ? { WantedBy: "multi-user.target" }
+        : { WantedBy: "multi-user.target", Also: "portico.socket" },
   };
 }
 
@@ -57,7 +60,9 @@ export function proxySocketUnit({ listeners }: ProxyUnitsInput): UnitDocument {
   return {
     Unit: { Description: "Sockets of the Portico reverse proxy" },
     Socket: {
-      ListenStream: listeners.map(({ address, port }) => `${address.includes(":") ? `[${address}]` : address}:${port}`),
+      ListenStream: listeners.map(
+        ({ address, port }) => `${address.includes(":") ? `[${address}]` : address}:${port}`,
+      ),
       // An IPv6 listener beside an IPv4 one on the same port must not take its connections.
       BindIPv6Only: "ipv6-only",
       Backlog: 4096,

@@ -53,7 +53,9 @@ const escapeSpecifiers = (text: string): string => text.replaceAll("%", "%%");
 
 /** A command line as systemd reads it back: quotes, `\` escapes, `$$` for a dollar, `%%` for a per cent sign. */
 export function renderCommand({ command }: UnitCommand): string {
-  return command.map((part) => (typeof part === "string" ? quoteArgument(part) : `$${part.variable}`)).join(" ");
+  return command
+    .map((part) => (typeof part === "string" ? quoteArgument(part) : `$${part.variable}`))
+    .join(" ");
 }
 
 function quoteArgument(argument: string): string {
@@ -90,7 +92,8 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
   if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(directive)) {
     return [problem("unit.bad-value", path, "is no name of a directive", { received: directive })];
   }
-  if (typeof value === "object" && "command" in value) return commandProblems(value.command, `${path}.command`);
+  if (typeof value === "object" && "command" in value)
+    return commandProblems(value.command, `${path}.command`);
   const text = String(typeof value === "object" ? value.specifiers : value);
   // systemd trims a value and takes a last backslash for a continued line.
   if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
@@ -107,7 +110,9 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   // The program's path is expanded by other rules than its arguments, so it must need no escaping at all.
   if (typeof program !== "string" || !/^\/[\w./+@:,=-]*$/.test(program)) {
     const allowed = "an absolute path of letters, digits and ./_-+@:,=";
-    return [problem("unit.bad-value", `${path}[0]`, "is no path of a program", { received: program, allowed })];
+    return [
+      problem("unit.bad-value", `${path}[0]`, "is no path of a program", { received: program, allowed }),
+    ];
   }
   const bad = command.flatMap((part, i) =>
     CONTROL.test(typeof part === "string" ? part : part.variable)
@@ -117,7 +122,7 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   return [...bad, ...startVariantProblems(command, path)];
 }
 
-// eslint-disable-next-line no-control-regex
+ 
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const FASTCGI = /(?:^|[^a-z])start[-_ ]?fastcgi|^fastcgi$/i;
 

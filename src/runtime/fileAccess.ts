@@ -9,10 +9,15 @@ import { systemReason } from "./systemReason.js";
  * directory on the way is missing or closed, not just `EACCES`.
  */
 
-/** Text of a file, or why it cannot be read. */
+/**
+ * Text of a file, or why it cannot be read.
+ *
+ * @param secret true where the advice must not open the file to everyone
+ */
 export async function readText(
   file: string,
   label: string,
+  secret = false,
 ): Promise<{ text: string } | { problem: Problem }> {
   try {
     return { text: await readFile(file, "utf8") };

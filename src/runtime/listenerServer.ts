@@ -62,7 +62,7 @@ export class ListenerServer {
         resolve(problem(code, name, `cannot listen on ${keyOf(address, port)} ${systemReason(error)}`));
       };
       server.once("error", failed);
-      server.listen({ fd, backlog: BACKLOG }, () => {
+      server.listen({ fd }, BACKLOG, () => {
         server.off("error", failed).on("error", (error) => this.acceptFailed(error));
         resolve(undefined);
       });

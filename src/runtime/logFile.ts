@@ -1,4 +1,4 @@
-import * as fs from "node:fs";
+import fs from "node:fs";
 import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { type Problem, problem } from "../model/index.js";
@@ -69,10 +69,11 @@ export class LogFile {
 
   /** Resolves when all that was appended so far is written, or cannot be. */
   async flush(): Promise<void> {
-    // What a write under way has taken, then what came since.
-    await this.written();
-    this.startWrite();
-    await this.written();
+    // A write under way, one that failed and is due again, and what came since.
+    for (let writes = 0; writes < 3; writes++) {
+      this.startWrite();
+      await this.written();
+    }
   }
 
   /** Writes what waits at once; for the last moment of a process. A write under way is left to the kernel. */

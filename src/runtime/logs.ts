@@ -1,4 +1,4 @@
-import * as fs from "node:fs";
+import fs from "node:fs";
 import type { AccessLogConfig, ErrorLogConfig, Problem, ProxyConfig, RouteConfig } from "../model/index.js";
 import type { Exchange } from "./exchange.js";
 import { LogFile } from "./logFile.js";

@@ -29,8 +29,8 @@ export interface StaticFile {
   used: boolean;
 }
 
-/** Files up to this size are kept in memory. */
-export const CONTENT_BYTES_MAX = 65_536;
+/** Files up to this size, which are read in one piece in any case, are kept in memory. */
+export const CONTENT_BYTES_MAX = 256 * 1024;
 
 /** Describes a file. Name and content belong to the moment of `stats`. */
 export function describeFile(

@@ -1,4 +1,4 @@
-import * as fs from "node:fs";
+import fs from "node:fs";
 import { promisify } from "node:util";
 import type { StaticFilesActionConfig } from "../../model/index.js";
 import type { ErrorLevel } from "../logFormat.js";

@@ -1,4 +1,4 @@
-import * as fs from "node:fs";
+import fs from "node:fs";
 import type { Exchange } from "../exchange.js";
 import type { ByteRange, Segment } from "./ranges.js";
 

@@ -15,6 +15,8 @@ export function addResponseFields(fields: OutgoingHttpHeaders, headers: HeaderLi
     // Not `in`: `constructor` is a valid field name.
     if (!Object.hasOwn(fields, name)) fields[name] = value;
     else if (!SINGLE_VALUE.has(name)) addValue(fields, name, value);
+    else if (name === "content-encoding" || name === "content-language")
+      fields[name] = `${String(fields[name])}, ${value}`;
   }
   return fields;
 }
@@ -37,7 +39,7 @@ const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
 
 /**
  * Names for which node:http2 throws if they are given twice (`kSingleValueHeaders` in lib/internal/http2/util.js).
- * None of them is a list (RFC 9110), so a second value is an error of whoever sent it, and the first one counts.
+ * Where such a field is no list (RFC 9110), a second value is an error of whoever sent it, and the first one counts.
  */
 const SINGLE_VALUE: ReadonlySet<string> = new Set([
   "access-control-allow-credentials",

@@ -1,0 +1,149 @@
+import { TerraformVariable, Token } from "cdktf";
+import { Host, type HostProps } from "../../src/index.js";
+import { newStack, problemsOf } from "./stacks.js";
+
+const host = (props: HostProps): Host => new Host(newStack(), "host", props);
+const refused = (props: HostProps): [string, string][] =>
+  problemsOf(() => host(props)).map((p) => [p.code, p.path.replace("stack/host.", "")]);
+
+describe("a host is refused", () => {
+  const at = (more: Partial<HostProps>): HostProps => ({ address: "192.168.1.10", ...more });
+  const lan = { netmask: "255.255.255.0" };
+  test.each<[string, HostProps, string, string]>([
+    ["without address", {} as HostProps, "host.ipv6-only", "address"],
+    ["with an IPv6 address as its only one", { address: "2001:db8::1" }, "host.ipv6-only", "address"],
+    ["with a name for an address", { address: "files.example.org" }, "host.bad-ipv4", "address"],
+    ["with an octet above 255", { address: "192.0.2.256" }, "host.bad-ipv4", "address"],
+    ["with an octal octet", { address: "192.0.2.010" }, "host.bad-ipv4", "address"],
+    ["with 0.0.0.0", { address: "0.0.0.0" }, "host.bad-ipv4", "address"],
+    ["with a multicast address", { address: "224.0.0.1" }, "host.bad-ipv4", "address"],
+    ["with a link-local address", { address: "169.254.1.1" }, "host.bad-ipv4", "address"],
+    ["with a netmask with holes", at({ netmask: "255.0.255.0" }), "host.bad-network", "netmask"],
+    ["with an empty netmask", at({ netmask: "0.0.0.0" }), "host.bad-network", "netmask"],
+    ["with a prefix length for a netmask", at({ netmask: "24" }), "host.bad-network", "netmask"],
+    ["with its network's address", { ...lan, address: "192.168.1.0" }, "host.bad-network", "address"],
+    ["with its network's broadcast address", { ...lan, address: "192.168.1.255" }, "host.bad-network", "address"],
+    ["with a gateway outside", at({ ...lan, gateway: "192.168.2.1" }), "host.bad-network", "gateway"],
+    ["with a gateway that is itself", at({ ...lan, gateway: "192.168.1.10" }), "host.bad-network", "gateway"],
+    ["with a gateway that is no address", at({ gateway: "router" }), "host.bad-network", "gateway"],
+    ["with a nameserver by name", at({ nameservers: ["9.9.9.9", "dns"] }), "host.bad-nameserver", "nameservers[1]"],
+    [
+      "inside the DHCP range",
+      at({ dhcpRange: { from: "192.168.1.10", to: "192.168.1.20" } }),
+      "host.inside-dhcp-range",
+      "address",
+    ],
+    [
+      "with a DHCP range upside down",
+      at({ dhcpRange: { from: "192.168.1.20", to: "192.168.1.11" } }),
+      "host.bad-dhcp-range",
+      "dhcpRange",
+    ],
+    ["with a link-local IPv6 address", at({ ipv6Address: "fe80::1" }), "host.bad-ipv6", "ipv6Address"],
+    ["with an IPv6 address with a zone", at({ ipv6Address: "2001:db8::1%eth0" }), "host.bad-ipv6", "ipv6Address"],
+    ["with an IPv6 address with a prefix length", at({ ipv6Address: "2001:db8::1/64" }), "host.bad-ipv6", "ipv6Address"],
+    ["with the IPv6 loopback address", at({ ipv6Address: "::1" }), "host.bad-ipv6", "ipv6Address"],
+    ["with the unspecified IPv6 address", at({ ipv6Address: "::" }), "host.bad-ipv6", "ipv6Address"],
+    ["with an IPv6 multicast address", at({ ipv6Address: "ff02::1" }), "host.bad-ipv6", "ipv6Address"],
+    ["with a site-local IPv6 address", at({ ipv6Address: "fec0::1" }), "host.bad-ipv6", "ipv6Address"],
+    ["with an IPv4 address in IPv6 form", at({ ipv6Address: "::ffff:192.0.2.1" }), "host.bad-ipv6", "ipv6Address"],
+    ["with a temporary IPv6 address", at({ ipv6Address: "2001:db8::1", ipv6Flags: ["temporary"] }), "host.bad-ipv6", "ipv6Flags"],
+    ["with a deprecated IPv6 address", at({ ipv6Address: "2001:db8::1", ipv6Flags: ["dynamic", "deprecated"] }), "host.bad-ipv6", "ipv6Flags"],
+    ["with a name in upper case", at({ publicName: "Files.example.org" }), "host.bad-name", "publicName"],
+    ["with a URL for a name", at({ publicName: "https://files.example.org" }), "host.bad-name", "publicName"],
+    ["with a name with a port", at({ publicName: "files.example.org:443" }), "host.bad-name", "publicName"],
+    ["with a name with a trailing dot", at({ publicName: "files.example.org." }), "host.bad-name", "publicName"],
+    ["with an address for a name", at({ publicName: "192.0.2.1" }), "host.bad-name", "publicName"],
+    ["with the catch-all name", at({ publicName: "_" }), "host.bad-name", "publicName"],
+    ["with a domain with spaces", at({ dnsDomain: "my domain" }), "host.bad-name", "dnsDomain"],
+  ])("%s", (_, props, code, path) => {
+    expect(refused(props)).toEqual([[code, path]]);
+  });
+
+  test("with every problem at once, each with received, allowed and fix", () => {
+    const problems = problemsOf(() =>
+      host({ address: "192.168.1.255", netmask: "255.255.255.0", gateway: "10.0.0.1", ipv6Address: "fe80::1" }),
+    );
+    expect(problems.map((p) => p.path)).toEqual([
+      "stack/host.address",
+      "stack/host.gateway",
+      "stack/host.ipv6Address",
+    ]);
+    for (const p of problems) expect(p).toMatchObject({ received: expect.anything(), allowed: expect.anything(), fix: /./ });
+  });
+});
+
+describe("a host is accepted", () => {
+  test.each<[string, HostProps]>([
+    ["with an address only", { address: "192.0.2.10" }],
+    ["on loopback, for trials", { address: "127.0.0.1" }],
+    [
+      "with all of its network",
+      {
+        address: "192.168.1.10",
+        netmask: "255.255.255.0",
+        gateway: "192.168.1.1",
+        dnsDomain: "lan",
+        nameservers: ["192.168.1.1", "2620:fe::fe"],
+        ipv6Address: "2001:db8::10",
+        ipv6Flags: ["dynamic", "mngtmpaddr", "noprefixroute"],
+        publicName: "files.example.org",
+        dhcpRange: { from: "192.168.1.100", to: "192.168.1.199" },
+      },
+    ],
+    ["on a /31 link", { address: "192.168.1.0", netmask: "255.255.255.254", gateway: "192.168.1.1" }],
+    ["with a provider's /32", { address: "203.0.113.7", netmask: "255.255.255.255", gateway: "172.31.1.1" }],
+    ["with a unique-local IPv6 address", { address: "192.0.2.10", ipv6Address: "fd00::1" }],
+  ])("%s", (_, props) => {
+    expect(host(props).address).toBe(props.address);
+  });
+});
+
+test("a public name replaces the addresses as server name", () => {
+  const ipv6Address = "2001:0DB8:0:0::0010";
+  expect(host({ address: "192.0.2.10" }).serverNames).toEqual(["192.0.2.10"]);
+  expect(host({ address: "192.0.2.10", ipv6Address }).serverNames).toEqual(["192.0.2.10", "2001:db8::10"]);
+  const named = host({ address: "192.0.2.10", ipv6Address, publicName: "files.example.org" });
+  expect(named.serverNames).toEqual(["files.example.org"]);
+});
+
+describe("DNS records are offered for public addresses only (spec 1.6)", () => {
+  const publicName = "files.example.org";
+  test.each<[string, HostProps, string[]]>([
+    ["both public", { address: "9.9.9.9", ipv6Address: "2620:fe::fe", publicName }, ["A 9.9.9.9", "AAAA 2620:fe::fe"]],
+    ["private IPv4", { address: "192.168.1.10", ipv6Address: "2620:fe::fe", publicName }, ["AAAA 2620:fe::fe"]],
+    ["shared IPv4 (carrier NAT)", { address: "100.64.0.1", publicName }, []],
+    ["unique-local IPv6", { address: "9.9.9.9", ipv6Address: "fd00::1", publicName }, ["A 9.9.9.9"]],
+    ["no name", { address: "9.9.9.9" }, []],
+  ])("%s", (_, props, expected) => {
+    expect(host(props).dnsRecords.map((r) => `${r.type} ${r.value}`)).toEqual(expected);
+    for (const record of host(props).dnsRecords) expect(record.name).toBe(publicName);
+  });
+});
+
+test("port forwards are needed behind NAT only (spec 1.5)", () => {
+  const ports = { from: 443, to: 8443 };
+  expect(host({ address: "9.9.9.9" }).portForwards(ports)).toEqual([]);
+  expect(host({ address: "192.168.1.10" }).portForwards(ports)).toEqual([
+    { protocol: "tcp", port: 443, toAddress: "192.168.1.10", toPort: 8443 },
+  ]);
+});
+
+test("values that are not known yet are not judged, and the others are", () => {
+  const stack = newStack();
+  const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
+  const list = Token.asList(new TerraformVariable(stack, "list", { type: "list(string)" }).listValue);
+  const known = new Host(stack, "host", {
+    address: text,
+    netmask: "255.255.255.0",
+    gateway: text,
+    ipv6Address: text,
+    publicName: text,
+    dnsDomain: text,
+    nameservers: list,
+    dhcpRange: { from: text, to: text },
+  });
+  expect([known.serverNames, known.dnsRecords]).toEqual([[text], []]);
+  const bad = problemsOf(() => new Host(stack, "bad", { address: text, netmask: "x", publicName: text }));
+  expect(bad.map((p) => [p.code, p.path])).toEqual([["host.bad-network", "stack/bad.netmask"]]);
+});

@@ -1,0 +1,185 @@
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { type Field, type Message, parseMessage } from "./messages.js";
+
+/** What a client does: writes bytes (chars of latin1), waits, or closes. */
+export type Step =
+  | string
+  /** Goes on once the client was told to continue, has an answer's head, or upstreams have so many bytes. */
+  | { readonly until: "continue" | "answer" | { readonly upstreamBytes: number } }
+  | { readonly pauseMs: number }
+  /** Closes the sending direction, or the whole connection at once. */
+  | { readonly close: "half" | "all" };
+
+export interface Http1Options {
+  readonly port: number;
+  readonly tls: boolean;
+  readonly serverName: string;
+  readonly steps: readonly Step[];
+  /** Bytes that the upstreams received so far. */
+  readonly upstreamBytes: () => number;
+}
+
+/** What came back. */
+export interface ClientResult {
+  /** Statuses of informational answers before the final one. */
+  readonly informational: readonly number[];
+  readonly startLine: string;
+  readonly fields: readonly Field[];
+  readonly body: Buffer;
+  readonly framing: string;
+  readonly complete: boolean;
+  /** What became of the connection after the answer: whether it took another request. */
+  readonly connection: "open" | "closed" | "silent" | "";
+  /** Every byte, for reports. */
+  readonly raw: string;
+}
+
+const ANSWER_MS = 6_000;
+const PROBE_MS = 3_000;
+
+/** Runs a client on a raw connection. */
+export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
+  const peer = new Peer(options.tls ? tlsSocket(options) : connectTcp(options.port, "127.0.0.1"));
+  try {
+    await peer.opened;
+    const method = methodOf(options.steps);
+    for (const step of options.steps) {
+      await perform(peer, step, method, options.upstreamBytes);
+      if (peer.closedByUs) return { ...result(peer, peer.answer(method)), connection: "" };
+    }
+    await peer.until(() => peer.answer(method)?.complete === true || peer.ended, ANSWER_MS);
+    const answer = peer.answer(method);
+    const before = peer.received.toString("latin1");
+    const connection = peer.halfClosed ? "" : await probe(peer);
+    return { ...result(peer, answer), raw: before, connection };
+  } finally {
+    peer.socket.destroy();
+  }
+}
+
+function tlsSocket({ port, serverName }: Http1Options): Socket {
+  const security = { rejectUnauthorized: false, servername: serverName, ALPNProtocols: ["http/1.1"] };
+  return connectTls({ host: "127.0.0.1", port, ...security });
+}
+
+function methodOf(steps: readonly Step[]): string {
+  return steps.find((step) => typeof step === "string")?.split(" ")[0] ?? "";
+}
+
+async function perform(peer: Peer, step: Step, method: string, upstreamBytes: () => number): Promise<void> {
+  if (typeof step === "string") return peer.write(step);
+  if ("pauseMs" in step) return new Promise((done) => setTimeout(done, step.pauseMs));
+  if ("close" in step) return peer.close(step.close);
+  const { until } = step;
+  if (until === "continue") return peer.until(() => peer.informational().includes(100) || peer.ended, ANSWER_MS);
+  if (until === "answer") return peer.until(() => peer.answer(method) !== undefined || peer.ended, ANSWER_MS);
+  return peer.until(() => upstreamBytes() >= until.upstreamBytes || peer.ended, ANSWER_MS);
+}
+
+/** Sends a request that no upstream sees, and looks whether it is answered. */
+async function probe(peer: Peer): Promise<ClientResult["connection"]> {
+  if (peer.ended) return "closed";
+  const before = peer.received.length;
+  peer.write("GET /persistent HTTP/1.1\r\nHost: nobody.example\r\n\r\n");
+  const settled = (): boolean => peer.ended || peer.received.length > before;
+  await peer.until(settled, PROBE_MS).catch(() => undefined);
+  if (peer.received.length > before) return "open";
+  return peer.ended ? "closed" : "silent";
+}
+
+function result(peer: Peer, answer: Message | undefined): Omit<ClientResult, "connection"> {
+  const raw = peer.received.toString("latin1");
+  if (answer === undefined) {
+    // HTTP/0.9 has no head; its body ends with the connection.
+    const body = peer.received;
+    const nothing = { informational: [], startLine: "", fields: [], framing: "close", complete: peer.ended };
+    return { ...nothing, body, raw };
+  }
+  return { ...answer, informational: peer.informational(), raw };
+}
+
+/** A connection and what it has received. */
+class Peer {
+  received: Buffer = Buffer.alloc(0);
+  ended = false;
+  halfClosed = false;
+  closedByUs = false;
+  readonly opened: Promise<void>;
+  private changed: () => void = () => undefined;
+
+  constructor(readonly socket: Socket) {
+    const secure = "encrypted" in socket;
+    this.opened = new Promise((resolve, reject) => {
+      socket.once(secure ? "secureConnect" : "connect", resolve);
+      socket.once("error", reject);
+    });
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => {
+      this.received = Buffer.concat([this.received, chunk]);
+      this.changed();
+    });
+    for (const event of ["end", "close", "error"]) {
+      socket.on(event, () => {
+        this.ended = true;
+        this.changed();
+      });
+    }
+  }
+
+  write(text: string): void {
+    if (!this.socket.destroyed) this.socket.write(Buffer.from(text, "latin1"));
+  }
+
+  close(what: "half" | "all"): void {
+    this.halfClosed = true;
+    if (what === "half") this.socket.end();
+    else {
+      this.closedByUs = true;
+      this.socket.destroy();
+    }
+  }
+
+  /** The final answer as far as it came; undefined until its head has. */
+  answer(method: string): Message | undefined {
+    let at = 0;
+    for (;;) {
+      const message = parseMessage(this.received, at, { type: "response", method, ended: this.ended });
+      if (message === undefined || !isInformational(message)) return message;
+      at = message.end;
+    }
+  }
+
+  informational(): number[] {
+    const statuses: number[] = [];
+    let at = 0;
+    for (;;) {
+      const message = parseMessage(this.received, at, { type: "response", method: "", ended: this.ended });
+      if (message === undefined || !isInformational(message)) return statuses;
+      statuses.push(Number(message.startLine.split(" ")[1]));
+      at = message.end;
+    }
+  }
+
+  /** Resolves once something is the case; looks again whenever the connection or an upstream may have moved. */
+  async until(isSo: () => boolean, timeoutMs: number): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
+    while (!isSo()) {
+      if (Date.now() > deadline) {
+        throw new Error(`nothing happens; received so far:\n${this.received.toString("latin1").slice(0, 2_000)}`);
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 5);
+        this.changed = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+}
+
+/** 101 is final: what follows is no HTTP message any more. */
+function isInformational(message: Message): boolean {
+  return /^HTTP\/1\.[01] 1(?!01)\d\d/.test(message.startLine);
+}

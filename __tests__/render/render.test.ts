@@ -1,0 +1,327 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { checkPrimeSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseConfig, parseConfigText, type ProxyConfigInput } from "../../src/model/index.js";
+import {
+  type ApplicationSettingsInput,
+  clashingCredentials,
+  commandProblems,
+  dhParametersPem,
+  ffdhe2048Prime,
+  orderProxyConfig,
+  type ProxyUnitsInput,
+  proxyServiceUnit,
+  proxySocketUnit,
+  pythonLiteral,
+  renderApplicationSettings,
+  renderCommand,
+  renderDefaultPage,
+  renderOrigin,
+  renderProxyConfig,
+  renderUnit,
+  settingsProblems,
+  type UnitDocument,
+  unitProblems,
+} from "../../src/render/index.js";
+import { expectGolden } from "./golden.js";
+
+const folder = mkdtempSync(join(tmpdir(), "portico-render-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("Diffie-Hellman parameters", () => {
+  test("are a safe prime of 2048 bits with the ends that RFC 7919 names", () => {
+    const p = ffdhe2048Prime();
+    expect(p.toString(2)).toHaveLength(2048);
+    expect(p.toString(16)).toMatch(/^ffffffffffffffffadf85458a2bb4a9a.*61285c97ffffffffffffffff$/);
+    expect(checkPrimeSync(p)).toBe(true);
+    expect(checkPrimeSync((p - 1n) / 2n)).toBe(true);
+  });
+
+  test("are read by OpenSSL as the group ffdhe2048", () => {
+    const file = join(folder, "dh.pem");
+    writeFileSync(file, dhParametersPem());
+    const checked = spawnSync("openssl", ["dhparam", "-in", file, "-check", "-noout"], { encoding: "utf8" });
+    expect([checked.status, checked.stderr]).toEqual([0, expect.stringContaining("appear to be ok")]);
+    expect(execFileSync("openssl", ["dhparam", "-in", file, "-text", "-noout"], { encoding: "utf8" })).toMatch(
+      /2048 bit[^]*ffdhe2048/,
+    );
+  });
+
+  test("are computed once", () => {
+    dhParametersPem();
+    const start = performance.now();
+    for (let i = 0; i < 1000; i++) dhParametersPem();
+    expect(performance.now() - start).toBeLessThan(50);
+  });
+});
+
+describe("systemd units", () => {
+  const commands: [string, Parameters<typeof renderCommand>[0]["command"], string][] = [
+    ["plain words stay bare", ["/usr/bin/node", "serve", "--a=b,c@d:e"], "/usr/bin/node serve --a=b,c@d:e"],
+    ["white space is quoted", ["/bin/echo", "a b", "c\td"], '/bin/echo "a b" "c\td"'],
+    ["an empty argument is kept", ["/bin/echo", ""], '/bin/echo ""'],
+    ["quotes and backslashes are escaped", ["/bin/echo", `a"b'c\\d`], `/bin/echo "a\\"b'c\\\\d"`],
+    ["a dollar is doubled", ["/bin/echo", "$HOME", "${HOME}"], '/bin/echo $$HOME "$${HOME}"'],
+    ["a per cent sign is doubled", ["/bin/echo", "100%"], "/bin/echo 100%%"],
+    ["a lone semicolon separates no commands", ["/bin/echo", ";"], '/bin/echo ";"'],
+    ["a comment sign is quoted", ["/bin/echo", "#x"], '/bin/echo "#x"'],
+    ["a variable stays one", ["/bin/kill", "-HUP", { variable: "MAINPID" }], "/bin/kill -HUP $MAINPID"],
+  ];
+  test.each(commands)("%s", (_, command, expected) => {
+    expect(renderCommand({ command })).toBe(expected);
+  });
+
+  test("values are written by their kind", () => {
+    const unit: UnitDocument = {
+      Unit: { Description: "100% of ${it}", After: ["a.target", "b.target"] },
+      Service: { ExecStart: ["", { command: ["/bin/x"] }], RemoveIPC: true, PrivateTmp: false, Nice: 5 },
+      Install: { Alias: { specifiers: "%p.service" } },
+    };
+    expect(renderUnit(unit)).toBe(
+      "[Unit]\nDescription=100%% of ${it}\nAfter=a.target\nAfter=b.target\n\n" +
+        "[Service]\nExecStart=\nExecStart=/bin/x\nRemoveIPC=yes\nPrivateTmp=no\nNice=5\n\n" +
+        "[Install]\nAlias=%p.service\n",
+    );
+  });
+
+  const bad: [string, UnitDocument, string, string][] = [
+    ["a line break", { Unit: { Description: "a\nExecStart=/bin/sh" } }, "unit.bad-value", "Unit.Description"],
+    ["a carriage return", { Unit: { Description: "a\rb" } }, "unit.bad-value", "Unit.Description"],
+    ["a continued line", { Unit: { Description: "a\\" } }, "unit.bad-value", "Unit.Description"],
+    ["white space at the end", { Unit: { Description: "a " } }, "unit.bad-value", "Unit.Description"],
+    ["a second of several values", { Unit: { After: ["a", "b\n"] } }, "unit.bad-value", "Unit.After[1]"],
+    ["a directive with `=`", { Unit: { "A=B": "x" } }, "unit.bad-value", "Unit.A=B"],
+    ["a service without command", { Service: { Type: "exec" } }, "unit.missing-command", "Service.ExecStart"],
+    [
+      "a command without program",
+      { Service: { ExecStart: { command: [] } } },
+      "unit.missing-command",
+      "Service.ExecStart.command",
+    ],
+    [
+      "a program by its name only",
+      { Service: { ExecStart: { command: ["node"] } } },
+      "unit.bad-value",
+      "Service.ExecStart.command[0]",
+    ],
+    [
+      "a program with a prefix of its own",
+      { Service: { ExecStart: { command: ["+/bin/x"] } } },
+      "unit.bad-value",
+      "Service.ExecStart.command[0]",
+    ],
+    [
+      "an argument with a line break",
+      { Service: { ExecStart: { command: ["/bin/x", "a\nb"] } } },
+      "unit.bad-value",
+      "Service.ExecStart.command[1]",
+    ],
+    ...["start-fastcgi", "start_fastcgi", "fastcgi"].map(
+      (variant): [string, UnitDocument, string, string] => [
+        `the start variant ${variant}`,
+        { Service: { ExecStart: { command: ["/srv/web.sh", variant] } } },
+        "unit.fastcgi-start",
+        "Service.ExecStart.command",
+      ],
+    ),
+    [
+      "the variant in a text",
+      { Service: { ExecStartPre: "/srv/web.sh start-fastcgi", ExecStart: { command: ["/bin/x"] } } },
+      "unit.fastcgi-start",
+      "Service.ExecStartPre",
+    ],
+    [
+      "the variant inside a shell",
+      { Service: { ExecStart: { command: ["/bin/sh", "-c", "cd /srv; ./web.sh start-fastcgi"] } } },
+      "unit.fastcgi-start",
+      "Service.ExecStart.command",
+    ],
+  ];
+  test.each(bad)("%s is refused", (_, unit, code, path) => {
+    expect(unitProblems(unit).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+  });
+
+  test.each([["start"], ["start-fast"], ["/srv/fastcgi/start.sh"]])("%s is no FastCGI variant", (argument) => {
+    expect(commandProblems(["/srv/web.sh", argument], "x")).toEqual([]);
+  });
+
+  test("a oneshot service and a unit without service need no command", () => {
+    expect(unitProblems({ Service: { Type: "oneshot" } })).toEqual([]);
+    expect(unitProblems({ Socket: { ListenStream: 80 } })).toEqual([]);
+  });
+
+  const input: ProxyUnitsInput = {
+    nodePath: "/usr/bin/node",
+    runtime: "/usr/lib/portico/portico.mjs",
+    config: "/etc/portico/portico.json",
+    logDirectory: "/var/log/portico",
+    listeners: [
+      { address: "0.0.0.0", port: 80 },
+      { address: "::", port: 80 },
+      { address: "0.0.0.0", port: 443 },
+      { address: "::", port: 443 },
+    ],
+    tlsFiles: ["/etc/portico/tls/privkey.pem", "/etc/portico/tls/cacert.pem"],
+    servedDirectories: ["/srv/sync/media"],
+    stopTimeoutSeconds: 300,
+    openFilesMax: 65_536,
+  };
+
+  test("the proxy's units are what they were", () => {
+    expectGolden("portico.service", renderUnit(proxyServiceUnit(input)));
+    expectGolden("portico.socket", renderUnit(proxySocketUnit(input)));
+    expect(unitProblems(proxyServiceUnit(input))).toEqual([]);
+    expect(unitProblems(proxySocketUnit(input))).toEqual([]);
+  });
+
+  test("the service unit follows what it serves", () => {
+    const text = (more: Partial<ProxyUnitsInput>) => renderUnit(proxyServiceUnit({ ...input, ...more }));
+    expect(text({})).toContain("ProtectHome=yes\n");
+    expect(text({ servedDirectories: ["/home/sync/media"] })).toContain("ProtectHome=read-only\n");
+    expect(text({ servedDirectories: ["/homes/sync"] })).toContain("ProtectHome=yes\n");
+    expect(text({ tlsFiles: [] })).not.toContain("LoadCredential");
+    expect(text({ logDirectory: "/srv/logs" })).toContain("ReadWritePaths=/srv/logs\n");
+    expect(text({ logDirectory: "/srv/logs" })).not.toContain("LogsDirectory");
+    // The JIT of Node writes code that it runs.
+    expect(text({})).not.toContain("MemoryDenyWriteExecute");
+  });
+
+  test("a socket of a single address waits for no interface", () => {
+    const listeners = [{ address: "192.0.2.10", port: 8443 }];
+    const text = renderUnit(proxySocketUnit({ ...input, listeners }));
+    expect(text).toContain("ListenStream=192.0.2.10:8443\n");
+    expect(text).toContain("FreeBind=yes\n");
+    expect(renderUnit(proxySocketUnit(input))).not.toContain("FreeBind");
+  });
+
+  test("credentials of one name clash", () => {
+    expect(clashingCredentials(["/a/key.pem", "/a/cert.pem", "/a/key.pem"])).toEqual([]);
+    expect(clashingCredentials(["/a/key.pem", "/b/key.pem"])).toEqual([["/a/key.pem", "/b/key.pem"]]);
+  });
+
+  const analyze = spawnSync("systemd-analyze", ["--version"]).status === 0 ? test : test.skip;
+  analyze("systemd accepts the units, and rates the service at 1.5 or better", () => {
+    const service = join(folder, "portico.service");
+    const socket = join(folder, "portico.socket");
+    const here = { ...input, nodePath: process.execPath };
+    writeFileSync(service, renderUnit(proxyServiceUnit(here)));
+    writeFileSync(socket, renderUnit(proxySocketUnit(here)));
+    const verified = spawnSync("systemd-analyze", ["verify", service, socket], { encoding: "utf8" });
+    expect(verified.stderr.split("\n").filter((line) => line.includes(folder))).toEqual([]);
+    expect(verified.status).toBe(0);
+    const rated = spawnSync("systemd-analyze", ["security", "--offline=yes", service], { encoding: "utf8" });
+    expect(Number(/exposure level for portico.service: ([\d.]+)/.exec(rated.stdout)?.[1])).toBeLessThanOrEqual(1.5);
+  });
+});
+
+describe("application settings", () => {
+  const input: ApplicationSettingsInput = {
+    origins: [
+      { scheme: "https", host: "files.example.org", port: 8443 },
+      { scheme: "https", host: "2001:db8::10", port: 443 },
+    ],
+    pathPrefix: "sync",
+    enableSettingsViaWeb: false,
+    fileServerHost: "127.0.0.1",
+    fileServerPort: 8082,
+    startCommand: ["/srv/sync/web.sh", "start"],
+  };
+
+  test("are what they were", () => {
+    const files = renderApplicationSettings(input);
+    expect(files.map((f) => f.name)).toEqual([
+      "network-daemon.conf",
+      "web-application-settings.py",
+      "file-server.conf",
+      "web-application.service.conf",
+    ]);
+    files.forEach(({ name, text }) => expectGolden(`settings/${name}`, text));
+    expect(settingsProblems(input)).toEqual([]);
+  });
+
+  test.each([
+    [true, "True"],
+    [false, "False"],
+    ["/sync/", "'/sync/'"],
+    ["a'b\\c\nd\u007f", "'a\\'b\\\\c\\x0ad\\x7f'"],
+    [["https://a", "https://b"], "['https://a', 'https://b']"],
+    [[], "[]"],
+  ])("Python literal of %j", (value, expected) => {
+    expect(pythonLiteral(value)).toBe(expected);
+  });
+
+  test.each([
+    [{ scheme: "http", host: "a.example", port: 80 }, "http://a.example"],
+    [{ scheme: "https", host: "a.example", port: 443 }, "https://a.example"],
+    [{ scheme: "https", host: "a.example", port: 80 }, "https://a.example:80"],
+    [{ scheme: "http", host: "2001:db8::1", port: 8080 }, "http://[2001:db8::1]:8080"],
+  ] as const)("origin of %j", (origin, expected) => {
+    expect(renderOrigin(origin)).toBe(expected);
+  });
+
+  test.each<[string, Partial<ApplicationSettingsInput>, string, string]>([
+    ["a quote", { pathPrefix: "a'b" }, "settings.bad-value", "pathPrefix"],
+    ["a line break", { fileServerHost: "a\n[other]" }, "settings.bad-value", "fileServerHost"],
+    ["a backslash", { origins: [{ scheme: "http", host: "a\\b", port: 80 }] }, "settings.bad-value", "origins[0].host"],
+    ["the FastCGI variant", { startCommand: ["/srv/web.sh", "start-fastcgi"] }, "unit.fastcgi-start", "startCommand"],
+    ["another argument than start", { startCommand: ["/srv/web.sh", "restart"] }, "unit.bad-value", "startCommand"],
+    ["no program", { startCommand: [] }, "unit.missing-command", "startCommand"],
+  ])("%s is refused", (_, more, code, path) => {
+    expect(settingsProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+  });
+});
+
+describe("proxy config", () => {
+  const config: ProxyConfigInput = {
+    virtualServers: [
+      {
+        routes: [
+          {
+            action: { setHeaders: { "X-B": "2", "X-A": "1" }, upstream: "u", type: "proxy" },
+            path: "/${x}",
+            match: undefined,
+            name: "r",
+          },
+          { action: { status: 404, type: "respond", body: '%{a} "q" \\ é\n' }, path: "/r", name: "s" },
+        ],
+        default: true,
+        listeners: ["l"],
+        serverNames: ["_"],
+        name: "v",
+      },
+    ],
+    upstreams: [{ url: "http://127.0.0.1:1", name: "u" }],
+    listeners: [{ protocol: "http", port: 80, address: "0.0.0.0", name: "l" }],
+    version: 1,
+  };
+
+  test("has the field order of the field table, and header fields in theirs", () => {
+    const text = renderProxyConfig(config);
+    expectGolden("config-order.json", text);
+    expect(Object.keys(orderProxyConfig(config))).toEqual(["$schema", "version", "listeners", "upstreams", "virtualServers"]);
+  });
+
+  test("reads back as the same config", () => {
+    const read = parseConfigText(renderProxyConfig(config));
+    const direct = parseConfig(config);
+    expect(read.ok && direct.ok).toBe(true);
+    if (!read.ok || !direct.ok) return;
+    const { $schema, ...rest } = read.value;
+    expect($schema).toMatch(/^https:.*schema\.json$/);
+    expect(rest).toEqual(direct.value);
+  });
+
+  test("a mistake is kept, so that it is reported", () => {
+    const wrong = { ...config, lisseners: [] } as ProxyConfigInput;
+    const read = parseConfigText(renderProxyConfig(wrong));
+    expect(read.ok || read.problems.map((p) => p.code)).toEqual(["config.unknown-field"]);
+  });
+});
+
+test("the default page is a whole document that tells no version", () => {
+  const page = renderDefaultPage();
+  expect(page).toMatch(/^<!DOCTYPE html>\n<html lang="en">[^]*<\/html>\n$/);
+  expect(page.replace(/<style>.*<\/style>|initial-scale=1/g, "")).not.toMatch(/\d+\.\d+/);
+});

@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { reasonPhrase, respondError, serverHeader } from "../../src/runtime/errorPages.js";
+import { VERSION } from "../../src/runtime/version.js";
+import { FakeExchange, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
+
+function error(
+  status: number,
+  options = {},
+  request: FakeRequest = {},
+  fake: FakeOptions = {},
+): FakeExchange {
+  const exchange = new FakeExchange(request, fake);
+  respondError(exchange, status, options);
+  return exchange;
+}
+
+const withVersion: FakeOptions = { server: { versionTokens: true } };
+
+test("the page is nginx's but for the name (nginx-semantics I)", () => {
+  const e = error(404);
+  expect(e.text).toBe(
+    "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n" +
+      "<hr><center>portico</center>\r\n</body>\r\n</html>\r\n",
+  );
+  expect([e.status, e.reason, e.ended]).toEqual([404, "Not Found", true]);
+  expect(e.headers).toEqual(["Content-Type", "text/html"]);
+  expect(e.bodyLength).toBe(146 - "nginx".length + "portico".length);
+});
+
+test("the version shows only where the virtual server shows it (design 5.12)", () => {
+  for (const status of [400, 404, 502]) {
+    expect(error(status).text).not.toContain(VERSION);
+    expect(error(status, {}, {}, withVersion).text).toContain(`<center>portico/${VERSION}</center>`);
+  }
+  expect(serverHeader(error(404).server)).toBe("portico");
+  expect(serverHeader(error(404, {}, {}, withVersion).server)).toBe(`portico/${VERSION}`);
+});
+
+test("HEAD gets the length of the page and no page", () => {
+  const e = error(403, {}, { method: "HEAD" });
+  expect([e.bodyLength, e.bodyBytesSent, e.ended]).toEqual([error(403).bodyLength, 0, true]);
+});
+
+test("further headers do not stay for the next page", () => {
+  expect(error(405, { headers: ["Allow", "GET"] }).headers).toEqual([
+    "Content-Type",
+    "text/html",
+    "Allow",
+    "GET",
+  ]);
+  expect(error(405).headers).toEqual(["Content-Type", "text/html"]);
+});
+
+test("what exactly is wrong stands on the page, not in the status line", () => {
+  const e = error(400, { reason: 'Request Header Or Cookie Too Large & <b>"' });
+  expect(e.reason).toBe("Bad Request");
+  expect(e.text).toContain("<title>400 Request Header Or Cookie Too Large &#38; &#60;b&#62;&#34;</title>");
+  expect(e.text).toContain("<h1>400 Bad Request</h1></center>\r\n<center>Request Header Or Cookie Too Large");
+});
+
+test("in the middle of an answer the exchange is given up", () => {
+  const exchange = new FakeExchange();
+  exchange.sendHead(200, "OK", [], 10);
+  exchange.sendData(Buffer.from("12345"));
+  respondError(exchange, 502);
+  expect([exchange.status, exchange.aborted, exchange.ended, exchange.text]).toEqual([
+    200,
+    true,
+    false,
+    "12345",
+  ]);
+});
+
+test.each([
+  [200, "OK"],
+  [206, "Partial Content"],
+  [301, "Moved Permanently"],
+  [304, "Not Modified"],
+  [308, "Permanent Redirect"],
+  [400, "Bad Request"],
+  [405, "Not Allowed"],
+  [408, "Request Time-out"],
+  [412, "Precondition Failed"],
+  [413, "Request Entity Too Large"],
+  [414, "Request-URI Too Large"],
+  [416, "Requested Range Not Satisfiable"],
+  [501, "Not Implemented"],
+  [502, "Bad Gateway"],
+  [504, "Gateway Time-out"],
+  [505, "HTTP Version Not Supported"],
+  [299, ""],
+])("%i %s", (status, phrase) => expect(reasonPhrase(status)).toBe(phrase));
+
+test("the version is the package's", () => {
+  const manifest = JSON.parse(readFileSync(join(__dirname, "../../package.json"), "utf8")) as {
+    version: string;
+  };
+  expect(VERSION).toBe(manifest.version);
+});

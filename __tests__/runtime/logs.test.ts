@@ -1,0 +1,466 @@
+import { execFile, execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import fc from "fast-check";
+import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
+import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logFormat.js";
+import { LogFiles, type LogOptions } from "../../src/runtime/logs.js";
+import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
+
+let folder: string;
+const opened: LogFiles[] = [];
+beforeEach(() => (folder = fs.mkdtempSync(join(tmpdir(), "portico-logs-"))));
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await Promise.all(opened.splice(0).map((logs) => logs.close()));
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+function answered(
+  request: FakeRequest = {},
+  options: FakeOptions = {},
+  status = 200,
+  body = "hello",
+): FakeExchange {
+  const exchange = new FakeExchange(request, options);
+  exchange.sendHead(status, "", [], body.length);
+  if (body !== "" && request.method !== "HEAD") exchange.sendData(Buffer.from(body));
+  exchange.end();
+  return exchange;
+}
+
+/** A config with one server whose routes have these logs. */
+function config(logs: object, routes: object[] = []): ProxyConfig {
+  const parsed = parseConfig({
+    version: 1,
+    logs,
+    listeners: [{ name: "plain", address: "0.0.0.0", port: 80, protocol: "http" }],
+    virtualServers: [
+      {
+        name: "app",
+        serverNames: ["sync.example"],
+        listeners: ["plain"],
+        default: true,
+        routes: routes.map((route, i) => ({
+          name: `r${i}`,
+          path: `/r${i}`,
+          action: { type: "respond", status: 200 },
+          ...route,
+        })),
+      },
+    ],
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+function logFiles(of: ProxyConfig, options?: LogOptions): LogFiles {
+  const logs = new LogFiles(of, options);
+  opened.push(logs);
+  return logs;
+}
+
+const read = (name: string): string => fs.readFileSync(join(folder, name), "utf8");
+
+/** What goes to standard error from here on. */
+function captureStderr(): () => string {
+  let text = "";
+  const original = { writeSync: fs.writeSync, write: fs.write };
+  jest.spyOn(fs, "writeSync").mockImplementation(((fd: number, data: string | Buffer, ...rest: never[]) => {
+    if (fd !== 2) return original.writeSync(fd, data as Buffer, ...rest);
+    text += data.toString();
+    return data.length;
+  }) as typeof fs.writeSync);
+  jest.spyOn(fs, "write").mockImplementation(((fd: number, data: Buffer, ...rest: unknown[]) => {
+    if (fd !== 2) return (original.write as (...all: unknown[]) => void)(fd, data, ...rest);
+    text += data.toString();
+    (rest.at(-1) as (e: null, n: number) => void)(null, data.length);
+  }) as typeof fs.write);
+  return () => text;
+}
+
+describe("combined (nginx-semantics L)", () => {
+  const TIME = String.raw`\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]`;
+  test.each([
+    ["plain", {}, '192.0.2.7 - - TIME "GET / HTTP/1.1" 200 5 "-" "-"'],
+    [
+      "all fields",
+      { target: "/a?b", headers: { Referer: "http://r/", "User-Agent": "curl/8" } },
+      '192.0.2.7 - - TIME "GET /a?b HTTP/1.1" 200 5 "http://r/" "curl/8"',
+    ],
+    ["an empty Referer", { headers: { REFERER: "" } }, 'TIME "GET / HTTP/1.1" 200 5 "" "-"'],
+    [
+      "escapes",
+      { headers: { "User-Agent": 'a"b\\c\x01\n\x7f\xe4~ ' } },
+      String.raw`"-" "a\x22b\x5Cc\x01\x0A\x7F\xE4~ "`,
+    ],
+    ["garbage", { requestLine: "\x16\x03\x01" }, String.raw`"\x16\x03\x01" 200 5`],
+    ["no request line", { requestLine: "" }, '"-" 200 5'],
+    ["a Basic user", { headers: { Authorization: basic("anna:pw:x") } }, "192.0.2.7 - anna TIME"],
+    [
+      "without case",
+      { headers: { authorization: basic("anna:pw").replace("Basic", "bAsIc") } },
+      " - anna TIME",
+    ],
+    [
+      "an unsafe user",
+      { headers: { Authorization: basic('u "s\ner:pw') } },
+      String.raw`192.0.2.7 - u\x20\x22s\x0Aer TIME`,
+    ],
+    ["no user in it", { headers: { Authorization: basic(":pw") } }, "192.0.2.7 - - TIME"],
+    ["no Basic", { headers: { Authorization: "Bearer dTpw" } }, "192.0.2.7 - - TIME"],
+    ["the first of two", { headers: ["Referer", "a", "Referer", "b"] }, '"a" "-"'],
+  ])("%s", (_, request, expected) => {
+    const line = combinedLine(answered(request as FakeRequest));
+    expect(line).toMatch(new RegExp(expected.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace("TIME", TIME)));
+    expect(line).toMatch(new RegExp(`^\\S+ - \\S+ ${TIME} "[^"]*" \\d{3} \\d+ "[^"]*" "[^"]*"\\n$`));
+  });
+
+  test("a client that left before an answer is 499", () => {
+    expect(combinedLine(new FakeExchange())).toContain('" 499 0 "');
+  });
+
+  test.each([
+    ["Asia/Kolkata", / \+0530\] /],
+    ["America/St_Johns", / -0[23]30\] /],
+    ["UTC", / \+0000\] /],
+  ])("the time is local, with its offset: %s", async (zone, expected) => {
+    const exchange = '{ client: {}, request: { headers: [], requestLine: "" }, server: {} }';
+    const { stdout } = await script(`console.log(format.combinedLine(${exchange}))`, { TZ: zone });
+    expect(stdout).toMatch(expected);
+  });
+});
+
+function basic(pair: string): string {
+  return `Basic ${Buffer.from(pair, "latin1").toString("base64")}`;
+}
+
+/** Runs a script in a process of its own, with our modules as `format` and `logs`. */
+function script(code: string, env: NodeJS.ProcessEnv = {}): Promise<{ stdout: string; stderr: string }> {
+  const runtime = join(__dirname, "../../src/runtime");
+  const modules = `const format = require("${runtime}/logFormat.ts"); const logs = require("${runtime}/logs.ts");`;
+  const path = join(folder, `script-${scripts++}.cjs`);
+  fs.writeFileSync(path, `${modules}\n${code}\n`);
+  return promisify(execFile)(process.execPath, ["--import", TSX, path], { env: { ...process.env, ...env } });
+}
+const TSX = require.resolve("tsx");
+let scripts = 0;
+
+describe("JSON", () => {
+  test("one object a line with every field", () => {
+    const request = {
+      target: "/sync/\xe4?q",
+      host: "sync.example:8080",
+      version: "2.0",
+      headers: { "User-Agent": 'q"\\\x01', Authorization: basic("anna:pw") },
+      receivedAt: Date.now() - 20,
+    } as const;
+    const line = jsonLine(answered(request, { route: fakeRoute({ name: "web" }) }, 404, ""));
+    expect(line).toMatch(/^[ -~]+\n$/);
+    const entry = JSON.parse(line) as Record<string, unknown>;
+    expect(entry).toMatchObject({
+      remote_addr: "192.0.2.7",
+      remote_user: "anna",
+      method: "GET",
+      target: "/sync/\xe4?q",
+      http_version: "2.0",
+      scheme: "http",
+      host: "sync.example:8080",
+      status: 404,
+      body_bytes_sent: 0,
+      server: "app",
+      route: "web",
+      referer: null,
+      user_agent: 'q"\\\x01',
+    });
+    expect(entry["request_time_ms"]).toBeGreaterThanOrEqual(20);
+    expect(Math.abs(Date.parse(entry["time"] as string) - Date.now())).toBeLessThan(1_000);
+    expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
+  });
+});
+
+test("whatever a client sends, a line is one line of printable ASCII with all its fields", () => {
+  const bytes = fc.uint8Array({ maxLength: 30 }).map((b) => Buffer.from(b).toString("latin1"));
+  fc.assert(
+    fc.property(bytes, bytes, bytes, bytes, (target, agent, user, host) => {
+      const headers = { "User-Agent": agent, Referer: target, Authorization: basic(`${user}:pw`) };
+      const exchange = answered({ target, host, headers, requestLine: target });
+      const combined = combinedLine(exchange);
+      expect(combined).toMatch(/^[ -~]+\n$/);
+      expect(combined).toMatch(/^192\.0\.2\.7 - \S+ \[[^\]]+\] "[^"]*" 200 5 "[^"]*" "[^"]*"\n$/);
+      const json = jsonLine(exchange);
+      expect(json).toMatch(/^[ -~]+\n$/);
+      expect(JSON.parse(json)).toMatchObject({ target, host, user_agent: agent });
+      expect(errorLine("error", target, exchange, agent)).toMatch(/^[^\u0000-\u001f\u007f-\u009f]+\n$/);
+    }),
+  );
+});
+
+describe("error log", () => {
+  test("has nginx's format", () => {
+    const exchange = new FakeExchange({ target: '/x"', host: "127.0.0.1", headers: { Referer: "http://r" } });
+    const line = errorLine("error", "connect() failed", exchange, "http://127.0.0.1:8082/x");
+    expect(line).toMatch(
+      /^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d \[error\] (\d+)#\1: \*12 connect\(\) failed, client: /,
+    );
+    expect(line.slice(line.indexOf("client:"))).toBe(
+      String.raw`client: 192.0.2.7, server: sync.example, request: "GET /x\x22 HTTP/1.1", ` +
+        'upstream: "http://127.0.0.1:8082/x", host: "127.0.0.1", referrer: "http://r"\n',
+    );
+  });
+
+  test("is short without an exchange, and keeps letters but no control characters", () => {
+    expect(errorLine("crit", "/grüße\n\x1b[31m\u2028")).toMatch(
+      /\[crit\] \d+#\d+: \/grüße\\x0A\\x1B\[31m\\u2028\n$/,
+    );
+  });
+});
+
+describe("files", () => {
+  test("routes have their own logs or the main ones; a path is opened once", async () => {
+    const access = { path: join(folder, "web.log") };
+    const main = { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } };
+    const full = config(main, [
+      { accessLog: access, errorLog: { path: join(folder, "web-error.log") } },
+      { accessLog: { ...access, format: "json" } },
+      {},
+      { accessLog: "off", errorLog: "off" },
+    ]);
+    const logs = logFiles(full);
+    expect(logs.open()).toEqual([]);
+    expect(ownFiles()).toHaveLength(4);
+    for (const [i, route] of full.virtualServers[0]!.routes.entries()) {
+      logs.accessLogFor(route).write(answered({ target: `/r${i}` }));
+      logs.errorLogFor(route).write("warn", `about ${i}`);
+    }
+    logs.mainAccess.write(answered({ target: "/main" }));
+    logs.mainError.write("error", "main");
+    await logs.flush();
+    const web = read("web.log").split("\n");
+    expect(web[0]).toContain('"GET /r0 HTTP/1.1"');
+    expect(JSON.parse(web[1]!)).toMatchObject({ target: "/r1" });
+    expect(web).toHaveLength(3);
+    expect(read("access.log")).toMatch(/^.*\/r2 .*\n.*\/main .*\n$/);
+    expect(read("web-error.log")).toMatch(/^.*\[warn\].*: about 0\n$/);
+    expect(read("error.log")).toMatch(/^.*about 1\n.*about 2\n.*: main\n$/);
+    expect(fs.statSync(join(folder, "web.log")).mode & 0o777).toBe(0o640);
+  });
+
+  test("missing directories are made, 0750, and the mode does not hang on the umask", async () => {
+    const path = join(folder, "var/log/portico/access.log");
+    const umask = process.umask(0o077);
+    const logs = logFiles(config({ access: { path } }));
+    expect(logs.open()).toEqual([]);
+    process.umask(umask);
+    expect(fs.statSync(path).mode & 0o777).toBe(0o640);
+    expect(fs.statSync(join(folder, "var/log/portico")).mode & 0o027).toBe(0);
+  });
+
+  test("what cannot be written is reported with path and fix, all at once", () => {
+    fs.writeFileSync(join(folder, "file"), "");
+    execFileSync("mkfifo", [join(folder, "fifo")]);
+    const logs = logFiles(
+      config({ access: { path: join(folder, "file/access.log") }, error: { path: folder } }, [
+        { accessLog: { path: join(folder, "fifo") }, errorLog: { path: join(folder, "good.log") } },
+      ]),
+    );
+    const problems = logs.open();
+    expect(problems.map((p) => [p.code, p.path])).toEqual([
+      ["files.log-not-writable", join(folder, "file/access.log")],
+      ["files.log-not-writable", folder],
+      ["files.log-not-writable", join(folder, "fifo")],
+    ]);
+    expect(problems[0]!.message).toMatch(/^cannot be opened for appending \(20: Not a directory\)$/);
+    expect(problems[0]!.fix).toMatch(/mkdir -p .*\/file && chown \w+ /);
+    expect(problems[1]!.fix).toContain("directory");
+  });
+
+  test("reopen lets a rotated file go; what waits goes to the new one", async () => {
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    logs.mainAccess.write(answered({ target: "/before" }));
+    await logs.flush();
+    fs.renameSync(join(folder, "access.log"), join(folder, "access.log.1"));
+    logs.mainAccess.write(answered({ target: "/waiting" }));
+    expect(logs.reopen()).toEqual([]);
+    logs.mainAccess.write(answered({ target: "/after" }));
+    await logs.flush();
+    expect(read("access.log.1")).toMatch(/^.*\/before .*\n$/);
+    expect(read("access.log")).toMatch(/^.*\/waiting .*\n.*\/after .*\n$/);
+    expect(ownFiles()).toEqual([join(folder, "access.log")]);
+  });
+
+  test("if a file cannot be reopened, the old one stays", async () => {
+    const logs = logFiles(config({ access: { path: join(folder, "d/access.log") } }));
+    logs.open();
+    fs.renameSync(join(folder, "d"), join(folder, "old"));
+    fs.writeFileSync(join(folder, "d"), "");
+    expect(logs.reopen().map((p) => p.code)).toEqual(["files.log-not-writable"]);
+    logs.mainAccess.write(answered());
+    await logs.flush();
+    expect(read("old/access.log")).toContain("GET /");
+  });
+
+  test("lines are written after a moment without being asked, and at close", async () => {
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    logs.mainAccess.write(answered());
+    expect(read("access.log")).toBe("");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(read("access.log").split("\n")).toHaveLength(2);
+    logs.mainAccess.write(answered());
+    await logs.close();
+    expect(read("access.log").split("\n")).toHaveLength(3);
+  });
+
+  test("lines that came before open wait for it", async () => {
+    const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
+    logs.mainError.write("info", "early");
+    logs.open();
+    await logs.flush();
+    expect(read("error.log")).toContain("early");
+  });
+});
+
+/** Log files that this process holds open. */
+const ownFiles = (): string[] =>
+  fs
+    .readdirSync("/proc/self/fd")
+    .map((fd) => {
+      try {
+        return fs.readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return "";
+      }
+    })
+    .filter((path) => path.startsWith(folder));
+
+describe("standard error", () => {
+  const paths = () => ({
+    access: { path: join(folder, "access.log") },
+    error: { path: join(folder, "error.log") },
+  });
+  async function log(of: ProxyConfig, options?: LogOptions): Promise<string> {
+    const stderr = captureStderr();
+    const logs = logFiles(of, options);
+    logs.open();
+    logs.mainAccess.write(answered());
+    logs.mainError.write("error", "trouble");
+    await logs.flush();
+    return stderr();
+  }
+
+  test("gets the errors where the main error log is off", async () => {
+    expect(await log(config({}))).toMatch(/^.*: trouble\n$/);
+  });
+
+  test("gets nothing where there are files", async () => expect(await log(config(paths()))).toBe(""));
+
+  test("gets a copy on request", async () => {
+    expect(await log(config(paths()), { stderr: true })).toMatch(/trouble/);
+    expect(read("access.log") + read("error.log")).toMatch(/GET .*\n.*trouble/);
+  });
+
+  test("gets everything in a preview, which touches no file", async () => {
+    expect(await log(config(paths()), { stderr: true, files: false })).toMatch(/GET .*\n.*trouble/);
+    expect(await log(config(paths()), { files: false })).toMatch(/^.*trouble\n$/);
+    expect(fs.readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe("a disk that fails", () => {
+  test("a full one costs memory up to a bound, then lines, and never a request; it is told once", async () => {
+    const stderr = captureStderr();
+    const logs = logFiles(config({ access: { path: "/dev/full" } }));
+    expect(logs.open()).toEqual([]);
+    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
+    for (let i = 0; i < 3_000; i++) logs.mainAccess.write(exchange);
+    await logs.flush();
+    logs.mainAccess.write(exchange);
+    await logs.flush();
+    expect(stderr()).toMatch(
+      /^portico: log file \/dev\/full is not written fast enough; lines are dropped\n.*cannot be written \(28: No space/,
+    );
+    expect(stderr().split("\n")).toHaveLength(3);
+    await logs.close();
+    expect(stderr()).toContain("lost its last lines (28: No space");
+  });
+
+  test("when it works again nothing that waited is missing, and the count of the dropped is told", async () => {
+    const stderr = captureStderr();
+    const failing = jest.spyOn(fs, "write").mockImplementation(((...args: unknown[]) => {
+      const done = args.at(-1) as (error: Error | null, written: number) => void;
+      setImmediate(done, Object.assign(new Error("full"), { errno: -28 }), 0);
+    }) as unknown as typeof fs.write);
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    const size = combinedLine(answered({ target: "/0000" })).length;
+    const fits = Math.floor((8 * 1024 * 1024) / size);
+    for (let i = 0; i < fits + 10; i++)
+      logs.mainAccess.write(answered({ target: `/${String(i % 1e4).padStart(4, "0")}` }));
+    await logs.flush();
+    failing.mockRestore();
+    await logs.flush();
+    const lines = read("access.log").split("\n");
+    expect(lines).toHaveLength(fits + 1);
+    expect(lines.slice(0, 3).map((line) => /\/(\d{4}) /.exec(line)?.[1])).toEqual(["0000", "0001", "0002"]);
+    expect(stderr()).toContain("is written again; 10 lines were dropped");
+  });
+
+  test("a write that was cut short goes on where it ended", async () => {
+    const write = fs.write;
+    let calls = 0;
+    jest.spyOn(fs, "write").mockImplementation(((
+      fd: number,
+      data: Buffer,
+      at: number,
+      _: number,
+      ...rest: unknown[]
+    ) => {
+      calls++;
+      (write as (...all: unknown[]) => void)(fd, data, at, Math.min(7, data.length - at), ...rest);
+    }) as unknown as typeof fs.write);
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    const line = combinedLine(answered());
+    logs.mainAccess.write(answered());
+    await logs.flush();
+    expect(read("access.log")).toHaveLength(line.length);
+    expect(calls).toBe(Math.ceil(line.length / 7));
+  });
+});
+
+describe("processes", () => {
+  const using = (body: string): string => `
+    const off = { virtualServers: [], logs: { access: "off", error: { path: ${JSON.stringify(join(folder, "error.log"))} } } };
+    const files = new logs.LogFiles(off); files.open(); ${body}`;
+
+  test("what waits is written when the process exits", async () => {
+    await script(using('files.mainError.write("error", "last words"); process.exit(0);'));
+    expect(read("error.log")).toMatch(/last words\n$/);
+  });
+
+  test("waiting lines keep no process alive, and none is lost at its natural end", async () => {
+    await script(using('files.mainError.write("error", "the end");'));
+    expect(read("error.log")).toMatch(/the end\n$/);
+  });
+
+  test("lines of several workers do not mix", async () => {
+    const worker = (letter: string): Promise<unknown> =>
+      script(
+        using(`
+          for (let i = 0; i < 4000; i++) files.mainError.write("error", "${letter}".repeat(20 + (i * 37) % 400) + "#" + i);
+          files.close();`),
+      );
+    await Promise.all(["a", "b", "c"].map(worker));
+    const lines = read("error.log").split("\n").slice(0, -1);
+    expect(lines).toHaveLength(12_000);
+    for (const letter of ["a", "b", "c"]) {
+      const own = lines.map((line) => /: (.)\1+#(\d+)$/.exec(line)).filter((match) => match?.[1] === letter);
+      expect(own.map((match) => Number(match![2]))).toEqual(Array.from({ length: 4_000 }, (_, i) => i));
+    }
+  });
+});

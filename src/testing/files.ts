@@ -1,0 +1,72 @@
+import { TerraformStack, Testing } from "cdktf";
+import type { IConstruct } from "constructs";
+import { HostFile } from "../constructs/index.js";
+
+/** A file that a stack puts onto a host, as the synthesized stack has it: overrides and aspects included. */
+export interface SynthesizedFile {
+  /** Path on the host. */
+  readonly path: string;
+  /** Path that Terraform writes to, the delivery's root included. */
+  readonly filename: string;
+  /** Permissions, four octal digits. */
+  readonly mode: string;
+  /** Permissions of directories that have to be made. */
+  readonly directoryMode: string;
+  /** Whether plans hide the content. */
+  readonly sensitive: boolean;
+  /** The text; undefined if it depends on what Terraform knows only at apply, or is copied. */
+  readonly content?: string;
+  /** The Terraform template of a text that is not known yet: `${tls_private_key.….private_key_pem}`. */
+  readonly placeholder?: string;
+  /** The file that is copied, relative to the synthesized stack. */
+  readonly source?: string;
+}
+
+/** Every file below a construct, sorted by path. */
+export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] {
+  const files = scope.node.findAll().filter((construct) => construct instanceof HostFile);
+  const stacks = new Map<TerraformStack, Synthesized>();
+  const described = files.map((file) => {
+    const stack = TerraformStack.of(file);
+    let synthesized = stacks.get(stack);
+    if (synthesized === undefined) {
+      synthesized = JSON.parse(Testing.synth(stack)) as Synthesized;
+      stacks.set(stack, synthesized);
+    }
+    const { terraformResourceType: type, friendlyUniqueId: id } = file.resource;
+    return describe(file.path, type === "local_sensitive_file", synthesized.resource[type]![id]!);
+  });
+  return described.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The file at a path on the host; throws and names the files there are if there is none. */
+export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFile {
+  const files = synthesizedFiles(scope);
+  const file = files.find((f) => f.path === path);
+  if (file !== undefined) return file;
+  throw new Error(`No file ${path} is synthesized. There is:\n${files.map((f) => `  ${f.path}`).join("\n")}`);
+}
+
+interface Synthesized {
+  readonly resource: Record<string, Record<string, Record<string, string>>>;
+}
+
+function describe(path: string, sensitive: boolean, resource: Record<string, string>): SynthesizedFile {
+  const file = {
+    path,
+    filename: resource["filename"]!,
+    mode: resource["file_permission"]!,
+    directoryMode: resource["directory_permission"]!,
+    sensitive,
+  };
+  const { content, source } = resource;
+  if (content === undefined) return { ...file, source };
+  const text = literal(content);
+  return text === undefined ? { ...file, placeholder: content } : { ...file, content: text };
+}
+
+/** The text of a template without expressions; undefined if it has some. */
+function literal(template: string): string | undefined {
+  const known = template.replace(/\$\$\{|%%\{/g, "");
+  return /\$\{|%\{/.test(known) ? undefined : template.replace(/([$%])\1\{/g, (escaped) => escaped.slice(1));
+}

@@ -1,0 +1,32 @@
+import type { IConstruct } from "constructs";
+import { ReverseProxy } from "../constructs/index.js";
+import { checkAroundTokens } from "../constructs/tokens.js";
+import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
+
+/**
+ * The config that a proxy writes, as the host reads it: parsed, with every default filled in.
+ *
+ * Values that Terraform knows only at apply are replaced by stand-ins such as `portico-token-0x`, so that everything
+ * else can be tested.
+ *
+ * @param target a ReverseProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one below it
+ * @throws ProblemError with every problem, if the host would refuse the config
+ */
+export function renderProxyConfig(target: IConstruct): ProxyConfig {
+  const { problems, standIn } = checkAroundTokens(proxyIn(target).config, (config) => {
+    const result = parseConfig(config);
+    return result.ok ? [] : result.problems;
+  });
+  const result = parseConfig(standIn);
+  if (problems.length > 0 || !result.ok) throw new ProblemError(problems);
+  return result.value;
+}
+
+function proxyIn(target: IConstruct): ReverseProxy {
+  const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxy);
+  if (proxies.length === 1) return proxies[0]!;
+  const found = proxies.length === 0 ? "none" : proxies.map((proxy) => proxy.node.path).join(", ");
+  throw new Error(
+    `Give a construct with one ReverseProxy: below ${target.node.path || "the app"} there is ${found}.`,
+  );
+}
