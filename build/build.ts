@@ -7,11 +7,12 @@ import { DIST, ROOT } from "./paths.js";
 
 /**
  * `npm run build`: the bundle first (everything else waits for it), then the schema, then the library.
- * With `--bundle` the bundle alone.
+ * With `--bundle [FILE]` the bundle alone.
  */
 async function main(): Promise<void> {
-  await step("dist/portico.mjs", async () => kilobytes((await buildBundle()).bytes));
-  if (process.argv.includes("--bundle")) return;
+  const [option, file] = process.argv.slice(2);
+  await step("dist/portico.mjs", async () => kilobytes((await buildBundle(file)).bytes));
+  if (option === "--bundle") return;
   await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
   await step("dist/lib", () => buildLibrary());
 }

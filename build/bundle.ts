@@ -16,11 +16,11 @@ export interface BuiltBundle {
  * The same sources give the same bytes on every machine: the bundle travels as a content-hashed artifact, and a
  * difference would restart every deployed proxy. Names and line breaks stay, so that stack traces can be read.
  */
-export async function buildBundle(): Promise<BuiltBundle> {
+export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: ["src/cli/main.ts"],
-    outfile: BUNDLE,
+    outfile: file,
     bundle: true,
     write: false,
     metafile: true,
@@ -36,7 +36,7 @@ export async function buildBundle(): Promise<BuiltBundle> {
   const text = `${outputFiles[0]!.text}${notices(metafile)}`;
   refuse(forbidden(metafile, text));
   const bytes = Buffer.from(text);
-  return { file: BUNDLE, bytes: bytes.length, changed: writeExecutable(BUNDLE, bytes) };
+  return { file, bytes: bytes.length, changed: writeExecutable(file, bytes) };
 }
 
 // Bundled CommonJS (commander) calls `require` for Node's own modules, which an ES module does not have.

@@ -28,7 +28,7 @@ export interface Running {
 /** Where it runs and what can be tried with it, ready to be pasted. */
 export function whatNext(running: Running): string {
   const { http, https, paths, hostRoot } = running;
-  const portico = `node ${quoted(relative(BUNDLE))}`;
+  const portico = `node ${quoted(shownPath(BUNDLE))}`;
   const files = `${https}${paths.fileServer}/files`;
   const dav = `${https}${paths.webdav}`;
   return `
@@ -44,16 +44,18 @@ WebDAV:
   curl -k -X PROPFIND -H 'Depth: 1' ${dav}/
   curl -k -X MOVE -H 'Destination: ${dav}/moved.txt' ${dav}/hello.txt
 Change the config, then let it be checked; a bad one is refused with every problem at once:
-  \${EDITOR:-vi} ${quoted(relative(running.configFile))}
-  ${portico} check --root ${quoted(relative(hostRoot))}
+  \${EDITOR:-vi} ${quoted(shownPath(running.configFile))}
+  ${portico} check --root ${quoted(shownPath(hostRoot))}
   kill -HUP ${running.proxyPid}    (the running proxy takes the new config without dropping a request)
 The laid-out host, file by file as Terraform would write it:
-  ${quoted(relative(hostRoot))}
+  ${quoted(shownPath(hostRoot))}
 `;
 }
 
-function relative(file: string): string {
-  return path.relative(process.cwd(), file) || ".";
+/** A path as short as it can be typed here. */
+export function shownPath(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  return relative.startsWith("..") ? file : relative || ".";
 }
 
 /** As a shell takes it, whatever is in it. */

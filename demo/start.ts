@@ -8,7 +8,7 @@ import { checkLive, type CheckedResponse } from "../src/cli/liveCheck.js";
 import { previewConfig } from "../src/cli/previewConfig.js";
 import { daemonPorts, type Host, prepareHost, sitePaths } from "./host.js";
 import { freePortOffset, type Preview, startPreview } from "./previewProcess.js";
-import { responseTable, whatNext } from "./report.js";
+import { responseTable, shownPath, whatNext } from "./report.js";
 import type { Mode } from "./synthesize.js";
 import { startUpstreams, type Upstreams } from "./upstreams/index.js";
 
@@ -34,13 +34,15 @@ async function main(): Promise<number> {
     "See the error above; `npm run build` shows all of it.",
     buildBundle,
   );
-  say(`  ${relative(BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`);
+  say(
+    `  ${shownPath(BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`,
+  );
   const [plain, tls] = await step(
-    `Synthesize main.ts and lay the hosts out below ${relative(options.out)}`,
+    `Synthesize main.ts and lay the hosts out below ${shownPath(options.out)}`,
     "Run `npx tsx main.ts` by itself to see more.",
     () => Promise.all([prepareHost("plain", options.out), prepareHost("tls", options.out)]),
   );
-  say(`  ${[plain, tls].map((host) => `${relative(host.root)}: ${host.files.length} files`).join(", ")}`);
+  say(`  ${[plain, tls].map((host) => `${shownPath(host.root)}: ${host.files.length} files`).join(", ")}`);
   const upstreams = await step("Start the daemons behind the proxy", "Free some ports on 127.0.0.1.", () =>
     startUpstreams(sitePaths(plain.config), daemonPorts(plain.config)),
   );
@@ -72,7 +74,7 @@ async function serveAndCheck(host: Host, upstreams: Upstreams): Promise<Served> 
   cleanups.push(() => preview.stop());
   await step(
     `Serve ${host.mode} mode on ${host.config.listeners.map((l) => l.port + offset).join(" and ")}`,
-    `Try it by itself: node dist/portico.mjs check --root ${relative(host.root)}`,
+    `Try it by itself: node dist/portico.mjs check --root ${shownPath(host.root)}`,
     () => preview.ready,
   );
   const config = previewConfig(host.config, { portOffset: offset });
@@ -135,10 +137,6 @@ async function step<T>(name: string, fix: string, run: () => Promise<T>): Promis
   } catch (error) {
     throw new Error(`${name}: ${(error as Error).message}\nfix: ${fix}`, { cause: error });
   }
-}
-
-function relative(file: string): string {
-  return path.relative(process.cwd(), file) || ".";
 }
 
 function say(text: string): void {

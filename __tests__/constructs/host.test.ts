@@ -22,11 +22,21 @@ describe("a host is refused", () => {
     ["with an empty netmask", at({ netmask: "0.0.0.0" }), "host.bad-network", "netmask"],
     ["with a prefix length for a netmask", at({ netmask: "24" }), "host.bad-network", "netmask"],
     ["with its network's address", { ...lan, address: "192.168.1.0" }, "host.bad-network", "address"],
-    ["with its network's broadcast address", { ...lan, address: "192.168.1.255" }, "host.bad-network", "address"],
+    [
+      "with its network's broadcast address",
+      { ...lan, address: "192.168.1.255" },
+      "host.bad-network",
+      "address",
+    ],
     ["with a gateway outside", at({ ...lan, gateway: "192.168.2.1" }), "host.bad-network", "gateway"],
     ["with a gateway that is itself", at({ ...lan, gateway: "192.168.1.10" }), "host.bad-network", "gateway"],
     ["with a gateway that is no address", at({ gateway: "router" }), "host.bad-network", "gateway"],
-    ["with a nameserver by name", at({ nameservers: ["9.9.9.9", "dns"] }), "host.bad-nameserver", "nameservers[1]"],
+    [
+      "with a nameserver by name",
+      at({ nameservers: ["9.9.9.9", "dns"] }),
+      "host.bad-nameserver",
+      "nameservers[1]",
+    ],
     [
       "inside the DHCP range",
       at({ dhcpRange: { from: "192.168.1.10", to: "192.168.1.20" } }),
@@ -40,19 +50,49 @@ describe("a host is refused", () => {
       "dhcpRange",
     ],
     ["with a link-local IPv6 address", at({ ipv6Address: "fe80::1" }), "host.bad-ipv6", "ipv6Address"],
-    ["with an IPv6 address with a zone", at({ ipv6Address: "2001:db8::1%eth0" }), "host.bad-ipv6", "ipv6Address"],
-    ["with an IPv6 address with a prefix length", at({ ipv6Address: "2001:db8::1/64" }), "host.bad-ipv6", "ipv6Address"],
+    [
+      "with an IPv6 address with a zone",
+      at({ ipv6Address: "2001:db8::1%eth0" }),
+      "host.bad-ipv6",
+      "ipv6Address",
+    ],
+    [
+      "with an IPv6 address with a prefix length",
+      at({ ipv6Address: "2001:db8::1/64" }),
+      "host.bad-ipv6",
+      "ipv6Address",
+    ],
     ["with the IPv6 loopback address", at({ ipv6Address: "::1" }), "host.bad-ipv6", "ipv6Address"],
     ["with the unspecified IPv6 address", at({ ipv6Address: "::" }), "host.bad-ipv6", "ipv6Address"],
     ["with an IPv6 multicast address", at({ ipv6Address: "ff02::1" }), "host.bad-ipv6", "ipv6Address"],
     ["with a site-local IPv6 address", at({ ipv6Address: "fec0::1" }), "host.bad-ipv6", "ipv6Address"],
-    ["with an IPv4 address in IPv6 form", at({ ipv6Address: "::ffff:192.0.2.1" }), "host.bad-ipv6", "ipv6Address"],
-    ["with a temporary IPv6 address", at({ ipv6Address: "2001:db8::1", ipv6Flags: ["temporary"] }), "host.bad-ipv6", "ipv6Flags"],
-    ["with a deprecated IPv6 address", at({ ipv6Address: "2001:db8::1", ipv6Flags: ["dynamic", "deprecated"] }), "host.bad-ipv6", "ipv6Flags"],
+    [
+      "with an IPv4 address in IPv6 form",
+      at({ ipv6Address: "::ffff:192.0.2.1" }),
+      "host.bad-ipv6",
+      "ipv6Address",
+    ],
+    [
+      "with a temporary IPv6 address",
+      at({ ipv6Address: "2001:db8::1", ipv6Flags: ["temporary"] }),
+      "host.bad-ipv6",
+      "ipv6Flags",
+    ],
+    [
+      "with a deprecated IPv6 address",
+      at({ ipv6Address: "2001:db8::1", ipv6Flags: ["dynamic", "deprecated"] }),
+      "host.bad-ipv6",
+      "ipv6Flags",
+    ],
     ["with a name in upper case", at({ publicName: "Files.example.org" }), "host.bad-name", "publicName"],
     ["with a URL for a name", at({ publicName: "https://files.example.org" }), "host.bad-name", "publicName"],
     ["with a name with a port", at({ publicName: "files.example.org:443" }), "host.bad-name", "publicName"],
-    ["with a name with a trailing dot", at({ publicName: "files.example.org." }), "host.bad-name", "publicName"],
+    [
+      "with a name with a trailing dot",
+      at({ publicName: "files.example.org." }),
+      "host.bad-name",
+      "publicName",
+    ],
     ["with an address for a name", at({ publicName: "192.0.2.1" }), "host.bad-name", "publicName"],
     ["with the catch-all name", at({ publicName: "_" }), "host.bad-name", "publicName"],
     ["with a domain with spaces", at({ dnsDomain: "my domain" }), "host.bad-name", "dnsDomain"],
@@ -62,14 +102,20 @@ describe("a host is refused", () => {
 
   test("with every problem at once, each with received, allowed and fix", () => {
     const problems = problemsOf(() =>
-      host({ address: "192.168.1.255", netmask: "255.255.255.0", gateway: "10.0.0.1", ipv6Address: "fe80::1" }),
+      host({
+        address: "192.168.1.255",
+        netmask: "255.255.255.0",
+        gateway: "10.0.0.1",
+        ipv6Address: "fe80::1",
+      }),
     );
     expect(problems.map((p) => p.path)).toEqual([
       "stack/host.address",
       "stack/host.gateway",
       "stack/host.ipv6Address",
     ]);
-    for (const p of problems) expect(p).toMatchObject({ received: expect.anything(), allowed: expect.anything(), fix: /./ });
+    for (const p of problems)
+      expect(p).toMatchObject({ received: expect.anything(), allowed: expect.anything(), fix: /./ });
   });
 });
 
@@ -110,8 +156,16 @@ test("a public name replaces the addresses as server name", () => {
 describe("DNS records are offered for public addresses only (spec 1.6)", () => {
   const publicName = "files.example.org";
   test.each<[string, HostProps, string[]]>([
-    ["both public", { address: "9.9.9.9", ipv6Address: "2620:fe::fe", publicName }, ["A 9.9.9.9", "AAAA 2620:fe::fe"]],
-    ["private IPv4", { address: "192.168.1.10", ipv6Address: "2620:fe::fe", publicName }, ["AAAA 2620:fe::fe"]],
+    [
+      "both public",
+      { address: "9.9.9.9", ipv6Address: "2620:fe::fe", publicName },
+      ["A 9.9.9.9", "AAAA 2620:fe::fe"],
+    ],
+    [
+      "private IPv4",
+      { address: "192.168.1.10", ipv6Address: "2620:fe::fe", publicName },
+      ["AAAA 2620:fe::fe"],
+    ],
     ["shared IPv4 (carrier NAT)", { address: "100.64.0.1", publicName }, []],
     ["unique-local IPv6", { address: "9.9.9.9", ipv6Address: "fd00::1", publicName }, ["A 9.9.9.9"]],
     ["no name", { address: "9.9.9.9" }, []],

@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { type App, TerraformStack, Testing } from "cdktf";
-import { FileSyncFrontEnd, type FileSyncFrontEndProps, Mode, type Problem, ProblemError } from "../../src/index.js";
+import {
+  FileSyncFrontEnd,
+  type FileSyncFrontEndProps,
+  Mode,
+  type Problem,
+  ProblemError,
+} from "../../src/index.js";
 
 let outdir: string | undefined;
 afterAll(() => {
@@ -21,7 +27,11 @@ export function newStack(id = "stack", app?: App): TerraformStack {
 }
 
 /** A front end with a stand-in for the runtime, so that tests need no build. */
-export function frontEnd(more: Partial<FileSyncFrontEndProps> = {}, id = "files", stack = newStack()): FileSyncFrontEnd {
+export function frontEnd(
+  more: Partial<FileSyncFrontEndProps> = {},
+  id = "files",
+  stack = newStack(),
+): FileSyncFrontEnd {
   return new FileSyncFrontEnd(stack, id, {
     host: { address: "192.0.2.10" },
     mode: Mode.tls(),

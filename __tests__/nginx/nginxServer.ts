@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type RunningProcess, startProcess } from "./processes.js";
-import { HOST, type Mode, type Ports, type Site } from "./site.js";
+import { HOST, MODIFIED, type Mode, type Ports, type Site } from "./site.js";
 
 /** Where nginx is installed; undefined if it is not. */
 export function findNginx(): string | undefined {
@@ -18,6 +18,10 @@ export async function startNginx(
 ): Promise<RunningProcess> {
   const prefix = path.join(site.folder, `nginx-${mode}`);
   mkdirSync(path.join(prefix, "logs"), { recursive: true });
+  // The package's own folder answers `/` where a server names no root; on a host it holds such a page, too.
+  mkdirSync(path.join(prefix, "html"), { recursive: true });
+  copyFileSync(path.join(site.defaultPage, "index.html"), path.join(prefix, "html/index.html"));
+  utimesSync(path.join(prefix, "html/index.html"), MODIFIED, MODIFIED);
   writeFileSync(path.join(prefix, "nginx.conf"), nginxConfig(mode, site, ports));
   const errorLog = path.join(prefix, "logs/error.log");
   return startProcess({

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { chownSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
@@ -23,9 +23,11 @@ export async function startPortico(
   ports: Ports,
 ): Promise<RunningProcess> {
   const folder = path.join(site.folder, `portico-${mode}`);
-  mkdirSync(path.join(folder, "logs"), { recursive: true, mode: 0o777 });
+  const logs = path.join(folder, "logs");
+  mkdirSync(logs, { recursive: true });
+  if (site.user !== undefined) chownSync(logs, site.user.uid, site.user.gid);
   const config = path.join(folder, "portico.json");
-  writeFileSync(config, porticoConfig(mode, site, ports, folder));
+  writeFileSync(config, porticoConfig(mode, site, ports, logs));
   return startProcess({
     command: [process.execPath, bundle, "serve", config],
     user: site.user,
@@ -33,8 +35,8 @@ export async function startPortico(
   });
 }
 
-/** What FileSyncFrontEnd deploys, on the test's ports and paths; the logs go to standard error. */
-export function porticoConfig(mode: Mode, site: Site, ports: Ports, folder: string): string {
+/** What FileSyncFrontEnd deploys, on the test's ports and paths. */
+export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory: string): string {
   const stack = new TerraformStack(Testing.app(), "stack");
   const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
     host: { address: "127.0.0.1", publicName: HOST },
@@ -45,7 +47,7 @@ export function porticoConfig(mode: Mode, site: Site, ports: Ports, folder: stri
       fileServer: { url: `http://127.0.0.1:${ports.files}` },
       webdav: { url: `http://127.0.0.1:${ports.dav}` },
     },
-    paths: { defaultPageDirectory: site.defaultPage, logDirectory: path.join(folder, "logs") },
+    paths: { defaultPageDirectory: site.defaultPage, logDirectory },
     proxy: { workers: 1 },
   });
   return renderProxyConfig(frontEnd.proxy.config);

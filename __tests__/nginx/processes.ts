@@ -40,7 +40,13 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const collect = (chunk: Buffer): void => void (output = (output + chunk.toString()).slice(-8_192));
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
-  const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  let running = true;
+  const exited = new Promise<void>((resolve) =>
+    child.once("close", () => {
+      running = false;
+      resolve();
+    }),
+  );
   // The shell may be gone before the pipe is closed.
   child.stdin.on("error", () => undefined);
   const stop = async (): Promise<void> => {
@@ -50,7 +56,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const deadline = Date.now() + START_MS;
   for (const port of options.ports) {
     while (!(await accepts(port))) {
-      if (Date.now() < deadline) {
+      if (running && Date.now() < deadline) {
         await new Promise((done) => setTimeout(done, 20));
         continue;
       }

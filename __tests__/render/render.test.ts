@@ -44,9 +44,9 @@ describe("Diffie-Hellman parameters", () => {
     writeFileSync(file, dhParametersPem());
     const checked = spawnSync("openssl", ["dhparam", "-in", file, "-check", "-noout"], { encoding: "utf8" });
     expect([checked.status, checked.stderr]).toEqual([0, expect.stringContaining("appear to be ok")]);
-    expect(execFileSync("openssl", ["dhparam", "-in", file, "-text", "-noout"], { encoding: "utf8" })).toMatch(
-      /2048 bit[^]*ffdhe2048/,
-    );
+    expect(
+      execFileSync("openssl", ["dhparam", "-in", file, "-text", "-noout"], { encoding: "utf8" }),
+    ).toMatch(/2048 bit[^]*ffdhe2048/);
   });
 
   test("are computed once", () => {
@@ -143,9 +143,12 @@ describe("systemd units", () => {
     expect(unitProblems(unit).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
-  test.each([["start"], ["start-fast"], ["/srv/fastcgi/start.sh"]])("%s is no FastCGI variant", (argument) => {
-    expect(commandProblems(["/srv/web.sh", argument], "x")).toEqual([]);
-  });
+  test.each([["start"], ["start-fast"], ["/srv/fastcgi/start.sh"]])(
+    "%s is no FastCGI variant",
+    (argument) => {
+      expect(commandProblems(["/srv/web.sh", argument], "x")).toEqual([]);
+    },
+  );
 
   test("a oneshot service and a unit without service need no command", () => {
     expect(unitProblems({ Service: { Type: "oneshot" } })).toEqual([]);
@@ -212,7 +215,9 @@ describe("systemd units", () => {
     expect(verified.stderr.split("\n").filter((line) => line.includes(folder))).toEqual([]);
     expect(verified.status).toBe(0);
     const rated = spawnSync("systemd-analyze", ["security", "--offline=yes", service], { encoding: "utf8" });
-    expect(Number(/exposure level for portico.service: ([\d.]+)/.exec(rated.stdout)?.[1])).toBeLessThanOrEqual(1.5);
+    expect(
+      Number(/exposure level for portico.service: ([\d.]+)/.exec(rated.stdout)?.[1]),
+    ).toBeLessThanOrEqual(1.5);
   });
 });
 
@@ -264,9 +269,24 @@ describe("application settings", () => {
   test.each<[string, Partial<ApplicationSettingsInput>, string, string]>([
     ["a quote", { pathPrefix: "a'b" }, "settings.bad-value", "pathPrefix"],
     ["a line break", { fileServerHost: "a\n[other]" }, "settings.bad-value", "fileServerHost"],
-    ["a backslash", { origins: [{ scheme: "http", host: "a\\b", port: 80 }] }, "settings.bad-value", "origins[0].host"],
-    ["the FastCGI variant", { startCommand: ["/srv/web.sh", "start-fastcgi"] }, "unit.fastcgi-start", "startCommand"],
-    ["another argument than start", { startCommand: ["/srv/web.sh", "restart"] }, "unit.bad-value", "startCommand"],
+    [
+      "a backslash",
+      { origins: [{ scheme: "http", host: "a\\b", port: 80 }] },
+      "settings.bad-value",
+      "origins[0].host",
+    ],
+    [
+      "the FastCGI variant",
+      { startCommand: ["/srv/web.sh", "start-fastcgi"] },
+      "unit.fastcgi-start",
+      "startCommand",
+    ],
+    [
+      "another argument than start",
+      { startCommand: ["/srv/web.sh", "restart"] },
+      "unit.bad-value",
+      "startCommand",
+    ],
     ["no program", { startCommand: [] }, "unit.missing-command", "startCommand"],
   ])("%s is refused", (_, more, code, path) => {
     expect(settingsProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
@@ -300,7 +320,13 @@ describe("proxy config", () => {
   test("has the field order of the field table, and header fields in theirs", () => {
     const text = renderProxyConfig(config);
     expectGolden("config-order.json", text);
-    expect(Object.keys(orderProxyConfig(config))).toEqual(["$schema", "version", "listeners", "upstreams", "virtualServers"]);
+    expect(Object.keys(orderProxyConfig(config))).toEqual([
+      "$schema",
+      "version",
+      "listeners",
+      "upstreams",
+      "virtualServers",
+    ]);
   });
 
   test("reads back as the same config", () => {

@@ -485,7 +485,7 @@ describe("files that change", () => {
 
   test.each([
     ["small", 10],
-    ["large", 100_000],
+    ["large", 400_000],
   ])("length and content of a %s file belong together while it is replaced", async (kind, unit) => {
     const on = action();
     const replace = (n: number): void => {

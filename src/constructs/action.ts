@@ -23,9 +23,13 @@ export abstract class Action {
     return new RedirectAction(options);
   }
 
-  /** A fixed answer. */
-  static respond(options: RespondOptions): Action {
-    return new RespondAction(options);
+  /**
+   * A fixed answer.
+   *
+   * @param status 200 to 599
+   */
+  static respond(status: number, options: RespondOptions = {}): Action {
+    return new RespondAction(status, options);
   }
 
   /** The upstream that requests go to; undefined for actions that answer by themselves. */
@@ -140,8 +144,6 @@ export interface RedirectOptions {
 }
 
 export interface RespondOptions {
-  /** Status, 200 to 599. */
-  readonly status: number;
   /**
    * Content-Type of the body.
    * @default "text/plain; charset=utf-8"
@@ -193,11 +195,14 @@ class RedirectAction extends Action {
 }
 
 class RespondAction extends Action {
-  constructor(private readonly options: RespondOptions) {
+  constructor(
+    private readonly status: number,
+    private readonly options: RespondOptions,
+  ) {
     super();
   }
 
   override render(): ActionInput {
-    return { type: "respond", ...this.options };
+    return { type: "respond", status: this.status, ...this.options };
   }
 }

@@ -56,7 +56,7 @@ class LocalDelivery extends Delivery {
 
   constructor({ root = "/" }: LocalDeliveryOptions) {
     super();
-     
+
     if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
       const allowed = "`/`, an absolute path, or a folder relative to where the app is synthesized";
       refuse([problem("host.bad-root", "Delivery.local.root", "is no folder", { received: root, allowed })]);

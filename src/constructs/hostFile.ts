@@ -66,7 +66,6 @@ function template(content: string | (() => string)): string {
 }
 
 function refuseFile(at: string, path: string, content: unknown, source: string | undefined): void {
-   
   const normal = /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]+$/;
   if (isKnown(path) && (!normal.test(path) || path.endsWith("/"))) {
     const allowed = "an absolute path of a file, without `//`, `.` or `..` segments";

@@ -102,17 +102,14 @@ const STAND_INS: readonly ((name: string, number: number) => unknown)[] = [
 ];
 
 function standInFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {
-  const known = (part: unknown): unknown => {
-    const name = names.name(part);
-    return STAND_INS[kind]!(name, names.count);
-  };
+  const known = (part: unknown): unknown => STAND_INS[kind]!(names.name(part), names.index(part));
   if (typeof leaf !== "string") return known(leaf);
   const parts = splitTokens(leaf);
   if (parts.length === 1) return known((parts[0] as TokenPart).token);
   return parts.reduce<string>((text, part) => {
     if (typeof part === "string") return text + part;
-    // What follows a colon inside a URL is a port.
-    return text + String(text.endsWith(":") ? STAND_INS[4]!("", names.count) : known(part.token));
+    // What follows a colon inside a URL is a port, other than those of listeners.
+    return text + String(text.endsWith(":") ? 30_000 + names.index(part.token) : known(part.token));
   }, "");
 }
 
@@ -164,15 +161,14 @@ function splitTokens(text: string): (string | TokenPart)[] {
 class Markers {
   private readonly tokens: { readonly token: unknown; readonly key: string }[] = [];
 
-  get count(): number {
-    return this.tokens.length;
+  index(token: unknown): number {
+    const key = typeof token === "object" && !Array.isArray(token) ? Token.asString(token) : String(token);
+    const at = this.tokens.findIndex((t) => t.key === key);
+    return at === -1 ? this.tokens.push({ token, key }) - 1 : at;
   }
 
   name(token: unknown): string {
-    const key = typeof token === "object" && !Array.isArray(token) ? Token.asString(token) : String(token);
-    let at = this.tokens.findIndex((t) => t.key === key);
-    if (at === -1) at = this.tokens.push({ token, key }) - 1;
-    return `portico-token-${at}x`;
+    return `portico-token-${this.index(token)}x`;
   }
 
   /** @param json whether a leaf that is nothing but a token loses the quotes around its marker */

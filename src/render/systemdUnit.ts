@@ -122,7 +122,6 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   return [...bad, ...startVariantProblems(command, path)];
 }
 
- 
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const FASTCGI = /(?:^|[^a-z])start[-_ ]?fastcgi|^fastcgi$/i;
 

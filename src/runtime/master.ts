@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { formatProblem, type Problem, problem, type ProxyConfig, type Result } from "../model/index.js";
+import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
 import type { LoadedConfig } from "./load.js";
 import type { ErrorLevel } from "./logFormat.js";
@@ -140,6 +141,8 @@ export class Master {
     previous?.drain();
     await this.useLog(config);
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
+    const fewDescriptors = descriptorWarning(config);
+    if (fewDescriptors !== undefined) this.log("warn", `warning: ${fewDescriptors}`);
     return [];
   }
 

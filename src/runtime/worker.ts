@@ -95,7 +95,8 @@ class Worker {
 
   private async exit(code: number): Promise<void> {
     setTimeout(() => process.exit(code), FLUSH_MS);
-    this.service?.closeAll();
+    this.service?.stopAccepting();
+    await this.service?.closeAll();
     await this.service?.logs.close();
     process.exit(code);
   }

@@ -1,4 +1,4 @@
-import { type Problem, parseConfig, type ProxyConfig } from "../model/index.js";
+import type { Problem, ProxyConfig } from "../model/index.js";
 import { ConnectionGate } from "./connectionGate.js";
 import { Http1Connections } from "./http1/connections.js";
 import { Http2Connections } from "./http2/connections.js";
@@ -18,7 +18,7 @@ export class WorkerService {
   private readonly servers: readonly ListenerServer[];
 
   constructor(private readonly start: StartMessage) {
-    this.config = received(start.loaded.config);
+    this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
     this.serving = createServing(this.config, this.logs);
     this.gate = new ConnectionGate(this.config.limits.connectionsMax, (message) =>
@@ -56,7 +56,7 @@ export class WorkerService {
     this.stopAccepting();
     this.http1.drain();
     this.http2.drain();
-    const deadline = setTimeout(() => this.closeAll(), this.config.timeouts.drainMs);
+    const deadline = setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
     await this.gate.empty();
     clearTimeout(deadline);
     this.serving.close();
@@ -66,11 +66,12 @@ export class WorkerService {
     for (const server of this.servers) server.stopAccepting();
   }
 
-  /** Cuts every connection. */
-  closeAll(): void {
+  /** Cuts every connection; resolves when each is closed, and its requests are logged. */
+  closeAll(): Promise<void> {
     for (const server of this.servers) server.closeAll();
     this.http1.closeAll();
     this.http2.closeAll();
+    return this.gate.empty();
   }
 
   reopenLogs(): void {
@@ -83,9 +84,9 @@ export class WorkerService {
   }
 }
 
-/** The config as the master checked it; parsed again as that freezes it, and costs a few milliseconds. */
-function received(config: ProxyConfig): ProxyConfig {
-  const parsed = parseConfig(config);
-  if (!parsed.ok) throw new Error("the master sent a config that is not valid");
-  return parsed.value;
+/** The master checked it; on its way here it lost only that nobody may change it. */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  Object.values(value).forEach(frozen);
+  return Object.freeze(value);
 }

@@ -17,8 +17,11 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
     const result = parseConfig(config);
     return result.ok ? [] : result.problems;
   });
-  const result = parseConfig(standIn);
-  if (problems.length > 0 || !result.ok) throw new ProblemError(problems);
+  // As in the file, a field that is undefined is not there.
+  const result = parseConfig(JSON.parse(JSON.stringify(standIn)));
+  if (problems.length > 0) throw new ProblemError(problems);
+  // Only a value that no stand-in fits can still be wrong.
+  if (!result.ok) throw new ProblemError(result.problems);
   return result.value;
 }
 

@@ -30,7 +30,7 @@ export interface StaticFile {
 }
 
 /** Files up to this size, which are read in one piece in any case, are kept in memory. */
-export const CONTENT_BYTES_MAX = 256 * 1024;
+export const CONTENT_BYTES_MAX = 512 * 1024;
 
 /** Describes a file. Name and content belong to the moment of `stats`. */
 export function describeFile(

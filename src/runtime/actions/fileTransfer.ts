@@ -140,8 +140,8 @@ export class FileTransfer {
   }
 }
 
-/** Small enough to stay in a core's cache between the read and the write, large enough to make calls rare. */
-export const CHUNK_BYTES = 256 * 1024;
+/** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
+export const CHUNK_BYTES = 512 * 1024;
 
 /** Buffers of whole size that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
 const pool: Buffer[] = [];

@@ -31,6 +31,8 @@ export class Http2Exchange implements DispatchedExchange {
   headSent = false;
   onDrain: (() => void) | undefined = undefined;
   onClientGone: (() => void) | undefined = undefined;
+  /** True once the answer is complete. */
+  complete = false;
   /** True once the answer is complete or given up. */
   private over = false;
   private sink: BodySink | undefined = undefined;
@@ -63,6 +65,7 @@ export class Http2Exchange implements DispatchedExchange {
     this.bodyOver = ended;
     stream.on("error", ignore);
     stream.on("close", () => this.closed());
+    endOnlyComplete(stream, this);
   }
 
   readBody(sink: BodySink): void {
@@ -144,7 +147,7 @@ export class Http2Exchange implements DispatchedExchange {
 
   end(): void {
     if (this.over) return;
-    this.over = true;
+    this.over = this.complete = true;
     if (!this.gone) {
       const empty = this.held === "";
       if (this.fields !== undefined && empty) this.respond(true);
@@ -295,6 +298,16 @@ export class Http2Exchange implements DispatchedExchange {
     this.onClientGone?.();
     this.connection.finished(this);
   }
+}
+
+/**
+ * Node ends the writable side of every stream that it closes or destroys, and sends what that amounts to before the
+ * RST_STREAM: a DATA frame with END_STREAM, which makes a truncated answer a complete one (design 5.8). Here a stream
+ * ends on the wire only if its answer did.
+ */
+function endOnlyComplete(stream: ServerHttp2Stream, exchange: Http2Exchange): void {
+  const final = stream._final;
+  stream._final = (callback) => (exchange.complete ? final.call(stream, callback) : callback());
 }
 
 const LAST = { endStream: true, sendDate: false };

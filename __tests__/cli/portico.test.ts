@@ -1,0 +1,349 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
+import os from "node:os";
+import path from "node:path";
+import { BUNDLE, ROOT } from "../../build/paths.js";
+import { freePortOffset } from "../../demo/previewProcess.js";
+import { createMedia } from "../../demo/media.js";
+import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
+import { createFileServer } from "../../demo/upstreams/fileServer.js";
+import { createWebUi } from "../../demo/upstreams/webUi.js";
+import { run } from "../../src/cli/program.js";
+import { VERSION } from "../../src/runtime/version.js";
+import { siteConfig, type SiteOptions } from "./siteConfig.js";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), "portico cli "));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs the command in this process. */
+async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await run(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+/** Lays a host out below a folder of its own: config, page, media and TLS files. */
+async function layOutHost(name: string, options: SiteOptions): Promise<string> {
+  const root = path.join(folder, name);
+  const config = { ...siteConfig(options), workers: 1 };
+  for (const directory of ["etc/portico/tls", "usr/share/portico/default"]) {
+    mkdirSync(path.join(root, directory), { recursive: true });
+  }
+  await createMedia(path.join(root, "opt/sync/media"));
+  writeFileSync(
+    path.join(root, "usr/share/portico/default/index.html"),
+    "<!doctype html><title>It works</title>\n",
+  );
+  writeFileSync(path.join(root, "etc/portico/portico.json"), JSON.stringify(config));
+  const key = privateKey({ algorithm: "RSA", rsa_bits: 2048 })["private_key_pem"]!;
+  const { cert_pem } = await selfSignedCertificate({
+    private_key_pem: key,
+    validity_period_hours: 24,
+    ip_addresses: ["127.0.0.1"],
+    dns_names: ["files.example.org"],
+    subject: { common_name: "files.example.org" },
+  });
+  writeFileSync(path.join(root, "etc/portico/tls/privkey.pem"), key, { mode: 0o600 });
+  writeFileSync(path.join(root, "etc/portico/tls/cacert.pem"), cert_pem!);
+  return root;
+}
+
+describe("usage", () => {
+  test.each<[string, string[], RegExp]>([
+    ["no command", [], /Usage: portico/],
+    ["unknown command", ["chek"], /unknown command 'chek'\n\(Did you mean check\?\)\nRun `portico --help`/],
+    ["unknown option", ["serve", "--rot", "x"], /unknown option '--rot'\n\(Did you mean --root\?\)/],
+    ["too many files", ["check", "a", "b"], /too many arguments/],
+    ["missing value", ["preview", "--port-offset"], /argument missing/],
+    ["no number", ["preview", "--port-offset", "1e3"], /whole number from 1 to 65534/],
+    ["no upstream", ["preview", "--upstream", "web"], /NAME=URL/],
+    ["option of --live without it", ["check", "--no-insecure"], /'--\[no-\]insecure' needs --live/],
+  ])("%s is 2", async (_what, args, message) => {
+    const { code, out, err } = await portico(...args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(message);
+  });
+
+  test.each([["--help"], ["help"], ["serve", "--help"], ["check", "--help"], ["preview", "--help"]])(
+    "%s %s explains with examples",
+    async (...args) => {
+      const { code, out, err } = await portico(...args);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/Examples:\n {2}portico /);
+      // `worker` is between a master and its workers.
+      expect(out).not.toContain("worker");
+    },
+  );
+
+  test.each(["version", "--version"])("%s", async (arg) => {
+    expect((await portico(arg)).out).toBe(
+      `portico ${VERSION} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})\n`,
+    );
+  });
+});
+
+describe("check", () => {
+  test("a host laid out below a root is ok with all its files", async () => {
+    const root = await layOutHost("ok", { mode: "tls" });
+    const file = path.join(root, "etc/portico/portico.json");
+    expect(await portico("check", "--root", root)).toEqual({
+      code: 0,
+      out: `${file}: ok (2 listeners, 3 virtual servers, 6 routes)\n`,
+      err: "",
+    });
+    const { code, out } = await portico("check", "--json", "--root", root, file);
+    expect([code, JSON.parse(out)]).toMatchObject([
+      0,
+      { file, ok: true, listeners: 2, problems: [], warnings: [] },
+    ]);
+  });
+
+  test("every missing or unfit file is told at once; --no-files looks at the document only", async () => {
+    const root = await layOutHost("bad", { mode: "tls" });
+    rmSync(path.join(root, "opt"), { recursive: true });
+    writeFileSync(
+      path.join(root, "etc/portico/tls/privkey.pem"),
+      privateKey({ algorithm: "RSA" })["private_key_pem"]!,
+    );
+    const { code, out } = await portico("check", "--root", root);
+    expect(code).toBe(1);
+    expect(out).toMatch(/\[files\.key-mismatch\]/);
+    expect(out).toMatch(/\[files\.bad-directory\]/);
+    expect(out).toMatch(/\n {4}fix: /);
+    expect(out).toMatch(/portico\.json: 2 problems\n$/);
+    expect((await portico("check", "--no-files", "--root", root)).code).toBe(0);
+  });
+
+  test("problems of the document carry code, path and fix, as text and as JSON", async () => {
+    const file = path.join(folder, "document.json");
+    const config = JSON.parse(JSON.stringify(siteConfig({ mode: "plain" })));
+    config.listeners[0].prot = 80;
+    config.virtualServers[1].routes[0].action.upstream = 7;
+    writeFileSync(file, JSON.stringify(config));
+    const text = await portico("check", "--no-files", file);
+    expect(text.code).toBe(1);
+    expect(text.out).toMatch(
+      /listeners\[0\]\.prot: .*\[config\.unknown-field\]\n.*\n.*Did you mean `port`\?/,
+    );
+    const { code, out } = await portico("check", "--json", file);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      file,
+      ok: false,
+      problems: [
+        {
+          code: "config.unknown-field",
+          path: "listeners[0].prot",
+          fix: expect.any(String),
+        },
+        { code: "config.wrong-type", path: "virtualServers[1].routes[0].action.upstream" },
+      ],
+    });
+  });
+
+  test("a file that is not there", async () => {
+    for (const args of [["check"], ["check", "--no-files"], ["check", "--live"]]) {
+      const { code, out } = await portico(...args, "--root", path.join(folder, "nowhere"));
+      expect(code).toBe(1);
+      expect(out).toMatch(/nowhere\/etc\/portico\/portico\.json: does not exist.*\[files\.unreadable\]/);
+    }
+  });
+
+  test("--live has nothing to say on a config that is no file-sync front end", async () => {
+    const file = path.join(folder, "other.json");
+    const text = JSON.stringify(siteConfig({ mode: "plain" })).replaceAll('"application"', '"something"');
+    writeFileSync(file, text);
+    const { code, err } = await portico("check", "--live", file);
+    expect(code).toBe(1);
+    expect(err).toContain("no virtual server `application`");
+  });
+});
+
+describe("the bundle", () => {
+  // As it is built for the tests below; a second time for another place, since others use the first meanwhile.
+  const build = (...file: string[]): Buffer => {
+    execFileSync(process.execPath, ["--import", "tsx", "build/build.ts", "--bundle", ...file], { cwd: ROOT });
+    return readFileSync(file[0] ?? BUNDLE);
+  };
+
+  test("one executable file: same bytes every time, no constructs, no path of this machine", () => {
+    const bytes = build();
+    expect(build(path.join(folder, "again", "portico.mjs")).equals(bytes)).toBe(true);
+    expect(statSync(BUNDLE).mode & 0o777).toBe(0o755);
+    const text = bytes.toString();
+    expect(text.startsWith("#!/usr/bin/env node\n")).toBe(true);
+    expect(text).not.toMatch(/TerraformStack|node_modules\/(?:cdktf|constructs)/);
+    expect(text).not.toContain(ROOT);
+    // Notices of what is bundled.
+    expect(text).toMatch(/\/\*! commander [\s\S]*Permission is hereby granted[\s\S]*\/\*! zod /);
+  });
+
+  test("runs alone in a folder, by its own name", () => {
+    const copy = path.join(folder, "alone", "portico.mjs");
+    cpSync(BUNDLE, copy);
+    expect(execFileSync(copy, ["version"], { encoding: "utf8", cwd: path.dirname(copy) })).toContain(VERSION);
+  });
+});
+
+/** A preview by the bundle, until `stop`. */
+class Preview {
+  out = "";
+  err = "";
+  private readonly child: ChildProcess;
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(process.execPath, [BUNDLE, "preview", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    this.child.stdout!.on("data", (chunk: Buffer) => (this.out += String(chunk)));
+    this.child.stderr!.on("data", (chunk: Buffer) => (this.err += String(chunk)));
+  }
+
+  async until(seen: () => boolean): Promise<void> {
+    const end = Date.now() + 15_000;
+    while (!seen()) {
+      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${this.out}\n${this.err}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  stop(): Promise<number | null> {
+    if (this.child.exitCode !== null) return Promise.resolve(this.child.exitCode);
+    return new Promise((resolve) => {
+      this.child.once("exit", resolve);
+      this.child.kill("SIGTERM");
+    });
+  }
+}
+
+describe("preview and check --live", () => {
+  const paths = { web: "/sync", fileServer: "/synchttp", media: "/syncmedia", webdav: "/syncdav" };
+  const servers: Server[] = [];
+  const previews: Preview[] = [];
+  const upstreams: string[] = [];
+
+  beforeAll(async () => {
+    const started = {
+      web: createWebUi(paths),
+      fileServer: await createFileServer(path.join(folder, "files")),
+    };
+    for (const [name, server] of Object.entries(started)) {
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const { port } = server.address() as { port: number };
+      upstreams.push("--upstream", `${name}=http://127.0.0.1:${port}`);
+      servers.push(server);
+    }
+    // Nobody listens on port 1: the WebDAV daemon is down.
+    upstreams.push("--upstream", "webdav=http://127.0.0.1:1");
+  });
+  afterAll(async () => {
+    for (const preview of previews) await preview.stop();
+    for (const server of servers) {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  async function startPreview(
+    root: string,
+    more: readonly string[] = [],
+  ): Promise<{ preview: Preview; at: string[] }> {
+    const offset = String(await freePortOffset([80, 443], 30_000));
+    const preview = new Preview(["--root", root, "--port-offset", offset, ...upstreams, ...more]);
+    previews.push(preview);
+    await preview.until(() => preview.out.includes("Ctrl-C"));
+    return { preview, at: ["--live", "--root", root, "--port-offset", offset] };
+  }
+
+  const lines = (text: string): string[] => text.trimEnd().split("\n");
+
+  test("TLS mode: each response is as expected but that of the daemon that is down", async () => {
+    const root = await layOutHost("tls", { mode: "tls", host: "files.example.org" });
+    const { preview, at } = await startPreview(root);
+    expect(preview.out).toMatch(/http:\/\/127\.0\.0\.1:\d+\/ +instead of port 80 of 0\.0\.0\.0/);
+    expect(preview.out).toMatch(/curl -k --resolve files\.example\.org:\d+:127\.0\.0\.1/);
+    const { code, out, err } = await portico("check", ...at);
+    expect(lines(out).map((line) => line.slice(0, 4))).toEqual([
+      ...Array(6).fill("PASS"),
+      "FAIL",
+      path.join(root).slice(0, 4),
+    ]);
+    expect(lines(out)[6]).toMatch(
+      /502.*cause: the WebDAV daemon does not answer on http:\/\/127\.0\.0\.1:8080/,
+    );
+    expect(lines(out)[3]).toMatch(
+      /seen HTTP\/2, 302, Location: https:\/\/files\.example\.org:\d+\/sync\/accounts/,
+    );
+    expect(lines(out)[7]).toMatch(/6 of 7 responses as expected$/);
+    expect(code).toBe(1);
+    expect(err).toMatch(/certificate was not verified/);
+
+    const json = await portico("check", ...at, "--json", "--no-insecure");
+    const { responses, ...rest } = JSON.parse(json.out);
+    expect(rest).toMatchObject({ ok: false, host: "files.example.org", insecure: false });
+    expect(responses.map((row: { pass: boolean }) => row.pass)).toEqual([
+      true,
+      false,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(responses[3].cause).toMatch(/certificate is not trusted/);
+  });
+
+  test("a reload moves the changed config as well, and refuses a bad one", async () => {
+    const root = await layOutHost("reload", { mode: "plain", host: "127.0.0.1" });
+    const file = path.join(root, "etc/portico/portico.json");
+    const { preview, at } = await startPreview(root);
+    const good = readFileSync(file, "utf8");
+    writeFileSync(file, good.replace('"port":80', '"port":99999'));
+    preview.signal("SIGHUP");
+    await preview.until(() => preview.err.includes("reload refused"));
+    expect(preview.err).toContain("listeners[0].port");
+    writeFileSync(file, good.replaceAll("/synchttp", "/transfer"));
+    preview.signal("SIGHUP");
+    await preview.until(() => preview.err.includes("configuration reloaded"));
+    const { out } = await portico("check", ...at);
+    expect(out).toMatch(/PASS {2}file server daemon: HEAD http:\/\/127\.0\.0\.1:\d+\/transfer\//);
+    expect(lines(out).filter((line) => line.startsWith("PASS"))).toHaveLength(5);
+    expect(await preview.stop()).toBe(0);
+    const gone = await portico("check", ...at, "--timeout", "2");
+    expect(
+      lines(gone.out).filter((line) => /cause: nothing listens on 127\.0\.0\.1/.test(line)),
+    ).toHaveLength(6);
+  });
+
+  test("asked by a name the config does not have, the default server answers, and its cause is named", async () => {
+    const root = await layOutHost("name", { mode: "plain", host: "files.example.org" });
+    const { at } = await startPreview(root);
+    const { out } = await portico(
+      "check",
+      ...at,
+      "--host",
+      "other.example.org",
+      "--media-path",
+      "img/logo.png",
+    );
+    const causes = lines(out).filter((line) =>
+      /cause: the default virtual server answered: the server name/.test(line),
+    );
+    expect(lines(out)[0]).toMatch(/^PASS {2}default server/);
+    expect(causes).toHaveLength(5);
+  });
+
+  test("options that do not fit the config are refused before anything is served", async () => {
+    const root = await layOutHost("options", { mode: "plain" });
+    const unknown = await portico("preview", "--root", root, "--upstream", "wb=http://127.0.0.1:1");
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringMatching(/--upstream: names no upstream/)]);
+    const range = await portico("preview", "--root", root, "--port-offset", "65500");
+    expect([range.code, range.err]).toEqual([1, expect.stringMatching(/Give another --port-offset/)]);
+  });
+});

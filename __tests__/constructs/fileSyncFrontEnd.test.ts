@@ -1,0 +1,634 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Aspects, TerraformVariable, Testing } from "cdktf";
+import {
+  Action,
+  Delivery,
+  type FileSyncFrontEnd,
+  type FileSyncFrontEndProps,
+  Host,
+  Mode,
+  parseConfig,
+  parseConfigText,
+  TlsMaterial,
+  TlsPolicy,
+} from "../../src/index.js";
+import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import { expectGolden } from "../render/golden.js";
+import { addresses, frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+
+const ipv6Address = "2001:db8::10";
+const configText = (files: FileSyncFrontEnd): string =>
+  synthesizedFile(files, files.proxy.paths.config).content!;
+
+describe("the config", () => {
+  const cases: [string, Partial<FileSyncFrontEndProps>][] = [
+    ["plain", { mode: Mode.plain() }],
+    ["plain-ipv6", { mode: Mode.plain(), host: { address: "192.0.2.10", ipv6Address } }],
+    ["tls", {}],
+    ["tls-ipv6-name", { host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } }],
+  ];
+  test.each(cases)("%s is what it was", (name, props) => {
+    expectGolden(`config-${name}.json`, configText(frontEnd(props)));
+  });
+
+  test.each(cases)("%s reads back as what was meant", (_name, props) => {
+    const files = frontEnd(props);
+    const read = parseConfigText(configText(files));
+    const meant = parseConfig(files.proxy.config);
+    expect(read.ok || read.problems).toBe(true);
+    if (!read.ok || !meant.ok) throw new Error("unreachable");
+    const { $schema, ...rest } = read.value;
+    expect($schema).toBeDefined();
+    expect(rest).toEqual(meant.value);
+    expect(renderProxyConfig(files)).toEqual(meant.value);
+  });
+
+  test("follows spec 4.1 and 8 in plain mode", () => {
+    const { listeners, virtualServers, upstreams } = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
+    expect(listeners.map((l) => `${l.name} ${l.protocol} ${l.address} ${l.port}`)).toEqual([
+      "http http 0.0.0.0 80",
+    ]);
+    const [byDefault, application] = virtualServers;
+    expect(byDefault).toMatchObject({
+      name: "default",
+      serverNames: ["_"],
+      default: true,
+      versionTokens: true,
+    });
+    expect(application).toMatchObject({ serverNames: ["192.0.2.10"], default: false, versionTokens: false });
+    const routes = Object.fromEntries(application!.routes.map((r) => [r.name, r]));
+    const forwarded = { realIp: true, for: true, proto: false, host: "192.0.2.10" };
+    expect(routes).toMatchObject({
+      web: {
+        path: "/sync",
+        match: "prefix",
+        action: { upstream: "web", strip: "none", hostHeader: "client", forwarded },
+      },
+      webdav: { path: "/syncdav", match: "prefix", action: { upstream: "webdav", strip: "none", forwarded } },
+      fileServer: { path: "/synchttp", match: "segment", action: { strip: "raw", hostHeader: "upstream" } },
+      media: { path: "/syncmedia", match: "segment", action: { directory: "/srv/sync/media" } },
+      page: { path: "/", match: "exact", action: { directory: "/usr/share/portico/default" } },
+    });
+    expect(routes["fileServer"]!.action).toMatchObject({
+      forwarded: { realIp: false, for: false, proto: false },
+    });
+    expect(routes["fileServer"]!.action).not.toHaveProperty("forwarded.host");
+    for (const name of ["web", "webdav", "fileServer"]) {
+      expect(routes[name]).toMatchObject({
+        sendTimeoutMs: 36_000_000,
+        requestBodyBytesMax: 0,
+        requestBodyTimeoutMs: 60_000,
+      });
+    }
+    for (const upstream of upstreams) {
+      expect(upstream).toMatchObject({ connectTimeoutMs: 36e6, sendTimeoutMs: 36e6, readTimeoutMs: 36e6 });
+    }
+    expect(upstreams.map((u) => u.url)).toEqual([
+      "http://127.0.0.1:8000",
+      "http://127.0.0.1:8080",
+      "http://127.0.0.1:8082",
+    ]);
+  });
+
+  test("keeps logs of their own for web and WebDAV, and main logs for the rest", () => {
+    const { logs, virtualServers } = renderProxyConfig(frontEnd());
+    expect(logs).toEqual({
+      access: { path: "/var/log/portico/access.log", format: "combined" },
+      error: { path: "/var/log/portico/error.log" },
+    });
+    const own = virtualServers.flatMap((v) => v.routes).filter((r) => r.accessLog ?? r.errorLog);
+    expect(own.map((r) => [r.accessLog, r.errorLog])).toEqual(
+      ["web", "webdav"].map((name) => [
+        { path: `/var/log/portico/${name}.access.log`, format: "combined" },
+        { path: `/var/log/portico/${name}.error.log` },
+      ]),
+    );
+  });
+
+  test("follows spec 4.2 in TLS mode, with IPv6 and a name", () => {
+    const { listeners, virtualServers } = renderProxyConfig(
+      frontEnd({ host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } }),
+    );
+    const tls = {
+      certificate: "/etc/portico/tls/cacert.pem",
+      key: "/etc/portico/tls/privkey.pem",
+      dhparam: "/etc/portico/tls/dhparam2048.pem",
+      policy: "file-sync",
+    };
+    expect(listeners).toEqual([
+      { name: "http", address: "0.0.0.0", port: 80, protocol: "http", http2: true },
+      { name: "http6", address: "::", port: 80, protocol: "http", http2: true },
+      { name: "https", address: "0.0.0.0", port: 443, protocol: "https", http2: true, tls },
+      { name: "https6", address: "::", port: 443, protocol: "https", http2: true, tls },
+    ]);
+    expect(
+      virtualServers.map((v) => [v.name, v.serverNames, v.listeners, v.default, v.versionTokens]),
+    ).toEqual([
+      ["default", ["_"], ["http", "http6"], true, true],
+      ["redirect", ["files.example.org"], ["http", "http6"], false, false],
+      ["application", ["_"], ["https", "https6"], true, false],
+    ]);
+    const redirect = { type: "redirect", status: 301, scheme: "https", port: 443 };
+    expect(virtualServers[1]!.routes).toMatchObject([{ path: "/sync", match: "prefix", action: redirect }]);
+    const web = virtualServers[2]!.routes.find((r) => r.name === "web")!;
+    // Never `_`, though that is the server's name here.
+    expect(web.action).toMatchObject({ forwarded: { proto: true, host: "files.example.org" } });
+  });
+
+  test("takes the server name of an IPv6 host in canonical form", () => {
+    const host = { address: "192.0.2.10", ipv6Address: "2001:0DB8::0010" };
+    const { virtualServers } = renderProxyConfig(frontEnd({ mode: Mode.plain(), host }));
+    expect(virtualServers[1]!.serverNames).toEqual(["192.0.2.10", "2001:db8::10"]);
+  });
+
+  test("follows every prop", () => {
+    const files = frontEnd({
+      mode: Mode.tls({
+        httpPort: 8090,
+        httpsPort: 8443,
+        publicPort: 9443,
+        policy: TlsPolicy.mozillaModern(),
+        http2: false,
+      }),
+      pathPrefix: "cloud",
+      additionalServerNames: ["www.example.org"],
+      mediaDirectory: "/data/media",
+      avatarDirectory: "/data/avatars",
+      upstreams: { web: { url: "http://[::1]:9000", readTimeoutMs: 5 }, webdav: { name: "dav" } },
+      requestBodyTimeoutMs: 1234,
+      proxy: {
+        workers: 2,
+        trustedProxies: ["10.0.0.0/8"],
+        timeouts: { keepAliveMs: 7 },
+        limits: { headerCountMax: 9 },
+      },
+      paths: { logDirectory: "/srv/log", defaultPageDirectory: "/srv/page" },
+    });
+    expect(files.proxy.problems).toEqual([]);
+    const { listeners, virtualServers, upstreams, ...rest } = JSON.parse(configText(files));
+    expect(listeners).toMatchObject([
+      { port: 8090 },
+      { port: 8443, http2: false, tls: { policy: "mozilla-modern" } },
+    ]);
+    expect(upstreams).toMatchObject([
+      { name: "web", url: "http://[::1]:9000", readTimeoutMs: 5, sendTimeoutMs: 36e6 },
+      { name: "dav", url: "http://127.0.0.1:8080" },
+      { name: "fileServer" },
+    ]);
+    const [byDefault, redirect, application] = virtualServers;
+    expect(byDefault.routes[0].action.directory).toBe("/srv/page");
+    expect(redirect).toMatchObject({
+      serverNames: ["192.0.2.10", "www.example.org"],
+      routes: [{ path: "/cloud", action: { port: 9443 } }],
+    });
+    expect(application.routes).toMatchObject([
+      {
+        name: "web",
+        path: "/cloud",
+        requestBodyTimeoutMs: 1234,
+        accessLog: { path: "/srv/log/web.access.log" },
+      },
+      { name: "webdav", path: "/clouddav", action: { upstream: "dav" } },
+      { name: "fileServer", path: "/cloudhttp" },
+      { name: "media", path: "/cloudmedia", action: { directory: "/data/media" } },
+      { name: "avatars", path: "/cloudmedia/avatars", action: { directory: "/data/avatars" } },
+      { name: "page", path: "/" },
+    ]);
+    expect(rest).toMatchObject({ workers: 2, trustedProxies: ["10.0.0.0/8"], timeouts: { keepAliveMs: 7 } });
+    expect(files.url).toBe("https://192.0.2.10:9443/cloud/");
+    expect(files.portForwards.map((f) => [f.port, f.toPort])).toEqual([
+      [80, 8090],
+      [9443, 8443],
+    ]);
+  });
+});
+
+describe("the stack", () => {
+  test("has these resources in TLS mode: their ids are contract", () => {
+    const files = frontEnd({ settings: { startCommand: ["/srv/sync/web.sh", "start"] } });
+    expect(addresses(files.node.root.node.findChild("stack") as never)).toMatchInlineSnapshot(`
+     [
+       "local_file.files_DefaultPage_5E83DD37",
+       "local_file.files_Proxy_Config_3CCC93E8",
+       "local_file.files_Proxy_DhParameters_8ED80BB9",
+       "local_file.files_Proxy_Tls_CertificateFile_B86FEEA9",
+       "local_file.files_Service_Runtime_FEBDD47E",
+       "local_file.files_Service_ServiceUnit_4186471D",
+       "local_file.files_Service_SocketUnit_DBBC631C",
+       "local_file.files_Settings_FileServer_5CAB83B0",
+       "local_file.files_Settings_NetworkDaemon_A72B91EE",
+       "local_file.files_Settings_StartCommand_09BC2BC1",
+       "local_file.files_Settings_WebApplication_C4CFB40A",
+       "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
+       "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
+       "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
+     ]
+    `);
+  });
+
+  test("has no TLS resources in plain mode, and the same ids otherwise", () => {
+    const plain = newStack();
+    frontEnd({ mode: Mode.plain() }, "files", plain);
+    const tls = newStack();
+    frontEnd({}, "files", tls);
+    expect(addresses(tls).filter((a) => !addresses(plain).includes(a))).toMatchInlineSnapshot(`
+     [
+       "local_file.files_Proxy_DhParameters_8ED80BB9",
+       "local_file.files_Proxy_Tls_CertificateFile_B86FEEA9",
+       "local_sensitive_file.files_Proxy_Tls_KeyFile_A69910DB",
+       "tls_private_key.files_Proxy_Tls_PrivateKey_01B6F875",
+       "tls_self_signed_cert.files_Proxy_Tls_Certificate_761A88BB",
+     ]
+    `);
+    expect(addresses(plain).filter((a) => !addresses(tls).includes(a))).toEqual([]);
+  });
+
+  test("puts these files onto the host, with these modes", () => {
+    const files = synthesizedFiles(frontEnd());
+    expect(files.map((f) => `${f.mode} ${f.directoryMode} ${f.path}`)).toMatchInlineSnapshot(`
+     [
+       "0644 0755 /etc/portico/portico.json",
+       "0644 0755 /etc/portico/tls/cacert.pem",
+       "0644 0755 /etc/portico/tls/dhparam2048.pem",
+       "0600 0755 /etc/portico/tls/privkey.pem",
+       "0644 0755 /etc/systemd/system/portico.service",
+       "0644 0755 /etc/systemd/system/portico.socket",
+       "0755 0755 /usr/lib/portico/portico.mjs",
+       "0644 0755 /usr/share/portico/application-settings/file-server.conf",
+       "0644 0755 /usr/share/portico/application-settings/network-daemon.conf",
+       "0644 0755 /usr/share/portico/application-settings/web-application-settings.py",
+       "0644 0755 /usr/share/portico/default/index.html",
+     ]
+    `);
+    expect(files.filter((f) => f.sensitive).map((f) => f.path)).toEqual(["/etc/portico/tls/privkey.pem"]);
+    expect(files.filter((f) => f.placeholder).map((f) => f.placeholder)).toEqual([
+      expect.stringMatching(/^\$\{tls_self_signed_cert\..*\.cert_pem\}$/),
+      expect.stringMatching(/^\$\{tls_private_key\..*\.private_key_pem\}$/),
+    ]);
+  });
+
+  test("makes key and certificate as spec 2.2 says, for the host's names and addresses", () => {
+    const stack = newStack();
+    frontEnd(
+      { host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } },
+      "files",
+      stack,
+    );
+    const { resource } = synthesize(stack);
+    const [key] = Object.values(resource["tls_private_key"]!);
+    const [certificate] = Object.values(resource["tls_self_signed_cert"]!);
+    expect(key).toMatchObject({ algorithm: "RSA", rsa_bits: 2048 });
+    expect(certificate).toMatchObject({
+      validity_period_hours: 87_600,
+      subject: [{ common_name: "files.example.org" }],
+      dns_names: ["files.example.org"],
+      ip_addresses: ["192.0.2.10", "2001:db8::10"],
+      allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
+      set_subject_key_id: true,
+      early_renewal_hours: 720,
+    });
+  });
+
+  test("changes only the certificate, not the key, when the name changes", () => {
+    const [before, after] = [undefined, "files.example.org"].map((publicName) => {
+      const stack = newStack();
+      frontEnd({ host: { address: "192.0.2.10", publicName } }, "files", stack);
+      return synthesize(stack).resource;
+    });
+    expect(after!["tls_private_key"]).toEqual(before!["tls_private_key"]);
+    expect(after!["tls_self_signed_cert"]).not.toEqual(before!["tls_self_signed_cert"]);
+  });
+
+  test("takes existing TLS files by their paths, and nothing of them into state", () => {
+    const stack = newStack();
+    const material = TlsMaterial.fromFiles({ certificate: "/etc/le/fullchain.pem", key: "/etc/le/key.pem" });
+    const files = frontEnd({ mode: Mode.tls({ material }) }, "files", stack);
+    expect(files.tls).toEqual({
+      certificate: "/etc/le/fullchain.pem",
+      key: "/etc/le/key.pem",
+      dhparam: "/etc/portico/tls/dhparam2048.pem",
+    });
+    expect(Object.keys(synthesize(stack).resource)).toEqual(["local_file"]);
+    expect(synthesizedFile(files, "/etc/systemd/system/portico.service").content).toContain(
+      "LoadCredential=key.pem:/etc/le/key.pem\n",
+    );
+    const without = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem", dhparam: false });
+    expect(
+      renderProxyConfig(frontEnd({ mode: Mode.tls({ material: without }) })).listeners[1]!.tls,
+    ).not.toHaveProperty("dhparam");
+  });
+
+  test("holds two front ends, and a second one changes nothing about the first", () => {
+    const alone = newStack();
+    frontEnd({}, "files", alone);
+    const both = newStack();
+    frontEnd({}, "files", both);
+    const host = new Host(both, "other-host", {
+      address: "192.0.2.11",
+      delivery: Delivery.local({ root: "/mnt/other" }),
+    });
+    const other = frontEnd({ host, mode: Mode.plain() }, "other", both);
+    const { resource } = synthesize(both);
+    const names = Object.values(resource["local_file"]!).map((f) => f.filename as string);
+    expect(new Set(names).size).toBe(names.length);
+    expect(synthesizedFile(other, "/etc/portico/portico.json").filename).toBe(
+      "/mnt/other/etc/portico/portico.json",
+    );
+    for (const [type, byId] of Object.entries(synthesize(alone).resource))
+      expect(resource[type]).toMatchObject(byId);
+  });
+
+  test("takes a relative root from where it is synthesized, as an absolute path", () => {
+    const host = { address: "192.0.2.10", delivery: Delivery.local({ root: "./out/host" }) };
+    expect(synthesizedFile(frontEnd({ host }), "/etc/portico/portico.json").filename).toBe(
+      resolve("out/host/etc/portico/portico.json"),
+    );
+  });
+
+  test("copies the runtime under a path that changes with its content", () => {
+    const runtime = synthesizedFile(frontEnd(), "/usr/lib/portico/portico.mjs");
+    expect(runtime.source).toMatch(/^assets\/files_Service_Runtime_Asset_\w+\/[0-9A-F]{32}\/stacks\.ts$/);
+    const other = frontEnd({ service: { runtimeBundle: join(__dirname, "host.test.ts") } });
+    expect(synthesizedFile(other, "/usr/lib/portico/portico.mjs").source).not.toBe(runtime.source);
+  });
+
+  test("has outputs if they are asked for", () => {
+    const stack = newStack();
+    const host = { address: "9.9.9.9", ipv6Address, publicName: "files.example.org" };
+    frontEnd({ host, outputs: true }, "files", stack);
+    expect(Object.values(synthesize(stack).output!).map((o) => o.value)).toEqual([
+      [{ name: "files.example.org", type: "A", value: "9.9.9.9" }],
+      [],
+      "https://files.example.org/sync/",
+    ]);
+    const silent = newStack();
+    frontEnd({}, "files", silent);
+    expect(synthesize(silent).output).toBeUndefined();
+  });
+});
+
+describe("composition", () => {
+  test("a server name may come from another resource", () => {
+    const stack = newStack();
+    const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
+    const files = frontEnd({ host: { address: "192.0.2.10", publicName } }, "files", stack);
+    const { resource } = synthesize(stack);
+    const config = synthesizedFile(files, "/etc/portico/portico.json");
+    expect(config.content).toBeUndefined();
+    expect(config.placeholder).toContain('"host": ${jsonencode(var.name)}');
+    expect(config.placeholder).toMatch(/"serverNames": \[\n\s+\$\{jsonencode\(var\.name\)\}\n\s+\]/);
+    expect(config.placeholder).toContain('"url": "http://127.0.0.1:8000"');
+    // What cannot be checked here is checked before the file is written.
+    const written = Object.values(resource["local_file"]!).find(
+      (f) => f.filename === "/etc/portico/portico.json",
+    );
+    expect(written.lifecycle.precondition).toEqual([
+      {
+        condition: '${can(regex("^[a-z0-9_.:-]+$", var.name))}',
+        error_message: expect.stringContaining("server name"),
+      },
+    ]);
+    const settings = synthesizedFile(
+      files,
+      "/usr/share/portico/application-settings/web-application-settings.py",
+    );
+    expect(settings.placeholder).toContain("FILE_SERVER_ROOT = 'https://${var.name}/synchttp'\n");
+    const [certificate] = Object.values(resource["tls_self_signed_cert"]!);
+    expect(certificate.dns_names).toEqual(["${var.name}"]);
+    expect(renderProxyConfig(files).virtualServers[1]!.serverNames).toEqual([
+      expect.stringMatching(/^portico-token/),
+    ]);
+  });
+
+  test("ports, addresses and directories may come from other resources", () => {
+    const stack = newStack();
+    const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
+    const number = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
+    const files = frontEnd(
+      {
+        host: { address: text },
+        mode: Mode.plain({ publicPort: number }),
+        installDirectory: text,
+        upstreams: { web: { url: `http://${text}:9000`, readTimeoutMs: number } },
+      },
+      "files",
+      stack,
+    );
+    synthesize(stack);
+    const { placeholder } = synthesizedFile(files, "/etc/portico/portico.json");
+    expect(placeholder).toContain(
+      '"url": "http://${trimsuffix(trimprefix(jsonencode(var.text), "\\""), "\\"")}:9000"',
+    );
+    expect(placeholder).toContain('"readTimeoutMs": ${jsonencode(var.port)}');
+    expect(placeholder).toContain(
+      '"directory": "${trimsuffix(trimprefix(jsonencode(var.text), "\\""), "\\"")}/media"',
+    );
+    const daemon = synthesizedFile(files, "/usr/share/portico/application-settings/network-daemon.conf");
+    expect(daemon.placeholder).toBe("[General]\nSERVICE_URL = http://${var.text}:${var.port}/sync\n");
+  });
+
+  test("a mistake beside an unknown value is still found", () => {
+    const stack = newStack();
+    const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
+    const files = frontEnd({ host: { address: "192.0.2.10", publicName } }, "files", stack);
+    files.application.addRoute("again", {
+      path: "/sync",
+      match: "prefix",
+      action: Action.respond(200),
+    });
+    expect(() => synthesize(stack)).toThrow(/config\.duplicate-route/);
+  });
+
+  test("every part can be added to, replaced and reached", () => {
+    const stack = newStack();
+    const files = frontEnd({}, "files", stack);
+    files.application.addRoute("health", { path: "/health", action: Action.respond(204) });
+    files.application.node.tryRemoveChild("webdav");
+    Aspects.of(files).add({
+      visit: (node) => {
+        if (node === files.proxy.configFile)
+          files.proxy.configFile.resource.addOverride("file_permission", "0640");
+      },
+    });
+    files.tls!.selfSigned!.privateKey.rsaBits = 4096;
+    const { resource } = synthesize(stack);
+    expect(Object.values(resource["tls_private_key"]!)[0].rsa_bits).toBe(4096);
+    expect(synthesizedFile(files, "/etc/portico/portico.json").mode).toBe("0640");
+    expect(renderProxyConfig(stack).virtualServers[2]!.routes.map((r) => r.name)).toEqual([
+      "web",
+      "fileServer",
+      "media",
+      "page",
+      "health",
+    ]);
+  });
+
+  test("text that looks like a Terraform template is written as it is", () => {
+    const files = frontEnd({ defaultPage: "<p>${var.x} %{if} $${y}</p>" });
+    const synthesized = JSON.stringify(
+      JSON.parse(Testing.synth(files.node.root.node.findChild("stack") as never)),
+    );
+    expect(synthesized).toContain("<p>$${var.x} %%{if} $$${y}</p>");
+    expect(synthesizedFile(files, "/usr/share/portico/default/index.html").content).toBe(
+      "<p>${var.x} %{if} $${y}</p>",
+    );
+  });
+});
+
+describe("application settings", () => {
+  const settings = (more: Partial<FileSyncFrontEndProps>) => frontEnd(more).settings.values;
+
+  test("follow from the routes' public URL (spec 2.1)", () => {
+    expect(settings({ mode: Mode.plain() })).toEqual({
+      serviceUrl: "http://192.0.2.10/sync",
+      fileServerRoot: "http://192.0.2.10/synchttp",
+      serveStatic: false,
+      mediaUrl: "/syncmedia/",
+      siteRoot: "/sync/",
+      loginUrl: "/sync/accounts/login/",
+      compressUrl: "/syncmedia/",
+      staticUrl: "/syncmedia/assets/",
+      enableSettingsViaWeb: false,
+      csrfTrustedOrigins: ["http://192.0.2.10"],
+      fileServerHost: "127.0.0.1",
+      fileServerPort: 8082,
+    });
+  });
+
+  test("trust every origin that the application is reached by", () => {
+    expect(
+      settings({ host: { address: "192.0.2.10", ipv6Address }, mode: Mode.tls({ publicPort: 8443 }) }),
+    ).toMatchObject({
+      serviceUrl: "https://192.0.2.10:8443/sync",
+      csrfTrustedOrigins: ["https://192.0.2.10:8443", "https://[2001:db8::10]:8443"],
+    });
+  });
+
+  test("write the port that clients use, unless it is the scheme's own", () => {
+    const url = (mode: Mode): string => frontEnd({ mode }).url;
+    expect(url(Mode.plain())).toBe("http://192.0.2.10/sync/");
+    expect(url(Mode.plain({ httpPort: 81 }))).toBe("http://192.0.2.10:81/sync/");
+    expect(url(Mode.plain({ httpPort: 81, publicPort: 80 }))).toBe("http://192.0.2.10/sync/");
+    expect(url(Mode.tls({ httpsPort: 8443 }))).toBe("https://192.0.2.10:8443/sync/");
+    expect(url(Mode.tls({ httpsPort: 8443, publicPort: 443 }))).toBe("https://192.0.2.10/sync/");
+  });
+
+  test("let the file server listen where its upstream says", () => {
+    const at = (url: string) => settings({ upstreams: { fileServer: { url } } });
+    expect(at("http://localhost:9082")).toMatchObject({ fileServerHost: "127.0.0.1", fileServerPort: 9082 });
+    expect(at("http://[::1]")).toMatchObject({ fileServerHost: "::1", fileServerPort: 80 });
+  });
+
+  test("include the start command only if one is given", () => {
+    const path = "/usr/share/portico/application-settings/web-application.service.conf";
+    const given = frontEnd({
+      settings: { startCommand: ["/srv/sync/web.sh", "start"], enableSettingsViaWeb: true },
+    });
+    expect(synthesizedFile(given, path).content).toBe(
+      "[Service]\nExecStart=\nExecStart=/srv/sync/web.sh start\n",
+    );
+    expect(given.settings.values.enableSettingsViaWeb).toBe(true);
+    expect(synthesizedFiles(frontEnd()).map((f) => f.path)).not.toContain(path);
+  });
+});
+
+describe("a front end is refused", () => {
+  const stack = newStack();
+  const url = new TerraformVariable(stack, "url", { type: "string" }).stringValue;
+  test.each<[string, Partial<FileSyncFrontEndProps>, string, string]>([
+    ["without directory", { installDirectory: undefined }, "config.missing-field", "installDirectory"],
+    ["with a path for a prefix", { pathPrefix: "/sync" }, "config.bad-route-path", "pathPrefix"],
+    ["with an empty prefix", { pathPrefix: "" }, "config.bad-route-path", "pathPrefix"],
+    [
+      "with a relative directory",
+      { installDirectory: "srv" },
+      "config.bad-file-path",
+      "Proxy/application/media.action.directory",
+    ],
+    [
+      "with a port out of range",
+      { mode: Mode.plain({ httpPort: 0 }) },
+      "config.out-of-range",
+      "mode.publicPort",
+    ],
+    [
+      "with a TLS port out of range",
+      { mode: Mode.tls({ httpsPort: 65_536, publicPort: 1 }) },
+      "config.out-of-range",
+      "Proxy/https.port",
+    ],
+    ["with a bad host", { host: { address: "::1" } }, "host.ipv6-only", "Host.address"],
+    ["with a bad upstream", { upstreams: { web: { url: "https://x" } } }, "config.bad-url", "Proxy/web.url"],
+    [
+      "with a bad timeout",
+      { upstreams: { web: { readTimeoutMs: 0 } } },
+      "config.out-of-range",
+      "Proxy/web.readTimeoutMs",
+    ],
+    [
+      "with a bad name",
+      { additionalServerNames: ["A.example"] },
+      "config.bad-server-name",
+      "Proxy/redirect.serverNames[1]",
+    ],
+    [
+      "with the FastCGI variant",
+      { settings: { startCommand: ["/w.sh", "start-fastcgi"] } },
+      "unit.fastcgi-start",
+      "Settings.startCommand",
+    ],
+    [
+      "with an unknown file server",
+      { upstreams: { fileServer: { url } } },
+      "settings.bad-value",
+      "settings.fileServer",
+    ],
+    [
+      "with a missing bundle",
+      { service: { runtimeBundle: "/nonexistent" } },
+      "files.unreadable",
+      "Service/Runtime.source",
+    ],
+    [
+      "with a bad path",
+      { paths: { config: "etc/portico.json" } },
+      "config.bad-file-path",
+      "Proxy/Config.path",
+    ],
+    [
+      "with a relative log directory",
+      { paths: { logDirectory: "log" } },
+      "config.bad-file-path",
+      "Proxy/application/web.accessLog.path",
+    ],
+  ])("%s", (_, props, code, path) => {
+    const problems = problemsOf(() => frontEnd(props));
+    expect(problems[0]).toMatchObject({ code, path: `stack/files${/^[a-z]/.test(path) ? "." : "/"}${path}` });
+    expect(problems[0]!.fix).not.toBe("");
+  });
+});
+
+test("main.ts is the spec's deployment in under 40 lines", () => {
+  const main = resolve(__dirname, "../../main.ts");
+  expect(readFileSync(main, "utf8").split("\n").length).toBeLessThan(40);
+  const folder = mkdtempSync(join(tmpdir(), "portico-main-"));
+  try {
+    const tsx = resolve(__dirname, "../../node_modules/.bin/tsx");
+    for (const PORTICO_MODE of ["plain", "tls"]) {
+      const env = { ...process.env, PORTICO_MODE, PORTICO_ADDRESS: "127.0.0.1" };
+      execFileSync(tsx, [main], { cwd: folder, env, stdio: "pipe" });
+      const stack = JSON.parse(readFileSync(join(folder, "cdktf.out/stacks/portico/cdk.tf.json"), "utf8"));
+      const written = Object.values(stack.resource.local_file) as { filename: string; content?: string }[];
+      const config = written.find((f) => f.filename === join(folder, "out/host/etc/portico/portico.json"))!;
+      const parsed = parseConfigText(config.content!);
+      expect(parsed.ok && parsed.value.listeners.map((l) => l.port)).toEqual(
+        PORTICO_MODE === "tls" ? [80, 443] : [80],
+      );
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

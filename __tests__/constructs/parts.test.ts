@@ -1,0 +1,622 @@
+import { Fn, Lazy, TerraformVariable, Testing, Token } from "cdktf";
+import { Construct } from "constructs";
+import {
+  Action,
+  type ApplicationSettingsProps,
+  ApplicationSettings,
+  Delivery,
+  Host,
+  HostFile,
+  type HostFileProps,
+  Listener,
+  parseConfig,
+  ProxyService,
+  ReverseProxy,
+  type ReverseProxyProps,
+  Route,
+  type RouteProps,
+  SystemdUnit,
+  type SystemdUnitProps,
+  TlsMaterial,
+  TlsPolicy,
+  Upstream,
+  VirtualServer,
+} from "../../src/index.js";
+import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import { addresses, newStack, problemsOf, synthesize } from "./stacks.js";
+
+interface Site {
+  readonly stack: ReturnType<typeof newStack>;
+  readonly host: Host;
+  readonly proxy: ReverseProxy;
+  readonly http: Listener;
+  readonly server: VirtualServer;
+}
+
+/** A host with a proxy that answers on port 80, built from parts. */
+function site(props: Partial<ReverseProxyProps> = {}): Site {
+  const stack = newStack();
+  const host = new Host(stack, "host", { address: "192.0.2.10" });
+  const proxy = new ReverseProxy(stack, "proxy", { host, ...props });
+  const http = proxy.addListener("http", { port: 80 });
+  const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
+  return { stack, host, proxy, http, server };
+}
+
+describe("parts without the front end", () => {
+  test("make a small proxy", () => {
+    const { stack, proxy, server } = site();
+    const app = proxy.addUpstream("app", { url: "http://127.0.0.1:3000" });
+    server.addRoute("app", { path: "/", action: Action.proxy(app) });
+    server.addRoute("files", {
+      path: "/files",
+      action: Action.staticFiles("/srv/files", { symlinks: "never" }),
+    });
+    server.addRoute("old", {
+      path: "/old",
+      match: "exact",
+      action: Action.redirect({ scheme: "http", host: "old.example", status: 308 }),
+    });
+    server.addRoute("gone", { path: "/gone", action: Action.respond(410, { body: "gone\n" }) });
+    expect(addresses(stack)).toEqual(["local_file.proxy_Config_81955AAF"]);
+    const { routes } = renderProxyConfig(stack).virtualServers[0]!;
+    expect(routes.map((r) => [r.name, r.action.type, r.match])).toEqual([
+      ["app", "proxy", "segment"],
+      ["files", "staticFiles", "segment"],
+      ["old", "redirect", "exact"],
+      ["gone", "respond", "segment"],
+    ]);
+    expect(routes[0]!.action).toMatchObject({ forwarded: { realIp: true, for: true, proto: true } });
+    expect(routes[2]!.action).toMatchObject({ scheme: "http", port: 80, host: "old.example", status: 308 });
+  });
+
+  test("belong to the proxy above them, however deep", () => {
+    const { proxy, http } = site();
+    const group = new Construct(proxy, "group");
+    const https = new Listener(group, "https", {
+      port: 8443,
+      address: "192.0.2.10",
+      name: "secure",
+      tls: { material: TlsMaterial.selfSigned(), policy: TlsPolicy.mozillaIntermediate() },
+    });
+    const server = new VirtualServer(group, "api", {
+      serverNames: ["api.example"],
+      listeners: [http, https],
+      name: "other",
+    });
+    new VirtualServer(proxy, "rest", { serverNames: ["_"], listeners: [https], default: true });
+    new Route(new Construct(server, "routes"), "r", {
+      path: "/",
+      action: Action.respond(200),
+      name: "root",
+    });
+    const config = renderProxyConfig(proxy);
+    expect(config.listeners.map((l) => l.name)).toEqual(["http", "secure"]);
+    expect(config.virtualServers.find((v) => v.name === "other")).toMatchObject({
+      listeners: ["http", "secure"],
+      routes: [{ name: "root" }],
+    });
+    expect(ReverseProxy.of(server)).toBe(proxy);
+    expect(https.protocol).toBe("https");
+  });
+
+  test("share an upstream that stands elsewhere, which is rendered where it is used", () => {
+    const { stack, host, server, proxy } = site();
+    const shared = new Upstream(stack, "shared", { url: "http://10.0.0.5:80" });
+    server.addRoute("a", { path: "/a", action: Action.proxy(shared) });
+    server.addRoute("b", { path: "/b", action: Action.proxy(shared) });
+    const idle = new ReverseProxy(stack, "idle", { host, paths: { config: "/etc/idle.json" } });
+    expect(proxy.config.upstreams!.map((u) => u.name)).toEqual(["shared"]);
+    expect(idle.config.upstreams).toEqual([]);
+  });
+
+  test("make TLS resources once for all listeners of a material", () => {
+    const { stack, proxy } = site();
+    const material = TlsMaterial.selfSigned({ dnsNames: ["alt.example"], validityDays: 90, renewalDays: 0 });
+    const tls = { material };
+    const listeners = [
+      proxy.addListener("https", { port: 443, tls }),
+      proxy.addListener("https6", { port: 443, address: "::", tls }),
+      proxy.addListener("existing", {
+        port: 444,
+        tls: { material: TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem" }) },
+      }),
+    ];
+    proxy.addVirtualServer("secure", { serverNames: ["_"], listeners, default: true });
+    const { resource } = synthesize(stack);
+    expect(Object.keys(resource["tls_private_key"]!)).toHaveLength(1);
+    expect(Object.values(resource["tls_self_signed_cert"]!)).toMatchObject([
+      { dns_names: ["alt.example"], validity_period_hours: 2160, early_renewal_hours: 0 },
+    ]);
+    expect(synthesizedFiles(stack).filter((f) => f.path.includes("dhparam"))).toHaveLength(1);
+    const second = problemsOf(() =>
+      proxy.addListener("more", { port: 445, tls: { material: TlsMaterial.selfSigned() } }),
+    );
+    expect(second.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+  });
+
+  test("make a certificate without a common name that would be too long", () => {
+    const publicName = `${"a".repeat(60)}.example.org`;
+    const stack = newStack();
+    const host = new Host(stack, "host", { address: "192.0.2.10", publicName });
+    const proxy = new ReverseProxy(stack, "proxy", { host });
+    proxy.tlsFiles(TlsMaterial.selfSigned());
+    const [certificate] = Object.values(JSON.parse(Testing.synth(stack)).resource.tls_self_signed_cert);
+    expect(certificate).toMatchObject({ subject: [{ common_name: "192.0.2.10" }], dns_names: [publicName] });
+  });
+
+  test("write units that follow the proxy", () => {
+    const { stack, proxy, server } = site({
+      paths: { logDirectory: "/var/log/edge", config: "/etc/edge.json" },
+    });
+    new ProxyService(stack, "service", {
+      proxy,
+      runtimeBundle: __filename,
+      nodePath: "/opt/node/bin/node",
+      stopTimeoutSeconds: 5,
+      openFilesMax: 99,
+    });
+    // Added after the service, and still in its units.
+    const late = proxy.addListener("late", { port: 81, address: "192.0.2.10" });
+    proxy.addVirtualServer("late-server", { serverNames: ["_"], listeners: [late], default: true });
+    server.addRoute("home", { path: "/", action: Action.staticFiles("/home/www") });
+    synthesize(stack);
+    const unit = synthesizedFile(stack, "/etc/systemd/system/portico.service").content!;
+    for (const line of [
+      "ExecStart=/opt/node/bin/node /usr/lib/portico/portico.mjs serve /etc/edge.json",
+      "ExecReload=/bin/kill -HUP $MAINPID",
+      "TimeoutStopSec=5",
+      "LimitNOFILE=99",
+      "LogsDirectory=edge",
+      "ProtectHome=read-only",
+    ]) {
+      expect(unit.split("\n")).toContain(line);
+    }
+    expect(synthesizedFile(stack, "/etc/systemd/system/portico.socket").content).toContain(
+      "ListenStream=0.0.0.0:80\nListenStream=192.0.2.10:81\n",
+    );
+  });
+
+  test("write any unit and any file", () => {
+    const { stack, host } = site();
+    new SystemdUnit(stack, "timer", {
+      host,
+      name: "renew.timer",
+      directory: "/run/systemd/system",
+      unit: { Timer: { OnCalendar: "daily" } },
+    });
+    new SystemdUnit(stack, "drop-in", {
+      host,
+      name: "web.service.d/limits.conf",
+      unit: { Service: { LimitNOFILE: 9 } },
+    });
+    const variable = new TerraformVariable(stack, "v", { type: "string" }).stringValue;
+    new HostFile(stack, "motd", {
+      host,
+      path: "/etc/motd",
+      content: `${"${x}"} ${variable} 100%{`,
+      mode: "0640",
+      sensitive: true,
+    });
+    expect(synthesizedFile(stack, "/run/systemd/system/renew.timer").content).toBe(
+      "[Timer]\nOnCalendar=daily\n",
+    );
+    expect(synthesizedFile(stack, "/etc/systemd/system/web.service.d/limits.conf").content).toBe(
+      "[Service]\nLimitNOFILE=9\n",
+    );
+    expect(synthesizedFile(stack, "/etc/motd")).toMatchObject({
+      placeholder: "$${x} ${var.v} 100%%{",
+      mode: "0640",
+      sensitive: true,
+    });
+    expect(() => synthesizedFile(stack, "/etc/other")).toThrow(/There is:\n {2}\/etc\/motd\n/);
+  });
+});
+
+test("settings stand on their own, for the host's names and the scheme's port", () => {
+  const { stack, host } = site();
+  const url = (scheme: "http" | "https", more: Partial<ApplicationSettingsProps> = {}): string =>
+    new ApplicationSettings(stack, `s${stack.node.children.length}`, { host, scheme, ...more }).values
+      .serviceUrl;
+  expect(url("https")).toBe("https://192.0.2.10/sync");
+  expect(url("http", { pathPrefix: "cloud" })).toBe("http://192.0.2.10/cloud");
+  expect(url("http", { publicPort: 443, serverNames: ["a.example"] })).toBe("http://a.example:443/sync");
+});
+
+describe("values that are known late", () => {
+  test("come through the escaping of units untouched", () => {
+    const { stack, host } = site();
+    const path = new TerraformVariable(stack, "path", { type: "string" }).stringValue;
+    new SystemdUnit(stack, "unit", {
+      host,
+      name: "app.service",
+      unit: {
+        Service: { ExecStart: { command: [path, `--home=${path}/100%`, "$x"] }, WorkingDirectory: path },
+      },
+    });
+    expect(synthesizedFile(stack, "/etc/systemd/system/app.service").placeholder).toBe(
+      "[Service]\nExecStart=${var.path} --home=${var.path}/100%% $$x\nWorkingDirectory=${var.path}\n",
+    );
+  });
+
+  test("are literal if they turn out to be, and then judged", () => {
+    const { stack, server, proxy } = site();
+    const late = Lazy.stringValue({ produce: () => "/srv/late" });
+    server.addRoute("late", { path: "/late", action: Action.staticFiles(late) });
+    expect(
+      JSON.parse(synthesizedFile(stack, "/etc/portico/portico.json").content!).virtualServers[0].routes[0]
+        .action.directory,
+    ).toBe("/srv/late");
+    server.addRoute("bad", {
+      path: "/bad",
+      action: Action.staticFiles(Lazy.stringValue({ produce: () => "srv" })),
+    });
+    expect(proxy.problems.map((p) => [p.code, p.path])).toEqual([
+      ["config.bad-file-path", "stack/proxy: virtualServers[0].routes[1].action.directory"],
+    ]);
+  });
+
+  test("are encoded by Terraform with their own type: numbers, lists, parts of text", () => {
+    const stack = newStack();
+    const number = new TerraformVariable(stack, "n", { type: "number" });
+    const list = Token.asList(new TerraformVariable(stack, "l", { type: "list(string)" }).listValue);
+    const host = new Host(stack, "host", { address: "192.0.2.10" });
+    const proxy = new ReverseProxy(stack, "proxy", {
+      host,
+      workers: number.numberValue,
+      trustedProxies: list,
+    });
+    const http = proxy.addListener("http", { port: number.numberValue });
+    const server = proxy.addVirtualServer("v", { serverNames: ["_"], listeners: [http], default: true });
+    const body = `"${Fn.upper("${x}")}" \\ \${x} %{y}`;
+    server.addRoute("r", { path: "/", action: Action.respond(200, { body }) });
+    const upstream = proxy.addUpstream("u", { url: `http://127.0.0.1:${Token.asString(number.value)}` });
+    server.addRoute("p", { path: "/p", action: Action.proxy(upstream) });
+    synthesize(stack);
+    const { placeholder } = synthesizedFile(stack, "/etc/portico/portico.json");
+    expect(placeholder).toContain('"workers": ${jsonencode(var.n)},');
+    expect(placeholder).toContain('"trustedProxies": ${jsonencode(var.l)},');
+    expect(placeholder).toContain('"port": ${jsonencode(var.n)},');
+    expect(placeholder).toContain(
+      '"url": "http://127.0.0.1:${trimsuffix(trimprefix(jsonencode(var.n), "\\""), "\\"")}"',
+    );
+    expect(placeholder).toMatch(
+      /"body": "\\"\$\{trimsuffix\(.*upper\(.*\)\)?.*\}\\" \\\\ \$\$\{x\} %%\{y\}"/,
+    );
+    // With stand-ins for them the config is whole, so all rules that span fields were applied.
+    expect(renderProxyConfig(stack).listeners[0]!.port).toBeGreaterThan(1023);
+  });
+
+  test("do not hide a mistake elsewhere in the same proxy", () => {
+    const { stack, proxy, server } = site();
+    const url = new TerraformVariable(stack, "url", { type: "string" }).stringValue;
+    server.addRoute("a", { path: "/a", action: Action.proxy(proxy.addUpstream("a", { url })) });
+    server.addRoute("b", { path: "/b", name: "a", action: Action.respond(200) });
+    expect(proxy.problems.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+    expect(() => synthesize(stack)).toThrow(/config\.duplicate-name/);
+  });
+});
+
+describe("a part is refused where it is made", () => {
+  const bad: [string, (s: Site) => unknown, string, string][] = [
+    [
+      "a listener with a bad port",
+      (s) => s.proxy.addListener("x", { port: 65_536 }),
+      "config.out-of-range",
+      "proxy/x.port",
+    ],
+    [
+      "a listener with a broken port",
+      (s) => s.proxy.addListener("x", { port: 80.5 }),
+      "config.wrong-type",
+      "proxy/x.port",
+    ],
+    [
+      "a listener by name",
+      (s) => s.proxy.addListener("x", { port: 80, address: "localhost" }),
+      "config.bad-address",
+      "proxy/x.address",
+    ],
+    [
+      "a listener with a bad name",
+      (s) => s.proxy.addListener("x", { port: 80, name: "a b" }),
+      "config.bad-name",
+      "proxy/x.name",
+    ],
+    [
+      "a listener with a relative key",
+      (s) =>
+        s.proxy.addListener("x", {
+          port: 80,
+          tls: { material: TlsMaterial.fromFiles({ certificate: "/c", key: "k" }) },
+        }),
+      "config.bad-file-path",
+      "proxy/x.tls.key",
+    ],
+    [
+      "a TLS policy upside down",
+      (s) =>
+        s.proxy.addListener("x", {
+          port: 443,
+          tls: {
+            material: TlsMaterial.selfSigned(),
+            policy: TlsPolicy.custom({
+              minVersion: "TLSv1.3",
+              maxVersion: "TLSv1.2",
+              ciphers: "HIGH",
+              curves: ["X25519"],
+            }),
+          },
+        }),
+      "config.out-of-range",
+      "proxy/x.tls.policy.minVersion",
+    ],
+    [
+      "a listener without proxy",
+      (s) => new Listener(s.stack, "x", { port: 80, tls: { material: TlsMaterial.selfSigned() } }),
+      "config.unknown-reference",
+      "x",
+    ],
+    [
+      "an upstream over https",
+      (s) => s.proxy.addUpstream("x", { url: "https://a" }),
+      "config.bad-url",
+      "proxy/x.url",
+    ],
+    [
+      "an upstream with a path",
+      (s) => s.proxy.addUpstream("x", { url: "http://a/b" }),
+      "config.bad-url",
+      "proxy/x.url",
+    ],
+    [
+      "an endless timeout",
+      (s) => s.proxy.addUpstream("x", { url: "http://a", readTimeoutMs: 2 ** 31 }),
+      "config.out-of-range",
+      "proxy/x.readTimeoutMs",
+    ],
+    [
+      "a misspelt prop",
+      (s) => s.proxy.addUpstream("x", { url: "http://a", readTimeout: 1 } as never),
+      "config.unknown-field",
+      "proxy/x.readTimeout",
+    ],
+    [
+      "a server without names",
+      (s) => s.proxy.addVirtualServer("x", { serverNames: [], listeners: [s.http] }),
+      "config.out-of-range",
+      "proxy/x.serverNames",
+    ],
+    [
+      "a server without listeners",
+      (s) => s.proxy.addVirtualServer("x", { serverNames: ["a"], listeners: [] }),
+      "config.out-of-range",
+      "proxy/x.listeners",
+    ],
+    [
+      "a server name in upper case",
+      (s) => s.proxy.addVirtualServer("x", { serverNames: ["A"], listeners: [s.http] }),
+      "config.bad-server-name",
+      "proxy/x.serverNames[0]",
+    ],
+    [
+      "a server name with a port",
+      (s) => s.proxy.addVirtualServer("x", { serverNames: ["a:80"], listeners: [s.http] }),
+      "config.bad-server-name",
+      "proxy/x.serverNames[0]",
+    ],
+  ];
+  const routes: [string, RouteProps, string, string][] = [
+    ["a relative path", { path: "a", action: Action.respond(200) }, "config.bad-route-path", "path"],
+    [
+      "a path with dot segments",
+      { path: "/a/../b", action: Action.respond(200) },
+      "config.bad-route-path",
+      "path",
+    ],
+    ["an encoded path", { path: "/a%20b", action: Action.respond(200) }, "config.bad-route-path", "path"],
+    [
+      "a relative directory",
+      { path: "/", action: Action.staticFiles("files") },
+      "config.bad-file-path",
+      "action.directory",
+    ],
+    [
+      "a status of its own",
+      { path: "/", action: Action.respond(99) },
+      "config.out-of-range",
+      "action.status",
+    ],
+    [
+      "a redirect with a bad status",
+      { path: "/", action: Action.redirect({ status: 200 as 301 }) },
+      "config.not-one-of",
+      "action.status",
+    ],
+    [
+      "a redirect to a bad port",
+      { path: "/", action: Action.redirect({ port: 0 }) },
+      "config.out-of-range",
+      "action.port",
+    ],
+    [
+      "a negative limit",
+      { path: "/", action: Action.respond(200), requestBodyBytesMax: -1 },
+      "config.out-of-range",
+      "requestBodyBytesMax",
+    ],
+    [
+      "a relative log",
+      { path: "/", action: Action.respond(200), accessLog: { path: "a.log" } },
+      "config.bad-file-path",
+      "accessLog.path",
+    ],
+  ];
+  test.each(bad)("%s", (_, make, code, path) => {
+    const s = site();
+    expect(problemsOf(() => make(s)).map((p) => [p.code, p.path])).toEqual([[code, `stack/${path}`]]);
+  });
+  test.each(routes)("a route with %s", (_, props, code, path) => {
+    const { server } = site();
+    const [problem] = problemsOf(() => server.addRoute("x", props));
+    expect(problem).toMatchObject({
+      code,
+      path: `stack/proxy/site/x.${path}`,
+      fix: expect.stringMatching(/./),
+    });
+  });
+  test("a header rule that would break framing", () => {
+    const { server, proxy } = site();
+    const app = proxy.addUpstream("app", { url: "http://a" });
+    let id = 0;
+    const rules: Record<string, string>[] = [
+      { Host: "x" },
+      { "Transfer-Encoding": "x" },
+      { "a b": "x" },
+      { a: "x\r\ny: z" },
+    ];
+    for (const setHeaders of rules) {
+      const action = Action.proxy(app, { setHeaders });
+      expect(problemsOf(() => new Route(server, `x${id++}`, { path: "/", action }))[0]!.code).toBe(
+        "config.bad-header",
+      );
+    }
+  });
+
+  test.each<[string, Partial<HostFileProps>, string, string]>([
+    ["a relative path", { path: "etc/x" }, "config.bad-file-path", "path"],
+    ["a directory", { path: "/etc/" }, "config.bad-file-path", "path"],
+    ["a path that climbs", { path: "/etc/../x" }, "config.bad-file-path", "path"],
+    ["a path with a line break", { path: "/etc/x\n" }, "config.bad-file-path", "path"],
+    ["no content", { content: undefined }, "config.missing-field", "content"],
+    ["content and source", { source: __filename }, "config.missing-field", "content"],
+    ["a missing source", { content: undefined, source: "/nonexistent" }, "files.unreadable", "source"],
+  ])("a file with %s", (_, props, code, path) => {
+    const { stack, host } = site();
+    const problems = problemsOf(
+      () => new HostFile(stack, "x", { host, path: "/etc/x", content: "x", ...props }),
+    );
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/x.${path}`]]);
+  });
+
+  test.each<[string, Partial<SystemdUnitProps>, string, string]>([
+    ["no type", { name: "app" }, "unit.bad-value", "name"],
+    ["a path for a name", { name: "../app.service" }, "config.bad-file-path", "path"],
+    ["a line break", { unit: { Unit: { Description: "a\nb" } } }, "unit.bad-value", "unit.Unit.Description"],
+    ["no command", { unit: { Service: {} } }, "unit.missing-command", "unit.Service.ExecStart"],
+    [
+      "the FastCGI variant",
+      { unit: { Service: { ExecStart: { command: ["/srv/web.sh", "start-fastcgi"] } } } },
+      "unit.fastcgi-start",
+      "unit.Service.ExecStart.command",
+    ],
+    [
+      "the FastCGI variant in a drop-in",
+      {
+        name: "web.service.d/x.conf",
+        unit: { Service: { ExecStart: ["", { command: ["/srv/web.sh", "start-fastcgi"] }] } },
+      },
+      "unit.fastcgi-start",
+      "unit.Service.ExecStart[1].command",
+    ],
+  ])("a unit with %s", (_, props, code, path) => {
+    const { stack, host } = site();
+    const unit = { Service: { ExecStart: { command: ["/bin/x"] } } };
+    const problems = problemsOf(
+      () => new SystemdUnit(stack, "x", { host, name: "app.service", unit, ...props }),
+    );
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/x.${path}`]]);
+  });
+
+  test.each<[string, Partial<ApplicationSettingsProps>, string, string]>([
+    ["a bad prefix", { pathPrefix: "a'b" }, "settings.bad-value", "pathPrefix"],
+    ["a bad name", { serverNames: ["a\nb"] }, "settings.bad-value", "origins[0].host"],
+    ["another command", { startCommand: ["/srv/web.sh", "stop"] }, "unit.bad-value", "startCommand"],
+  ])("settings with %s", (_, props, code, path) => {
+    const { stack, host } = site();
+    const problems = problemsOf(
+      () => new ApplicationSettings(stack, "x", { host, scheme: "https", ...props }),
+    );
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/x.${path}`]]);
+  });
+
+  test.each([[""], ["~/out"], ["a\nb"], ["${HOME}"]])("the root %j", (root) => {
+    expect(problemsOf(() => Delivery.local({ root })).map((p) => p.code)).toEqual(["host.bad-root"]);
+  });
+});
+
+describe("what is left out is found when the app is synthesized", () => {
+  const omissions: [string, (s: Site) => void, RegExp][] = [
+    [
+      "a listener without default server",
+      (s) => void s.proxy.addListener("x", { port: 81 }),
+      /config\.no-default-server/,
+    ],
+    [
+      "two default servers",
+      (s) => void s.proxy.addVirtualServer("x", { serverNames: ["_"], listeners: [s.http], default: true }),
+      /config\.duplicate-default-server/,
+    ],
+    [
+      "listeners that collide",
+      (s) =>
+        void s.proxy.addVirtualServer("y", {
+          serverNames: ["_"],
+          listeners: [s.proxy.addListener("x", { port: 80 })],
+          default: true,
+        }),
+      /config\.duplicate-listener/,
+    ],
+    [
+      "upstreams of one name",
+      (s) => {
+        for (const id of ["a", "b"]) s.proxy.addUpstream(id, { name: "same", url: "http://a" });
+      },
+      /config\.duplicate-name/,
+    ],
+    [
+      "an upstream that is the proxy itself",
+      (s) => void s.proxy.addUpstream("x", { url: "http://127.0.0.1:80" }),
+      /config\.proxy-loop/,
+    ],
+    [
+      "a redirect to itself",
+      (s) => void s.server.addRoute("x", { path: "/", action: Action.redirect({ scheme: "http" }) }),
+      /config\.redirect-loop/,
+    ],
+    [
+      "a proxy without anything",
+      (s) => void new ReverseProxy(s.stack, "empty", { host: s.host }),
+      /stack\/empty: listeners/,
+    ],
+    [
+      "TLS files whose names clash",
+      ({ stack, proxy }) => {
+        for (const [i, name] of ["a", "b"].entries()) {
+          const material = TlsMaterial.fromFiles({
+            certificate: `/${name}/cert.pem`,
+            key: `/${name}/${name}.pem`,
+            dhparam: false,
+          });
+          const https = proxy.addListener(name, { port: 443 + i, tls: { material } });
+          proxy.addVirtualServer(`${name}-server`, { serverNames: ["_"], listeners: [https], default: true });
+        }
+        new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+      },
+      /unit\.bad-value[^]*different base names/,
+    ],
+  ];
+  test.each(omissions)("%s", (_, add, expected) => {
+    const s = site();
+    synthesize(s.stack);
+    add(s);
+    expect(() => synthesize(s.stack)).toThrow(expected);
+  });
+
+  test("by the same rules as on the host", () => {
+    const { proxy } = site();
+    proxy.addListener("x", { port: 80 });
+    const result = parseConfig(proxy.config);
+    expect(result.ok || result.problems.map((p) => p.code)).toEqual(proxy.problems.map((p) => p.code));
+  });
+});

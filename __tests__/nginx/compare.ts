@@ -1,0 +1,57 @@
+import type { Case, Channel } from "./case.js";
+import { RULES, type Rule, type RuleName } from "./deviations.js";
+import type { Facts } from "./facts.js";
+
+/** What both proxies did with one request. */
+export interface Pair {
+  readonly nginx: Facts;
+  readonly portico: Facts;
+  readonly channel: Channel;
+}
+
+/** A fact that is not the same; undefined where one side has no such fact. */
+export interface Difference {
+  readonly fact: string;
+  readonly nginx: string | undefined;
+  readonly portico: string | undefined;
+}
+
+export interface Verdict {
+  /** Differences that no rule of the case explains. */
+  readonly unexplained: readonly Difference[];
+  /** Rules that explained one. */
+  readonly used: ReadonlySet<RuleName>;
+}
+
+/** Compares what both did, by the rules that a case lists and those that hold everywhere. */
+export function compare(pair: Pair, rules: Case["rules"] = []): Verdict {
+  const names = Object.keys(RULES) as RuleName[];
+  const candidates = names.filter((name) => rules.includes(name) || (RULES[name] as Rule).everywhere === true);
+  const used = new Set<RuleName>();
+  const unexplained = differences(pair).filter((difference) => {
+    const by = candidates.find((name) => RULES[name].explains(difference, pair));
+    if (by !== undefined) used.add(by);
+    return by === undefined;
+  });
+  return { unexplained, used };
+}
+
+function differences({ nginx, portico }: Pair): Difference[] {
+  const facts = new Set([...Object.keys(nginx), ...Object.keys(portico)]);
+  return [...facts]
+    .filter((fact) => nginx[fact] !== portico[fact])
+    .map((fact) => ({ fact, nginx: nginx[fact], portico: portico[fact] }));
+}
+
+/** A difference as text. */
+export function formatDifference({ fact, nginx, portico }: Difference): string {
+  return `  ${fact}\n    nginx:   ${shortened(nginx)}\n    portico: ${shortened(portico)}`;
+}
+
+const VALUE_CHARS_MAX = 400;
+
+function shortened(value: string | undefined): string {
+  if (value === undefined) return "(none)";
+  const text = JSON.stringify(value);
+  return text.length <= VALUE_CHARS_MAX ? text : `${text.slice(0, VALUE_CHARS_MAX)}… (${value.length} bytes)`;
+}

@@ -1,0 +1,104 @@
+import type { ClientResult } from "./http1Client.js";
+import { type Field, fieldValue } from "./messages.js";
+import type { Ports } from "./site.js";
+import type { RecordedRequest } from "./upstreams.js";
+
+/** What was observed of one exchange, by name. Two proxies behave alike if all facts are equal. */
+export type Facts = Readonly<Record<string, string>>;
+
+/** Fields of an answer that belong to the connection, or are facts of their own. */
+const NOT_COMPARED = new Set(["connection", "keep-alive", "transfer-encoding", "server", "date"]);
+
+/**
+ * Facts of an exchange. What cannot be equal is put in neutral words: ports, the product's name with its version, and
+ * the boundary of a multipart body.
+ */
+export function factsOf(
+  result: ClientResult,
+  requests: readonly RecordedRequest[],
+  ports: Ports,
+  method: string,
+): Facts {
+  const neutral = (text: string): string => withoutPorts(text, ports);
+  const [version = "", status = ""] = result.startLine.split(" ");
+  const facts: Record<string, string> = {
+    status: status === "" ? "0" : status,
+    version,
+    reason: result.startLine.split(" ").slice(2).join(" "),
+    informational: result.informational.join(","),
+    framing: result.framing,
+    complete: String(result.complete),
+    connection: result.connection,
+    ...answerFields(result, method, requests.length > 0, neutral),
+    body: neutral(bodyText(result)),
+    upstream: requests.map((request) => request.upstream).join(","),
+  };
+  requests.forEach((request, i) => {
+    const prefix = i === 0 ? "upstream" : `upstream#${i + 1}`;
+    for (const [name, value] of Object.entries(requestFacts(request))) facts[`${prefix} ${name}`] = neutral(value);
+  });
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== ""));
+}
+
+function answerFields(
+  result: ClientResult,
+  method: string,
+  proxied: boolean,
+  neutral: (text: string) => string,
+): Record<string, string> {
+  const facts: Record<string, string> = {};
+  for (const [name, value] of result.fields) {
+    const key = `field ${name.toLowerCase()}`;
+    if (NOT_COMPARED.has(name.toLowerCase())) continue;
+    facts[key] = facts[key] === undefined ? neutral(value) : `${facts[key]} | ${neutral(value)}`;
+  }
+  const product = fieldValue(result.fields, "server") ?? "";
+  const hasDate = fieldValue(result.fields, "date") !== undefined;
+  if (product !== "") facts["server"] = product.includes("/") ? "with version" : "without version";
+  if (result.startLine !== "") facts["date"] = hasDate ? "given" : "missing";
+  const length = facts["field content-length"];
+  if (length !== undefined && isOwnPage(result, method, proxied, product)) {
+    facts["field content-length"] = `${Number(length) - product.length} + product`;
+  }
+  const type = facts["field content-type"];
+  if (type !== undefined) facts["field content-type"] = type.replace(/boundary=.*/, "boundary=BOUNDARY");
+  return facts;
+}
+
+/** Whether the body is the proxy's page for a status, which ends with the proxy's name. */
+function isOwnPage(result: ClientResult, method: string, proxied: boolean, product: string): boolean {
+  if (method !== "HEAD") return result.body.includes(`<hr><center>${product}</center>`);
+  // Nothing but the length is seen of it.
+  return Number(result.startLine.split(" ")[1]) >= 300 && !proxied;
+}
+
+function bodyText(result: ClientResult): string {
+  const product = fieldValue(result.fields, "server") ?? "";
+  const text = result.body.toString("latin1").replace(`<hr><center>${product}</center>`, "<hr><center>PRODUCT</center>");
+  const boundary = /boundary=(.+)/.exec(fieldValue(result.fields, "content-type") ?? "");
+  return boundary === null ? text : text.replaceAll(boundary[1]!, "BOUNDARY");
+}
+
+function requestFacts(request: RecordedRequest): Record<string, string> {
+  const facts: Record<string, string> = {
+    name: request.upstream,
+    line: request.line,
+    body: request.body.toString("latin1"),
+    complete: String(request.complete),
+    "given up": request.givenUp ? "true" : "",
+  };
+  for (const field of request.fields) {
+    const key = `field ${field[0].toLowerCase()}`;
+    // Names as they are written: they pass unchanged, so a difference in case is one.
+    facts[key] = facts[key] === undefined ? written(field) : `${facts[key]} | ${written(field)}`;
+  }
+  return facts;
+}
+
+const written = ([name, value]: Field): string => `${name}: ${value}`;
+
+function withoutPorts(text: string, ports: Ports): string {
+  let out = text;
+  for (const [name, port] of Object.entries(ports)) out = out.replaceAll(`:${port}`, `:{${name}}`);
+  return out;
+}

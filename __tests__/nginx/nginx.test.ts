@@ -1,0 +1,98 @@
+import { type Case, type Channel, MODE_OF } from "./case.js";
+import { CASES } from "./cases.js";
+import { compare, formatDifference } from "./compare.js";
+import { RULES, type Rule, type RuleName } from "./deviations.js";
+import { findNginx, startNginx } from "./nginxServer.js";
+import { freePorts } from "./ports.js";
+import { installPortico, startPortico } from "./porticoServer.js";
+import { channelsOf, observe, startSubject, stopSubject, type Subject } from "./run.js";
+import { createSite, type Mode, type Ports, type Site } from "./site.js";
+
+const MODES: readonly Mode[] = ["plain", "tls"];
+const nginx = findNginx();
+const required = process.env["CI"] === "true";
+
+if (nginx === undefined && !required) {
+  process.stderr.write("nginx is not installed: the comparison with it is skipped (Debian: apt install nginx-light)\n");
+}
+
+describe("the same requests to nginx and to portico", () => {
+  if (nginx === undefined) {
+    test("nginx is installed", () => {
+      if (required) throw new Error("CI needs nginx for this comparison");
+    });
+    return;
+  }
+  let site: Site;
+  const subjects = {} as Record<Mode, { nginx: Subject; portico: Subject }>;
+  const usedEverywhere = new Set<RuleName>();
+
+  beforeAll(async () => {
+    site = await createSite();
+    const bundle = await installPortico(site);
+    const ports = await portSets(4);
+    for (const [i, mode] of MODES.entries()) {
+      const [first, second] = [ports[2 * i]!, ports[2 * i + 1]!];
+      subjects[mode] = {
+        nginx: await startSubject(first, (own) => startNginx(nginx, mode, site, own)),
+        portico: await startSubject(second, (own) => startPortico(bundle, mode, site, own)),
+      };
+    }
+  }, 60_000);
+
+  afterAll(async () => {
+    const running = Object.values(subjects).flatMap((pair) => [pair.nginx, pair.portico]);
+    await Promise.all(running.map(stopSubject));
+    site?.remove();
+  });
+
+  test.each(CASES)("$name", async (row) => {
+    const used = new Set<RuleName>();
+    const complaints: string[] = [];
+    for (const channel of channelsOf(row)) {
+      const { nginx: theirs, portico: ours } = subjects[MODE_OF[channel]];
+      const [n, p] = await Promise.all([observe(row, channel, theirs), observe(row, channel, ours)]);
+      const verdict = compare({ nginx: n.facts, portico: p.facts, channel }, row.rules);
+      for (const name of verdict.used) used.add(name).size;
+      const wrong = [...verdict.unexplained.map(formatDifference), ...broken(row, n.facts, p.facts)];
+      if (wrong.length > 0) complaints.push(report(channel, wrong, n.raw, p.raw));
+    }
+    for (const name of used) usedEverywhere.add(name);
+    for (const name of row.rules ?? []) {
+      if (!used.has(name)) complaints.push(`rule ${name} is listed, but explains nothing here`);
+    }
+    expect(complaints.join("\n\n")).toBe("");
+  });
+
+  test("every rule is used by a case", () => {
+    const listed = new Set(CASES.flatMap((row) => row.rules ?? []));
+    const unused = (Object.keys(RULES) as RuleName[]).filter((name) =>
+      (RULES[name] as Rule).everywhere === true ? !usedEverywhere.has(name) : !listed.has(name),
+    );
+    expect(unused).toEqual([]);
+  });
+});
+
+/** What a case promises of both. */
+function broken(row: Case, nginxFacts: Readonly<Record<string, string>>, porticoFacts: Readonly<Record<string, string>>) {
+  const wrong: string[] = [];
+  if (nginxFacts["status"] !== String(row.status)) wrong.push(`  nginx answers ${nginxFacts["status"]}, not ${row.status}`);
+  for (const [fact, value] of Object.entries(row.expect ?? {})) {
+    if (nginxFacts[fact] !== value) wrong.push(`  ${fact} of nginx is ${nginxFacts[fact]}, not ${value}`);
+    if (porticoFacts[fact] !== value) wrong.push(`  ${fact} of portico is ${porticoFacts[fact]}, not ${value}`);
+  }
+  return wrong;
+}
+
+function report(channel: Channel, wrong: readonly string[], nginxRaw: string, porticoRaw: string): string {
+  const shown = (raw: string): string => JSON.stringify(raw.slice(0, 600));
+  return [`over ${channel}:`, ...wrong, `  nginx sent   ${shown(nginxRaw)}`, `  portico sent ${shown(porticoRaw)}`].join("\n");
+}
+
+async function portSets(count: number): Promise<Ports[]> {
+  const ports = await freePorts(count * 5);
+  return Array.from({ length: count }, (_, i) => {
+    const [http, https, web, files, dav] = ports.slice(i * 5, i * 5 + 5) as [number, number, number, number, number];
+    return { http, https, web, files, dav };
+  });
+}

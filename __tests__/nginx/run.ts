@@ -1,0 +1,123 @@
+import { ALL, type Case, type Channel, HTTP1, MODE_OF, type Request } from "./case.js";
+import { type Facts, factsOf } from "./facts.js";
+import { type ClientResult, type Step, talkHttp1 } from "./http1Client.js";
+import { talkHttp2 } from "./http2Client.js";
+import type { Field } from "./messages.js";
+import { HOST, type Ports } from "./site.js";
+import { type Answer, Upstreams } from "./upstreams.js";
+import type { RunningProcess } from "./processes.js";
+
+/** A proxy under test with its upstreams. */
+export interface Subject {
+  readonly ports: Ports;
+  readonly upstreams: Upstreams;
+  readonly process: RunningProcess;
+}
+
+export async function startSubject(
+  ports: Ports,
+  start: (ports: Ports) => Promise<RunningProcess>,
+): Promise<Subject> {
+  const upstreams = await Upstreams.start(ports);
+  return { ports, upstreams, process: await start(ports) };
+}
+
+export async function stopSubject(subject: Subject): Promise<void> {
+  await subject.process.stop();
+  await subject.upstreams.close();
+}
+
+export interface Observed {
+  readonly facts: Facts;
+  /** The answer as it came, for reports. */
+  readonly raw: string;
+}
+
+/** Channels that a case is run over. */
+export function channelsOf(row: Case): readonly Channel[] {
+  return row.over ?? (isSteps(row.send) ? HTTP1 : ALL);
+}
+
+/** Runs a case against one proxy. */
+export async function observe(row: Case, channel: Channel, subject: Subject): Promise<Observed> {
+  const { ports, upstreams } = subject;
+  const fill = filler(ports);
+  await upstreams.prepare(fillAnswer(row.answer, fill));
+  let result: ClientResult;
+  try {
+    result = await talk(row.send, channel, subject, fill);
+  } catch (error) {
+    await upstreams.settle();
+    throw error;
+  }
+  const requests = await upstreams.settle();
+  return { facts: factsOf(result, requests, ports, methodOf(row.send)), raw: result.raw };
+}
+
+type Fill = (text: string) => string;
+
+function talk(send: Case["send"], channel: Channel, subject: Subject, fill: Fill): Promise<ClientResult> {
+  const { ports, upstreams } = subject;
+  if (channel === "h2") {
+    if (isSteps(send)) throw new Error("steps are bytes of HTTP/1.1");
+    return talkHttp2(http2Request(send, ports, fill));
+  }
+  const steps = isSteps(send) ? send : [http1Text(send)];
+  return talkHttp1({
+    port: MODE_OF[channel] === "tls" && channel === "https" ? ports.https : ports.http,
+    tls: channel === "https",
+    serverName: HOST,
+    steps: steps.map((step) => (typeof step === "string" ? fill(step) : step)),
+    upstreamBytes: () => upstreams.bytes,
+  });
+}
+
+function http1Text(request: Request): string {
+  const { method = "GET", target, fields = [], body, framing = "length", version = "HTTP/1.1" } = request;
+  const host = hostOf(request);
+  const lines = [
+    `${method} ${target} ${version}`,
+    ...(host === undefined ? [] : [`Host: ${host}`]),
+    ...fields.map(([name, value]) => `${name}: ${value}`),
+  ];
+  if (body !== undefined && framing === "length") lines.push(`Content-Length: ${body.join("").length}`);
+  if (body !== undefined && framing === "chunked") lines.push("Transfer-Encoding: chunked");
+  const chunks = (body ?? []).map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
+  const payload = framing === "chunked" ? `${chunks.join("")}0\r\n\r\n` : (body ?? []).join("");
+  return `${lines.join("\r\n")}\r\n\r\n${payload}`;
+}
+
+function http2Request(request: Request, ports: Ports, fill: Fill) {
+  const { method = "GET", target, fields = [], body, framing = "length" } = request;
+  const length: Field[] =
+    body !== undefined && framing === "length" ? [["content-length", String(body.join("").length)]] : [];
+  return {
+    port: ports.https,
+    serverName: HOST,
+    method,
+    target: fill(target),
+    authority: fill(hostOf(request) ?? ""),
+    fields: [...fields.map(([name, value]): Field => [name, fill(value)]), ...length],
+    body: body?.map(fill),
+  };
+}
+
+const hostOf = (request: Request): string | undefined => ("host" in request ? request.host : HOST);
+
+function methodOf(send: Case["send"]): string {
+  if (!isSteps(send)) return send.method ?? "GET";
+  return send.find((step: Step) => typeof step === "string")?.split(" ")[0] ?? "";
+}
+
+function isSteps(send: Case["send"]): send is readonly Step[] {
+  return Array.isArray(send);
+}
+
+function filler(ports: Ports): Fill {
+  return (text) => text.replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]));
+}
+
+function fillAnswer(answer: Answer | undefined, fill: Fill): Answer | undefined {
+  if (answer === undefined || answer === "refused") return answer;
+  return typeof answer === "string" ? fill(answer) : { ...answer, pieces: answer.pieces.map(fill) };
+}

@@ -1,0 +1,416 @@
+import type { Exchange } from "../../src/runtime/exchange.js";
+import { ACK, END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "./http2RawClient.js";
+import {
+  answer,
+  ask,
+  connectHttp2,
+  type Http2Server,
+  KeepingSink,
+  startHttp2Server,
+  until,
+} from "./http2Server.js";
+
+/** Flow control, timers, tunnels and the limits of a connection. */
+
+const MiB = 1024 * 1024;
+
+let server: Http2Server;
+let client: RawClient;
+let last: Exchange;
+let handler: (exchange: Exchange) => void;
+
+beforeAll(async () => {
+  server = await startHttp2Server({
+    actions: {
+      "/": (exchange) => {
+        last = exchange;
+        handler(exchange);
+      },
+    },
+    route: { requestBodyTimeoutMs: 600, sendTimeoutMs: 600 },
+    config: {
+      limits: { concurrentStreamsMax: 10, streamResetsPerSecondMax: 20 },
+      timeouts: { keepAliveMs: 1_500, requestHeadMs: 1_500 },
+    },
+  });
+});
+beforeEach(async () => {
+  handler = (exchange) => answer(exchange, 200);
+  client = await RawClient.connect(server.port);
+});
+afterEach(() => client.destroy());
+afterAll(() => server.close());
+
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+function put(stream: number, flags = 0): void {
+  client.request(
+    stream,
+    GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value] as const),
+    flags,
+  );
+}
+
+function sendBody(stream: number, bytes: number, flags = 0): void {
+  const piece = Buffer.alloc(16_384);
+  for (let sent = 0; sent < bytes; sent += piece.length)
+    client.send(Frame.DATA, sent + piece.length >= bytes ? flags : 0, stream, piece);
+}
+
+const credit = (stream: number): number =>
+  client.frames
+    .filter((f) => f.type === Frame.WINDOW_UPDATE && f.stream === stream)
+    .reduce((sum, f) => sum + f.payload.readUInt32BE(0), 0);
+
+describe("settings", () => {
+  test("offer large windows, bounded streams and heads, and extended CONNECT", async () => {
+    const session = connectHttp2(server.port);
+    await new Promise((resolve) => session.once("remoteSettings", resolve));
+    expect(session.remoteSettings).toMatchObject({
+      initialWindowSize: 4 * MiB,
+      maxConcurrentStreams: 10,
+      maxHeaderListSize: 32_768 + 200 * 32,
+      enableConnectProtocol: true,
+    });
+    session.destroy();
+    await client.next((f) => f.type === Frame.WINDOW_UPDATE);
+    expect(credit(0)).toBe(16 * MiB - 65_535);
+  });
+
+  test("streams beyond the limit are refused", async () => {
+    handler = () => undefined;
+    await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
+    await later(50);
+    for (let i = 0; i < 11; i++) client.request(1 + 2 * i, GET);
+    expect(await client.outcome(21)).toBe("RST REFUSED_STREAM");
+  });
+});
+
+describe("a request body", () => {
+  test("is not read ahead of a sink that paused beyond the stream's window", async () => {
+    const sink = new KeepingSink();
+    sink.more = false;
+    handler = (exchange) => exchange.readBody(sink);
+    put(1);
+    sendBody(1, 4 * MiB);
+    await later(300);
+    expect(sink.body.length).toBeLessThanOrEqual(16_384);
+    expect(credit(1)).toBe(0);
+    sink.more = true;
+    last.resumeBody();
+    await until(() => sink.body.length === 4 * MiB);
+    await client.next((f) => f.type === Frame.WINDOW_UPDATE && f.stream === 1);
+    client.send(Frame.DATA, END_STREAM, 1, "end");
+    await until(() => sink.ended);
+    answer(last, 200);
+    expect(await client.outcome(1)).toBe("200");
+  });
+
+  test("of one stream does not hold up those of others", async () => {
+    const stuck = new KeepingSink();
+    stuck.more = false;
+    handler = (exchange) => exchange.readBody(stuck);
+    for (const stream of [1, 3, 5, 7]) put(stream);
+    for (const stream of [1, 3, 5, 7]) sendBody(stream, 4 * MiB);
+    handler = (exchange) => {
+      const sink = new KeepingSink();
+      sink.onDone = () => answer(exchange, 200, String(sink.body.length));
+      exchange.readBody(sink);
+    };
+    put(9);
+    sendBody(9, MiB, END_STREAM);
+    expect(await client.outcome(9)).toBe("200");
+  });
+
+  test("that nobody reads waits, and the client is told to stop once it is answered", async () => {
+    handler = () => undefined;
+    put(1);
+    sendBody(1, MiB);
+    await later(100);
+    expect(credit(1)).toBe(0);
+    answer(last, 403, "no");
+    expect(await client.outcome(1)).toBe("403");
+    const reset = await client.next((f) => f.type === Frame.RST_STREAM);
+    expect(reset!.payload.readUInt32BE(0)).toBe(0);
+    const order = client.frames.filter((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE);
+    expect(order.map((f) => f.type)).toEqual([Frame.HEADERS, Frame.DATA, Frame.RST_STREAM]);
+  });
+
+  test("whose small rest still comes is read to its end without a reset", async () => {
+    handler = (exchange) => answer(exchange, 403, "no");
+    put(1);
+    expect(await client.outcome(1)).toBe("403");
+    await later(100);
+    sendBody(1, 16_384, END_STREAM);
+    await later(1_500);
+    expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
+  });
+
+  test("that stops coming is 408, or a reset where the answer has begun", async () => {
+    const sinks = [new KeepingSink(), new KeepingSink()];
+    handler = (exchange) => exchange.readBody(sinks[0]!);
+    put(1);
+    expect(await client.outcome(1)).toBe("408");
+    handler = (exchange) => {
+      exchange.sendHead(200, "", [], -1);
+      exchange.flush();
+      exchange.readBody(sinks[1]!);
+    };
+    put(3);
+    expect(await client.outcome(3)).toBe("200");
+    const reset = await client.next((f) => f.type === Frame.RST_STREAM && f.stream === 3);
+    expect(reset!.payload.readUInt32BE(0)).toBe(2);
+    expect(sinks.map((s) => [s.aborted, s.ended])).toEqual([
+      [true, false],
+      [true, false],
+    ]);
+  });
+
+  test("that the sink holds up does not time out", async () => {
+    const sink = new KeepingSink();
+    sink.more = false;
+    handler = (exchange) => exchange.readBody(sink);
+    put(1);
+    client.send(Frame.DATA, 0, 1, "abc");
+    await later(1_300);
+    expect(sink.aborted).toBe(false);
+    expect(client.frames.some((f) => f.stream === 1)).toBe(false);
+  });
+});
+
+describe("a response body", () => {
+  test("waits for the client's window; the buffer is free again at onDrain", async () => {
+    const chunk = Buffer.alloc(100_000, "x");
+    let drained = 0;
+    handler = (exchange) => {
+      exchange.onDrain = () => drained++;
+      exchange.sendHead(200, "", [], -1);
+      expect(exchange.sendData(chunk)).toBe(false);
+    };
+    client.request(1, GET);
+    await until(
+      () =>
+        client.frames.filter((f) => f.type === Frame.DATA).reduce((n, f) => n + f.payload.length, 0) ===
+        65_535,
+    );
+    expect(drained).toBe(0);
+    for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 1, 0, 0]));
+    await until(() => drained === 1);
+    last.end();
+    await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
+  });
+
+  test("of small pieces is held back at a client that does not read", async () => {
+    let accepted = 0;
+    let drained = 0;
+    handler = (exchange) => {
+      exchange.onDrain = () => drained++;
+      exchange.sendHead(200, "", [], -1);
+      for (let more = true; more && accepted < 1_000; accepted++) {
+        more = exchange.sendData(Buffer.alloc(1_000, "x"));
+        exchange.flush();
+      }
+    };
+    client.request(1, GET);
+    await later(100);
+    expect(accepted).toBeLessThan(300);
+    for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 15, 0, 0]));
+    await until(() => drained === 1);
+    last.end();
+    await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
+  });
+
+  test.each(["an answer that goes on", "an answer that was complete"])("times out with %s", async (what) => {
+    let gone = 0;
+    handler = (exchange) => {
+      exchange.onClientGone = () => gone++;
+      exchange.sendHead(200, "", [], -1);
+      exchange.sendData(Buffer.alloc(100_000));
+      if (what.endsWith("complete")) exchange.end();
+    };
+    const before = server.finished.length;
+    client.request(1, GET);
+    const reset = await client.next((f) => f.type === Frame.RST_STREAM);
+    expect(reset!.payload.readUInt32BE(0)).toBe(2);
+    expect(gone).toBe(what.endsWith("complete") ? 0 : 1);
+    expect(server.finished.length).toBe(before + 1);
+  });
+});
+
+describe("extended CONNECT", () => {
+  const CONNECT = [[":method", "CONNECT"], [":protocol", "websocket"], ...GET.slice(1)] as const;
+
+  test("is a tunnel both ways, which silence does not end", async () => {
+    const sink = new KeepingSink();
+    handler = (exchange) => {
+      expect(exchange.request).toMatchObject({ method: "CONNECT", upgrade: "websocket", bodyLength: -1 });
+      exchange.sendHead(200, "", [], -1);
+      exchange.flush();
+      exchange.readBody(sink);
+    };
+    client.request(1, CONNECT, 0);
+    expect(await client.outcome(1)).toBe("200");
+    await later(1_300);
+    client.send(Frame.DATA, 0, 1, "up");
+    await until(() => sink.body === "up");
+    last.sendData(Buffer.from("down"));
+    last.flush();
+    expect((await client.next((f) => f.type === Frame.DATA))!.payload.toString()).toBe("down");
+    client.send(Frame.DATA, END_STREAM, 1, "");
+    await until(() => sink.ended);
+    last.end();
+    await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
+  });
+
+  test("may be refused", async () => {
+    handler = (exchange) => answer(exchange, 501, "no");
+    client.request(1, CONNECT, 0);
+    expect(await client.outcome(1)).toBe("501");
+    expect((await client.next((f) => f.type === Frame.RST_STREAM))!.payload.readUInt32BE(0)).toBe(0);
+  });
+});
+
+describe("the end of a connection", () => {
+  const goaways = (): number[] =>
+    client.frames.filter((f) => f.type === Frame.GOAWAY).map((f) => f.payload.readUInt32BE(0));
+
+  test.each(["after its preface", "after an answer"])("comes when it idles %s", async (when) => {
+    if (when.endsWith("answer")) {
+      client.request(1, GET);
+      expect(await client.outcome(1)).toBe("200");
+    }
+    await client.whenClosed(4_000);
+    expect(goaways()).toEqual([when.endsWith("answer") ? 1 : 0]);
+    await until(() => server.connections.size === 0);
+  });
+
+  test("comes where the client never speaks", async () => {
+    const mute = await RawClient.connect(server.port, false);
+    await mute.whenClosed(4_000);
+  });
+
+  test("drained: what is on its way is served, what runs goes on, then it closes", async () => {
+    const draining = await startHttp2Server({
+      actions: { "/": (exchange) => (last = exchange) },
+    });
+    client.destroy();
+    client = await RawClient.connect(draining.port);
+    client.request(1, GET);
+    await until(() => draining.connections.size === 1 && last.client.port === client.socket.localPort);
+    draining.connections.drain();
+    await client.next((f) => f.type === Frame.GOAWAY);
+    expect(goaways()).toEqual([2 ** 31 - 1]);
+    const first = last;
+    client.request(3, GET);
+    await until(() => last !== first);
+    answer(last, 200);
+    expect(await client.outcome(3)).toBe("200");
+    await until(() => goaways().length === 2);
+    expect(goaways()[1]).toBe(3);
+    expect(client.closed).toBe(false);
+    answer(first, 200);
+    expect(await client.outcome(1)).toBe("200");
+    await client.whenClosed();
+    await until(() => draining.connections.size === 0);
+    await draining.close();
+  });
+
+  test("forced closes every stream", async () => {
+    let gone = 0;
+    handler = (exchange) => {
+      exchange.onClientGone = () => gone++;
+    };
+    client.request(1, GET);
+    client.request(3, GET);
+    await later(50);
+    server.connections.closeAll();
+    await client.whenClosed();
+    await until(() => gone === 2 && server.connections.size === 0);
+  });
+
+  test("by the client is silent in the error log", async () => {
+    handler = () => undefined;
+    client.request(1, GET);
+    await later(50);
+    client.socket.resetAndDestroy();
+    await until(() => server.connections.size === 0);
+    expect(await server.errorLog()).not.toContain("ECONNRESET");
+  });
+});
+
+describe("floods", () => {
+  const lines = async (): Promise<number> =>
+    (await server.errorLog()).split("\n").filter((l) => l.includes("HTTP/2 connection closed")).length;
+
+  const FLOODS: readonly (readonly [string, (i: number) => void])[] = [
+    [
+      "of resets",
+      (i) => {
+        client.request(1 + 2 * i, GET);
+        client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+      },
+    ],
+    [
+      "of streams that provoke resets",
+      (i) => {
+        client.request(1 + 2 * i, GET);
+        client.send(Frame.WINDOW_UPDATE, 0, 1 + 2 * i, Buffer.alloc(4));
+      },
+    ],
+    ["of malformed heads", (i) => client.request(1 + 2 * i, [...GET, ["connection", "x"]])],
+    [
+      "of empty DATA frames",
+      (i) => {
+        if (i === 0) put(1);
+        client.send(Frame.DATA, 0, 1, "");
+      },
+    ],
+    [
+      "of CONTINUATION frames",
+      (i) => {
+        if (i === 0) client.send(Frame.HEADERS, END_STREAM, 1, hpack(GET));
+        client.send(Frame.CONTINUATION, 0, 1, hpack([["x-a", "x"]]));
+      },
+    ],
+    [
+      "of empty CONTINUATION frames",
+      (i) => {
+        if (i === 0) client.send(Frame.HEADERS, END_STREAM, 1, hpack(GET));
+        client.send(Frame.CONTINUATION, 0, 1, "");
+      },
+    ],
+  ];
+
+  test.each(FLOODS)("%s end the connection, with one line in the error log", async (_what, send) => {
+    handler = () => undefined;
+    const before = await lines();
+    for (let i = 0; i < 3_000 && !client.closed; i++) {
+      if (!client.socket.destroyed) send(i);
+      if (i % 10 === 9) await later(0);
+    }
+    await client.whenClosed();
+    await until(() => server.connections.size === 0);
+    expect(await lines()).toBe(before + 1);
+    const session = connectHttp2(server.port);
+    handler = (exchange) => answer(exchange, 200);
+    expect((await ask(session, {})).status).toBe(200);
+    session.destroy();
+  });
+
+  test.each([
+    ["PING", () => client.send(Frame.PING, 0, 0, Buffer.alloc(8))],
+    ["SETTINGS", () => client.send(Frame.SETTINGS, 0, 0)],
+  ])("of %s frames are not answered without bound", async (_what, send) => {
+    // A client that does not read its answers.
+    client.socket.pause();
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 50_000 && !client.socket.destroyed; i++) {
+      send();
+      if (i % 500 === 499) await later(0);
+    }
+    client.socket.resume();
+    await client.whenClosed();
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * MiB);
+    void END_HEADERS;
+  });
+});

@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import * as net from "node:net";
+
+/** An answer as it came over one connection. */
+export interface Answer {
+  readonly status: number;
+  readonly head: string;
+  readonly body: string;
+  /** Whether the server said that it closes. */
+  readonly closes: boolean;
+}
+
+/** One keep-alive connection that asks again and again and minds what the server says about closing. */
+export class KeepAliveClient {
+  private buffer = "";
+  private ended = false;
+  private wake: () => void = () => undefined;
+
+  private constructor(readonly socket: net.Socket) {
+    socket.setEncoding("latin1");
+    socket.on("data", (text: string) => {
+      this.buffer += text;
+      this.wake();
+    });
+    const end = (): void => {
+      this.ended = true;
+      this.wake();
+    };
+    socket.on("end", end).on("close", end).on("error", end);
+  }
+
+  static async connect(port: number): Promise<KeepAliveClient> {
+    const socket = net.connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return new KeepAliveClient(socket);
+  }
+
+  get closed(): boolean {
+    return this.ended;
+  }
+
+  /** Sends a request and resolves with its answer; rejects if the connection ends before that is complete. */
+  async ask(path = "/"): Promise<Answer> {
+    this.send(path);
+    return this.answer();
+  }
+
+  send(path: string): void {
+    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  }
+
+  async answer(): Promise<Answer> {
+    for (;;) {
+      const answer = this.takeAnswer();
+      if (answer !== undefined) return answer;
+      if (this.ended) throw new Error(`closed without an answer; received ${JSON.stringify(this.buffer)}`);
+      await new Promise<void>((resolve) => (this.wake = resolve));
+    }
+  }
+
+  /** Resolves when the server has closed. */
+  async end(): Promise<void> {
+    while (!this.ended) await new Promise<void>((resolve) => (this.wake = resolve));
+  }
+
+  private takeAnswer(): Answer | undefined {
+    const end = this.buffer.indexOf("\r\n\r\n");
+    if (end === -1) return undefined;
+    const head = this.buffer.slice(0, end);
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    const whole = end + 4 + length;
+    if (this.buffer.length < whole) return undefined;
+    const body = this.buffer.slice(end + 4, whole);
+    this.buffer = this.buffer.slice(whole);
+    return { status: Number(head.slice(9, 12)), head, body, closes: /connection: close/i.test(head) };
+  }
+}
+
+/** Clients that ask without pause, some on kept connections, some on a new one each time. */
+export class Hammer {
+  readonly bodies = new Map<string, number>();
+  readonly failures: string[] = [];
+  private running = true;
+  private readonly loops: Promise<void>[];
+
+  constructor(
+    private readonly port: number,
+    clients = 8,
+  ) {
+    this.loops = Array.from({ length: clients }, (_, i) => this.loop(i % 2 === 0));
+  }
+
+  get answers(): number {
+    return [...this.bodies.values()].reduce((sum, n) => sum + n, 0);
+  }
+
+  async stop(): Promise<void> {
+    this.running = false;
+    await Promise.all(this.loops);
+  }
+
+  private async loop(keepAlive: boolean): Promise<void> {
+    let client: KeepAliveClient | undefined;
+    while (this.running) {
+      try {
+        if (client === undefined || client.closed) client = await KeepAliveClient.connect(this.port);
+        const { status, body, closes } = await client.ask();
+        if (status !== 200) this.failures.push(`status ${status}`);
+        this.bodies.set(body, (this.bodies.get(body) ?? 0) + 1);
+        if (keepAlive && !closes) continue;
+      } catch (error) {
+        this.failures.push((error as Error).message);
+      }
+      client?.socket.destroy();
+      client = undefined;
+    }
+    client?.socket.destroy();
+  }
+}

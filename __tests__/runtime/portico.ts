@@ -1,0 +1,185 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+
+/** The runtime as users run it, in processes of its own. */
+
+let bundle: Promise<string> | undefined;
+const folders: string[] = [];
+
+afterAll(() => {
+  killAll();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** One script with serve, worker and check, without the command line around them. */
+function bundled(): Promise<string> {
+  bundle ??= (async () => {
+    const outfile = join(mkdtempSync(join(tmpdir(), "portico-bundle-")), "portico.js");
+    const entry = join(__dirname, "porticoEntry.ts");
+    await build({ entryPoints: [entry], bundle: true, platform: "node", format: "cjs", outfile });
+    chmodSync(join(outfile, ".."), 0o755);
+    folders.push(join(outfile, ".."));
+    return outfile;
+  })();
+  return bundle;
+}
+
+/** A folder that any user may look into, removed when the tests are over. */
+export function openFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "portico-life-"));
+  chmodSync(folder, 0o755);
+  folders.push(folder);
+  return folder;
+}
+
+export interface StartOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Descriptors that are passed as systemd does, with their names. */
+  readonly sockets?: readonly { readonly fd: number; readonly name: string }[];
+  /** A shell command that runs before, as `ulimit -n 64`. */
+  readonly before?: string;
+}
+
+/** A master process under test. */
+export class Portico {
+  output = "";
+  errors = "";
+  ended = false;
+  /** Exit code; null before the end, and after one by a signal. */
+  code: number | null = null;
+  readonly gone: Promise<void>;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly configFile: string,
+  ) {
+    child.stdout!.on("data", (text: Buffer) => (this.output += text.toString()));
+    child.stderr!.on("data", (text: Buffer) => (this.errors += text.toString()));
+    this.gone = once(child, "close").then(([code]) => {
+      this.code = code as number | null;
+      this.ended = true;
+    });
+    running.add(this);
+    void this.gone.then(() => running.delete(this));
+  }
+
+  /** Starts a master and waits until it is ready, or gone. */
+  static async start(config: ProxyConfigInput | string, options: StartOptions = {}): Promise<Portico> {
+    const file = join(openFolder(), "portico.json");
+    writeConfig(file, config);
+    const { sockets = [], before = ":" } = options;
+    const listen = `export LISTEN_PID=$$ LISTEN_FDS=${sockets.length} LISTEN_FDNAMES=${sockets.map((s) => s.name).join(":")}`;
+    const script = `${before}; ${sockets.length === 0 ? ":" : listen}; exec "$0" "$@"`;
+    const child = spawn("sh", ["-c", script, process.execPath, await bundled(), "serve", file], {
+      stdio: ["ignore", "pipe", "pipe", ...sockets.map(({ fd }) => fd)],
+      env: { ...process.env, ...options.env },
+    });
+    const portico = new Portico(child, file);
+    await eventually(
+      () => portico.ended || portico.output.includes(" ready: "),
+      "for it to be ready",
+      () => portico.errors,
+    );
+    return portico;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  rewrite(config: ProxyConfigInput | string): void {
+    writeConfig(this.configFile, config);
+  }
+
+  /** Process ids of the workers that run now. */
+  workers(): number[] {
+    const text = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8");
+    return text.trim().split(" ").filter(Boolean).map(Number);
+  }
+
+  /** Resolves when it has written something that matches, on either stream. */
+  async says(words: RegExp): Promise<void> {
+    await eventually(
+      () => words.test(this.output + this.errors),
+      `to say ${words}`,
+      () => this.output + this.errors,
+    );
+  }
+
+  /** SIGTERM, and the exit code. */
+  async stop(): Promise<number | null> {
+    if (!this.ended) this.signal("SIGTERM");
+    await this.gone;
+    return this.code;
+  }
+}
+
+const running = new Set<Portico>();
+
+/** Ends what a failed test left running. */
+function killAll(): void {
+  for (const portico of running) {
+    for (const pid of [...portico.workers(), portico.pid]) kill(pid);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}
+
+function writeConfig(file: string, config: ProxyConfigInput | string): void {
+  writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config));
+}
+
+/** What a check finds, seen by a user without privileges. */
+export async function checkAsNobody(file: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const child = spawn(process.execPath, [await bundled(), "check", file], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...env },
+    ...user,
+  });
+  let text = "";
+  child.stdout!.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await once(child, "close");
+  return text;
+}
+
+/** Who may do nothing that is not allowed to everyone. */
+export const NOBODY = 65_534;
+
+/** Waits until something holds; says what it waited for, and what was there, when it takes too long. */
+export async function eventually(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  seen: () => string = () => "",
+  ms = 15_000,
+): Promise<void> {
+  const end = Date.now() + ms;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`waited in vain ${what}: ${seen()}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** True while a process exists and is no zombie. */
+export function alive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,227 @@
+import { TerraformStack, TerraformVariable } from "cdktf";
+import { Action, Host, Mode, ProblemError, ReverseProxy } from "../../src/index.js";
+import {
+  renderProxyConfig,
+  type Resolution,
+  resolve,
+  synthesizedFiles,
+  type TestRequest,
+} from "../../src/testing/index.js";
+import { frontEnd, newStack } from "../constructs/stacks.js";
+
+const plain = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
+const tls = renderProxyConfig(
+  frontEnd({
+    host: { address: "192.0.2.10", ipv6Address: "2001:db8::10", publicName: "files.example.org" },
+    proxy: { trustedProxies: ["10.0.0.0/8", "2001:db8:ffff::/48", "192.0.2.99"] },
+  }),
+);
+
+const kindOf = (r: Resolution): string => {
+  const rest = {
+    proxy: () => (r.kind === "proxy" ? `${r.upstream} ${r.requestLine}` : ""),
+    staticFile: () => (r.kind === "staticFile" ? r.file : ""),
+    redirect: () => (r.kind === "redirect" ? `${r.status} ${r.location}` : ""),
+    respond: () => (r.kind === "respond" ? `${r.status} ${r.body}` : ""),
+    error: () => (r.kind === "error" ? String(r.status) : ""),
+  }[r.kind]();
+  return `${r.virtualServer}/${r.route ?? "-"} ${r.kind} ${rest}`;
+};
+
+describe("resolve in plain mode", () => {
+  test.each([
+    // Spec 4.1 and 4.3.
+    ["http://192.0.2.10/sync/", "application/web proxy web GET /sync/ HTTP/1.1"],
+    ["http://192.0.2.10/sync", "application/web proxy web GET /sync HTTP/1.1"],
+    ["http://192.0.2.10:8080/sync/?a=/../b", "application/web proxy web GET /sync/?a=/../b HTTP/1.1"],
+    ["http://192.0.2.10/syncdav/a%20b", "application/webdav proxy webdav GET /syncdav/a%20b HTTP/1.1"],
+    ["http://192.0.2.10/synchttp/files/x", "application/fileServer proxy fileServer GET /files/x HTTP/1.1"],
+    ["http://192.0.2.10/synchttp", "application/fileServer proxy fileServer GET / HTTP/1.1"],
+    [
+      "http://192.0.2.10/synchttp//a%2Fb/?x=%20",
+      "application/fileServer proxy fileServer GET //a%2Fb/?x=%20 HTTP/1.1",
+    ],
+    ["http://192.0.2.10/syncmedia/img/a%20b.png", "application/media staticFile /srv/sync/media/img/a b.png"],
+    ["http://192.0.2.10/syncmedia/%C3%A9.png", "application/media staticFile /srv/sync/media/é.png"],
+    ["http://192.0.2.10/", "application/page staticFile /usr/share/portico/default/index.html"],
+    ["http://192.0.2.10", "application/page staticFile /usr/share/portico/default/index.html"],
+    // Design 5.1 and 5.2: matched on a normalised copy, forwarded raw, segments respected.
+    ["http://192.0.2.10//sync/x", "application/web proxy web GET //sync/x HTTP/1.1"],
+    ["http://192.0.2.10/%73ync/x", "application/web proxy web GET /%73ync/x HTTP/1.1"],
+    [
+      "http://192.0.2.10/sync/../syncdav/x",
+      "application/webdav proxy webdav GET /sync/../syncdav/x HTTP/1.1",
+    ],
+    ["http://192.0.2.10/synchttpfoo", "application/web proxy web GET /synchttpfoo HTTP/1.1"],
+    ["http://192.0.2.10/syncmedia-old/x", "application/web proxy web GET /syncmedia-old/x HTTP/1.1"],
+    ["http://192.0.2.10/Sync/", "application/- error 404"],
+    ["http://192.0.2.10/other", "application/- error 404"],
+    // Spec 7: an unknown name meets the default server.
+    ["http://other.example/sync/", "default/page staticFile /usr/share/portico/default/sync/index.html"],
+    ["http://[2001:db8::1]/", "default/page staticFile /usr/share/portico/default/index.html"],
+    ["http://192.0.2.10/../sync", "default/- error 400"],
+    ["http://192.0.2.10/sync/%zz", "default/- error 400"],
+    ["http://a b/sync/", "default/- error 400"],
+  ])("%s", (url, expected) => {
+    expect(kindOf(resolve(plain, url))).toBe(expected);
+  });
+});
+
+describe("resolve in TLS mode", () => {
+  test.each([
+    [
+      "http://files.example.org/sync/?x=%2F",
+      "redirect/https redirect 301 https://files.example.org/sync/?x=%2F",
+    ],
+    [
+      "http://FILES.example.org:80/synchttp//x",
+      "redirect/https redirect 301 https://files.example.org/synchttp//x",
+    ],
+    ["http://files.example.org/", "redirect/- error 404"],
+    ["http://192.0.2.10/sync/", "default/page staticFile /usr/share/portico/default/sync/index.html"],
+    ["https://files.example.org/sync/", "application/web proxy web GET /sync/ HTTP/1.1"],
+    ["https://192.0.2.10/sync/", "application/web proxy web GET /sync/ HTTP/1.1"],
+    ["https://files.example.org/", "application/page staticFile /usr/share/portico/default/index.html"],
+  ])("%s", (url, expected) => {
+    expect(kindOf(resolve(tls, url))).toBe(expected);
+  });
+
+  test("takes the listener of the host's address family, or the one that is named", () => {
+    expect(resolve(tls, "https://[2001:db8::10]/sync/").listener).toBe("https6");
+    expect(resolve(tls, "https://files.example.org/sync/").listener).toBe("https");
+    expect(resolve(tls, { url: "http://files.example.org/sync/", listener: "http6" }).listener).toBe("http6");
+    // A router may map another port to the listener.
+    expect(resolve(tls, "https://files.example.org:9443/sync/").listener).toBe("https");
+    expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(/No listener takes https.*http, port 80/);
+    expect(() => resolve(plain, "/sync/")).toThrow(/absolute/);
+  });
+
+  test("a redirect keeps an IPv6 literal in brackets and writes a port of its own", () => {
+    const files = frontEnd({
+      host: { address: "192.0.2.10", ipv6Address: "2001:db8::10" },
+      mode: Mode.tls({ publicPort: 8443 }),
+    });
+    expect(resolve(files, "http://[2001:DB8:0::10]/sync/")).toMatchObject({
+      status: 301,
+      location: "https://[2001:db8::10]:8443/sync/",
+    });
+  });
+});
+
+describe("upstream headers", () => {
+  const headers = (request: TestRequest, config = tls): Readonly<Record<string, string>> => {
+    const resolution = resolve(config, request);
+    if (resolution.kind !== "proxy") throw new Error(`not proxied: ${resolution.kind}`);
+    return resolution.headers;
+  };
+
+  test("are those of spec 4.1 and 4.2", () => {
+    const request = {
+      headers: { "X-Forwarded-For": "1.2.3.4", Accept: ["a", "b"] },
+      clientAddress: "198.51.100.9",
+    };
+    expect(headers({ url: "https://files.example.org:8443/sync/", ...request })).toEqual({
+      host: "files.example.org:8443",
+      "x-real-ip": "198.51.100.9",
+      "x-forwarded-for": "1.2.3.4, 198.51.100.9",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "files.example.org",
+      accept: "a, b",
+    });
+    expect(headers({ url: "http://192.0.2.10/syncdav/", ...request }, plain)).not.toHaveProperty(
+      "x-forwarded-proto",
+    );
+    expect(headers({ url: "https://files.example.org/synchttp/x", ...request })).toEqual({
+      host: "127.0.0.1:8082",
+      accept: "a, b",
+    });
+  });
+
+  test("believe forwarding fields of trusted proxies only", () => {
+    const url = "https://files.example.org/sync/";
+    const claim = { url, headers: { "X-Real-IP": "1.1.1.1" } };
+    for (const clientAddress of ["10.1.2.3", "2001:db8:ffff::5", "192.0.2.99"]) {
+      expect(headers({ ...claim, clientAddress })["x-real-ip"]).toBe("1.1.1.1");
+    }
+    for (const clientAddress of ["11.1.2.3", "2001:db8::5", "192.0.2.98"]) {
+      expect(headers({ ...claim, clientAddress })["x-real-ip"]).toBe(clientAddress);
+    }
+  });
+
+  test("carry a WebSocket upgrade, and a WebDAV Destination as the upstream sees it", () => {
+    const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
+    expect(headers({ url: "https://files.example.org/sync/ws", headers: upgrade })).toMatchObject({
+      connection: "Upgrade",
+      upgrade: "websocket",
+    });
+    const move = { url: "https://files.example.org/syncdav/a", method: "MOVE" };
+    const destination = "https://files.example.org/syncdav/b%20c";
+    expect(headers({ ...move, headers: { Destination: destination } })["destination"]).toBe("/syncdav/b%20c");
+  });
+});
+
+describe("methods and limits", () => {
+  const stack = newStack();
+  const proxy = new ReverseProxy(stack, "proxy", {
+    host: new Host(stack, "host", { address: "192.0.2.10" }),
+  });
+  const http = proxy.addListener("http", { port: 80 });
+  const server = proxy.addVirtualServer("v", { serverNames: ["_"], listeners: [http], default: true });
+  const app = proxy.addUpstream("app", { url: "http://127.0.0.1:3000" });
+  server.addRoute("app", {
+    path: "/app",
+    action: Action.proxy(app, { webSocket: false }),
+    requestBodyBytesMax: 10,
+  });
+  server.addRoute("files", { path: "/files/", match: "prefix", action: Action.staticFiles("/") });
+  server.addRoute("old", { path: "/old", match: "prefix", action: Action.staticFiles("/srv/old") });
+  server.addRoute("gone", { path: "/gone", action: Action.respond(410, { body: "gone" }) });
+  test.each<[TestRequest, string]>([
+    [{ url: "http://x/app", method: "PROPFIND" }, "v/app proxy app PROPFIND /app HTTP/1.1"],
+    [
+      { url: "http://x/app", method: "PUT", headers: { "Content-Length": "10" } },
+      "v/app proxy app PUT /app HTTP/1.1",
+    ],
+    [{ url: "http://x/app", method: "PUT", headers: { "content-length": "11" } }, "v/app error 413"],
+    [{ url: "http://x/app", method: "TRACE" }, "v/app error 405"],
+    [{ url: "http://x/app", method: "CONNECT" }, "v/app error 400"],
+    [{ url: "http://x/files/a", method: "HEAD" }, "v/files staticFile /a"],
+    [{ url: "http://x/files/a", method: "POST" }, "v/files error 405"],
+    [{ url: "http://x/old-files" }, "v/old error 404"],
+    [{ url: "http://x/gone" }, "v/gone respond 410 gone"],
+  ])("%j", (request, expected) => {
+    expect(kindOf(resolve(stack, request))).toBe(expected);
+  });
+  test("a route that lets no upgrade pass drops it", () => {
+    const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
+    expect(resolve(proxy, { url: "http://x/app", headers: upgrade })).toMatchObject({
+      headers: expect.not.objectContaining({ upgrade: expect.anything() }),
+    });
+  });
+});
+
+test("renderProxyConfig wants one proxy, and throws what the host would refuse", () => {
+  const stack = newStack();
+  expect(() => renderProxyConfig(stack)).toThrow(/there is none/);
+  const one = frontEnd({ mode: Mode.plain() }, "one", stack);
+  expect(renderProxyConfig(stack).virtualServers).toHaveLength(2);
+  new ReverseProxy(stack, "two", { host: one.host });
+  expect(() => renderProxyConfig(stack)).toThrow("stack/one/Proxy, stack/two");
+  one.proxy.addListener("more", { port: 81 });
+  expect(() => renderProxyConfig(one)).toThrow(ProblemError);
+});
+
+test("files are described across stacks", () => {
+  const first = newStack("first");
+  const app = first.node.root;
+  const variable = new TerraformVariable(first, "v", { type: "string" });
+  frontEnd({ mode: Mode.plain(), defaultPage: `${variable.stringValue}` }, "files", first);
+  const second = newStack("second", app as never);
+  frontEnd({ mode: Mode.plain() }, "files", second);
+  expect(TerraformStack.of(second)).toBe(second);
+  const pages = synthesizedFiles(app).filter((f) => f.path.endsWith("index.html"));
+  expect(pages.map((f) => [f.placeholder, typeof f.content])).toEqual([
+    ["${var.v}", "undefined"],
+    [undefined, "string"],
+  ]);
+});
