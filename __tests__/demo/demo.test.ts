@@ -229,7 +229,7 @@ describe("npm start", () => {
     expect((await dav("MOVE", "dir%20a/", to("dir%20b/"))).status).toBe(201);
     expect((await dav("PUT", "dir%20b/one.txt", {}, "changed")).status).toBe(204);
     const listing = await dav("PROPFIND", "dir%20b/", { depth: "1" });
-    const hrefs = [...String(listing.body).matchAll(/href>([^<]+)</g)].map((match) => match[1]);
+    const hrefs = [...String(listing.body).matchAll(/<(?:\w+:)?href>([^<]+)</g)].map((match) => match[1]);
     expect([listing.status, hrefs.sort()]).toEqual([
       207,
       ["", "one.txt", "three.txt"].map((name) => `${https}/syncdav/dir%20b/${name}`),

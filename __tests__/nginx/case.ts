@@ -35,6 +35,8 @@ export interface Case {
   readonly status: number;
   /** Further facts that both must show, for what the spec itself promises. */
   readonly expect?: Facts;
+  /** How long to wait for an answer, where one of the two is known to give none. */
+  readonly patienceMs?: number;
   /** Rules by which Portico deviates here. Each must explain a difference, on one channel at least. */
   readonly rules?: readonly RuleName[];
 }

@@ -45,7 +45,7 @@ export async function observe(row: Case, channel: Channel, subject: Subject): Pr
   await upstreams.prepare(fillAnswer(row.answer, fill));
   let result: ClientResult;
   try {
-    result = await talk(row.send, channel, subject, fill);
+    result = await talk(row, channel, subject, fill);
   } catch (error) {
     await upstreams.settle();
     throw error;
@@ -56,7 +56,8 @@ export async function observe(row: Case, channel: Channel, subject: Subject): Pr
 
 type Fill = (text: string) => string;
 
-function talk(send: Case["send"], channel: Channel, subject: Subject, fill: Fill): Promise<ClientResult> {
+function talk(row: Case, channel: Channel, subject: Subject, fill: Fill): Promise<ClientResult> {
+  const { send, patienceMs } = row;
   const { ports, upstreams } = subject;
   if (channel === "h2") {
     if (isSteps(send)) throw new Error("steps are bytes of HTTP/1.1");
@@ -69,6 +70,7 @@ function talk(send: Case["send"], channel: Channel, subject: Subject, fill: Fill
     serverName: HOST,
     steps: steps.map((step) => (typeof step === "string" ? fill(step) : step)),
     upstreamBytes: () => upstreams.bytes,
+    patienceMs,
   });
 }
 

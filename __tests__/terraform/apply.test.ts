@@ -120,17 +120,15 @@ run("terraform apply", () => {
       servers.forEach((server) => server.close());
     });
 
-    test("passes every check of spec 4.3", () => {
+    test("passes every check of spec 4.3", async () => {
       const args = ["check", "--live", "--root", workspace.root, "--port-offset", String(PORT_OFFSET)];
-      const { status, stdout, stderr } = spawnSync(
-        process.execPath,
-        [file("usr/lib/portico/portico.mjs"), ...args],
-        {
-          encoding: "utf8",
-        },
-      );
-      expect(stdout + stderr).not.toContain("FAIL");
-      expect(stdout).toContain("PASS");
+      // Not a synchronous call: the upstreams answer in this process.
+      const check = workspace.start(process.execPath, [file("usr/lib/portico/portico.mjs"), ...args]);
+      let said = "";
+      check.stdout!.on("data", (chunk: Buffer) => (said += chunk.toString()));
+      const [status] = await once(check, "close");
+      expect(said).not.toContain("FAIL");
+      expect(said.match(/^PASS/gm)?.length).toBeGreaterThanOrEqual(7);
       expect(status).toBe(0);
     });
   });

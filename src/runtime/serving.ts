@@ -52,13 +52,15 @@ function createAction(route: RouteConfig, pool: (upstream: UpstreamConfig["name"
 
 /** Whether an address is one of `trustedProxies`; nobody is where the list is empty. */
 function trustedProxies(config: ProxyConfig): (address: string) => boolean {
-  if (config.trustedProxies.length === 0) return () => false;
-  const list = new BlockList();
+  // One list a family: in a common one, `::/0` would match every IPv4 address as well.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of config.trustedProxies) {
     const [address, length] = range.split("/") as [string, string?];
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    if (length === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(length), family);
+    const family = familyOf(address);
+    if (length === undefined) lists[family].addAddress(address, family);
+    else lists[family].addSubnet(address, Number(length), family);
   }
-  return (address) => address !== "" && list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  return (address) => address !== "" && lists[familyOf(address)].check(address, familyOf(address));
 }
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");

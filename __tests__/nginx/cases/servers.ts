@@ -106,7 +106,7 @@ export const SERVER_CASES: readonly Case[] = [
   { name: "A8 HTTP/2.0 in a request line", send: line("GET /sync/ HTTP/2.0"), status: 505 },
   { name: "A8 a version that is none", send: line("GET /sync/ HTTP/1"), status: 400 },
   { name: "A8 a version in lower case", send: line("GET /sync/ http/1.1"), status: 400 },
-  { name: "A8 HTTP/0.9", over: ["http"], send: ["GET /\r\n"], status: 0 },
+  { name: "A8 HTTP/0.9", over: ["http"], send: ["GET /\r\n\r\n"], status: 0 },
   { name: "A8 HTTP/1.0 closes", send: line("GET /sync/ HTTP/1.0"), status: 200, expect: { connection: "closed" } },
   {
     name: "A8 HTTP/1.0 that asks to keep the connection",

@@ -29,6 +29,8 @@ const DRAINED_BYTES_MAX = 65_536;
 /** As nginx's lingering_timeout and lingering_time. */
 const LINGER_IDLE_MS = 5_000;
 const LINGER_TOTAL_MS = 30_000;
+/** How long a draining connection waits for a request that the client may have sent before it could know. */
+const DRAIN_IDLE_MS = 1_000;
 /**
  * A client that half-closes after a whole request may still read (`nc`), or may be gone: the two look the same until
  * something is written. An answer that has not begun after this time is given up, as nginx gives it up at once.
@@ -162,7 +164,10 @@ export class Http1Connection implements ChunkSink {
 
   /** Stops taking requests: an idle connection is closed, a busy one after its answer. */
   drain(): void {
-    if (this.state === State.Head && this.reader.empty && this.stash === undefined) this.linger();
+    // A request may be on its way already: closing now would cut it unanswered (RFC 9112, 9.6).
+    if (this.state === State.Head && this.reader.empty && this.stash === undefined) {
+      this.readDeadline = Math.min(this.readDeadline, coarseNow() + DRAIN_IDLE_MS);
+    }
   }
 
   destroy(): void {
@@ -335,8 +340,10 @@ export class Http1Connection implements ChunkSink {
     this.exchange = undefined;
     this.decoder = undefined;
     this.state = State.Head;
-    if (this.halfClosed || this.registry.draining) return this.linger();
-    this.readDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
+    if (this.halfClosed) return this.linger();
+    const { keepAliveMs } = this.services.config.timeouts;
+    this.readDeadline =
+      coarseNow() + (this.registry.draining ? Math.min(keepAliveMs, DRAIN_IDLE_MS) : keepAliveMs);
     // Inside `receive` its loop goes on by itself.
     if (!this.receiving && (this.stash !== undefined || this.paused)) this.resumeInput();
   }
