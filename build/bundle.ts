@@ -33,9 +33,9 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
     banner: { js: BANNER },
     logLevel: "warning",
   });
-  const text = `${outputFiles[0]!.text}${notices(metafile)}`;
-  refuse(forbidden(metafile, text));
-  const bytes = Buffer.from(text);
+  const code = outputFiles[0]!.text;
+  refuse(forbidden(metafile, code));
+  const bytes = Buffer.from(code + notices(metafile));
   return { file, bytes: bytes.length, changed: writeExecutable(file, bytes) };
 }
 

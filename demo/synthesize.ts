@@ -38,7 +38,8 @@ export async function synthesize(mode: Mode, address: string, out: string): Prom
     await run(process.execPath, ["--import", "tsx", "main.ts"], { cwd: ROOT, env });
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: string };
-    throw new Error(`main.ts (${mode} mode) failed:\n${stderr?.trim() || message}`);
+    const words = (stderr?.trim() || message).split("\n").slice(0, 20).join("\n");
+    throw new Error(`main.ts (${mode} mode) failed:\n${words}`);
   }
   return { stackFile: path.join(outdir, "stacks", "portico", "cdk.tf.json"), hostRoot };
 }

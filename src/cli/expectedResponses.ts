@@ -6,6 +6,7 @@ import {
   type RouteConfig,
   Router,
   type VirtualServerConfig,
+  redirectPort,
 } from "../model/index.js";
 import {
   answeredByUpstream,
@@ -96,7 +97,7 @@ export function applicationHost(config: ProxyConfig): string | undefined {
 class Site {
   private readonly router: Router;
   private readonly host: string;
-  /** Listeners of the application as clients reach it: the TLS ones if there are any. IPv4 first. */
+  /** Listeners of the application as clients reach it: the TLS ones if there are any. */
   private readonly entries: readonly ListenerConfig[];
 
   constructor(
@@ -152,8 +153,8 @@ class Site {
     const path = directoryPath(route);
     const action = this.router.route(server, path)?.action;
     if (action?.type !== "redirect") return [];
-    const { scheme, port } = action;
-    const location = `${scheme}://${authority(action.host ?? this.host, scheme, port)}${path}`;
+    const { scheme } = action;
+    const location = `${scheme}://${authority(action.host ?? this.host, scheme, redirectPort(action))}${path}`;
     return this.listenersOf(server).map((listener) => ({
       name: `redirect to ${scheme}${family(listener)}`,
       subject: "redirect",
@@ -224,8 +225,12 @@ class Site {
     return upstream ? { upstream: upstream.url } : {};
   }
 
+  /** IPv4 first. One address to connect to leaves only the listeners of its family. */
   private listenersOf(server: VirtualServerConfig): ListenerConfig[] {
-    const own = this.config.listeners.filter((l) => server.listeners.includes(l.name));
+    const { connect } = this.options;
+    const all = this.config.listeners.filter((l) => server.listeners.includes(l.name));
+    const family = all.filter((l) => connect === undefined || isIPv6(l.address) === isIPv6(connect));
+    const own = family.length > 0 ? family : all;
     return own.sort((a, b) => Number(isIPv6(a.address)) - Number(isIPv6(b.address)));
   }
 
@@ -235,7 +240,7 @@ class Site {
   }
 
   private addressOf(listener: ListenerConfig): string {
-    if (this.options?.connect !== undefined) return this.options.connect;
+    if (this.options.connect !== undefined) return this.options.connect;
     if (listener.address === "0.0.0.0") return "127.0.0.1";
     return /^[0:]+$/.test(listener.address) ? "::1" : listener.address;
   }

@@ -7,6 +7,7 @@ import {
   type ProxyConfig,
   type RedirectActionConfig,
   type Result,
+  redirectPort,
 } from "../model/index.js";
 
 /** What `portico preview` changes. */
@@ -79,7 +80,9 @@ function moveRedirect(
 ): RedirectActionConfig {
   const { host } = action;
   const ours = host === undefined || config.virtualServers.some((v) => v.serverNames.includes(host));
-  const at = config.listeners.findIndex((l) => l.port === action.port && l.protocol === action.scheme);
+  const at = config.listeners.findIndex(
+    (l) => l.port === redirectPort(action) && l.protocol === action.scheme,
+  );
   return ours && at !== -1 ? { ...action, port: moved[at]!.port } : action;
 }
 

@@ -188,9 +188,7 @@ class RedirectAction extends Action {
   }
 
   override render(): ActionInput {
-    // The model's default port is that of https.
-    const port = this.options.scheme === "http" ? 80 : 443;
-    return { type: "redirect", port, ...this.options };
+    return { type: "redirect", ...this.options };
   }
 }
 

@@ -3,6 +3,8 @@ import { resolve } from "node:path";
 import { Construct } from "constructs";
 import { formatProblem, problem, ProblemError } from "../model/index.js";
 import {
+  CONFIG_SCHEMA_FILE,
+  renderConfigSchema,
   clashingCredentials,
   proxyServiceUnit,
   proxySocketUnit,
@@ -16,6 +18,8 @@ import { SystemdUnit } from "./systemdUnit.js";
 export class ProxyService extends Construct {
   /** The runtime: proxy and `portico` command in one file. */
   readonly runtime: HostFile;
+  /** JSON Schema of the config, for editors. */
+  readonly schema: HostFile;
   /** `portico.service`. */
   readonly serviceUnit: SystemdUnit;
   /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
@@ -29,6 +33,11 @@ export class ProxyService extends Construct {
     const directory = paths.unitDirectory;
     const source = props.runtimeBundle ?? packagedBundle(this.node.path);
     this.runtime = new HostFile(this, "Runtime", { host, path: paths.runtime, source, mode: "0755" });
+    this.schema = new HostFile(this, "Schema", {
+      host,
+      path: CONFIG_SCHEMA_FILE,
+      content: renderConfigSchema(),
+    });
     const unit = () => proxyServiceUnit(this.unitsInput);
     this.serviceUnit = new SystemdUnit(this, "ServiceUnit", {
       host,

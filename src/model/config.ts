@@ -162,7 +162,9 @@ const redirectAction = z.strictObject({
     .default(301)
     .describe("Status: 301 (default), 302, 303, 307 or 308. 307 and 308 keep method and body."),
   scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location. Default https."),
-  port: port("Port of the Location; 443 for https and 80 for http are not written.").default(443),
+  port: port(
+    "Port of the Location; by default, and then not written, 443 for https and 80 for http.",
+  ).optional(),
   host: serverName("Host of the Location; by default the one that was asked for.").optional(),
 });
 
@@ -311,3 +313,8 @@ export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
 export type RouteInput = VirtualServerInput["routes"][number];
 export type ActionInput = RouteInput["action"];
+
+/** Port a redirect leads to: its own, or its scheme's. */
+export function redirectPort(action: RedirectActionConfig): number {
+  return action.port ?? (action.scheme === "https" ? 443 : 80);
+}

@@ -1,11 +1,12 @@
 import { isIPv6 } from "node:net";
 import { canonicalIpv6 } from "./address.js";
-import type {
-  ListenerConfig,
-  ProxyConfig,
-  RedirectActionConfig,
-  RouteConfig,
-  VirtualServerConfig,
+import {
+  type ListenerConfig,
+  type ProxyConfig,
+  type RedirectActionConfig,
+  redirectPort,
+  type RouteConfig,
+  type VirtualServerConfig,
 } from "./config.js";
 import { type Problem, problem } from "./problem.js";
 import { Router } from "./router.js";
@@ -269,7 +270,9 @@ function loops(
   let name = host;
   let action = start.action as RedirectActionConfig;
   for (let hop = 0; hop <= config.listeners.length; hop++) {
-    const next = config.listeners.find((l) => l.protocol === action.scheme && l.port === action.port);
+    const next = config.listeners.find(
+      (l) => l.protocol === action.scheme && l.port === redirectPort(action),
+    );
     if (next === undefined) return false;
     if (
       action.host !== undefined &&

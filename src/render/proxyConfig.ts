@@ -1,7 +1,12 @@
 import { configJsonSchema, type ProxyConfigInput } from "../model/index.js";
 
-/** Where editors find the JSON Schema of the config. */
-export const CONFIG_SCHEMA_URL = "https://unpkg.com/cdktf-portico/dist/portico.schema.json";
+/** Where editors find the JSON Schema of the config: beside the runtime it belongs to. */
+export const CONFIG_SCHEMA_FILE = "/usr/lib/portico/portico.schema.json";
+
+/** The JSON Schema file. */
+export function renderConfigSchema(): string {
+  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+}
 
 /**
  * The config file: indented JSON, one field order for every config, so that a diff shows changes only.
@@ -14,7 +19,7 @@ export function renderProxyConfig(config: ProxyConfigInput): string {
 /** The same document with its fields in the order of the field table, and without fields that are undefined. */
 export function orderProxyConfig(config: ProxyConfigInput): ProxyConfigInput {
   schema ??= configJsonSchema() as SchemaNode;
-  return ordered({ $schema: CONFIG_SCHEMA_URL, ...config }, [schema]) as ProxyConfigInput;
+  return ordered({ $schema: CONFIG_SCHEMA_FILE, ...config }, [schema]) as ProxyConfigInput;
 }
 
 interface SchemaNode {

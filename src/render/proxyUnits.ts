@@ -29,7 +29,6 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
   return {
     Unit: {
       Description: "Portico reverse proxy",
-      Documentation: "https://www.npmjs.com/package/cdktf-portico",
       Requires: "portico.socket",
       After: "network.target portico.socket",
     },

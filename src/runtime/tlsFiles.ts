@@ -63,10 +63,13 @@ async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "w
   const found: Findings = { problems: [], warnings: [] };
   const credential = await credentialFor(tls.key);
   const keyFile = credential ?? tls.key;
+  const certificateFile = (await credentialFor(tls.certificate)) ?? tls.certificate;
+  const dhparamFile =
+    tls.dhparam === undefined ? undefined : ((await credentialFor(tls.dhparam)) ?? tls.dhparam);
   const label = {
     key: `${path}.key (${keyFile})`,
-    certificate: `${path}.certificate (${tls.certificate})`,
-    dhparam: `${path}.dhparam (${tls.dhparam})`,
+    certificate: `${path}.certificate (${certificateFile})`,
+    dhparam: `${path}.dhparam (${dhparamFile})`,
   };
   const take = async (file: string, at: string): Promise<string | undefined> => {
     const read = await readText(file, at, file === keyFile);
@@ -75,12 +78,12 @@ async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "w
     return undefined;
   };
   const key = await take(keyFile, label.key);
-  const cert = await take(tls.certificate, label.certificate);
-  const dhparam = tls.dhparam === undefined ? undefined : await take(tls.dhparam, label.dhparam);
+  const cert = await take(certificateFile, label.certificate);
+  const dhparam = dhparamFile === undefined ? undefined : await take(dhparamFile, label.dhparam);
 
   const privateKey = key === undefined ? undefined : parseKey(key, keyFile, label.key, found.problems);
   const chain = cert === undefined ? undefined : parseChain(cert, label.certificate, found.problems);
-  if (dhparam !== undefined) checkDhparam(dhparam, tls.dhparam!, label.dhparam, found.problems);
+  if (dhparam !== undefined) checkDhparam(dhparam, dhparamFile!, label.dhparam, found.problems);
   if (chain !== undefined) {
     (expiry === "problem" ? found.problems : found.warnings).push(...validity(chain, label.certificate));
     found.warnings.push(...brokenChain(chain, label.certificate));
@@ -99,11 +102,11 @@ async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "w
   return found;
 }
 
-/** The key as systemd's `LoadCredential=` passes it: a file of the same name, readable for this service only. */
-async function credentialFor(keyFile: string): Promise<string | undefined> {
+/** A TLS file as systemd's `LoadCredential=` passes it: a file of the same name, readable for this service only. */
+async function credentialFor(path: string): Promise<string | undefined> {
   const directory = process.env.CREDENTIALS_DIRECTORY;
   if (directory === undefined || directory === "") return undefined;
-  const file = join(directory, basename(keyFile));
+  const file = join(directory, basename(path));
   return access(file).then(
     () => file,
     () => undefined,

@@ -12,6 +12,7 @@ import {
   type RouteConfig,
   Router,
   type VirtualServerConfig,
+  redirectPort,
 } from "../model/index.js";
 import { renderProxyConfig } from "./proxyConfig.js";
 
@@ -167,7 +168,8 @@ function fileFor(
 
 function locationOf({ serverName, url }: Routed, action: Action<"redirect">): string {
   const host = action.host ?? serverName;
-  const port = action.port === (action.scheme === "https" ? 443 : 80) ? "" : `:${action.port}`;
+  const own = redirectPort(action);
+  const port = own === (action.scheme === "https" ? 443 : 80) ? "" : `:${own}`;
   return `${action.scheme}://${isIPv6(host) ? `[${host}]` : host}${port}${url.target}`;
 }
 

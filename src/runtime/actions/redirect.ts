@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { CATCH_ALL, type RedirectActionConfig, type RouteConfig } from "../../model/index.js";
+import { CATCH_ALL, type RedirectActionConfig, redirectPort, type RouteConfig } from "../../model/index.js";
 import { sendPage } from "../errorPages.js";
 import type { Exchange } from "../exchange.js";
 import type { Action } from "../routeRuntime.js";
@@ -19,7 +19,8 @@ export class RedirectAction implements Action {
     private readonly config: RedirectActionConfig,
   ) {
     this.scheme = `${config.scheme}://`;
-    this.port = config.port === (config.scheme === "https" ? 443 : 80) ? "" : `:${config.port}`;
+    const port = redirectPort(config);
+    this.port = port === (config.scheme === "https" ? 443 : 80) ? "" : `:${port}`;
   }
 
   handle(exchange: Exchange): void {

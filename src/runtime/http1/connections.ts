@@ -9,11 +9,9 @@ import { Http1Connection } from "./connection.js";
 export class Http1Connections {
   draining = false;
   private readonly all = new Set<Http1Connection>();
-  private readonly stopSweeping: () => void;
+  private stopSweeping: (() => void) | undefined = undefined;
 
-  constructor(private readonly services: Services) {
-    this.stopSweeping = sweepRegularly(this);
-  }
+  constructor(private readonly services: Services) {}
 
   get size(): number {
     return this.all.size;
@@ -21,6 +19,8 @@ export class Http1Connections {
 
   /** Takes a connection over; the socket must allow half-open. */
   accept(socket: Socket, listener: ListenerConfig): void {
+    // Also after draining began: a TLS handshake may end then.
+    this.stopSweeping ??= sweepRegularly(this);
     this.all.add(
       new Http1Connection(socket, clientInfo(socket, listener, this.services), this.services, this),
     );
@@ -30,7 +30,6 @@ export class Http1Connections {
   drain(): void {
     this.draining = true;
     for (const connection of this.all) connection.drain();
-    if (this.all.size === 0) this.stopSweeping();
   }
 
   closeAll(): void {
@@ -43,6 +42,8 @@ export class Http1Connections {
 
   delete(connection: Http1Connection): void {
     this.all.delete(connection);
-    if (this.draining && this.all.size === 0) this.stopSweeping();
+    if (this.all.size > 0) return;
+    this.stopSweeping?.();
+    this.stopSweeping = undefined;
   }
 }
