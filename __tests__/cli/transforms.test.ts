@@ -53,21 +53,17 @@ describe("previewConfig", () => {
     expect(JSON.stringify(previewed(tls))).not.toContain(".log");
   });
 
-  test("a redirect to a port or host that is not ours stays", () => {
-    const input = siteConfig({ mode: "tls" });
-    const elsewhere = { type: "redirect" as const, host: "other.example.org" };
-    input.virtualServers[1]!.routes.map((route) => Object.assign(route, { action: elsewhere }));
+  test.each<[string, object]>([
+    ["another host", { host: "other.example.org" }],
+    ["a port that is no listener's", { port: 8443 }],
+    ["another scheme than the listener's", { scheme: "http", port: 443 }],
+  ])("a redirect to %s stays", (_what, target) => {
+    const input = JSON.parse(JSON.stringify(siteConfig({ mode: "tls" })));
+    input.virtualServers[1].routes[0].action = { type: "redirect", ...target };
     const config = parseConfig(input);
-    expect(config.ok && previewed(config.value).virtualServers[1]!.routes[0]!.action).toMatchObject({
-      host: "other.example.org",
-      port: 443,
-    });
-    const otherPort = { type: "redirect" as const, port: 8443 };
-    input.virtualServers[1]!.routes.map((route) => Object.assign(route, { action: otherPort }));
-    const second = parseConfig(input);
-    expect(second.ok && previewed(second.value).virtualServers[1]!.routes[0]!.action).toMatchObject({
-      port: 8443,
-    });
+    const action = config.ok && config.value.virtualServers[1]!.routes[0]!.action;
+    expect(action).toMatchObject(target);
+    expect(config.ok && previewed(config.value).virtualServers[1]!.routes[0]!.action).toEqual(action);
   });
 
   test("listeners that would meet on loopback take the next port", () => {

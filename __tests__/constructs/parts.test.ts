@@ -67,7 +67,7 @@ describe("parts without the front end", () => {
       ["gone", "respond", "segment"],
     ]);
     expect(routes[0]!.action).toMatchObject({ forwarded: { realIp: true, for: true, proto: true } });
-    expect(routes[2]!.action).toMatchObject({ scheme: "http", port: 80, host: "old.example", status: 308 });
+    expect(routes[2]!.action).toMatchObject({ scheme: "http", host: "old.example", status: 308 });
   });
 
   test("belong to the proxy above them, however deep", () => {

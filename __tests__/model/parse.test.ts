@@ -327,7 +327,7 @@ describe("JSON Schema", () => {
 describe("problem codes", () => {
   test("docs/errors.md lists exactly the codes that exist", () => {
     const docs = readFileSync(join(__dirname, "../../docs/errors.md"), "utf8");
-    const documented = [...docs.matchAll(/^\| `([a-z]+\.[a-z0-9-]+)` \|/gm)].map((m) => m[1]);
+    const documented = [...docs.matchAll(/^\| `([a-z]+\.[a-z0-9-]+)`\s+\|/gm)].map((m) => m[1]);
     expect(documented).toEqual(Object.keys(PROBLEM_CODES));
   });
 });
