@@ -1,5 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
-import { z } from "zod";
+import * as z from "zod";
 import type { ProblemCode } from "./problem.js";
 import { isServerName } from "./serverName.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { configSchema } from "./config.js";
 
 /** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
