@@ -14,9 +14,11 @@ export type Channel =
   /** TLS mode, HTTP/2. */
   | "h2"
   /** TLS mode, HTTP/1.1 on the plain port, which redirects. */
-  | "redirect";
+  | "redirect"
+  /** TLS mode, HTTP/1.1 without TLS on the TLS port. */
+  | "clear";
 
-export const MODE_OF: Readonly<Record<Channel, Mode>> = { http: "plain", https: "tls", h2: "tls", redirect: "tls" };
+export const MODE_OF: Readonly<Record<Channel, Mode>> = { http: "plain", https: "tls", h2: "tls", redirect: "tls", clear: "tls" };
 
 /** One row of the table: a request, and where it may be answered otherwise than by nginx. */
 export interface Case {
@@ -37,6 +39,11 @@ export interface Case {
   readonly expect?: Facts;
   /** How long to wait for an answer, where one of the two is known to give none. */
   readonly patienceMs?: number;
+  /**
+   * Counts only requests that reach the upstream whole: of a request that is refused in the middle, the proxy may have
+   * sent some, or only be about to.
+   */
+  readonly wholeRequestsOnly?: true;
   /** Rules by which Portico deviates here. Each must explain a difference, on one channel at least. */
   readonly rules?: readonly RuleName[];
 }

@@ -4,6 +4,7 @@ import type { Facts } from "./facts.js";
 
 /** What both proxies did with one request. */
 export interface Pair {
+  readonly row: Case;
   readonly nginx: Facts;
   readonly portico: Facts;
   readonly channel: Channel;
@@ -23,13 +24,14 @@ export interface Verdict {
   readonly used: ReadonlySet<RuleName>;
 }
 
-/** Compares what both did, by the rules that a case lists and those that hold everywhere. */
-export function compare(pair: Pair, rules: Case["rules"] = []): Verdict {
+/** Compares what both did, by the rules that its case lists and those that hold everywhere. */
+export function compare(pair: Pair): Verdict {
+  const rules: readonly RuleName[] = pair.row.rules ?? [];
   const names = Object.keys(RULES) as RuleName[];
   const candidates = names.filter((name) => rules.includes(name) || (RULES[name] as Rule).everywhere === true);
   const used = new Set<RuleName>();
   const unexplained = differences(pair).filter((difference) => {
-    const by = candidates.find((name) => RULES[name].explains(difference, pair));
+    const by = candidates.find((name) => (RULES[name] as Rule).explains(difference, pair));
     if (by !== undefined) used.add(by);
     return by === undefined;
   });

@@ -52,8 +52,8 @@ describe("the same requests to nginx and to portico", () => {
     for (const channel of channelsOf(row)) {
       const { nginx: theirs, portico: ours } = subjects[MODE_OF[channel]];
       const [n, p] = await Promise.all([observe(row, channel, theirs), observe(row, channel, ours)]);
-      const verdict = compare({ nginx: n.facts, portico: p.facts, channel }, row.rules);
-      for (const name of verdict.used) used.add(name).size;
+      const verdict = compare({ row, channel, nginx: n.facts, portico: p.facts });
+      for (const name of verdict.used) used.add(name);
       const wrong = [...verdict.unexplained.map(formatDifference), ...broken(row, n.facts, p.facts)];
       if (wrong.length > 0) complaints.push(report(channel, wrong, n.raw, p.raw));
     }

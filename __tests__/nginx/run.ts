@@ -1,4 +1,4 @@
-import { ALL, type Case, type Channel, HTTP1, MODE_OF, type Request } from "./case.js";
+import { ALL, type Case, type Channel, HTTP1, type Request } from "./case.js";
 import { type Facts, factsOf } from "./facts.js";
 import { type ClientResult, type Step, talkHttp1 } from "./http1Client.js";
 import { talkHttp2 } from "./http2Client.js";
@@ -50,9 +50,15 @@ export async function observe(row: Case, channel: Channel, subject: Subject): Pr
     await upstreams.settle();
     throw error;
   }
-  const requests = await upstreams.settle();
+  // A connection that was begun for a refused request must not be taken for one of the next case.
+  if (row.wholeRequestsOnly === true) await new Promise((done) => setTimeout(done, LATE_MS));
+  const all = await upstreams.settle();
+  const requests = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
   return { facts: factsOf(result, requests, ports, methodOf(row.send)), raw: result.raw };
 }
+
+/** How long a proxy may take to reach an upstream after its client is done. */
+const LATE_MS = 60;
 
 type Fill = (text: string) => string;
 
@@ -61,11 +67,11 @@ function talk(row: Case, channel: Channel, subject: Subject, fill: Fill): Promis
   const { ports, upstreams } = subject;
   if (channel === "h2") {
     if (isSteps(send)) throw new Error("steps are bytes of HTTP/1.1");
-    return talkHttp2(http2Request(send, ports, fill));
+    return talkHttp2({ ...http2Request(send, ports, fill), patienceMs });
   }
   const steps = isSteps(send) ? send : [http1Text(send)];
   return talkHttp1({
-    port: MODE_OF[channel] === "tls" && channel === "https" ? ports.https : ports.http,
+    port: channel === "https" || channel === "clear" ? ports.https : ports.http,
     tls: channel === "https",
     serverName: HOST,
     steps: steps.map((step) => (typeof step === "string" ? fill(step) : step)),

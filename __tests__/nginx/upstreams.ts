@@ -30,7 +30,7 @@ export interface RecordedRequest {
 }
 
 /** Time for a proxy to close a connection that it no longer needs. */
-const RELEASE_MS = 1_500;
+const RELEASE_MS = 3_000;
 const PIECE_PAUSE_MS = 30;
 
 /** The three upstreams of one proxy: they record every byte of requests and answer by script. */

@@ -11,12 +11,13 @@ const status = (code: number, reason: string): Case => ({
   status: code,
 });
 
-const bad = (what: string, bytes: string, then?: "close" | "reset", rules?: Case["rules"]): Case => ({
+/** An answer that must not pass; `status` is what nginx makes of it. */
+const bad = (what: string, bytes: string, then?: "close" | "reset", status = 502): Case => ({
   name: `F ${what}`,
   send: get("/sync/x"),
   answer: { pieces: bytes === "" ? [] : [bytes], then },
-  status: 502,
-  rules,
+  status,
+  rules: status === 502 ? [] : ["strictAnswer"],
 });
 
 /** What a client gets of an answer (nginx-semantics F). */
@@ -134,7 +135,7 @@ export const ANSWER_CASES: readonly Case[] = [
   {
     name: "F a chunked body whose sizes break is no whole answer",
     send: get("/sync/"),
-    answer: { pieces: [answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n"), "zz\r\n"] },
+    answer: { pieces: [answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], `5000\r\n${"x".repeat(0x5000)}\r\n`), "zz\r\n"] },
     status: 200,
     expect: { complete: "false" },
   },
@@ -148,20 +149,27 @@ export const ANSWER_CASES: readonly Case[] = [
   { name: "F a body longer than its length is cut", send: get("/sync/"), answer: { pieces: [answer(["HTTP/1.1 200 OK", "Content-Length: 2"], "okmore")] }, status: 200 },
   { name: "F Content-Length with chunked", send: get("/sync/"), answer: answer(["HTTP/1.1 200 OK", "Content-Length: 3", "Transfer-Encoding: chunked"], "5\r\nhello\r\n0\r\n\r\n"), status: 200 },
   { name: "F two lengths", send: get("/sync/"), answer: answer(["HTTP/1.1 200 OK", "Content-Length: 3", "Content-Length: 2"], "ok"), status: 200 },
-  { name: "F 103 before the answer", send: get("/sync/"), answer: `HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n${ok()}`, status: 103 },
-  { name: "F 100 before the answer", send: get("/sync/"), answer: `HTTP/1.1 100 Continue\r\n\r\n${ok()}`, status: 100 },
-  { name: "F 101 that nobody asked for", send: get("/sync/"), answer: answer(["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]), status: 101 },
+  {
+    name: "F a status line that is none",
+    send: get("/sync/x"),
+    answer: { pieces: ["NOT HTTP\r\n\r\n"], then: "close" },
+    patienceMs: 400,
+    status: 0,
+    rules: ["strictAnswer"],
+  },
+  { name: "F 103 before the answer", send: get("/sync/"), answer: `HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n${ok()}`, status: 0, patienceMs: 400 },
+  { name: "F 100 before the answer", send: get("/sync/"), answer: `HTTP/1.1 100 Continue\r\n\r\n${ok()}`, status: 0, patienceMs: 400 },
+  { name: "F 101 that nobody asked for", send: get("/sync/"), answer: answer(["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]), status: 0, patienceMs: 400 },
   { name: "F refused", send: get("/sync/x"), answer: "refused", status: 502 },
   { name: "F refused, HEAD", send: ask("HEAD", "/synchttp/x"), answer: "refused", status: 502 },
   { name: "F refused, with a body", send: { ...ask("POST", "/syncdav/x"), body: ["abc"] }, answer: "refused", status: 502 },
   bad("closed before an answer", "", "close"),
   bad("reset before an answer", "", "reset"),
   bad("closed in the head", "HTTP/1.1 200 OK\r\nContent-Le", "close"),
-  bad("a status line that is none", "NOT HTTP\r\n\r\n", "close"),
-  bad("a field without a colon", answer(["HTTP/1.1 200 OK", "Bad", "Content-Length: 2"], "ok")),
+    bad("a field without a colon", answer(["HTTP/1.1 200 OK", "Bad", "Content-Length: 2"], "ok"), undefined, 200),
   bad("a folded field", answer(["HTTP/1.1 200 OK", "X-A: 1", " 2", "Content-Length: 2"], "ok")),
   bad("a NUL in a field", answer(["HTTP/1.1 200 OK", "X-A: 1\x002", "Content-Length: 2"], "ok")),
-  bad("a length that is none", answer(["HTTP/1.1 200 OK", "Content-Length: two"], "ok")),
+  bad("a length that is none", answer(["HTTP/1.1 200 OK", "Content-Length: two"], "ok"), "close", 200),
   bad("a head of 5 KiB", answer(["HTTP/1.1 200 OK", `X-A: ${"x".repeat(5_000)}`, "Content-Length: 2"], "ok")),
-  bad("a status of two digits", answer(["HTTP/1.1 20 OK", "Content-Length: 2"], "ok")),
+  bad("a status of two digits", answer(["HTTP/1.1 20 OK", "Content-Length: 2"], "ok"), "close", 20),
 ];

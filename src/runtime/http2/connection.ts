@@ -9,19 +9,14 @@ import { parseRequestHead } from "./requestHead.js";
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } = constants;
 
-/** Time between the two GOAWAY frames of a graceful end: about one round trip (RFC 9113, 6.8). */
-const GOAWAY_GRACE_MS = 1_000;
 /** How long a client may take to close a connection that was ended. */
 const CLOSE_MS = 5_000;
-const LAST_STREAM_ID = 2 ** 31 - 1;
 
 /** One client connection speaking HTTP/2: makes an exchange of every stream and watches over all of them. */
 export class Http2Connection {
   private readonly exchanges = new Set<Http2Exchange>();
-  private draining = false;
   /** Deadlines on the coarse clock; Infinity where none runs. */
   private idleDeadline: number;
-  private drainDeadline = Infinity;
   private closeDeadline = Infinity;
   private bytesWritten = 0;
   /** Resets by the client since `resetsSince`. */
@@ -57,13 +52,14 @@ export class Http2Connection {
     if (code !== NGHTTP2_NO_ERROR) this.countReset();
   }
 
-  /** Lets running streams finish and takes no more, without refusing one that is on its way already. */
-  drain(): void {
-    if (this.draining) return;
-    this.draining = true;
-    if (this.session.closed || this.session.destroyed) return;
-    this.session.goaway(NGHTTP2_NO_ERROR, LAST_STREAM_ID);
-    this.drainDeadline = coarseNow() + GOAWAY_GRACE_MS;
+  /**
+   * Takes no more streams, lets those that run finish, and then closes. The one GOAWAY names the last stream that is
+   * served; streams behind it are for the client to send again. (nghttp2 ignores new streams from the first GOAWAY on,
+   * so the two of RFC 9113, 6.8 would help nobody.)
+   */
+  close(): void {
+    this.idleDeadline = Infinity;
+    this.session.close();
   }
 
   destroy(): void {
@@ -80,9 +76,10 @@ export class Http2Connection {
       if (progressed) exchange.progressed(now);
       exchange.sweep(now);
     }
+    if (this.exchanges.size > 0) return;
     if (now >= this.closeDeadline) return this.destroy();
-    if (now >= this.drainDeadline || (now >= this.idleDeadline && this.exchanges.size === 0))
-      this.closeGracefully(now);
+    if (now >= this.idleDeadline) this.close();
+    if (this.closeDeadline === Infinity && this.session.closed) this.closeDeadline = now + CLOSE_MS;
   }
 
   private begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
@@ -124,12 +121,6 @@ export class Http2Connection {
       "warn",
       `*${client.connectionId} HTTP/2 connection closed: ${what}, client: ${client.address}, listener: ${client.listener}`,
     );
-  }
-
-  private closeGracefully(now: number): void {
-    this.drainDeadline = this.idleDeadline = Infinity;
-    this.session.close();
-    if (this.exchanges.size === 0) this.closeDeadline = now + CLOSE_MS;
   }
 }
 

@@ -32,13 +32,13 @@ export class Http2Connections {
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     const connection = new Http2Connection(session, socket, client, this.services, this);
     this.all.add(connection);
-    if (this.draining) connection.drain();
+    if (this.draining) connection.close();
   }
 
   /** Tells every client to open no more streams; connections close when theirs are done. */
   drain(): void {
     this.draining = true;
-    for (const connection of this.all) connection.drain();
+    for (const connection of this.all) connection.close();
     if (this.all.size === 0) this.stopSweeping();
   }
 

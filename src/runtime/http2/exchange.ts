@@ -174,7 +174,8 @@ export class Http2Exchange implements DispatchedExchange {
   sweep(now: number): void {
     if (now >= this.writeDeadline) {
       this.writeDeadline = Infinity;
-      return this.timedOutSending();
+      // Nothing is called back when the last bytes of an answer are written.
+      if (!this.stream.writableFinished) return this.timedOutSending();
     }
     if (now < this.readDeadline) return;
     this.readDeadline = Infinity;
