@@ -18,7 +18,13 @@ export type Channel =
   /** TLS mode, HTTP/1.1 without TLS on the TLS port. */
   | "clear";
 
-export const MODE_OF: Readonly<Record<Channel, Mode>> = { http: "plain", https: "tls", h2: "tls", redirect: "tls", clear: "tls" };
+export const MODE_OF: Readonly<Record<Channel, Mode>> = {
+  http: "plain",
+  https: "tls",
+  h2: "tls",
+  redirect: "tls",
+  clear: "tls",
+};
 
 /** One row of the table: a request, and where it may be answered otherwise than by nginx. */
 export interface Case {

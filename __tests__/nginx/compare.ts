@@ -28,7 +28,9 @@ export interface Verdict {
 export function compare(pair: Pair): Verdict {
   const rules: readonly RuleName[] = pair.row.rules ?? [];
   const names = Object.keys(RULES) as RuleName[];
-  const candidates = names.filter((name) => rules.includes(name) || (RULES[name] as Rule).everywhere === true);
+  const candidates = names.filter(
+    (name) => rules.includes(name) || (RULES[name] as Rule).everywhere === true,
+  );
   const used = new Set<RuleName>();
   const unexplained = differences(pair).filter((difference) => {
     const by = candidates.find((name) => (RULES[name] as Rule).explains(difference, pair));

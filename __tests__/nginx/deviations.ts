@@ -27,7 +27,8 @@ function targetOf(row: Case): string {
 }
 
 const CLAIMS = /^field (?:x-forwarded-.*|x-real-ip|forwarded)$/;
-const HOP_BY_HOP = /^field (?:proxy-authorization|proxy-connection|proxy-authenticate|trailer|upgrade|http2-settings)$/;
+const HOP_BY_HOP =
+  /^field (?:proxy-authorization|proxy-connection|proxy-authenticate|trailer|upgrade|http2-settings)$/;
 
 /** Portico refused the request, and let nothing of it through as if it were complete. */
 function isRefused({ portico }: Pair): boolean {
@@ -55,14 +56,17 @@ const RULES_OF_DESIGN = {
   hostNeverCatchAll: {
     allowedBy: "design 5.4",
     why: "a client that names no host is taken to mean the public name, never `_`",
-    explains: (d) => upstreamFact(d) === "field host" && d.nginx === "Host: _" && d.portico === `Host: ${HOST}`,
+    explains: (d) =>
+      upstreamFact(d) === "field host" && d.nginx === "Host: _" && d.portico === `Host: ${HOST}`,
   },
   hostAsAsked: {
     allowedBy: "design 5.4",
     why: "Host goes on as the client wrote it, port included; nginx normalises it",
     explains: (d) => {
       const asked = parseHost((d.portico ?? "").slice("Host: ".length).replace(/\{\w+\}/, "1"));
-      return upstreamFact(d) === "field host" && asked !== undefined && d.nginx === `Host: ${asked.serverName}`;
+      return (
+        upstreamFact(d) === "field host" && asked !== undefined && d.nginx === `Host: ${asked.serverName}`
+      );
     },
   },
   segmentBoundary: {
@@ -151,20 +155,24 @@ const RULES_OF_DESIGN = {
       const origin = `${channel === "http" ? "http" : "https"}://${asked}`;
       const path = /^.*?(?:\/\/[^/]+)?(\/.*)$/.exec(nginx)?.[1] ?? "";
       const prefix = targetOf(row).startsWith("/synchttp/") ? "/synchttp" : "";
-      return /^field (?:location|content-location|refresh)$/.test(fact) && portico.endsWith(origin + prefix + path);
+      return (
+        /^field (?:location|content-location|refresh)$/.test(fact) && portico.endsWith(origin + prefix + path)
+      );
     },
   },
   destinationPath: {
     allowedBy: "design 5.10",
     why: "a WebDAV Destination that points here becomes what the upstream expects: its path",
     explains: (d) =>
-      upstreamFact(d) === "field destination" && d.portico === d.nginx?.replace(/https?:\/\/sync\.example/, ""),
+      upstreamFact(d) === "field destination" &&
+      d.portico === d.nginx?.replace(/https?:\/\/sync\.example/, ""),
   },
   readOnlyFiles: {
     allowedBy: "design 5.11",
     why: "static files know GET and HEAD only: anything else is 405, whatever its body, and Allow says so",
     explains: ({ fact }, { nginx, portico }) =>
-      portico["field allow"] === "GET, HEAD" && (fact === "field allow" || ["404", "413"].includes(nginx["status"]!)),
+      portico["field allow"] === "GET, HEAD" &&
+      (fact === "field allow" || ["404", "413"].includes(nginx["status"]!)),
   },
   dateConditions: {
     allowedBy: "design 5.11",

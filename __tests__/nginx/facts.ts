@@ -20,11 +20,13 @@ export function factsOf(
   method: string,
 ): Facts {
   const neutral = (text: string): string => withoutPorts(text, ports);
-  const [version = "", status = ""] = result.startLine.split(" ");
+  // nginx takes an answer without a status line for HTTP/0.9, and passes it on as it is.
+  const isHttp = result.startLine.startsWith("HTTP/");
+  const [version = "", status = ""] = isHttp ? result.startLine.split(" ") : [];
   const facts: Record<string, string> = {
     status: status === "" ? "0" : status,
     version,
-    reason: result.startLine.split(" ").slice(2).join(" "),
+    reason: isHttp ? result.startLine.split(" ").slice(2).join(" ") : "",
     informational: result.informational.join(","),
     framing: result.framing,
     complete: String(result.complete),
@@ -35,7 +37,8 @@ export function factsOf(
   };
   requests.forEach((request, i) => {
     const prefix = i === 0 ? "upstream" : `upstream#${i + 1}`;
-    for (const [name, value] of Object.entries(requestFacts(request))) facts[`${prefix} ${name}`] = neutral(value);
+    for (const [name, value] of Object.entries(requestFacts(request)))
+      facts[`${prefix} ${name}`] = neutral(value);
   });
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== ""));
 }
@@ -74,7 +77,9 @@ function isOwnPage(result: ClientResult, method: string, proxied: boolean, produ
 
 function bodyText(result: ClientResult): string {
   const product = fieldValue(result.fields, "server") ?? "";
-  const text = result.body.toString("latin1").replace(`<hr><center>${product}</center>`, "<hr><center>PRODUCT</center>");
+  const text = result.body
+    .toString("latin1")
+    .replace(`<hr><center>${product}</center>`, "<hr><center>PRODUCT</center>");
   const boundary = /boundary=(.+)/.exec(fieldValue(result.fields, "content-type") ?? "");
   return boundary === null ? text : text.replaceAll(boundary[1]!, "BOUNDARY");
 }

@@ -46,7 +46,13 @@ export function parseMessage(bytes: Buffer, from: number, kind: MessageKind): Me
   if (declared !== undefined) {
     const end = at + Number(declared);
     const body = bytes.subarray(at, end);
-    return { ...head, body, framing: "length", complete: bytes.length >= end, end: Math.min(end, bytes.length) };
+    return {
+      ...head,
+      body,
+      framing: "length",
+      complete: bytes.length >= end,
+      end: Math.min(end, bytes.length),
+    };
   }
   if (kind.type === "request") {
     return { ...head, body: Buffer.alloc(0), framing: "none", complete: true, end: at };

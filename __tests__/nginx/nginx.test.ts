@@ -2,7 +2,9 @@ import { type Case, type Channel, MODE_OF } from "./case.js";
 import { CASES } from "./cases.js";
 import { compare, formatDifference } from "./compare.js";
 import { RULES, type Rule, type RuleName } from "./deviations.js";
+import { HANDSHAKES, shakeHands } from "./handshakes.js";
 import { findNginx, startNginx } from "./nginxServer.js";
+import { OPEN } from "./openDeviations.js";
 import { freePorts } from "./ports.js";
 import { installPortico, startPortico } from "./porticoServer.js";
 import { channelsOf, observe, startSubject, stopSubject, type Subject } from "./run.js";
@@ -13,7 +15,9 @@ const nginx = findNginx();
 const required = process.env["CI"] === "true";
 
 if (nginx === undefined && !required) {
-  process.stderr.write("nginx is not installed: the comparison with it is skipped (Debian: apt install nginx-light)\n");
+  process.stderr.write(
+    "nginx is not installed: the comparison with it is skipped (Debian: apt install nginx-light)\n",
+  );
 }
 
 describe("the same requests to nginx and to portico", () => {
@@ -64,6 +68,13 @@ describe("the same requests to nginx and to portico", () => {
     expect(complaints.join("\n\n")).toBe("");
   });
 
+  test.each(HANDSHAKES)("J $name", async ({ offer, expect: promised }) => {
+    const { nginx: theirs, portico: ours } = subjects.tls;
+    const outcomes = await Promise.all([theirs, ours].map(({ ports }) => shakeHands(ports.https, offer)));
+    expect(outcomes[0]).toMatchObject(promised);
+    expect(outcomes[1]).toEqual(outcomes[0]);
+  });
+
   test("every rule is used by a case", () => {
     const listed = new Set(CASES.flatMap((row) => row.rules ?? []));
     const unused = (Object.keys(RULES) as RuleName[]).filter((name) =>
@@ -71,28 +82,49 @@ describe("the same requests to nginx and to portico", () => {
     );
     expect(unused).toEqual([]);
   });
+
+  test("no deviation is open", () => {
+    expect(Object.entries(OPEN).map(([name, rule]) => `${name}: ${rule.why}`)).toEqual([]);
+  });
 });
 
 /** What a case promises of both. */
-function broken(row: Case, nginxFacts: Readonly<Record<string, string>>, porticoFacts: Readonly<Record<string, string>>) {
+function broken(
+  row: Case,
+  nginxFacts: Readonly<Record<string, string>>,
+  porticoFacts: Readonly<Record<string, string>>,
+) {
   const wrong: string[] = [];
-  if (nginxFacts["status"] !== String(row.status)) wrong.push(`  nginx answers ${nginxFacts["status"]}, not ${row.status}`);
+  if (nginxFacts["status"] !== String(row.status))
+    wrong.push(`  nginx answers ${nginxFacts["status"]}, not ${row.status}`);
   for (const [fact, value] of Object.entries(row.expect ?? {})) {
     if (nginxFacts[fact] !== value) wrong.push(`  ${fact} of nginx is ${nginxFacts[fact]}, not ${value}`);
-    if (porticoFacts[fact] !== value) wrong.push(`  ${fact} of portico is ${porticoFacts[fact]}, not ${value}`);
+    if (porticoFacts[fact] !== value)
+      wrong.push(`  ${fact} of portico is ${porticoFacts[fact]}, not ${value}`);
   }
   return wrong;
 }
 
 function report(channel: Channel, wrong: readonly string[], nginxRaw: string, porticoRaw: string): string {
   const shown = (raw: string): string => JSON.stringify(raw.slice(0, 600));
-  return [`over ${channel}:`, ...wrong, `  nginx sent   ${shown(nginxRaw)}`, `  portico sent ${shown(porticoRaw)}`].join("\n");
+  return [
+    `over ${channel}:`,
+    ...wrong,
+    `  nginx sent   ${shown(nginxRaw)}`,
+    `  portico sent ${shown(porticoRaw)}`,
+  ].join("\n");
 }
 
 async function portSets(count: number): Promise<Ports[]> {
   const ports = await freePorts(count * 5);
   return Array.from({ length: count }, (_, i) => {
-    const [http, https, web, files, dav] = ports.slice(i * 5, i * 5 + 5) as [number, number, number, number, number];
+    const [http, https, web, files, dav] = ports.slice(i * 5, i * 5 + 5) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
     return { http, https, web, files, dav };
   });
 }

@@ -157,7 +157,11 @@ function locations(site: Site, ports: Ports, proto: string): string {
 
 /** The types that the package brings. */
 function mimeTypes(): string {
-  const known = ["/etc/nginx/mime.types", "/usr/local/etc/nginx/mime.types", "/opt/homebrew/etc/nginx/mime.types"];
+  const known = [
+    "/etc/nginx/mime.types",
+    "/usr/local/etc/nginx/mime.types",
+    "/opt/homebrew/etc/nginx/mime.types",
+  ];
   const found = known.find((file) => existsSync(file));
   if (found === undefined) throw new Error(`nginx has no mime.types: tried ${known.join(", ")}`);
   return found;

@@ -44,7 +44,8 @@ export const OPEN = {
   pagePadding: {
     allowedBy: "nothing",
     why: "nginx pads error pages for browsers with comments",
-    explains: ({ fact, nginx = "" }) => fact === "field content-length" || nginx.includes("a padding to disable MSIE"),
+    explains: ({ fact, nginx = "" }) =>
+      fact === "field content-length" || nginx.includes("a padding to disable MSIE"),
   },
   longFieldLine: {
     allowedBy: "nothing",

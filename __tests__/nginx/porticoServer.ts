@@ -40,7 +40,8 @@ export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory
   const stack = new TerraformStack(Testing.app(), "stack");
   const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
     host: { address: "127.0.0.1", publicName: HOST },
-    mode: mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
+    mode:
+      mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
     installDirectory: site.install,
     upstreams: {
       web: { url: `http://127.0.0.1:${ports.web}` },
@@ -56,5 +57,10 @@ export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory
 /** Clients use port 443, which does not stand in the redirect's Location. */
 function tlsMode(site: Site, ports: Ports): FrontEndMode {
   const { http: httpPort, https: httpsPort } = ports;
-  return FrontEndMode.tls({ httpPort, httpsPort, publicPort: 443, material: TlsMaterial.fromFiles(site.tls) });
+  return FrontEndMode.tls({
+    httpPort,
+    httpsPort,
+    publicPort: 443,
+    material: TlsMaterial.fromFiles(site.tls),
+  });
 }

@@ -122,7 +122,8 @@ function isSteps(send: Case["send"]): send is readonly Step[] {
 }
 
 function filler(ports: Ports): Fill {
-  return (text) => text.replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]));
+  return (text) =>
+    text.replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]));
 }
 
 function fillAnswer(answer: Answer | undefined, fill: Fill): Answer | undefined {

@@ -101,8 +101,12 @@ function writeFiles(site: Site): void {
 
 /** One file for each extension that a web application's media folder is likely to hold. */
 export const TYPED_FILES = [
-  ..."a.css a.js a.mjs a.json a.map a.html a.htm a.txt a.xml a.svg a.png a.gif a.jpg a.jpeg a.ico a.webp".split(" "),
-  ..."a.woff a.woff2 a.ttf a.otf a.eot a.pdf a.zip a.gz a.mp3 a.mp4 a.webm a.wasm a.md a.unknown noextension".split(" "),
+  ..."a.css a.js a.mjs a.json a.map a.html a.htm a.txt a.xml a.svg a.png a.gif a.jpg a.jpeg a.ico a.webp".split(
+    " ",
+  ),
+  ..."a.woff a.woff2 a.ttf a.otf a.eot a.pdf a.zip a.gz a.mp3 a.mp4 a.webm a.wasm a.md a.unknown noextension".split(
+    " ",
+  ),
 ];
 
 async function writeTlsFiles(site: Site): Promise<void> {
@@ -125,7 +129,9 @@ async function writeTlsFiles(site: Site): Promise<void> {
 function unprivilegedUser(): Site["user"] {
   if (process.getuid?.() !== 0) return undefined;
   const idOf = (file: string, name: RegExp): { name: string; id: number } => {
-    const entries = readFileSync(file, "utf8").split("\n").map((line) => line.split(":"));
+    const entries = readFileSync(file, "utf8")
+      .split("\n")
+      .map((line) => line.split(":"));
     const entry = entries.find((fields) => name.test(fields[0]!));
     if (entry === undefined) throw new Error(`${file} has no unprivileged ${String(name)}`);
     return { name: entry[0]!, id: Number(entry[2]) };

@@ -31,7 +31,10 @@ export class RawClient {
   private rest = Buffer.alloc(0);
   private readonly waiting = new Set<() => void>();
 
-  private constructor(readonly socket: tls.TLSSocket) {
+  private constructor(
+    readonly socket: tls.TLSSocket,
+    private readonly speaks: boolean,
+  ) {
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => undefined);
     socket.on("close", () => {
@@ -43,7 +46,7 @@ export class RawClient {
   /** Connects and, unless told otherwise, sends the preface and empty settings. */
   static async connect(port: number, preface = true): Promise<RawClient> {
     const socket = tls.connect({ port, host: "127.0.0.1", ALPNProtocols: ["h2"], rejectUnauthorized: false });
-    const client = new RawClient(socket);
+    const client = new RawClient(socket, preface);
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve);
       socket.once("error", reject);
@@ -129,7 +132,8 @@ export class RawClient {
       };
       this.rest = this.rest.subarray(9 + length);
       this.frames.push(received);
-      if (received.type === Frame.SETTINGS && (received.flags & ACK) === 0 && !this.socket.destroyed)
+      const answers = this.speaks && !this.socket.destroyed;
+      if (answers && received.type === Frame.SETTINGS && (received.flags & ACK) === 0)
         this.send(Frame.SETTINGS, ACK, 0);
     }
     this.wake();

@@ -48,10 +48,13 @@ export interface Exchange {
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
   /**
    * Sends body bytes.
+   *
+   * @param transient true if the buffer is reused as soon as this returns, whatever it returns: then what cannot be
+   *   written at once is copied. Default false
    * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
    *   touch the buffer until `onDrain`
    */
-  sendData(chunk: Uint8Array): boolean;
+  sendData(chunk: Uint8Array, transient?: boolean): boolean;
   /** Completes the answer. Writes head and data that were held back to go out together. */
   end(): void;
   /** Writes what was held back; called when nothing more is at hand for now (design 5.7: small answers at once). */
@@ -113,9 +116,11 @@ export interface ClientInfo {
 export interface BodySink {
   /**
    * A piece of the body.
+   *
+   * @param transient true if the buffer is reused as soon as this returns, whatever it returns
    * @returns true if the buffer is free again; false to pause delivery, the buffer in use, until `resumeBody`
    */
-  onData(chunk: Uint8Array): boolean;
+  onData(chunk: Uint8Array, transient?: boolean): boolean;
   /** The body is complete. */
   onEnd(): void;
   /** The client went away, timed out or broke the framing: the body will never be complete. */

@@ -103,7 +103,11 @@ export const SPEC_CASES: readonly Case[] = [
     send: ask("HEAD", "/sync/"),
     answer: loginAt("http://sync.example"),
     status: 302,
-    expect: { ...LOGIN, "field location": "http://sync.example/sync/accounts/login/?next=/sync/", server: "without version" },
+    expect: {
+      ...LOGIN,
+      "field location": "http://sync.example/sync/accounts/login/?next=/sync/",
+      server: "without version",
+    },
   },
   {
     name: "4.3 HEAD /sync/ on port 80 in TLS mode leads to TLS",

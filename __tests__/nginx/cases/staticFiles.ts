@@ -3,15 +3,20 @@ import type { Field } from "../messages.js";
 import { TYPED_FILES } from "../site.js";
 
 const FILE = "/syncmedia/img/a.png";
+/** Files whose type differs. */
+const OTHER_TYPES = ["a.js", "a.mjs", "a.map", "a.ico", "a.ttf", "a.otf", "a.eot", "a.gz", "a.md"];
 const MODIFIED = "Tue, 02 Jan 2024 03:04:05 GMT";
 const LATER = "Wed, 03 Jan 2024 03:04:05 GMT";
 const EARLIER = "Mon, 01 Jan 2024 03:04:05 GMT";
 const ETAG = '"65937d25-2d"';
 
-const asked = (status: number, ...fields: readonly Field[]): Case => ({
+const asked = (status: number, ...fields: readonly Field[]): Case => askedBy([], status, ...fields);
+
+const askedBy = (rules: Case["rules"], status: number, ...fields: readonly Field[]): Case => ({
   name: `H ${fields.map((field) => field.join(": ")).join(", ")}`,
   send: get(FILE, fields),
   status,
+  rules,
 });
 
 /** Conditional and partial requests (nginx-semantics H). */
@@ -24,19 +29,21 @@ export const CONDITIONAL_CASES: readonly Case[] = [
   asked(200, ["If-None-Match", '"x"'], ["If-Modified-Since", MODIFIED]),
   asked(304, ["If-Modified-Since", MODIFIED]),
   asked(200, ["If-Modified-Since", EARLIER]),
-  asked(200, ["If-Modified-Since", LATER]),
+  askedBy(["dateConditions"], 200, ["If-Modified-Since", LATER]),
   asked(200, ["If-Modified-Since", "bad"]),
-  asked(412, ["If-Unmodified-Since", EARLIER]),
+  askedBy(["preconditionKeepsConnection"], 412, ["If-Unmodified-Since", EARLIER]),
   asked(200, ["If-Unmodified-Since", MODIFIED]),
   asked(200, ["If-Unmodified-Since", LATER]),
   asked(200, ["If-Match", ETAG]),
   asked(200, ["If-Match", "*"]),
-  asked(412, ["If-Match", '"x"']),
-  asked(412, ["If-Match", `W/${ETAG}`]),
-  ...["0-3", "5-", "-4", "40-999", "-999", "0-0", "44-44", " 0 - 3", "0-44"].map((range) => asked(206, ["Range", `bytes=${range}`])),
+  askedBy(["preconditionKeepsConnection"], 412, ["If-Match", '"x"']),
+  askedBy(["preconditionKeepsConnection"], 412, ["If-Match", `W/${ETAG}`]),
+  ...["0-3", "5-", "-4", "40-999", "-999", "0-0", "44-44", " 0 - 3", "0-44"].map((range) =>
+    asked(206, ["Range", `bytes=${range}`]),
+  ),
   asked(206, ["Range", "Bytes=0-3"]),
   ...["-0", "100-", "3-1", "a-b", "45-"].map((range) => asked(416, ["Range", `bytes=${range}`])),
-  asked(200, ["Range", "bytes="]),
+  askedBy(["emptyRange"], 200, ["Range", "bytes="]),
   asked(200, ["Range", "lines=0-3"]),
   asked(206, ["Range", "bytes=0-1,4-5"]),
   asked(206, ["Range", "bytes=0-1, 1-5,-2"]),
@@ -51,11 +58,27 @@ export const CONDITIONAL_CASES: readonly Case[] = [
   asked(304, ["Range", "bytes=0-3"], ["If-None-Match", ETAG]),
   { name: "H HEAD with Range", send: ask("HEAD", FILE, [["Range", "bytes=0-3"]]), status: 206 },
   { name: "H HEAD with several ranges", send: ask("HEAD", FILE, [["Range", "bytes=0-1,4-5"]]), status: 206 },
-  { name: "H HEAD with a range that cannot be satisfied", send: ask("HEAD", FILE, [["Range", "bytes=100-"]]), status: 416 },
+  {
+    name: "H HEAD with a range that cannot be satisfied",
+    send: ask("HEAD", FILE, [["Range", "bytes=100-"]]),
+    status: 416,
+  },
   { name: "H Range in HTTP/1.0", send: line(`GET ${FILE} HTTP/1.0`, "Range: bytes=0-3"), status: 206 },
-  { name: "H Range of an empty file", send: get("/syncmedia/empty.txt", [["Range", "bytes=0-"]]), status: 200 },
-  { name: "H Range of a large file", send: get("/syncmedia/large.bin", [["Range", "bytes=100000-499999"]]), status: 206 },
-  { name: "H several ranges of a large file", send: get("/syncmedia/large.bin", [["Range", "bytes=0-9,300000-300009"]]), status: 206 },
+  {
+    name: "H Range of an empty file",
+    send: get("/syncmedia/empty.txt", [["Range", "bytes=0-"]]),
+    status: 200,
+  },
+  {
+    name: "H Range of a large file",
+    send: get("/syncmedia/large.bin", [["Range", "bytes=100000-499999"]]),
+    status: 206,
+  },
+  {
+    name: "H several ranges of a large file",
+    send: get("/syncmedia/large.bin", [["Range", "bytes=0-9,300000-300009"]]),
+    status: 206,
+  },
 ];
 
 /** Files and directories (nginx-semantics H). */
@@ -69,8 +92,16 @@ export const FILE_CASES: readonly Case[] = [
   { name: "H doubled slashes", send: get("//syncmedia//img//a.png"), status: 200 },
   { name: "H dot segments inside", send: get("/syncmedia/x/../img/./a.png"), status: 200 },
   { name: "H dot segments that leave the folder", send: get("/syncmedia/../media/img/a.png"), status: 404 },
-  { name: "H encoded dot segments that leave the folder", send: get("/syncmedia/%2e%2e/media-old/secret.txt"), status: 404 },
-  { name: "H encoded slashes that leave the folder", send: get("/syncmedia/..%2Fmedia-old/secret.txt"), status: 404 },
+  {
+    name: "H encoded dot segments that leave the folder",
+    send: get("/syncmedia/%2e%2e/media-old/secret.txt"),
+    status: 404,
+  },
+  {
+    name: "H encoded slashes that leave the folder",
+    send: get("/syncmedia/..%2Fmedia-old/secret.txt"),
+    status: 404,
+  },
   { name: "H a name in other case", send: get("/syncmedia/img/A.png"), status: 404 },
   { name: "H a missing file", send: get("/syncmedia/img/none.png"), status: 404 },
   { name: "H HEAD of a missing file", send: ask("HEAD", "/syncmedia/img/none.png"), status: 404 },
@@ -78,25 +109,82 @@ export const FILE_CASES: readonly Case[] = [
   { name: "H a child of a file", send: get(`${FILE}/b`), status: 404 },
   { name: "H a name that is too long", send: get(`/syncmedia/${"x".repeat(300)}`), status: 404 },
   { name: "H a file that nobody may read", send: get("/syncmedia/locked.txt"), status: 403 },
-  { name: "H a file in a folder that nobody may enter", send: get("/syncmedia/closed/inside.txt"), status: 403 },
+  {
+    name: "H a file in a folder that nobody may enter",
+    send: get("/syncmedia/closed/inside.txt"),
+    status: 403,
+  },
   { name: "H a dot file", send: get("/syncmedia/img/.hidden"), status: 200 },
   { name: "H a link that stays inside", send: get("/syncmedia/img/link-inside.png"), status: 200 },
-  { name: "H a link that leads out", send: get("/syncmedia/img/link-outside.txt"), status: 200 },
+  {
+    name: "H a link that leads out",
+    send: get("/syncmedia/img/link-outside.txt"),
+    status: 200,
+    rules: ["linksInside"],
+  },
   { name: "H a directory", send: get("/syncmedia/img/"), status: 403 },
   { name: "H the media directory", send: get("/syncmedia/"), status: 403 },
-  { name: "H a directory without its slash", send: get("/syncmedia/img?x=1"), status: 301 },
-  { name: "H the media directory without its slash", send: get("/syncmedia"), status: 301 },
-  { name: "H a directory that has an index file", send: get("/syncmedia/withindex/"), status: 404 },
-  { name: "H /syncmediax is not below /syncmedia", send: get("/syncmediax"), status: 200 },
-  { name: "H /syncmedia-old is not below /syncmedia", send: get("/syncmedia-old/secret.txt"), status: 200 },
-  ...["OPTIONS", "PUT", "DELETE", "PROPFIND", "FOO"].map(
-    (method): Case => ({ name: `H ${method} of a file`, send: ask(method, FILE), status: 405 }),
-  ),
-  { name: "H DELETE of a missing file", send: ask("DELETE", "/syncmedia/none"), status: 405 },
+  {
+    name: "H a directory without its slash",
+    send: get("/syncmedia/img?x=1"),
+    status: 301,
+    rules: ["directoryRedirect"],
+  },
+  {
+    name: "H the media directory without its slash",
+    send: get("/syncmedia"),
+    status: 301,
+    rules: ["directoryRedirect"],
+  },
+  {
+    name: "H a directory that has an index file",
+    send: get("/syncmedia/withindex/"),
+    status: 404,
+    rules: ["noListing"],
+  },
+  {
+    name: "H /syncmediax is not below /syncmedia",
+    send: get("/syncmediax"),
+    status: 200,
+    rules: ["segmentBoundary"],
+  },
+  {
+    name: "H /syncmedia-old is not below /syncmedia",
+    send: get("/syncmedia-old/secret.txt"),
+    status: 200,
+    rules: ["segmentBoundary"],
+  },
+  ...["OPTIONS", "PUT", "DELETE", "PROPFIND", "FOO"].map((method): Case => ({
+    name: `H ${method} of a file`,
+    send: ask(method, FILE),
+    status: 405,
+    rules: ["readOnlyFiles"],
+  })),
+  {
+    name: "H DELETE of a missing file",
+    send: ask("DELETE", "/syncmedia/none"),
+    status: 405,
+    rules: ["missingBeforeMethod"],
+  },
   { name: "H POST of a missing file", send: ask("POST", "/syncmedia/none"), status: 404 },
-  { name: "H POST of a file", send: ask("POST", FILE), status: 405 },
-  { name: "H PUT of a directory", send: ask("PUT", "/syncmedia/img/"), status: 405 },
-  { name: "H Accept-Encoding: nothing is compressed", send: get("/syncmedia/types/a.html", [["Accept-Encoding", "gzip"]]), status: 200 },
-  ...TYPED_FILES.map((name): Case => ({ name: `H type of ${name}`, over: ["http"], send: get(`/syncmedia/types/${name}`), status: 200 })),
+  { name: "H POST of a file", send: ask("POST", FILE), status: 405, rules: ["readOnlyFiles"] },
+  {
+    name: "H PUT of a directory",
+    send: ask("PUT", "/syncmedia/img/"),
+    status: 405,
+    rules: ["missingBeforeMethod"],
+  },
+  {
+    name: "H Accept-Encoding: nothing is compressed",
+    send: get("/syncmedia/types/a.html", [["Accept-Encoding", "gzip"]]),
+    status: 200,
+  },
+  ...TYPED_FILES.map((name): Case => ({
+    name: `H type of ${name}`,
+    over: ["http"],
+    send: get(`/syncmedia/types/${name}`),
+    status: 200,
+    rules: OTHER_TYPES.includes(name) ? ["mediaTypes"] : [],
+  })),
   { name: "H type of an extension in capitals", send: get("/syncmedia/img/UPPER.PNG"), status: 200 },
 ];

@@ -85,12 +85,12 @@ class ProxiedExchange implements BodySink, AnswerReader {
     process.nextTick(() => connection.flush());
   }
 
-  onData(chunk: Uint8Array): boolean {
+  onData(chunk: Uint8Array, transient = false): boolean {
     const { connection } = this;
     if (connection === undefined) return true;
     return this.tunnel || this.exchange.request.bodyLength !== -1
-      ? connection.writeAround("", chunk, "")
-      : connection.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n");
+      ? connection.writeAround("", chunk, "", transient)
+      : connection.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n", transient);
   }
 
   onEnd(): void {
@@ -125,8 +125,8 @@ class ProxiedExchange implements BodySink, AnswerReader {
     this.exchange.sendHead(head.status, head.reason, headers, length);
   }
 
-  onAnswerData(chunk: Buffer): boolean {
-    return this.exchange.sendData(chunk);
+  onAnswerData(chunk: Buffer, transient: boolean): boolean {
+    return this.exchange.sendData(chunk, transient);
   }
 
   onAnswerPause(): void {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { coarseNow } from "../clock.js";
 import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
+import { adopt, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 import { Http1Exchange } from "./exchange.js";
@@ -40,6 +41,9 @@ const HALF_CLOSED_MS = 1_000;
 /** One client connection speaking HTTP/1.1: reads requests one after the other and answers them in order. */
 export class Http1Connection implements ChunkSink {
   private state: State = State.Head;
+  private readonly socket: Socket;
+  /** Where a plain connection reads into; Node offers TLS sockets no such thing. */
+  private readonly buffer = new ReceiveBuffer();
   private readonly reader: HeadReader;
   private exchange: Http1Exchange | undefined = undefined;
   /** Bytes of the request body still to come; meaningless while `decoder` is set. */
@@ -58,7 +62,7 @@ export class Http1Connection implements ChunkSink {
   private keepAlive = true;
 
   constructor(
-    private readonly socket: Socket,
+    accepted: Socket,
     private readonly client: ClientInfo,
     private readonly services: Services,
     private readonly registry: { draining: boolean; delete(connection: Http1Connection): void },
@@ -66,7 +70,10 @@ export class Http1Connection implements ChunkSink {
     const { limits, timeouts } = services.config;
     this.reader = new HeadReader(limits.headBytesMax, limits.requestLineBytesMax);
     this.readDeadline = coarseNow() + timeouts.requestHeadMs;
-    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    const receive = (chunk: Buffer): void => this.receive(chunk);
+    const socket =
+      client.scheme === "http" ? adopt(accepted, this.buffer, receive) : accepted.on("data", receive);
+    this.socket = socket;
     socket.on("end", () => this.clientEnded());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.closed());
@@ -197,7 +204,7 @@ export class Http1Connection implements ChunkSink {
       if (this.counted > bodyMax && !exchange.over) return this.bodyFailed(413);
     }
     const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    if (!exchange.sink!.onData(piece)) this.pauseInput();
+    if (!exchange.sink!.onData(piece, this.transient)) this.pauseInput();
   }
 
   private counted = 0;
@@ -226,6 +233,13 @@ export class Http1Connection implements ChunkSink {
     // Also runs once for a chunk that ends exactly with a head whose body is empty.
     while (at < chunk.length && !this.holds(chunk, at)) at = this.consume(chunk, at);
     this.receiving = false;
+    if (this.state === State.Body)
+      this.buffer.fit(this.decoder === undefined ? this.remaining : -1, chunk.length);
+  }
+
+  /** Whether bytes just read are good only during the read; those of a stash or a TLS socket are ours to keep. */
+  private get transient(): boolean {
+    return this.buffer.transient && this.client.scheme === "http";
   }
 
   /** Keeps bytes that nobody may read yet: behind a complete request, or of a body that no one wants so far. */
@@ -248,7 +262,7 @@ export class Http1Connection implements ChunkSink {
       case State.Body:
         return this.readBody(chunk, at);
       case State.Tunnel:
-        if (!this.exchange!.sink!.onData(chunk.subarray(at))) this.pauseInput();
+        if (!this.exchange!.sink!.onData(chunk.subarray(at), this.transient)) this.pauseInput();
         return chunk.length;
       case State.Lingering:
         this.readDeadline = coarseNow() + LINGER_IDLE_MS;
@@ -339,6 +353,7 @@ export class Http1Connection implements ChunkSink {
   private nextRequest(): void {
     this.exchange = undefined;
     this.decoder = undefined;
+    this.buffer.release();
     this.state = State.Head;
     if (this.halfClosed) return this.linger();
     const { keepAliveMs } = this.services.config.timeouts;

@@ -86,7 +86,7 @@ export class Http1Exchange implements DispatchedExchange {
     this.held = `${head}\r\n`;
   }
 
-  sendData(chunk: Uint8Array): boolean {
+  sendData(chunk: Uint8Array, transient = false): boolean {
     if (this.over || chunk.length === 0 || this.framing === "none") return !this.over;
     this.bodyBytesSent += chunk.length;
     const bytes = chunk as Buffer;
@@ -96,7 +96,8 @@ export class Http1Exchange implements DispatchedExchange {
       this.held += chunked ? `${prefix}${bytes.toString("latin1")}\r\n` : bytes.toString("latin1");
       return !this.connection.writePending;
     }
-    this.connection.writeAround(this.held + prefix, bytes, chunked ? "\r\n" : "");
+    const kept = transient ? Buffer.from(bytes) : bytes;
+    this.connection.writeAround(this.held + prefix, kept, chunked ? "\r\n" : "");
     this.held = "";
     return !this.connection.writePending;
   }

@@ -4,6 +4,7 @@ import { coarseNow } from "../clock.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
+import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 
 /** Who waits for an answer on an upstream connection. */
@@ -12,8 +13,11 @@ export interface AnswerReader {
   onInformational(head: ParsedResponse): void;
   /** The final head, or 101. */
   onAnswerHead(head: ParsedResponse): void;
-  /** A piece of the body; false to pause until `resume`, the piece untouched. */
-  onAnswerData(chunk: Buffer): boolean;
+  /**
+   * A piece of the body; false to pause until `resume`, the piece untouched unless it is transient: then it is gone
+   * when the call returns.
+   */
+  onAnswerData(chunk: Buffer, transient: boolean): boolean;
   /** One read from the socket was worked through: nothing more is at hand. */
   onAnswerPause(): void;
   /** The answer is complete. */
@@ -41,6 +45,8 @@ export interface UpstreamAddress {
 /** 1xx answers allowed before the final one: an upstream is not trusted to ever come to an end. */
 const INFORMATIONAL_MAX = 16;
 const HEADER_COUNT_MAX = 500;
+/** Body pieces up to this size go out in one write with what stands around them. */
+const JOINED_BYTES_MAX = 16_384;
 
 const enum State {
   Idle,
@@ -56,6 +62,7 @@ export class UpstreamConnection implements ChunkSink {
   reused = false;
   private state: State = State.Idle;
   private readonly socket: Socket;
+  private readonly buffer = new ReceiveBuffer();
   private readonly reader: HeadReader;
   private answer: AnswerReader | undefined = undefined;
   private method = "";
@@ -87,6 +94,7 @@ export class UpstreamConnection implements ChunkSink {
     this.socket = connect({
       host: address.host,
       port: address.port,
+      onread: onRead(this.buffer, (chunk) => this.receive(chunk)),
       noDelay: true,
       keepAlive: true,
       allowHalfOpen: true,
@@ -94,7 +102,6 @@ export class UpstreamConnection implements ChunkSink {
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
     keepReadableAfterWriteErrors(this.socket);
     this.socket.on("connect", () => this.connected());
-    this.socket.on("data", (chunk: Buffer) => this.receive(chunk));
     this.socket.on("end", () => this.ended());
     this.socket.on("error", (error) => this.errored(error));
     this.socket.on("close", () => this.closed());
@@ -133,13 +140,20 @@ export class UpstreamConnection implements ChunkSink {
 
   /**
    * Sends text, bytes and text in one system call where the platform allows.
+   * @param transient true if the bytes change as soon as this returns
    * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until
    *   `onRequestDrain`
    */
-  writeAround(text: string, bytes: Uint8Array, after: string): boolean {
+  writeAround(text: string, bytes: Uint8Array, after: string, transient = false): boolean {
     const { socket } = this;
     if (this.failure !== undefined) return true;
     const before = this.takeHead() + text;
+    if (transient) {
+      // Few bytes go out fastest as text of one write, which is a copy as well.
+      if (bytes.length <= JOINED_BYTES_MAX)
+        return this.write(before + (bytes as Buffer).toString("latin1") + after);
+      bytes = Buffer.from(bytes);
+    }
     if (before === "" && after === "") socket.write(bytes, this.written);
     else {
       socket.cork();
@@ -196,7 +210,7 @@ export class UpstreamConnection implements ChunkSink {
 
   onBytes(chunk: Buffer, from: number, to: number): void {
     const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    if (this.answer?.onAnswerData(piece) === false) this.pause();
+    if (this.answer?.onAnswerData(piece, this.buffer.transient) === false) this.pause();
   }
 
   private readonly written = (error?: Error | null): void => {
@@ -248,6 +262,7 @@ export class UpstreamConnection implements ChunkSink {
     // Bytes behind a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
+    this.buffer.fit(this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1, chunk.length);
     if (!this.paused && (this.requestSent || this.state === State.Tunnel)) this.armRead();
     this.answer.onAnswerPause();
   }
@@ -295,6 +310,7 @@ export class UpstreamConnection implements ChunkSink {
     // The answer's reader may have given up while it took the last piece.
     if (answer === undefined) return;
     this.answer = undefined;
+    this.buffer.release();
     this.readDeadline = Infinity;
     const reusable =
       clean && head!.keepAlive && this.requestSent && !this.writePending && this.failure === undefined;
