@@ -137,6 +137,12 @@ const RULES_OF_DESIGN = {
       return upstreamFact(d) === "field transfer-encoding" && d.portico === "Transfer-Encoding: chunked";
     },
   },
+  flushedAtOnce: {
+    allowedBy: "design 5.7",
+    why: "what came of a broken answer was passed on at once; nginx holds some back, and drops it",
+    explains: ({ fact, nginx = "", portico = "" }, pair) =>
+      fact === "body" && pair.portico["complete"] === "false" && portico.startsWith(nginx),
+  },
   informationalDropped: {
     allowedBy: "design 5.8",
     why: "1xx answers of an upstream never end the exchange; nginx takes them for the final answer",
@@ -203,7 +209,11 @@ const RULES_OF_DESIGN = {
   unroutedServer: {
     allowedBy: "design 5.12",
     why: "a head that cannot be parsed is refused before its host is known: with version",
-    explains: ({ fact, portico }, pair) => fact === "server" && portico === "with version" && isRefused(pair),
+    explains: ({ fact, portico }, pair) =>
+      fact === "server" &&
+      portico === "with version" &&
+      isRefused(pair) &&
+      pair.nginx["status"] === pair.portico["status"],
   },
   redirectOnlySync: {
     allowedBy: "design 5.13",

@@ -55,7 +55,11 @@ export const HANDSHAKES: readonly Handshake[] = [
   ...getCiphers()
     .filter((name) => !name.startsWith("tls_"))
     .map((name) => name.toUpperCase())
-    .map((name): Handshake => ({ name: `${name} alone`, offer: { ciphers: `${name}@SECLEVEL=0` }, expect: {} })),
+    .map((name): Handshake => ({
+      name: `${name} alone`,
+      offer: { ciphers: `${name}@SECLEVEL=0` },
+      expect: {},
+    })),
 ];
 
 const HANDSHAKE_MS = 5_000;

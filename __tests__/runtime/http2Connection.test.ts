@@ -347,6 +347,14 @@ describe("floods", () => {
       },
     ],
     [
+      "of resets of streams that are answered at once",
+      (i) => {
+        handler = (exchange) => answer(exchange, 200);
+        client.request(1 + 2 * i, GET);
+        client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+      },
+    ],
+    [
       "of streams that provoke resets",
       (i) => {
         client.request(1 + 2 * i, GET);

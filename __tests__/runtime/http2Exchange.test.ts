@@ -331,6 +331,19 @@ describe("a body over the limit", () => {
   });
 });
 
+test("fields that cannot be sent cost their request only", async () => {
+  handler = (exchange) => answer(exchange, 200, "body", ["bad name", "x"]);
+  expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
+  handler = (exchange) => {
+    exchange.sendInformational(103, ["bad name", "x"]);
+    answer(exchange, 200);
+  };
+  expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
+  handler = (exchange) => answer(exchange, 200);
+  expect((await ask(session, {})).status).toBe(200);
+  expect(await server.errorLog()).toContain("answer cannot be sent");
+});
+
 test("an action that throws costs its request only", async () => {
   handler = () => {
     throw new Error("fault");

@@ -96,7 +96,6 @@ test.each<[string, Fields, string]>([
   ["TRACE", request({ ":method": "TRACE" }), "405"],
   ["OPTIONS *", request({ ":method": "OPTIONS", ":path": "*" }), "400"],
   ["Host that differs from :authority", withField("host", "other.example"), "400"],
-  ["an authority with user info", request({ ":authority": "user@app.example" }), "400"],
   ["an authority that is no host", request({ ":authority": "a..b" }), "400"],
   ["a scheme that is not HTTP's", request({ ":scheme": "ftp" }), "400"],
   ["a target that climbs out of the root", request({ ":path": "/../x" }), "400"],
@@ -105,6 +104,13 @@ test.each<[string, Fields, string]>([
   ["too many fields", [...PLAIN, ...Array.from({ length: 201 }, (_, i) => [`x-${i}`, ""] as const)], "400"],
 ])("%s is refused", async (_what, fields, expected) => {
   expect(await outcome(fields)).toBe(expected);
+  expect(seen).toEqual([]);
+});
+
+test("an authority with user info is refused", async () => {
+  // Newer versions of nghttp2 refuse it themselves.
+  const result = await outcome(request({ ":authority": "user@app.example" }));
+  expect(result).toMatch(/^400$|^RST PROTOCOL_ERROR$/);
   expect(seen).toEqual([]);
 });
 
@@ -135,14 +141,15 @@ test.each([
 });
 
 test.each([
-  ["less DATA than Content-Length", "abc"],
-  ["more DATA than Content-Length", "abcdefgh"],
-])("%s is a stream error, and the body is no complete one", async (_what, data) => {
+  ["less DATA than Content-Length", "abc", /^RST PROTOCOL_ERROR$/],
+  // Node 24 ends the connection.
+  ["more DATA than Content-Length", "abcdefgh", /^RST PROTOCOL_ERROR$|^GOAWAY INTERNAL_ERROR$/],
+])("%s is an error, and the body is no complete one", async (_what, data, expected) => {
   const before = server.finished.length;
   const client = await RawClient.connect(server.port);
   client.request(1, [...request({ ":method": "PUT" }), ["content-length", "5"]], 0);
   client.send(Frame.DATA, END_STREAM, 1, data);
-  expect(await client.outcome(1)).toBe("RST PROTOCOL_ERROR");
+  expect(await client.outcome(1)).toMatch(expected);
   client.destroy();
   await until(() => server.finished.length === before + 1);
   expect(server.finished.at(-1)!.status).toBe(0);

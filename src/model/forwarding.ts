@@ -35,6 +35,8 @@ export class ForwardingRules {
   readonly upstreamAuthority: string;
   private readonly action: ProxyActionConfig;
   private readonly fixed: string;
+  /** What {@link usualFields} returned last: clients send many requests in a row. */
+  private usual = { address: "", scheme: "", lines: "" };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
   private readonly replaced: ReadonlySet<string>;
 
@@ -66,20 +68,35 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
     const rest = this.clientFields(request, host);
-    let head = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
-    if (forwarded.realIp && !rest.seen.realIp) head += `X-Real-IP: ${request.clientAddress}\r\n`;
-    if (forwarded.for) head += `X-Forwarded-For: ${rest.chain}${request.clientAddress}\r\n`;
-    if (forwarded.proto && !rest.seen.proto) head += `X-Forwarded-Proto: ${request.scheme}\r\n`;
-    head += this.fixed + framing + rest.lines;
+    const own = rest.claimed ? this.ownFields(request, rest) : this.usualFields(request);
+    const head = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${own}${framing}${rest.lines}`;
     return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
   }
 
+  /** The fields this proxy sets. */
+  private ownFields(request: ForwardedRequest, sent: ClientFields): string {
+    const { forwarded } = this.action;
+    let lines = "";
+    if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${request.clientAddress}\r\n`;
+    if (forwarded.for) lines += `X-Forwarded-For: ${sent.chain}${request.clientAddress}\r\n`;
+    if (forwarded.proto && !sent.proto) lines += `X-Forwarded-Proto: ${request.scheme}\r\n`;
+    return lines + this.fixed;
+  }
+
+  /** The same for a client that sent no forwarding fields: then they depend on its address and scheme only. */
+  private usualFields(request: ForwardedRequest): string {
+    if (request.clientAddress !== this.usual.address || request.scheme !== this.usual.scheme) {
+      const lines = this.ownFields(request, NO_CLAIMS);
+      this.usual = { address: request.clientAddress, scheme: request.scheme, lines };
+    }
+    return this.usual.lines;
+  }
+
   /** The client's fields that pass, as lines, and the forwarding chain it sent. */
-  private clientFields(request: ForwardedRequest, host: string) {
+  private clientFields(request: ForwardedRequest, host: string): ClientFields {
     const { headers } = request;
     const named = connectionOptions(headers);
-    const seen = { realIp: false, proto: false };
-    let chain = "";
+    const sent = { claimed: false, realIp: false, proto: false, chain: "", lines: "" };
     let lines = "";
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
@@ -88,30 +105,34 @@ export class ForwardingRules {
       if (kind !== PASS) {
         if (kind === DROP) continue;
         if (kind === DESTINATION) value = this.destination(value, request, host);
-        else if (!this.passesClaim(name.toLowerCase(), request, seen)) {
-          if (kind === CHAIN && this.action.forwarded.for && value !== "") chain += `${value}, `;
-          continue;
+        else {
+          sent.claimed = true;
+          if (!this.passesClaim(name.toLowerCase(), request, sent)) {
+            if (kind === CHAIN && value !== "") sent.chain += `${value}, `;
+            continue;
+          }
         }
       }
       if (named !== undefined && named.includes(name.toLowerCase())) continue;
       if (this.replaced.size > 0 && this.replaced.has(name.toLowerCase())) continue;
       lines += `${name}: ${value}\r\n`;
     }
-    return { chain, lines, seen };
+    sent.lines = lines;
+    return sent;
   }
 
   /** Whether a forwarding field of the client passes as it is: only from a trusted proxy, and never beside our own. */
   private passesClaim(
     name: string,
     request: ForwardedRequest,
-    seen: { realIp: boolean; proto: boolean },
+    sent: { realIp: boolean; proto: boolean },
   ): boolean {
     const { forwarded } = this.action;
     if (!request.trusted) return false;
     if (name === "x-forwarded-for") return !forwarded.for;
     if (name === "x-forwarded-host") return forwarded.host === undefined;
-    if (name === "x-real-ip") seen.realIp = true;
-    if (name === "x-forwarded-proto") seen.proto = true;
+    if (name === "x-real-ip") sent.realIp = true;
+    if (name === "x-forwarded-proto") sent.proto = true;
     return true;
   }
 
@@ -164,6 +185,21 @@ export class ForwardingRules {
     return `${value.slice(0, at)}${request.scheme}://${request.host}${prefix}${rest.startsWith("/") ? "" : "/"}${rest}`;
   }
 }
+
+/** What a client's fields come to. */
+interface ClientFields {
+  /** It sent forwarding fields, believed or not. */
+  readonly claimed: boolean;
+  /** A trusted proxy's own fields pass in place of ours. */
+  readonly realIp: boolean;
+  readonly proto: boolean;
+  /** The forwarding chain it sent, each address followed by `, `. */
+  readonly chain: string;
+  /** Fields that pass, as lines. */
+  readonly lines: string;
+}
+
+const NO_CLAIMS: ClientFields = { claimed: false, realIp: false, proto: false, chain: "", lines: "" };
 
 /** Target of an absolute URI that points at this front end by the name and port the client used; else undefined. */
 function ownTarget(uri: string, request: ForwardedRequest): string | undefined {

@@ -30,6 +30,15 @@ export interface HostParts {
  * includes the empty value, user info and every control or delimiter byte.
  */
 export function parseHost(value: string): HostParts | undefined {
+  // A client asks for the same host again and again.
+  if (value === last.value) return last.parts;
+  last = { value, parts: parseAnyHost(value) };
+  return last.parts;
+}
+
+let last: { value: string; parts: HostParts | undefined } = { value: "", parts: undefined };
+
+function parseAnyHost(value: string): HostParts | undefined {
   if (value.charCodeAt(0) === 0x5b) return parseBracketedHost(value);
   const colon = value.indexOf(":");
   const name = (colon === -1 ? value : value.slice(0, colon)).toLowerCase();

@@ -279,6 +279,7 @@ export const ANSWER_CASES: readonly Case[] = [
     },
     status: 200,
     expect: { complete: "false" },
+    rules: ["flushedAtOnce"],
   },
   {
     name: "F a chunked body that breaks off, to HTTP/1.0",
@@ -372,5 +373,8 @@ export const ANSWER_CASES: readonly Case[] = [
     502,
     ["longAnswerHead"],
   ),
-  bad("a status of two digits", answer(["HTTP/1.1 20 OK", "Content-Length: 2"], "ok"), "close", 20),
+  {
+    ...bad("a status of two digits", answer(["HTTP/1.1 20 OK", "Content-Length: 2"], "ok"), "close", 20),
+    over: ["http", "https"],
+  },
 ];

@@ -4,6 +4,7 @@ import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
 import { adopt, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
+import { batch } from "../writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 import { Http1Exchange } from "./exchange.js";
 import { HeadError } from "./fields.js";
@@ -85,13 +86,23 @@ export class Http1Connection implements ChunkSink {
   }
 
   write(text: string): void {
+    if (this.heldText === "") batch(this);
+    this.heldText += text;
+  }
+
+  writeBatched(): void {
+    const text = this.heldText;
+    if (text === "") return;
+    this.heldText = "";
     this.socket.write(text, "latin1", this.written);
     this.armWrite();
   }
+  private heldText = "";
 
   /** Text, bytes and text in one system call where the platform allows. */
   writeAround(before: string, bytes: Buffer, after: string): void {
     const { socket } = this;
+    this.writeBatched();
     if (before === "" && after === "") socket.write(bytes, this.written);
     else {
       socket.cork();
@@ -189,7 +200,8 @@ export class Http1Connection implements ChunkSink {
       this.lingerUntil = Infinity;
       return;
     }
-    if (this.state === State.Head && !this.reader.empty) return this.refuse(408, "request head timed out");
+    if (this.state === State.Head && !this.reader.empty)
+      return this.refuse(new HeadError(408, "request head timed out"));
     if (this.state === State.Body && this.exchange!.over) return this.linger();
     if (this.state === State.Body) return this.bodyFailed(408);
     if (this.state === State.Head && this.exchange === undefined) return this.linger();
@@ -288,7 +300,7 @@ export class Http1Connection implements ChunkSink {
       return next;
     } catch (error) {
       if (!(error instanceof HeadError)) throw error;
-      this.refuse(error.status, error.message, head?.slice(0, head.indexOf("\r")));
+      this.refuse(error, head?.slice(0, head.indexOf("\r")));
       return chunk.length;
     }
   }
@@ -364,7 +376,7 @@ export class Http1Connection implements ChunkSink {
   }
 
   /** Answers a head that cannot be routed, from the default server (nginx-semantics A10), and closes. */
-  private refuse(status: HeadError["status"], reason: string, line = this.reader.firstLine()): void {
+  private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, logs } = this.services;
     const request = unroutable(line);
     const exchange = new Http1Exchange(
@@ -376,8 +388,8 @@ export class Http1Connection implements ChunkSink {
     this.reader.reset();
     this.exchange = exchange;
     this.state = State.Answering;
-    logs.mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
-    respondError(exchange, status);
+    logs.mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);
+    respondError(exchange, error.status, { reason: error.page });
   }
 
   /** Closes in both directions, but reads on for a while: unread bytes would turn the close into a reset. */
@@ -387,6 +399,7 @@ export class Http1Connection implements ChunkSink {
     this.stash = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;
     this.readDeadline = coarseNow() + LINGER_IDLE_MS;
+    this.writeBatched();
     this.socket.end();
     this.paused = false;
     this.socket.resume();

@@ -74,7 +74,7 @@ export class Http1Exchange implements DispatchedExchange {
     this.headSent = true;
     const { request } = this;
     this.framing = this.chooseFraming(status, bodyLength);
-    let head = `HTTP/1.1 ${status} ${reason}\r\nServer: ${serverHeader(this.server)}\r\nDate: ${httpDate()}\r\n`;
+    let head = beginning(status, reason, serverHeader(this.server));
     for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
     if (this.framing === "tunnel") head += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
     else {
@@ -132,3 +132,18 @@ export class Http1Exchange implements DispatchedExchange {
     return this.request.version === "1.1" ? "chunked" : "close";
   }
 }
+
+/** Status line, `Server` and `Date`: the same for most answers of a second, so the last one is kept, in one piece. */
+function beginning(status: number, reason: string, server: string): string {
+  const date = httpDate();
+  if (status !== last.status || date !== last.date || reason !== last.reason || server !== last.server) {
+    const text = Buffer.from(
+      `HTTP/1.1 ${status} ${reason}\r\nServer: ${server}\r\nDate: ${date}\r\n`,
+      "latin1",
+    );
+    last = { status, reason, server, date, text: text.toString("latin1") };
+  }
+  return last.text;
+}
+
+let last = { status: 0, reason: "", server: "", date: "", text: "" };

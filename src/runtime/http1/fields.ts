@@ -19,11 +19,13 @@ export interface Fields {
   expectContinue: boolean;
 }
 
-/** Why a head was refused. The text goes to the error log, never to the peer. */
+/** Why a head was refused. The message goes to the error log, never to the peer. */
 export class HeadError extends Error {
+  /** @param page what the page says beyond the status (nginx-semantics I) */
   constructor(
     readonly status: 400 | 405 | 408 | 413 | 414 | 431 | 501 | 505,
     message: string,
+    readonly page?: string,
   ) {
     super(message);
   }
@@ -115,12 +117,22 @@ function noteConnection(fields: Fields, value: string): void {
   }
 }
 
-const DIGITS = /^\d{1,16}$/;
-
 function noteContentLength(fields: Fields, value: string): void {
   // Several fields are refused even where they agree: peers differ in which one they read (design 5.6).
   if (fields.contentLength !== -1) throw new HeadError(400, "two Content-Length fields");
-  const length = DIGITS.test(value) ? Number(value) : NaN;
-  if (!Number.isSafeInteger(length)) throw new HeadError(400, "Content-Length is no number of bytes");
+  const length = decimal(value);
+  if (length === undefined) throw new HeadError(400, "Content-Length is no number of bytes");
   fields.contentLength = length;
+}
+
+/** The value of 1 to 16 decimal digits below 2^53; undefined for anything else, signs and blanks included. */
+function decimal(text: string): number | undefined {
+  if (text.length === 0 || text.length > 16) return undefined;
+  let value = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    value = value * 10 + digit;
+  }
+  return Number.isSafeInteger(value) ? value : undefined;
 }

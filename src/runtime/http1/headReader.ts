@@ -4,6 +4,9 @@ import { CR, IS_TOKEN, LF } from "./syntax.js";
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;
 
+const headTooLong = (): HeadError =>
+  new HeadError(400, "request head too long", "Request Header Or Cookie Too Large");
+
 const END_OF_HEAD = "\r\n\r\n";
 
 /**
@@ -34,14 +37,15 @@ export class HeadReader {
     if (this.length > 0) return this.readOn(chunk, from);
     // RFC 9112, 2.2: empty lines before a request line are ignored.
     while (chunk[from] === CR && chunk[from + 1] === LF) from += 2;
-    const end = chunk.indexOf(END_OF_HEAD, from, "latin1");
+    // As text from the start: searching a string costs less than searching a buffer, and a head becomes text anyway.
+    const text = chunk.toString("latin1", from, Math.min(chunk.length, from + this.bytesMax));
+    const end = text.indexOf(END_OF_HEAD);
     if (end === -1) {
       this.keep(chunk, from);
       return undefined;
     }
-    if (end + 4 - from > this.bytesMax) throw new HeadError(400, "request head too long");
-    this.next = end + 4;
-    return chunk.toString("latin1", from, end + 4);
+    this.next = from + end + 4;
+    return end + 4 === text.length ? text : text.slice(0, end + 4);
   }
 
   /** The first line of what is held, for the log of a refused request. */
@@ -62,7 +66,7 @@ export class HeadReader {
     const held = this.partial!.subarray(0, this.length);
     const end = held.indexOf(END_OF_HEAD, Math.max(0, before - 3), "latin1");
     if (end === -1) return undefined;
-    if (end + 4 > this.bytesMax) throw new HeadError(400, "request head too long");
+    if (end + 4 > this.bytesMax) throw headTooLong();
     this.next = from + (end + 4 - before);
     const head = held.toString("latin1", 0, end + 4);
     this.reset();
@@ -90,12 +94,15 @@ export class HeadReader {
     const held = this.partial!;
     for (let i = checked; i < this.length; i++) {
       if (held[i] === LF && (i === 0 || held[i - 1] !== CR)) throw new HeadError(400, "bare LF");
-      if (held[i] === LF && i >= 3 && held[i - 2] === LF) return;
+      if (held[i] === LF && i >= 3 && held[i - 2] === LF) {
+        if (i + 1 > this.bytesMax) throw headTooLong();
+        return;
+      }
     }
     if (this.length > 0 && held[0] !== CR && IS_TOKEN[held[0]!] !== 1)
       throw new HeadError(400, "method is no token");
     const line = held.subarray(0, this.length).indexOf(LF);
     if (line === -1 && this.length > this.lineBytesMax) throw new HeadError(414, "request line too long");
-    if (this.length > this.bytesMax) throw new HeadError(400, "request head too long");
+    if (this.length > this.bytesMax) throw headTooLong();
   }
 }

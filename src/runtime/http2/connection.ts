@@ -7,7 +7,7 @@ import type { Services } from "../services.js";
 import { Http2Exchange } from "./exchange.js";
 import { parseRequestHead } from "./requestHead.js";
 
-const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM } = constants;
 
 /** How long a client may take to close a connection that was ended. */
 const CLOSE_MS = 5_000;
@@ -44,12 +44,12 @@ export class Http2Connection {
     this.services.dispatcher.finished(exchange);
   }
 
-  /** @param code with which the stream was reset before its answer was complete; NO_ERROR if it was not */
-  streamClosed(exchange: Http2Exchange, code: number): void {
+  /** @param reset whether the client reset the stream, or provoked its reset by what it sent */
+  streamClosed(exchange: Http2Exchange, reset: boolean): void {
     this.exchanges.delete(exchange);
     if (this.exchanges.size === 0)
       this.idleDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
-    if (code !== NGHTTP2_NO_ERROR) this.countReset();
+    if (reset) this.countReset();
   }
 
   /**
@@ -95,7 +95,7 @@ export class Http2Connection {
     respondError(exchange, refusal.status);
   }
 
-  /** Rapid resets (CVE-2023-44487) make work that nobody waits for. */
+  /** Rapid resets (CVE-2023-44487), and provoked ones (CVE-2025-8671), make work that nobody waits for. */
   private countReset(): void {
     const now = coarseNow();
     if (now - this.resetsSince >= 1_000) {

@@ -42,6 +42,8 @@ export class Http2Exchange implements DispatchedExchange {
   private reading = false;
   private paused = false;
   private continued = false;
+  /** This side reset the stream, for a reason of its own. */
+  private resetHere = false;
   /** Head that was announced by `sendHead` and waits for the first bytes, to go out with them. */
   private fields: OutgoingHttpHeaders | undefined = undefined;
   /** Small body pieces that wait for `flush`, one char a byte. */
@@ -95,13 +97,14 @@ export class Http2Exchange implements DispatchedExchange {
   sendContinue(): void {
     if (!this.request.expectContinue || this.continued || this.headSent || this.gone) return;
     this.continued = true;
-    this.stream.additionalHeaders({ ":status": 100 });
+    this.attempt(() => this.stream.additionalHeaders({ ":status": 100 }));
   }
 
   sendInformational(status: number, headers: HeaderList): void {
     // 101 does not exist on streams (RFC 9113, 8.6).
     if (this.headSent || this.gone || status === 101) return;
-    this.stream.additionalHeaders(addResponseFields({ ":status": status }, headers));
+    const fields = addResponseFields({ ":status": status }, headers);
+    this.attempt(() => this.stream.additionalHeaders(fields));
   }
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
@@ -139,7 +142,7 @@ export class Http2Exchange implements DispatchedExchange {
   flush(): void {
     if (this.over || this.gone) return;
     this.respond(false);
-    if (this.held === "") return;
+    if (this.held === "" || this.gone) return;
     this.stream.write(this.held, "latin1", this.written);
     this.held = "";
     this.armWrite();
@@ -154,7 +157,7 @@ export class Http2Exchange implements DispatchedExchange {
       else {
         this.respond(false);
         if (empty) this.stream.end();
-        else this.stream.end(this.held, "latin1");
+        else if (!this.gone) this.stream.end(this.held, "latin1");
         this.armWrite();
       }
       if (!this.bodyOver) this.drainBody();
@@ -167,7 +170,7 @@ export class Http2Exchange implements DispatchedExchange {
     this.over = true;
     this.readDeadline = this.writeDeadline = Infinity;
     // A reset with an error code cannot be taken for the end of an answer (design 5.8).
-    this.stream.close(NGHTTP2_INTERNAL_ERROR);
+    this.reset(NGHTTP2_INTERNAL_ERROR);
     this.connection.finished(this);
   }
 
@@ -197,11 +200,27 @@ export class Http2Exchange implements DispatchedExchange {
     return this.route?.config.sendTimeoutMs ?? UNROUTED_IDLE_MS;
   }
 
+  /** Sends the head if it is still to be sent; afterwards the stream may be gone. */
   private respond(endStream: boolean): void {
     const { fields } = this;
     if (fields === undefined) return;
     this.fields = undefined;
-    this.stream.respond(fields, endStream || this.bodiless ? LAST : MORE);
+    this.attempt(() => this.stream.respond(fields, endStream || this.bodiless ? LAST : MORE));
+  }
+
+  /** Node throws for fields it will not send; that must cost this stream only, whoever called. */
+  private attempt(send: () => void): void {
+    try {
+      send();
+    } catch (error) {
+      this.route?.errorLog.write("crit", `answer cannot be sent: ${(error as Error).message}`, this);
+      this.reset(NGHTTP2_INTERNAL_ERROR);
+    }
+  }
+
+  private reset(code: number): void {
+    this.resetHere = true;
+    this.stream.close(code);
   }
 
   private readonly written = (): void => {
@@ -276,18 +295,17 @@ export class Http2Exchange implements DispatchedExchange {
   /** RFC 9113, 8.1: after a complete answer, NO_ERROR asks the client to stop sending without losing the answer. */
   private stopBody(): void {
     this.readDeadline = Infinity;
-    if (!this.gone) this.stream.close(NGHTTP2_NO_ERROR);
+    if (!this.gone) this.reset(NGHTTP2_NO_ERROR);
   }
 
   private timedOutSending(): void {
-    if (this.over) return this.stream.close(NGHTTP2_INTERNAL_ERROR);
     this.leave();
-    this.stream.close(NGHTTP2_INTERNAL_ERROR);
+    this.reset(NGHTTP2_INTERNAL_ERROR);
   }
 
   private closed(): void {
     this.readDeadline = this.writeDeadline = Infinity;
-    this.connection.streamClosed(this, this.over ? NGHTTP2_NO_ERROR : this.stream.rstCode);
+    this.connection.streamClosed(this, !this.resetHere && this.stream.rstCode !== NGHTTP2_NO_ERROR);
     this.leave();
   }
 

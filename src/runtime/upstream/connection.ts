@@ -4,6 +4,7 @@ import { coarseNow } from "../clock.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
+import { batch } from "../writeBatch.js";
 import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 
@@ -128,6 +129,10 @@ export class UpstreamConnection implements ChunkSink {
 
   /** Sends the head now if nothing of the body has taken it along. */
   flush(): void {
+    if (this.heldHead !== "") batch(this);
+  }
+
+  writeBatched(): void {
     if (this.heldHead !== "") this.write("");
   }
 

@@ -1,0 +1,66 @@
+import { createServer, Socket } from "node:net";
+
+/**
+ * An upstream for uploads: reads a request, throws its body away, answers 200. All bodies land in one buffer, so
+ * that it costs less than whatever is measured in front of it. Prints its port.
+ */
+const ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
+const buffer = Buffer.allocUnsafeSlow(1 << 20);
+
+createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
+  // Only sockets that are constructed here can be given a buffer: the handle moves into one.
+  const { _handle: handle } = accepted as unknown as { _handle: unknown };
+  (accepted as unknown as { _handle: unknown })._handle = null;
+  const message = new Message();
+  const socket: Socket = new Socket({
+    handle,
+    onread: {
+      buffer,
+      callback: (length: number) => {
+        if (message.take(buffer.subarray(0, length))) socket.write(ANSWER);
+        return true;
+      },
+    },
+  } as ConstructorParameters<typeof Socket>[0]);
+  socket.on("error", () => socket.destroy());
+  socket.resume();
+}).listen(0, "127.0.0.1", function (this: import("node:net").Server) {
+  console.log(JSON.stringify({ port: (this.address() as import("node:net").AddressInfo).port }));
+});
+
+/** Tells where a request ends. Its peers are proxies, so it may be simple: no pipelining, no chunk extensions. */
+class Message {
+  private head = "";
+  private left = -1;
+  private chunked = false;
+  private tail = "";
+
+  /** True when the request is complete. */
+  take(bytes: Buffer): boolean {
+    if (this.left < 0 && !this.chunked) return this.takeHead(bytes);
+    return this.takeBody(bytes);
+  }
+
+  private takeHead(bytes: Buffer): boolean {
+    const end = bytes.indexOf("\r\n\r\n");
+    this.head += bytes.toString("latin1", 0, end === -1 ? bytes.length : end + 4);
+    if (end === -1) return false;
+    this.chunked = /^transfer-encoding: *chunked/im.test(this.head);
+    this.left = this.chunked ? -1 : Number(/^content-length: *(\d+)/im.exec(this.head)?.[1] ?? 0);
+    return this.takeBody(bytes.subarray(end + 4));
+  }
+
+  private takeBody(bytes: Buffer): boolean {
+    if (this.chunked) {
+      this.tail = (this.tail + bytes.toString("latin1", Math.max(0, bytes.length - 5))).slice(-5);
+      if (!this.tail.endsWith("0\r\n\r\n")) return false;
+    } else {
+      this.left -= bytes.length;
+      if (this.left > 0) return false;
+    }
+    this.head = this.tail = "";
+    this.left = -1;
+    this.chunked = false;
+    return true;
+  }
+}

@@ -1,0 +1,76 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
+import { dhParametersPem } from "../../src/render/index.js";
+import { ownFolder } from "./children.js";
+
+/** Files that every proxy of a run serves from or is configured with. */
+export interface Site {
+  /** Configs and logs: on disk, as on a host. */
+  readonly folder: string;
+  /** Installation of the web application; `media` below it is served. In memory, so that no disk is measured. */
+  readonly install: string;
+  readonly media: string;
+  readonly defaultPage: string;
+  readonly tls: { readonly certificate: string; readonly key: string; readonly dhparam: string };
+  /** A body to upload, {@link GIB} long. */
+  readonly upload: string;
+  /** A body to upload, {@link SMALL_UPLOAD_BYTES} long. */
+  readonly smallUpload: string;
+}
+
+export const GIB = 2 ** 30;
+export const SMALL_UPLOAD_BYTES = 8_000_000;
+/** Name that clients ask for: the address, as in the spec before there is a domain. */
+export const HOST = "127.0.0.1";
+
+export async function createSite(): Promise<Site> {
+  const folder = ownFolder(tmpdir());
+  const memory = ownFolder("/dev/shm");
+  const install = path.join(memory, "install");
+  const site: Site = {
+    folder,
+    install,
+    media: path.join(install, "media"),
+    defaultPage: path.join(memory, "default"),
+    tls: {
+      certificate: path.join(folder, "tls/cacert.pem"),
+      key: path.join(folder, "tls/privkey.pem"),
+      dhparam: path.join(folder, "tls/dhparam2048.pem"),
+    },
+    upload: path.join(memory, "upload.bin"),
+    smallUpload: path.join(memory, "upload-8m.bin"),
+  };
+  for (const one of [path.dirname(site.tls.key), site.media, site.defaultPage]) {
+    mkdirSync(one, { recursive: true });
+  }
+  writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
+  writeFileSync(path.join(site.media, "10k.bin"), Buffer.alloc(10_240, "portico "));
+  sparse(path.join(site.media, "1g.bin"), GIB);
+  sparse(site.upload, GIB);
+  sparse(site.smallUpload, SMALL_UPLOAD_BYTES);
+  await writeTlsFiles(site);
+  return site;
+}
+
+/** A file of zeros that takes no memory until it is read. */
+function sparse(file: string, bytes: number): void {
+  const fd = openSync(file, "w");
+  ftruncateSync(fd, bytes);
+  closeSync(fd);
+}
+
+async function writeTlsFiles(site: Site): Promise<void> {
+  const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
+  const { cert_pem: certificate } = await selfSignedCertificate({
+    private_key_pem: key,
+    subject: [{ common_name: HOST }],
+    ip_addresses: [HOST],
+    validity_period_hours: 24,
+    allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
+  });
+  writeFileSync(site.tls.certificate, certificate!);
+  writeFileSync(site.tls.key, key!, { mode: 0o600 });
+  writeFileSync(site.tls.dhparam, dhParametersPem());
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { findProgram, start } from "./children.js";
+import { startHelper } from "./helpers.js";
+import { accepting, freePorts } from "./ports.js";
+import type { Site } from "./site.js";
+
+/** Ports of what the proxies forward to. */
+export interface Upstreams {
+  /** Answers every request with {@link BODY}. */
+  readonly web: number;
+  /** Serves the media folder; where it is asked for `/1g.bin` a gibibyte. */
+  readonly files: number;
+  /** Takes uploads. */
+  readonly dav: number;
+}
+
+/** 90 bytes. */
+const BODY = "0123456789".repeat(9);
+
+/**
+ * One nginx for answers, as it costs least, and a sink for uploads, which nginx reads in pieces of 4 KiB. They live
+ * on the load's core, and as long as the benchmark.
+ */
+export async function startUpstreams(site: Site, cores: string): Promise<Upstreams> {
+  const nginx = findProgram("nginx");
+  if (nginx === undefined) throw new Error("the upstream is an nginx, which is not installed (apt-get install nginx)");
+  const [web, files] = (await freePorts(2)) as [number, number];
+  const prefix = path.join(site.folder, "upstream");
+  mkdirSync(prefix, { recursive: true });
+  writeFileSync(path.join(prefix, "nginx.conf"), config(site, web, files));
+  const child: ChildProcess = start([nginx, "-p", prefix, "-e", "error.log", "-c", "nginx.conf"], {
+    cores,
+    output: path.join(prefix, "output.log"),
+  });
+  if (!(await accepting(files, () => child.exitCode === null))) {
+    throw new Error(`the upstream nginx does not start: see ${prefix}/error.log`);
+  }
+  const { port: dav } = await startHelper("sink", [], cores).next(15_000);
+  return { web, files, dav: dav! };
+}
+
+function config(site: Site, web: number, files: number): string {
+  return `daemon off;
+worker_processes 1;
+${process.getuid?.() === 0 ? "user root;" : ""}
+pid nginx.pid;
+events { worker_connections 4096; }
+http {
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  default_type text/plain;
+  server {
+    listen 127.0.0.1:${web} backlog=4096;
+    location / { return 200 "${BODY}"; }
+  }
+  server {
+    listen 127.0.0.1:${files} backlog=4096;
+    # Peers that do not strip the prefix ask for it whole.
+    location ~ ^(?:/synchttp)?(/.*)$ { alias ${site.media}$1; }
+  }
+}
+`;
+}

@@ -1,0 +1,57 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { findProgram } from "../lib/children.js";
+import type { ProxyKind, Setup } from "./proxy.js";
+
+const binary = findProgram("haproxy");
+
+/** The same routes, headers, limits and logs, as far as it has them; it serves no files. */
+export const haproxy: ProxyKind = {
+  name: "haproxy",
+  family: "native",
+  abilities: ["http1", "tls", "http2"],
+  version: () =>
+    binary && /version (\d[\d.]*)/i.exec(spawnSync(binary, ["-v"], { encoding: "utf8" }).stdout)?.[1],
+  prepare(setup) {
+    // It wants key and certificate in one file.
+    const { certificate, key } = setup.site.tls;
+    writeFileSync(path.join(setup.folder, "both.pem"), readFileSync(certificate, "utf8") + readFileSync(key, "utf8"));
+    writeFileSync(path.join(setup.folder, "haproxy.cfg"), config(setup));
+    return { command: [binary!, "-db", "-f", "haproxy.cfg"] };
+  },
+};
+
+function config(setup: Setup): string {
+  const { upstreams, folder, site } = setup;
+  const tls =
+    ` ssl crt ${folder}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2 curves secp384r1` +
+    ` ciphers EECDH+AESGCM:EDH+AESGCM`;
+  const backend = (name: string, port: number): string =>
+    `backend ${name}\n  http-reuse safe\n  server ${name} 127.0.0.1:${port} pool-max-conn 64\n`;
+  return `global
+  nbthread ${setup.workers}
+  maxconn 16384
+  log stdout format raw local0
+  tune.ssl.default-dh-param 2048
+  ssl-dh-param-file ${site.tls.dhparam}
+defaults
+  mode http
+  log global
+  option httplog
+  timeout connect 36000s
+  timeout client 36000s
+  timeout server 36000s
+  timeout http-request 60s
+  timeout http-keep-alive ${setup.keepAliveSeconds}s
+frontend front
+  bind 127.0.0.1:${setup.port}${setup.mode === "tls" ? tls : ""}
+  http-request set-header X-Real-IP %[src]
+  option forwardfor
+  http-request set-header X-Forwarded-Host 127.0.0.1
+  ${setup.mode === "tls" ? "http-request set-header X-Forwarded-Proto https" : ""}
+  use_backend files if { path_beg /synchttp }
+  use_backend dav if { path_beg /syncdav }
+  default_backend web
+${backend("web", upstreams.web)}${backend("files", upstreams.files)}${backend("dav", upstreams.dav)}`;
+}

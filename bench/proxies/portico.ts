@@ -1,0 +1,73 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { TerraformStack, Testing } from "cdktf";
+import { buildBundle } from "../../build/bundle.js";
+import { Action, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
+import { renderProxyConfig } from "../../src/render/index.js";
+import { HOST } from "../lib/site.js";
+import type { ProxyKind, Setup } from "./proxy.js";
+
+/** The bundle that is measured; {@link buildPortico} sets it. */
+let bundle: string | undefined;
+
+/** Builds the bundle of the sources as they are into the run's own folder: what others build meanwhile stays out. */
+export async function buildPortico(folder: string): Promise<void> {
+  bundle = (await buildBundle(path.join(folder, "portico.mjs"))).file;
+}
+
+/** What is measured: the bundle and the config as FileSyncFrontEnd deploys them, nothing switched off. */
+export const portico: ProxyKind = {
+  name: "portico",
+  family: "portico",
+  abilities: ["http1", "tls", "http2", "static"],
+  version: () => require("../../package.json").version as string,
+  prepare(setup) {
+    const config = path.join(setup.folder, "portico.json");
+    writeFileSync(config, porticoConfig(setup));
+    return { command: [process.execPath, bundle!, "serve", config] };
+  },
+};
+
+function porticoConfig(setup: Setup): string {
+  const { site, upstreams } = setup;
+  const stack = new TerraformStack(Testing.app(), "stack");
+  const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
+    host: { address: HOST },
+    mode: mode(setup),
+    installDirectory: site.install,
+    upstreams: {
+      web: { url: `http://127.0.0.1:${upstreams.web}` },
+      fileServer: { url: `http://127.0.0.1:${upstreams.files}` },
+      webdav: { url: `http://127.0.0.1:${upstreams.dav}` },
+    },
+    paths: { defaultPageDirectory: site.defaultPage, logDirectory: path.join(setup.folder, "logs") },
+    proxy: { workers: setup.workers, timeouts: { keepAliveMs: setup.keepAliveSeconds * 1000 } },
+  });
+  for (let i = 0; i < (setup.extraRoutes ?? 0); i++) {
+    frontEnd.application.addRoute(`extra-${i}`, {
+      path: `/extra-${i}`,
+      action: Action.proxy(frontEnd.upstreams.web),
+    });
+  }
+  for (let i = 0; i < (setup.extraServers ?? 0); i++) {
+    const listeners = [frontEnd.listeners.https ?? frontEnd.listeners.http];
+    const server = frontEnd.proxy.addVirtualServer(`extra-${i}`, {
+      serverNames: [`extra-${i}.example`],
+      listeners,
+    });
+    server.addRoute("all", { path: "/", action: Action.proxy(frontEnd.upstreams.web) });
+  }
+  const { config } = frontEnd.proxy;
+  // Only the address differs from what is deployed: a benchmark must not be reachable from outside.
+  return renderProxyConfig({ ...config, listeners: config.listeners.map((l) => ({ ...l, address: HOST })) });
+}
+
+function mode({ mode: name, port, redirectPort, site }: Setup): Mode {
+  if (name === "plain") return Mode.plain({ httpPort: port, publicPort: 80 });
+  return Mode.tls({
+    httpPort: redirectPort,
+    httpsPort: port,
+    publicPort: 443,
+    material: TlsMaterial.fromFiles(site.tls),
+  });
+}
