@@ -88,7 +88,7 @@ function explain(issue: Issue): { code: ProblemCode; message: string; allowed?: 
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) {
-        return { code: "config.missing-field", message: "is missing", allowed: issue.expected };
+        return { code: "config.missing-field", message: "is missing", allowed: allowedAt(issue.path) };
       }
       return {
         code: "config.wrong-type",

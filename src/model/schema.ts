@@ -18,6 +18,8 @@ interface Node {
   const?: unknown;
   enum?: unknown[];
   type?: string;
+  minimum?: number;
+  maximum?: number;
 }
 
 /** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
@@ -37,6 +39,8 @@ export function allowedAt(path: readonly PropertyKey[]): string {
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
     if (n.properties?.type?.const !== undefined)
       return `an object with type ${JSON.stringify(n.properties.type.const)}`;
+    if (n.minimum !== undefined && n.maximum !== undefined)
+      return `${n.type} from ${n.minimum} to ${n.maximum}`;
     return n.properties === undefined
       ? (n.type ?? "a value")
       : `an object with ${Object.keys(n.properties).join(", ")}`;

@@ -1,0 +1,180 @@
+import path from "node:path";
+import { rmSync } from "node:fs";
+import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "../proxies/proxy.js";
+import { freePorts } from "./ports.js";
+import { cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
+import type { Site } from "./site.js";
+import type { Upstreams } from "./upstreams.js";
+
+/** What all items of work share in one run. */
+export interface Bench {
+  readonly site: Site;
+  readonly upstreams: Upstreams;
+  /** Proxies of this run that are installed. */
+  readonly kinds: readonly ProxyKind[];
+  readonly proxyCores: string;
+  readonly loadCores: string;
+  readonly workers: number;
+  readonly rounds: number;
+  /** Fewer rounds and shorter loads. */
+  readonly quick: boolean;
+  /** Tells what is being done now. */
+  note(text: string): void;
+}
+
+/** One measurement. */
+export interface Sample {
+  /** What the item is about, in its unit. */
+  readonly value: number;
+  /** Work done a second, in the item's own measure; shown, not judged. */
+  readonly throughput?: number;
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+  readonly peakBytes?: number;
+  /** Anything else worth a remark. */
+  readonly note?: string;
+}
+
+/** What one proxy did in all rounds. */
+export interface Row {
+  readonly proxy: string;
+  readonly family: ProxyKind["family"];
+  readonly samples: readonly Sample[];
+  /** Why there are no samples. */
+  readonly failure?: string;
+}
+
+export interface Rounds {
+  readonly mode: Setup["mode"];
+  readonly ability: Ability;
+  /** Which proxies take part, if not all that are able to. */
+  readonly families?: readonly ProxyKind["family"][];
+  readonly rounds?: number;
+  /** What differs in the proxies' setup. */
+  readonly setup?: Partial<Setup>;
+  /** Brings code and connections to working order; default: a measurement that does not count. */
+  readonly warmUp?: (proxy: RunningProxy) => Promise<unknown>;
+}
+
+/** Rounds in which proxies take part that are shown, but not judged. */
+const PEER_ROUNDS_MAX = 3;
+
+/**
+ * Runs the same work against every proxy in turn, round after round, so that what disturbs the machine for a while
+ * disturbs all of them. Proxies start anew for every item: its result is the same whatever ran before it.
+ */
+export async function alternate(
+  bench: Bench,
+  options: Rounds,
+  measure: (proxy: RunningProxy) => Promise<Sample>,
+): Promise<Row[]> {
+  const rounds = options.rounds ?? bench.rounds;
+  const started: { kind: ProxyKind; proxy?: RunningProxy; samples: Sample[]; failure?: string }[] = [];
+  try {
+    for (const kind of able(bench, options)) {
+      const entry: (typeof started)[number] = { kind, samples: [] };
+      started.push(entry);
+      await attempt(entry, async () => {
+        entry.proxy = await startKind(bench, kind, options.mode, options.setup);
+        bench.note(`${kind.name}: warm-up`);
+        await (options.warmUp ?? measure)(entry.proxy);
+      });
+    }
+    for (let round = 0; round < rounds; round++) {
+      // Every other round runs backwards: nobody always comes after the same one.
+      for (const entry of round % 2 === 0 ? started : [...started].reverse()) {
+        const judged = entry.kind.family === "portico" || entry.kind.family === "nginx";
+        if (entry.failure !== undefined || (!judged && round >= PEER_ROUNDS_MAX)) continue;
+        bench.note(`${entry.kind.name}: round ${round + 1} of ${rounds}`);
+        await attempt(entry, async () => void entry.samples.push(await measure(entry.proxy!)));
+      }
+    }
+  } finally {
+    for (const { proxy } of started) await proxy?.stop();
+  }
+  return started.map(({ kind, samples, failure }) => ({
+    proxy: kind.name,
+    family: kind.family,
+    samples,
+    failure,
+  }));
+}
+
+/** What does not work with one proxy is told, and does not keep the others from being measured. */
+async function attempt(entry: { failure?: string }, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    entry.failure = (error as Error).message;
+  }
+}
+
+export function able(bench: Bench, { ability, families }: Pick<Rounds, "ability" | "families">): ProxyKind[] {
+  return bench.kinds.filter(
+    (kind) => kind.abilities.includes(ability) && (families === undefined || families.includes(kind.family)),
+  );
+}
+
+let launches = 0;
+
+/** The setup of a proxy on free ports, in a folder of its own. */
+export async function setupOf(
+  bench: Bench,
+  kind: ProxyKind,
+  mode: Setup["mode"],
+  changes: Partial<Setup> = {},
+): Promise<Setup> {
+  const [port, redirectPort] = (await freePorts(2)) as [number, number];
+  return {
+    mode,
+    workers: bench.workers,
+    cores: bench.proxyCores,
+    site: bench.site,
+    upstreams: bench.upstreams,
+    port,
+    redirectPort,
+    folder: path.join(bench.site.folder, `${kind.name}-${++launches}`),
+    keepAliveSeconds: 75,
+    ...changes,
+  };
+}
+
+/** Starts a proxy; its folder goes when it stops, since logs of a minute's load are large. */
+export async function startKind(
+  bench: Bench,
+  kind: ProxyKind,
+  mode: Setup["mode"],
+  changes?: Partial<Setup>,
+): Promise<RunningProxy> {
+  const setup = await setupOf(bench, kind, mode, changes);
+  const proxy = await startProxy(kind, setup);
+  const stop = async (): Promise<void> => {
+    await proxy.stop();
+    rmSync(setup.folder, { recursive: true, force: true });
+  };
+  return { ...proxy, stop };
+}
+
+export interface Cost<T> {
+  readonly result: T;
+  readonly cpuNs: number;
+  readonly peakBytes: number;
+}
+
+/** Logs are written up to 100 ms after the request: that work counts, too. */
+const SETTLE_MS = 150;
+
+/** What a load costs the proxy. */
+export async function costOf<T>(proxy: RunningProxy, load: () => Promise<T>): Promise<Cost<T>> {
+  const before = proxy.pids();
+  resetPeak(before);
+  const start = cpuNanoseconds(before);
+  const result = await load();
+  await sleep(SETTLE_MS);
+  const after = proxy.pids();
+  return { result, cpuNs: cpuNanoseconds(after) - start, peakBytes: peakBytes(after) };
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,82 @@
+import { parseArgs } from "node:util";
+import type { Work } from "../work/work.js";
+
+export interface Options {
+  readonly help: boolean;
+  readonly micro: boolean;
+  readonly quick: boolean;
+  readonly requireNginx: boolean;
+  readonly rounds: number;
+  readonly workers: number;
+  readonly work: readonly Work[];
+  /** Names of the proxies that take part; undefined for all. */
+  readonly proxies?: readonly string[];
+  /** Whether everything was run, so that the results may stand in the README. */
+  readonly complete: boolean;
+}
+
+/** @throws Error with a text for the user */
+export function parseOptions(argv: readonly string[], all: readonly Work[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      help: { type: "boolean", default: false },
+      micro: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      "require-nginx": { type: "boolean", default: false },
+      rounds: { type: "string" },
+      workers: { type: "string", default: "1" },
+      only: { type: "string" },
+      proxies: { type: "string" },
+    },
+  });
+  const quick = values.quick;
+  return {
+    help: values.help,
+    micro: values.micro,
+    quick,
+    requireNginx: values["require-nginx"],
+    rounds: positive("--rounds", values.rounds ?? (quick ? "3" : "5")),
+    workers: positive("--workers", values.workers),
+    work: selected(all, values.only, quick),
+    proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
+    complete: values.only === undefined && values.proxies === undefined && !quick && values.workers === "1",
+  };
+}
+
+export function usage(all: readonly Work[]): string {
+  const width = Math.max(...all.map((work) => work.name.length));
+  const items = all.map((work) => `  ${work.name.padEnd(width)}  ${work.what}`).join("\n");
+  return `npm run bench -- [OPTION...]
+
+  --only NAME[,NAME]     only these items; "download-*" for all that begin so
+  --quick                under three minutes: what is judged by CPU time, and the start; Portico and nginx only.
+                         Fails when a CPU ratio is more than 25 % over its bar
+  --rounds N             rounds of each item (default 5; quick: 3)
+  --workers N            workers of each proxy (default 1)
+  --proxies NAME[,NAME]  only these proxies
+  --require-nginx        fail when nginx is not installed
+  --micro                micro-benchmarks of Portico's hot functions instead
+  --help                 this text
+
+Items:
+${items}`;
+}
+
+function selected(all: readonly Work[], only: string | undefined, quick: boolean): readonly Work[] {
+  if (only === undefined) return quick ? all.filter((work) => work.quick === true) : all;
+  const chosen = only.split(",").flatMap((name) => {
+    const found = name.endsWith("*")
+      ? all.filter((work) => work.name.startsWith(name.slice(0, -1)))
+      : all.filter((work) => work.name === name);
+    if (found.length > 0) return found;
+    throw new Error(`--only ${name}: there is no such item; see --help`);
+  });
+  return all.filter((work) => chosen.includes(work));
+}
+
+function positive(option: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} ${text}: give a whole number from 1`);
+  return value;
+}

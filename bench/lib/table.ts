@@ -1,0 +1,79 @@
+import type { Line, Result, Verdict } from "./judge.js";
+
+/** Results as Markdown, which reads as a table in a terminal, too. */
+
+export function resultTable(result: Result): string {
+  const { name, what, unit, rate, lines, verdicts, failure } = result;
+  const title = `### ${name}: ${what}\n`;
+  if (failure !== undefined) return `${title}\nFAILED: ${failure}\n`;
+  const columns: [string, (line: Line) => string][] = [
+    ["proxy", (line) => line.proxy],
+    [unit, (line) => digits(line.value)],
+    ["lowest–highest", (line) => (line.rounds > 1 ? `${digits(line.lowest)}–${digits(line.highest)}` : "")],
+    ["ratio to nginx", (line) => digits(line.ratio)],
+    [rate ?? "", (line) => digits(line.throughput)],
+    ["p50 ms", (line) => digits(line.p50Ms)],
+    ["p99 ms", (line) => digits(line.p99Ms)],
+    ["peak MiB", (line) => digits(line.peakBytes && line.peakBytes / 2 ** 20)],
+    ["remark", (line) => line.failure?.split("\n")[0]!.slice(0, 120) ?? line.note ?? ""],
+  ];
+  const used = columns.filter(([, cell], i) => i < 2 || lines.some((line) => cell(line) !== ""));
+  const table = markdown(
+    used.map(([head]) => head),
+    lines.map((line) => used.map(([, cell]) => cell(line))),
+  );
+  return `${title}\n${table}${verdicts.map((v) => `\n${verdictText(v, unit)}\n`).join("")}`;
+}
+
+/** The items with a bar, one line each. */
+export function summaryTable(results: readonly Result[]): string {
+  const rows = results.flatMap((result) =>
+    (result.verdicts.length === 0 ? [undefined] : result.verdicts).map((verdict) => {
+      const own = result.lines.find((line) => line.family === "portico");
+      const nginx = result.lines.find((line) => line.family === "nginx");
+      return [
+        result.name,
+        result.unit,
+        digits(own?.value),
+        digits(nginx?.value),
+        digits(own?.ratio),
+        verdict === undefined ? "" : barText(verdict, result.unit),
+        verdict === undefined ? "shown" : outcome(verdict, result),
+      ];
+    }),
+  );
+  return markdown(["work", "unit", "portico", "nginx", "ratio", "bar", "verdict"], rows);
+}
+
+export function verdictText(verdict: Verdict, unit: string): string {
+  const reached = verdict.reached === undefined ? "" : `: ${digits(verdict.reached)}`;
+  return `${barText(verdict, unit)}${reached}, ${outcome(verdict)} (judged by ${verdict.by})`;
+}
+
+function outcome(verdict: Verdict, result?: Result): string {
+  if (result?.failure !== undefined) return "FAILED";
+  if (verdict.passed === undefined) return "not comparable";
+  return verdict.passed ? "pass" : "FAIL";
+}
+
+function barText({ to, limit, atLeast }: Verdict, unit: string): string {
+  const sign = atLeast ? "≥" : "≤";
+  return to === "absolute" ? `${sign} ${limit} ${unit}` : `${sign} ${limit} × ${to}`;
+}
+
+/** Three significant digits; all of them before the point. */
+export function digits(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return "";
+  const abs = Math.abs(value);
+  const places = abs >= 100 ? 0 : abs >= 10 ? 1 : abs >= 1 ? 2 : 3;
+  return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+}
+
+/** Padded as prettier would. */
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((cell, i) => Math.max(3, cell.length, ...rows.map((row) => row[i]!.length)));
+  const text = (row: readonly string[]): string =>
+    `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(" | ")} |\n`;
+  const rule = widths.map((width, i) => (i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
+  return text(head) + text(rule) + rows.map(text).join("");
+}

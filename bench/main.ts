@@ -1,0 +1,117 @@
+import { availableParallelism } from "node:os";
+import type { Bench } from "./lib/bench.js";
+import { cleanUpOnExit } from "./lib/children.js";
+import { installPeers } from "./lib/dependencies.js";
+import { judge, type Result } from "./lib/judge.js";
+import { describeMachine } from "./lib/machine.js";
+import { type Options, parseOptions, usage } from "./lib/options.js";
+import { writeReport } from "./lib/report.js";
+import { createSite } from "./lib/site.js";
+import { digits, resultTable, summaryTable } from "./lib/table.js";
+import { startUpstreams } from "./lib/upstreams.js";
+import { PROXIES } from "./proxies/index.js";
+import { buildPortico } from "./proxies/portico.js";
+import type { ProxyKind } from "./proxies/proxy.js";
+import { WORK } from "./work/index.js";
+import type { Work } from "./work/work.js";
+
+/** `npm run bench`: Portico beside nginx and its peers, on the same work. Resolves with the exit code. */
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2), WORK);
+  if (options.help) {
+    console.log(usage(WORK));
+    return 0;
+  }
+  if (!options.quick) installPeers();
+  const kinds = installedKinds(options);
+  const bench = await prepare(options, kinds);
+  const results: Result[] = [];
+  for (const work of options.work) {
+    const result = await runWork(work, bench);
+    results.push(result);
+    note("");
+    console.log(resultTable(result));
+  }
+  console.log(summaryTable(results));
+  writeReport(results, describeMachine(PROXIES), options);
+  return exitCode(results, options);
+}
+
+async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<Bench> {
+  cleanUpOnExit();
+  const site = await createSite();
+  await buildPortico(site.folder);
+  const cores = coresFor(options.workers);
+  return {
+    site,
+    upstreams: await startUpstreams(site, cores.load),
+    kinds,
+    proxyCores: cores.proxy,
+    loadCores: cores.load,
+    workers: options.workers,
+    rounds: options.rounds,
+    quick: options.quick,
+    note,
+  };
+}
+
+async function runWork(work: Work, bench: Bench): Promise<Result> {
+  try {
+    return judge(work, await work.run({ ...bench, note: (text) => note(`${work.name}: ${text}`) }));
+  } catch (error) {
+    const { name, what, unit, bars } = work;
+    return { name, what, unit, lines: [], verdicts: bars, failure: (error as Error).message };
+  }
+}
+
+function installedKinds({ proxies, requireNginx }: Options): ProxyKind[] {
+  const wanted = PROXIES.filter((kind) => proxies === undefined || proxies.includes(kind.name));
+  const missing = wanted.filter((kind) => kind.version() === undefined);
+  for (const { name, family } of missing) {
+    if (family === "nginx" && requireNginx) throw new Error("nginx is not installed, and --require-nginx asks for it");
+    const how = family === "node" ? "npm ci --prefix bench" : `apt-get install ${name}`;
+    console.error(`${name} is not installed and left out (${how})`);
+  }
+  return wanted.filter((kind) => !missing.includes(kind));
+}
+
+/** The proxies have the first cores, one a worker, and everything else the one behind; or all share what there is. */
+function coresFor(workers: number): { proxy: string; load: string } {
+  const cores = availableParallelism();
+  const all = `0-${cores - 1}`;
+  if (cores < 2) return { proxy: "0", load: "0" };
+  if (workers >= cores) return { proxy: all, load: all };
+  return { proxy: workers === 1 ? "0" : `0-${workers - 1}`, load: String(workers) };
+}
+
+/** Other work on the machine moves CPU figures by some percent; a regression worth stopping for moves them by more. */
+const QUICK_TOLERANCE = 1.25;
+
+function exitCode(results: readonly Result[], { quick }: Options): number {
+  const broken = results.filter(
+    ({ failure, lines }) => failure !== undefined || lines.some((l) => l.family === "portico" && l.failure !== undefined),
+  );
+  for (const { name, failure, lines } of broken) {
+    console.error(`${name}: ${failure ?? lines.find((l) => l.failure !== undefined)!.failure}`);
+  }
+  const missed = results.flatMap(({ name, verdicts }) =>
+    verdicts
+      .filter((v) => v.passed === false && (!quick || (v.by === "cpu" && v.reached! > v.limit * QUICK_TOLERANCE)))
+      .map((v) => `${name}: ${digits(v.reached)} against a bar of ${v.limit}${v.to === "absolute" ? "" : ` × ${v.to}`}`),
+  );
+  for (const text of missed) console.error(`missed: ${text}`);
+  return broken.length + missed.length > 0 ? 1 : 0;
+}
+
+/** What is being done, on one line that the next overwrites; nothing where nobody watches. */
+function note(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text.slice(0, 100)}`);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    console.error(`bench: ${error.message}`);
+    process.exit(2);
+  },
+);

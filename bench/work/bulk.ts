@@ -1,0 +1,70 @@
+import { alternate, type Rounds } from "../lib/bench.js";
+import { curl } from "../lib/loads.js";
+import { type Bar, cpuBar, type Work } from "./work.js";
+
+/** 1 GiB through one connection, down through `/synchttp`, up through `/syncdav`; neither buffers requests. */
+
+interface Variant {
+  readonly suffix: "plain" | "tls" | "http2";
+  readonly over: string;
+  readonly rounds: Pick<Rounds, "mode" | "ability">;
+  readonly args: readonly string[];
+}
+
+const PLAIN: Variant = {
+  suffix: "plain",
+  over: "plain",
+  rounds: { mode: "plain", ability: "http1" },
+  args: [],
+};
+const TLS: Variant = {
+  suffix: "tls",
+  over: "TLS, HTTP/1.1",
+  rounds: { mode: "tls", ability: "tls" },
+  args: ["--http1.1"],
+};
+const HTTP2: Variant = {
+  suffix: "http2",
+  over: "TLS, HTTP/2",
+  rounds: { mode: "tls", ability: "http2" },
+  args: ["--http2"],
+};
+
+export const downloads: readonly Work[] = [
+  download(PLAIN, [cpuBar(0.5)]),
+  download(TLS, [cpuBar(0.6)]),
+  download(HTTP2, []),
+];
+
+export const uploads: readonly Work[] = [
+  upload(PLAIN, [cpuBar(0.7)]),
+  upload(TLS, [cpuBar(0.8)]),
+  upload(HTTP2, []),
+];
+
+function download({ suffix, over, rounds, args }: Variant, bars: readonly Bar[]): Work {
+  return {
+    name: `download-${suffix}`,
+    what: `bulk download of 1 GiB, ${over}`,
+    unit: "s/GiB",
+    rate: "MB/s",
+    bars,
+    quick: bars.length > 0,
+    run: (bench) => alternate(bench, rounds, (proxy) => curl(bench, proxy, "/synchttp/1g.bin", { args })),
+  };
+}
+
+function upload({ suffix, over, rounds, args }: Variant, bars: readonly Bar[]): Work {
+  return {
+    name: `upload-${suffix}`,
+    what: `bulk upload of 1 GiB, ${over}`,
+    unit: "s/GiB",
+    rate: "MB/s",
+    bars,
+    quick: bars.length > 0,
+    run: (bench) =>
+      alternate(bench, rounds, (proxy) =>
+        curl(bench, proxy, "/syncdav/file", { args, upload: bench.site.upload }),
+      ),
+  };
+}

@@ -1,0 +1,40 @@
+import { alternate } from "../lib/bench.js";
+import { h2load, wrk } from "../lib/loads.js";
+import { cpuBar, type Work } from "./work.js";
+
+/** GET of 90 bytes through `/sync`, which has all the header rules and a log of its own. */
+const TARGET = "/sync/small";
+
+export const smallHttp1: Work = {
+  name: "small-http1",
+  what: "small proxied request, HTTP/1.1, 32 connections",
+  unit: "µs/request",
+  rate: "requests/s",
+  bars: [cpuBar(1.0), cpuBar(0.5, "best Node peer")],
+  quick: true,
+  run: (bench) =>
+    alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
+};
+
+export const smallTls: Work = {
+  name: "small-tls",
+  what: "small proxied request, HTTP/1.1 over TLS, 32 connections",
+  unit: "µs/request",
+  rate: "requests/s",
+  bars: [cpuBar(1.0)],
+  quick: true,
+  run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => wrk(bench, proxy, TARGET)),
+};
+
+export const smallHttp2: Work = {
+  name: "small-http2",
+  what: "small proxied request, HTTP/2 over TLS, 8 connections × 16 streams",
+  unit: "µs/request",
+  rate: "requests/s",
+  bars: [cpuBar(1.2)],
+  quick: true,
+  run: (bench) =>
+    alternate(bench, { mode: "tls", ability: "http2" }, (proxy) =>
+      h2load(bench, proxy, TARGET, { clients: 8, streams: 16 }),
+    ),
+};
