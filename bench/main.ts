@@ -13,7 +13,7 @@ import { PROXIES } from "./proxies/index.js";
 import { buildPortico } from "./proxies/portico.js";
 import type { ProxyKind } from "./proxies/proxy.js";
 import { WORK } from "./work/index.js";
-import type { Work } from "./work/work.js";
+import { ABSOLUTE, type Work } from "./work/work.js";
 
 /** `npm run bench`: Portico beside nginx and its peers, on the same work. Resolves with the exit code. */
 async function main(): Promise<number> {
@@ -97,7 +97,7 @@ function exitCode(results: readonly Result[], { quick }: Options): number {
   const missed = results.flatMap(({ name, verdicts }) =>
     verdicts
       .filter((v) => v.passed === false && (!quick || (v.by === "cpu" && v.reached! > v.limit * QUICK_TOLERANCE)))
-      .map((v) => `${name}: ${digits(v.reached)} against a bar of ${v.limit}${v.to === "absolute" ? "" : ` × ${v.to}`}`),
+      .map((v) => `${name}: ${digits(v.reached)} against a bar of ${v.limit}${v.to === ABSOLUTE ? "" : ` × ${v.to}`}`),
   );
   for (const text of missed) console.error(`missed: ${text}`);
   return broken.length + missed.length > 0 ? 1 : 0;

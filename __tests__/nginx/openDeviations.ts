@@ -52,6 +52,11 @@ export const OPEN = {
     why: "a field line above 8 KiB is 400 in nginx; Portico limits the whole head to 32 KiB",
     explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "200",
   },
+  manyFields: {
+    allowedBy: "nothing",
+    why: "more than 200 fields are 400; nginx counts only bytes",
+    explains: (_, { nginx, portico }) => nginx["status"] === "200" && portico["status"] === "400",
+  },
   longAnswerHead: {
     allowedBy: "nothing",
     why: "an answer head above 4 KiB is 502 in nginx; Portico takes 64 KiB",

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 
 /** A proxy that runs as a process of its own. */
 export interface RunningProcess {
+  /** Tells it to stop; fails if it does not, or not cleanly. */
   stop(): Promise<void>;
 }
 
@@ -18,14 +19,15 @@ export interface ProcessOptions {
 
 /**
  * Ends the command when standard input ends, which happens also if the test runner is killed: no proxy survives its
- * test. What does not heed SIGTERM within two seconds is killed.
+ * test. What does not heed SIGTERM in time is killed with all its workers: job control gives them a group of their own.
  */
 const SUPERVISOR = `
+set -m
 "$@" & child=$!
 cat >/dev/null
 kill -TERM $child
-( i=0; while kill -0 $child 2>/dev/null && [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done
-  kill -KILL $child 2>/dev/null ) &
+( i=0; while kill -0 $child 2>/dev/null && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
+  kill -KILL -- -$child 2>/dev/null ) &
 wait $child`;
 
 const START_MS = 15_000;
@@ -41,17 +43,18 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
   let running = true;
-  const exited = new Promise<void>((resolve) =>
-    child.once("close", () => {
+  const exited = new Promise<number | null>((resolve) =>
+    child.once("exit", (code) => {
       running = false;
-      resolve();
+      resolve(code);
     }),
   );
   // The shell may be gone before the pipe is closed.
   child.stdin.on("error", () => undefined);
   const stop = async (): Promise<void> => {
     child.stdin.end();
-    await exited;
+    const code = await exited;
+    if (code !== 0) throw new Error(`${options.command.join(" ")}\nended with code ${code}:\n${output}`);
   };
   const deadline = Date.now() + START_MS;
   for (const port of options.ports) {
@@ -60,7 +63,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
         await new Promise((done) => setTimeout(done, 20));
         continue;
       }
-      await stop();
+      await stop().catch(() => undefined);
       const said = `${output}${options.explain?.() ?? ""}`;
       throw new Error(`${options.command.join(" ")}\ndoes not accept connections on port ${port}:\n${said}`);
     }

@@ -2,7 +2,7 @@ import path from "node:path";
 import { rmSync } from "node:fs";
 import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "../proxies/proxy.js";
 import { freePorts } from "./ports.js";
-import { cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
+import { busyNanoseconds, coreNumbers, cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
 import type { Site } from "./site.js";
 import type { Upstreams } from "./upstreams.js";
 
@@ -31,6 +31,8 @@ export interface Sample {
   readonly p50Ms?: number;
   readonly p99Ms?: number;
   readonly peakBytes?: number;
+  /** Part of the proxy's cores that others used meanwhile: the larger, the less exact. */
+  readonly othersShare?: number;
   /** Anything else worth a remark. */
   readonly note?: string;
 }
@@ -39,6 +41,8 @@ export interface Sample {
 export interface Row {
   readonly proxy: string;
   readonly family: ProxyKind["family"];
+  /** The row it is compared with in the table. */
+  readonly reference?: string;
   readonly samples: readonly Sample[];
   /** Why there are no samples. */
   readonly failure?: string;
@@ -52,6 +56,8 @@ export interface Rounds {
   readonly rounds?: number;
   /** What differs in the proxies' setup. */
   readonly setup?: Partial<Setup>;
+  /** Setups that are compared with one another: every proxy takes part in each. */
+  readonly variants?: Readonly<Record<string, Partial<Setup>>>;
   /** Brings code and connections to working order; default: a measurement that does not count. */
   readonly warmUp?: (proxy: RunningProxy) => Promise<unknown>;
 }
@@ -69,35 +75,54 @@ export async function alternate(
   measure: (proxy: RunningProxy) => Promise<Sample>,
 ): Promise<Row[]> {
   const rounds = options.rounds ?? bench.rounds;
-  const started: { kind: ProxyKind; proxy?: RunningProxy; samples: Sample[]; failure?: string }[] = [];
+  const entries = entriesOf(bench, options);
   try {
-    for (const kind of able(bench, options)) {
-      const entry: (typeof started)[number] = { kind, samples: [] };
-      started.push(entry);
+    for (const entry of entries) {
       await attempt(entry, async () => {
-        entry.proxy = await startKind(bench, kind, options.mode, options.setup);
-        bench.note(`${kind.name}: warm-up`);
+        entry.proxy = await startKind(bench, entry.kind, options.mode, entry.setup);
+        bench.note(`${entry.name}: warm-up`);
         await (options.warmUp ?? measure)(entry.proxy);
       });
     }
     for (let round = 0; round < rounds; round++) {
       // Every other round runs backwards: nobody always comes after the same one.
-      for (const entry of round % 2 === 0 ? started : [...started].reverse()) {
+      for (const entry of round % 2 === 0 ? entries : [...entries].reverse()) {
         const judged = entry.kind.family === "portico" || entry.kind.family === "nginx";
         if (entry.failure !== undefined || (!judged && round >= PEER_ROUNDS_MAX)) continue;
-        bench.note(`${entry.kind.name}: round ${round + 1} of ${rounds}`);
+        bench.note(`${entry.name}: round ${round + 1} of ${rounds}`);
         await attempt(entry, async () => void entry.samples.push(await measure(entry.proxy!)));
       }
     }
   } finally {
-    for (const { proxy } of started) await proxy?.stop();
+    for (const { proxy } of entries) await proxy?.stop();
   }
-  return started.map(({ kind, samples, failure }) => ({
-    proxy: kind.name,
-    family: kind.family,
-    samples,
-    failure,
-  }));
+  return entries.map(({ name, kind, reference, samples, failure }) => {
+    return { proxy: name, family: kind.family, reference, samples, failure };
+  });
+}
+
+/** A row while it is being measured. */
+interface Entry {
+  readonly name: string;
+  readonly kind: ProxyKind;
+  readonly setup: Partial<Setup>;
+  readonly reference: string;
+  readonly samples: Sample[];
+  proxy?: RunningProxy;
+  failure?: string;
+}
+
+function entriesOf(bench: Bench, options: Rounds): Entry[] {
+  return Object.entries(options.variants ?? { "": {} }).flatMap(([variant, changes]) => {
+    const named = (name: string): string => (variant === "" ? name : `${name}, ${variant}`);
+    return able(bench, options).map((kind) => ({
+      name: named(kind.name),
+      kind,
+      setup: { ...options.setup, ...changes },
+      reference: named("nginx"),
+      samples: [],
+    }));
+  });
 }
 
 /** What does not work with one proxy is told, and does not keep the others from being measured. */
@@ -135,6 +160,7 @@ export async function setupOf(
     redirectPort,
     folder: path.join(bench.site.folder, `${kind.name}-${++launches}`),
     keepAliveSeconds: 75,
+    requestsPerConnection: 1000,
     ...changes,
   };
 }
@@ -158,7 +184,8 @@ export async function startKind(
 export interface Cost<T> {
   readonly result: T;
   readonly cpuNs: number;
-  readonly peakBytes: number;
+  /** What every sample tells beside its value. */
+  readonly circumstances: Pick<Sample, "peakBytes" | "othersShare">;
 }
 
 /** Logs are written up to 100 ms after the request: that work counts, too. */
@@ -168,11 +195,14 @@ const SETTLE_MS = 150;
 export async function costOf<T>(proxy: RunningProxy, load: () => Promise<T>): Promise<Cost<T>> {
   const before = proxy.pids();
   resetPeak(before);
-  const start = cpuNanoseconds(before);
+  const [start, busy, at] = [cpuNanoseconds(before), busyNanoseconds(proxy.cores), performance.now()];
   const result = await load();
   await sleep(SETTLE_MS);
   const after = proxy.pids();
-  return { result, cpuNs: cpuNanoseconds(after) - start, peakBytes: peakBytes(after) };
+  const cpuNs = cpuNanoseconds(after) - start;
+  const available = (performance.now() - at) * 1e6 * coreNumbers(proxy.cores).length;
+  const othersShare = Math.max(0, busyNanoseconds(proxy.cores) - busy - cpuNs) / available;
+  return { result, cpuNs, circumstances: { peakBytes: peakBytes(after), othersShare } };
 }
 
 export function sleep(ms: number): Promise<void> {

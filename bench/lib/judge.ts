@@ -1,4 +1,4 @@
-import type { Bar, Work } from "../work/work.js";
+import { ABSOLUTE, type Bar, BEST_NODE_PEER, type Work } from "../work/work.js";
 import type { Row, Sample } from "./bench.js";
 import { median } from "./statistics.js";
 
@@ -6,6 +6,8 @@ import { median } from "./statistics.js";
 export interface Line {
   readonly proxy: string;
   readonly family: Row["family"];
+  /** The row its ratio refers to. */
+  readonly reference?: string;
   /** Medians of the rounds. */
   readonly value?: number;
   readonly lowest?: number;
@@ -15,6 +17,8 @@ export interface Line {
   readonly p99Ms?: number;
   /** Largest of the rounds. */
   readonly peakBytes?: number;
+  /** Part of the proxy's cores that other processes used; median. */
+  readonly othersShare?: number;
   /** The value divided by nginx's. */
   readonly ratio?: number;
   readonly rounds: number;
@@ -41,13 +45,17 @@ export interface Result {
 
 export function judge(work: Work, rows: readonly Row[]): Result {
   const { name, what, unit, rate, bars } = work;
-  const reference = medianOf(rows.find((row) => row.family === "nginx")?.samples ?? [], "value");
-  const lines = rows.map((row) => line(row, reference));
+  const lines = rows.map((row) => line(row, referenceOf(row, rows)));
   return { name, what, unit, rate, lines, verdicts: bars.map((bar) => verdict(bar, lines)) };
 }
 
+/** The median that a row is compared with. */
+function referenceOf({ reference = "nginx" }: Row, rows: readonly Row[]): number | undefined {
+  return medianOf(rows.find(({ proxy }) => proxy === reference)?.samples ?? [], "value");
+}
+
 function line(row: Row, reference: number | undefined): Line {
-  const { proxy, family, samples, failure } = row;
+  const { proxy, family, reference: name, samples, failure } = row;
   if (samples.length === 0) return { proxy, family, rounds: 0, failure };
   const values = samples.map((sample) => sample.value);
   const value = median(values);
@@ -55,6 +63,7 @@ function line(row: Row, reference: number | undefined): Line {
   return {
     proxy,
     family,
+    reference: name,
     value,
     lowest: Math.min(...values),
     highest: Math.max(...values),
@@ -62,6 +71,7 @@ function line(row: Row, reference: number | undefined): Line {
     p50Ms: medianOf(samples, "p50Ms"),
     p99Ms: medianOf(samples, "p99Ms"),
     peakBytes: Math.max(...peaks) || undefined,
+    othersShare: medianOf(samples, "othersShare"),
     ratio: reference === undefined ? undefined : value / reference,
     rounds: samples.length,
     note: samples.at(-1)!.note,
@@ -70,21 +80,26 @@ function line(row: Row, reference: number | undefined): Line {
 }
 
 function verdict(bar: Bar, lines: readonly Line[]): Verdict {
-  const own = lines.find((one) => one.family === "portico")?.value;
-  const other = comparedWith(bar, lines);
+  const own = valueOf(lines, bar.row ?? "portico");
+  const other = bar.to === ABSOLUTE ? 1 : bar.to === BEST_NODE_PEER ? bestNodePeer(lines) : valueOf(lines, bar.to);
   if (own === undefined || other === undefined) return bar;
   const reached = own / other;
   return { ...bar, reached, passed: bar.atLeast ? reached >= bar.limit : reached <= bar.limit };
 }
 
-function comparedWith(bar: Bar, lines: readonly Line[]): number | undefined {
-  if (bar.to === "absolute") return 1;
-  if (bar.to === "nginx") return lines.find((one) => one.family === "nginx")?.value;
+function valueOf(lines: readonly Line[], name: string): number | undefined {
+  return lines.find(({ proxy }) => proxy === name)?.value;
+}
+
+function bestNodePeer(lines: readonly Line[]): number | undefined {
   const peers = lines.filter((one) => one.family === "node" && one.value !== undefined);
   return peers.length === 0 ? undefined : Math.min(...peers.map((one) => one.value!));
 }
 
-function medianOf(samples: readonly Sample[], field: "value" | "throughput" | "p50Ms" | "p99Ms"): number | undefined {
+function medianOf(
+  samples: readonly Sample[],
+  field: "value" | "throughput" | "p50Ms" | "p99Ms" | "othersShare",
+): number | undefined {
   const values = samples.flatMap((sample) => sample[field] ?? []);
   return values.length === 0 ? undefined : median(values);
 }

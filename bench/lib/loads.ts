@@ -6,7 +6,7 @@ import { run, runChecked } from "./children.js";
 import { GIB } from "./site.js";
 import { quantile } from "./statistics.js";
 
-/** The load generators: wrk for HTTP/1.1, h2load for HTTP/2 and constant rates, curl for large bodies. */
+/** The load generators: wrk for HTTP/1.1, h2load for HTTP/2, curl for large bodies. */
 
 /** Many small requests, as fast as they are answered; the value is CPU µs a request. */
 export async function wrk(
@@ -16,7 +16,7 @@ export async function wrk(
   { connections = 32, headers = [] as string[], seconds = bench.quick ? 2 : 4 } = {},
 ): Promise<Sample> {
   const fields = headers.flatMap((header) => ["-H", header]);
-  const { result, cpuNs, peakBytes } = await costOf(proxy, () =>
+  const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     runChecked(
       ["wrk", "-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...fields, `${proxy.origin}${target}`],
       { cores: bench.loadCores, limitMs: (seconds + 20) * 1000 },
@@ -33,7 +33,7 @@ export async function wrk(
     throughput: Number(/Requests\/sec: +([\d.]+)/.exec(result)?.[1]),
     p50Ms: milliseconds(/ 50% +([\d.]+)(us|ms|s)/.exec(result)),
     p99Ms: milliseconds(/ 99% +([\d.]+)(us|ms|s)/.exec(result)),
-    peakBytes,
+    ...circumstances,
   };
 }
 
@@ -46,28 +46,23 @@ export interface H2loadOptions {
   readonly clients: number;
   /** Concurrent streams, each client. */
   readonly streams?: number;
-  readonly http1?: boolean;
-  /** Requests a second of all clients; as many as are answered if left out. */
-  readonly rate?: number;
   readonly seconds?: number;
 }
 
-/** Requests over HTTP/2, or at a constant rate; the value is CPU µs a request. */
+/** Many small requests over HTTP/2; the value is CPU µs a request. */
 export async function h2load(
   bench: Bench,
   proxy: RunningProxy,
   target: string,
   options: H2loadOptions,
-): Promise<Sample & { latenciesMs: Float64Array }> {
-  const { clients, streams = 1, http1 = false, rate, seconds = bench.quick ? 2 : 4 } = options;
+): Promise<Sample> {
+  const { clients, streams = 1, seconds = bench.quick ? 2 : 4 } = options;
   const log = path.join(bench.site.install, "h2load.log");
   rmSync(log, { force: true });
-  const { result, cpuNs, peakBytes } = await costOf(proxy, () =>
+  const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     runChecked(
       [
         ...["h2load", `-c${clients}`, `-m${streams}`, "-t1", `-D${seconds}`, `--log-file=${log}`],
-        ...(http1 ? ["--h1"] : []),
-        ...(rate === undefined ? [] : [`--rps=${rate / clients}`]),
         `${proxy.origin}${target}`,
       ],
       { cores: bench.loadCores, limitMs: (seconds + 20) * 1000 },
@@ -81,8 +76,7 @@ export async function h2load(
     throughput: good / seconds,
     p50Ms: quantile([...latenciesMs], 0.5),
     p99Ms: quantile([...latenciesMs], 0.99),
-    peakBytes,
-    latenciesMs,
+    ...circumstances,
   };
 }
 
@@ -106,7 +100,7 @@ export async function curl(
   const body = upload === undefined ? [] : ["-T", upload, "-H", "Expect:"];
   const write = "%{http_code} %{size_download} %{size_upload} %{time_total}";
   const command = ["curl", "-sSk", "-o", "/dev/null", "-w", write, "--max-time", "120", ...args, ...body];
-  const { result, cpuNs, peakBytes } = await costOf(proxy, () =>
+  const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     run([...command, `${proxy.origin}${target}`], { cores: bench.loadCores, limitMs: 130_000 }),
   );
   const [status, down, up, seconds] = result.stdout.split(" ").map(Number) as [number, number, number, number];
@@ -114,5 +108,5 @@ export async function curl(
   if (result.code !== 0 || status !== 200 || moved !== bytes) {
     throw new Error(`curl against ${proxy.name}: status ${status}, ${moved} of ${bytes} bytes. ${result.stderr}`);
   }
-  return { value: cpuNs / 1e9 / (bytes / GIB), throughput: bytes / 1e6 / seconds, peakBytes };
+  return { value: cpuNs / 1e9 / (bytes / GIB), throughput: bytes / 1e6 / seconds, ...circumstances };
 }

@@ -62,6 +62,28 @@ export function writtenBytes(pids: readonly number[]): number {
   return sum(pids, (pid) => Number(/^write_bytes: (\d+)/m.exec(read(pid, "io"))?.[1] ?? 0));
 }
 
+/** Nanoseconds that CPUs were busy, with whatever; from ticks, so only a hint. */
+export function busyNanoseconds(cores: string): number {
+  const wanted = coreNumbers(cores).map((core) => `cpu${core}`);
+  const lines = readFileSync("/proc/stat", "utf8").split("\n").map((line) => line.split(" "));
+  return sum(
+    lines.filter(([name]) => wanted.includes(name!)),
+    // user nice system idle iowait irq softirq steal
+    ([, ...ticks]) => sum([0, 1, 2, 5, 6, 7], (i) => Number(ticks[i])) * TICK_NS,
+  );
+}
+
+/** How many CPUs a list such as `0-1,3` names. */
+export function coreNumbers(cores: string): number[] {
+  return cores.split(",").flatMap((range) => {
+    const [first, last = first] = range.split("-").map(Number) as [number, number?];
+    return Array.from({ length: last! - first + 1 }, (_, i) => first + i);
+  });
+}
+
+/** Linux shows ticks of 10 ms to programs, whatever it uses itself. */
+const TICK_NS = 10_000_000;
+
 function kilobytes(text: string, field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
 }

@@ -1,3 +1,4 @@
+import { ABSOLUTE } from "../work/work.js";
 import type { Line, Result, Verdict } from "./judge.js";
 
 /** Results as Markdown, which reads as a table in a terminal, too. */
@@ -15,6 +16,7 @@ export function resultTable(result: Result): string {
     ["p50 ms", (line) => digits(line.p50Ms)],
     ["p99 ms", (line) => digits(line.p99Ms)],
     ["peak MiB", (line) => digits(line.peakBytes && line.peakBytes / 2 ** 20)],
+    ["other work", (line) => percent(line.othersShare)],
     ["remark", (line) => line.failure?.split("\n")[0]!.slice(0, 120) ?? line.note ?? ""],
   ];
   const used = columns.filter(([, cell], i) => i < 2 || lines.some((line) => cell(line) !== ""));
@@ -25,24 +27,27 @@ export function resultTable(result: Result): string {
   return `${title}\n${table}${verdicts.map((v) => `\n${verdictText(v, unit)}\n`).join("")}`;
 }
 
-/** The items with a bar, one line each. */
+/** One line for every bar, and one for every item without. */
 export function summaryTable(results: readonly Result[]): string {
   const rows = results.flatMap((result) =>
-    (result.verdicts.length === 0 ? [undefined] : result.verdicts).map((verdict) => {
-      const own = result.lines.find((line) => line.family === "portico");
-      const nginx = result.lines.find((line) => line.family === "nginx");
-      return [
-        result.name,
-        result.unit,
-        digits(own?.value),
-        digits(nginx?.value),
-        digits(own?.ratio),
-        verdict === undefined ? "" : barText(verdict, result.unit),
-        verdict === undefined ? "shown" : outcome(verdict, result),
-      ];
-    }),
+    result.verdicts.length === 0 ? [shownRow(result)] : result.verdicts.map((verdict) => judgedRow(result, verdict)),
   );
   return markdown(["work", "unit", "portico", "nginx", "ratio", "bar", "verdict"], rows);
+}
+
+function judgedRow(result: Result, verdict: Verdict): string[] {
+  const own = result.lines.find((line) => line.proxy === (verdict.row ?? "portico"));
+  const nginx = result.lines.find((line) => line.proxy === (own?.reference ?? "nginx"));
+  const ratio = verdict.to === ABSOLUTE ? own?.ratio : verdict.reached;
+  const cells = [digits(own?.value), digits(nginx?.value), digits(ratio)];
+  return [result.name, result.unit, ...cells, barText(verdict, result.unit), outcome(verdict, result)];
+}
+
+function shownRow({ name, unit, lines, failure }: Result): string[] {
+  const own = lines.find((line) => line.family === "portico");
+  const nginx = lines.find((line) => line.family === "nginx");
+  const cells = [digits(own?.value), digits(nginx?.value), digits(own?.ratio)];
+  return [name, unit, ...cells, "", failure === undefined ? "shown" : "FAILED"];
 }
 
 export function verdictText(verdict: Verdict, unit: string): string {
@@ -56,9 +61,14 @@ function outcome(verdict: Verdict, result?: Result): string {
   return verdict.passed ? "pass" : "FAIL";
 }
 
-function barText({ to, limit, atLeast }: Verdict, unit: string): string {
-  const sign = atLeast ? "≥" : "≤";
-  return to === "absolute" ? `${sign} ${limit} ${unit}` : `${sign} ${limit} × ${to}`;
+function barText({ row, to, limit, atLeast }: Verdict, unit: string): string {
+  const sign = `${row === undefined ? "" : `${row}: `}${atLeast ? "≥" : "≤"}`;
+  return to === ABSOLUTE ? `${sign} ${limit} ${unit}` : `${sign} ${limit} × ${to}`;
+}
+
+/** Part of the core that others had; what is below 5 % is usual. */
+function percent(share: number | undefined): string {
+  return share === undefined || share < 0.05 ? "" : `${Math.round(share * 100)} %`;
 }
 
 /** Three significant digits; all of them before the point. */

@@ -38,7 +38,6 @@ function config(setup: Setup): string {
   return `{
   admin off
   auto_https off
-  persist_config off
   servers {
     timeouts {
       idle ${setup.keepAliveSeconds}s

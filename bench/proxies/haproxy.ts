@@ -31,6 +31,8 @@ function config(setup: Setup): string {
     `backend ${name}\n  http-reuse safe\n  server ${name} 127.0.0.1:${port} pool-max-conn 64\n`;
   return `global
   nbthread ${setup.workers}
+  # Where files are limited to 20,000 it would not start with twice its connections.
+  no strict-limits
   maxconn 16384
   log stdout format raw local0
   tune.ssl.default-dh-param 2048

@@ -51,6 +51,7 @@ http {
   access_log logs/access.log;
   gzip off;
   keepalive_timeout ${setup.keepAliveSeconds}s;
+  keepalive_requests ${setup.requestsPerConnection};
   ${upstream("web", upstreams.web)}
   ${upstream("files", upstreams.files)}
   ${upstream("dav", upstreams.dav)}

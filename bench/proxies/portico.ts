@@ -41,7 +41,11 @@ function porticoConfig(setup: Setup): string {
       webdav: { url: `http://127.0.0.1:${upstreams.dav}` },
     },
     paths: { defaultPageDirectory: site.defaultPage, logDirectory: path.join(setup.folder, "logs") },
-    proxy: { workers: setup.workers, timeouts: { keepAliveMs: setup.keepAliveSeconds * 1000 } },
+    proxy: {
+      workers: setup.workers,
+      timeouts: { keepAliveMs: setup.keepAliveSeconds * 1000 },
+      limits: { keepAliveRequestsMax: setup.requestsPerConnection },
+    },
   });
   for (let i = 0; i < (setup.extraRoutes ?? 0); i++) {
     frontEnd.application.addRoute(`extra-${i}`, {

@@ -26,6 +26,8 @@ export interface Setup {
   readonly folder: string;
   /** How long idle connections of clients are kept. */
   readonly keepAliveSeconds: number;
+  /** Requests on one client connection before it is closed; the default of nginx and Portico alike is 1000. */
+  readonly requestsPerConnection: number;
   /** Further routes and virtual servers, that no request asks for. */
   readonly extraRoutes?: number;
   readonly extraServers?: number;
@@ -52,6 +54,8 @@ export interface RunningProxy {
   readonly family: ProxyKind["family"];
   readonly port: number;
   readonly mode: "plain" | "tls";
+  /** CPUs it is pinned to. */
+  readonly cores: string;
   /** `http://127.0.0.1:PORT` or https. */
   readonly origin: string;
   /** Its processes at this moment. */
@@ -71,6 +75,7 @@ export async function startProxy(kind: ProxyKind, setup: Setup): Promise<Running
     family: kind.family,
     port: setup.port,
     mode: setup.mode,
+    cores: setup.cores,
     origin: `${setup.mode === "tls" ? "https" : "http"}://127.0.0.1:${setup.port}`,
     pids: () => familyOf(child.pid!),
     stop: () => stop(child),

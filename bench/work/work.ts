@@ -16,10 +16,12 @@ export interface Work {
   run(bench: Bench): Promise<Row[]>;
 }
 
-/** What Portico's median has to reach. */
+/** What a row's median has to reach. */
 export interface Bar {
-  /** What it is compared with: nginx, the best peer on Node, a row of another name, or nothing. */
-  readonly to: "nginx" | "best Node peer" | "itself" | "absolute";
+  /** Name of the row; default `portico`. */
+  readonly row?: string;
+  /** Name of the row it is compared with, or one of the two below. */
+  readonly to: string;
   readonly limit: number;
   /** Whether the limit is the least (throughput) and not the most (cost). */
   readonly atLeast?: boolean;
@@ -27,4 +29,9 @@ export interface Bar {
   readonly by: "cpu" | "clock" | "memory";
 }
 
-export const cpuBar = (limit: number, to: Bar["to"] = "nginx"): Bar => ({ to, limit, by: "cpu" });
+/** The limit is in the item's unit. */
+export const ABSOLUTE = "absolute";
+/** The cheapest of the peers that run on Node. */
+export const BEST_NODE_PEER = "best Node peer";
+
+export const cpuBar = (limit: number, to = "nginx"): Bar => ({ to, limit, by: "cpu" });

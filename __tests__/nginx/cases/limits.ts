@@ -35,6 +35,12 @@ export const LIMIT_CASES: readonly Case[] = [
     status: 200,
   },
   {
+    name: "I 300 short fields",
+    send: line("GET /sync/ HTTP/1.1", ...Array.from({ length: 300 }, (_, i) => `X-${i}: ${i}`)),
+    status: 200,
+    rules: ["manyFields"],
+  },
+  {
     name: "I fields of 40 KiB in all",
     send: line("GET /sync/ HTTP/1.1", ...Array.from({ length: 10 }, (_, i) => `X-${i}: ${"x".repeat(4000)}`)),
     status: 400,

@@ -186,6 +186,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       then: "close",
     },
     status: 413,
+    wholeRequestsOnly: true,
   },
   {
     name: "E a client that goes away in the middle of a streamed upload",

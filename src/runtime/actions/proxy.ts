@@ -107,6 +107,10 @@ class ProxiedExchange implements BodySink, AnswerReader {
     this.abandon();
   }
 
+  onRequestStall(): void {
+    if (this.uploading || this.tunnel) this.exchange.pauseBody();
+  }
+
   onRequestDrain(): void {
     if (this.uploading || this.tunnel) this.exchange.resumeBody();
   }

@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../clock.js";
 import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
-import { adopt, ReceiveBuffer } from "../receiveBuffer.js";
+import { adopt, readInto, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
 import { batch } from "../writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
@@ -43,8 +44,9 @@ const HALF_CLOSED_MS = 1_000;
 export class Http1Connection implements ChunkSink {
   private state: State = State.Head;
   private readonly socket: Socket;
-  /** Where a plain connection reads into; Node offers TLS sockets no such thing. */
-  private readonly buffer = new ReceiveBuffer();
+  private readonly buffer: ReceiveBuffer;
+  /** Whether reads go into `buffer`, and not into memory of their own. */
+  private reused = true;
   private readonly reader: HeadReader;
   private exchange: Http1Exchange | undefined = undefined;
   /** Bytes of the request body still to come; meaningless while `decoder` is set. */
@@ -71,13 +73,20 @@ export class Http1Connection implements ChunkSink {
     const { limits, timeouts } = services.config;
     this.reader = new HeadReader(limits.headBytesMax, limits.requestLineBytesMax);
     this.readDeadline = coarseNow() + timeouts.requestHeadMs;
+    this.buffer = new ReceiveBuffer(client.scheme === "https");
     const receive = (chunk: Buffer): void => this.receive(chunk);
-    const socket =
-      client.scheme === "http" ? adopt(accepted, this.buffer, receive) : accepted.on("data", receive);
+    const socket = client.scheme === "http" ? adopt(accepted, this.buffer, receive) : accepted;
+    if (client.scheme === "https") {
+      this.reused = readInto(accepted as TLSSocket, this.buffer, receive);
+      // What was decrypted together with the end of the handshake is in the stream already.
+      socket.on("data", receive);
+    }
     this.socket = socket;
     socket.on("end", () => this.clientEnded());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.closed());
+    // Whoever counts connections listens on the socket that was accepted, which has nothing left to close.
+    if (socket !== accepted) socket.once("close", () => accepted.destroy());
   }
 
   /** True while bytes that were written have not all reached the kernel. */
@@ -251,7 +260,7 @@ export class Http1Connection implements ChunkSink {
 
   /** Whether bytes just read are good only during the read; those of a stash or a TLS socket are ours to keep. */
   private get transient(): boolean {
-    return this.buffer.transient && this.client.scheme === "http";
+    return this.buffer.transient && this.reused;
   }
 
   /** Keeps bytes that nobody may read yet: behind a complete request, or of a body that no one wants so far. */

@@ -25,6 +25,8 @@ export interface AnswerReader {
   onAnswerEnd(): void;
   /** There will be no (complete) answer. */
   onAnswerError(failure: UpstreamFailure): void;
+  /** What was taken of the request could not all be written: send no more until it can. */
+  onRequestStall(): void;
   /** The request can be sent on. */
   onRequestDrain(): void;
 }
@@ -48,6 +50,8 @@ const INFORMATIONAL_MAX = 16;
 const HEADER_COUNT_MAX = 500;
 /** Body pieces up to this size go out in one write with what stands around them. */
 const JOINED_BYTES_MAX = 16_384;
+/** Gathered pieces are written before the end of the turn when they come to this much. */
+const GATHERED_BYTES_MAX = 262_144;
 
 const enum State {
   Idle,
@@ -78,6 +82,8 @@ export class UpstreamConnection implements ChunkSink {
   /** The answer is complete. */
   private done = false;
   private connecting = true;
+  /** The socket is corked until the end of this turn. */
+  private gathering = false;
   private paused = false;
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
@@ -133,12 +139,15 @@ export class UpstreamConnection implements ChunkSink {
   }
 
   writeBatched(): void {
+    if (this.state === State.Closed) return;
     if (this.heldHead !== "") this.write("");
+    else if (this.gathering && !this.writeGathered()) this.answer?.onRequestStall();
   }
 
   /** Sends text; see {@link writeAround}. */
   write(text: string): boolean {
     if (this.failure !== undefined) return true;
+    this.writeGathered();
     this.socket.write(this.takeHead() + text, "latin1", this.written);
     return this.armWrite();
   }
@@ -153,6 +162,8 @@ export class UpstreamConnection implements ChunkSink {
     const { socket } = this;
     if (this.failure !== undefined) return true;
     const before = this.takeHead() + text;
+    if (!transient && bytes.length <= JOINED_BYTES_MAX) return this.gather(before, bytes, after);
+    this.writeGathered();
     if (transient) {
       // Few bytes go out fastest as text of one write, which is a copy as well.
       if (bytes.length <= JOINED_BYTES_MAX)
@@ -170,9 +181,37 @@ export class UpstreamConnection implements ChunkSink {
     return this.armWrite();
   }
 
+  /**
+   * Puts small pieces off to the end of the turn, to go out in one system call: TLS records and HTTP/2 frames come
+   * several to a read. They are not copied, so they must be the caller's to give away.
+   */
+  private gather(before: string, bytes: Uint8Array, after: string): boolean {
+    const { socket } = this;
+    if (!this.gathering) {
+      this.gathering = true;
+      socket.cork();
+      batch(this);
+    }
+    if (before !== "") socket.write(before, "latin1");
+    socket.write(bytes);
+    if (after !== "") socket.write(after, "latin1");
+    return socket.writableLength < GATHERED_BYTES_MAX || this.writeGathered();
+  }
+
+  /** @returns false if what was gathered could not all be written at once */
+  private writeGathered(): boolean {
+    if (!this.gathering) return true;
+    this.gathering = false;
+    this.socket.uncork();
+    const taken = this.armWrite();
+    if (!taken) this.socket.write("", "latin1", this.written);
+    return taken;
+  }
+
   /** The request is complete; from here the read timeout runs. */
   finish(): void {
     this.requestSent = true;
+    this.writeGathered();
     this.flush();
     if (this.state === State.Head && !this.writePending) this.armRead();
   }
@@ -192,6 +231,7 @@ export class UpstreamConnection implements ChunkSink {
 
   /** Half-closes a tunnel in the client's direction. */
   endTunnel(): void {
+    this.writeGathered();
     this.socket.end();
   }
 
