@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import path from "node:path";
 import type { Bench } from "./lib/bench.js";
 import { cleanUpOnExit } from "./lib/children.js";
 import { installPeers } from "./lib/dependencies.js";
@@ -6,7 +7,7 @@ import { judge, type Result } from "./lib/judge.js";
 import { describeMachine } from "./lib/machine.js";
 import { type Options, parseOptions, usage } from "./lib/options.js";
 import { writeReport } from "./lib/report.js";
-import { createSite } from "./lib/site.js";
+import { createSite, FULL_BULK, QUICK_BULK } from "./lib/site.js";
 import { digits, resultTable, summaryTable } from "./lib/table.js";
 import { startUpstreams } from "./lib/upstreams.js";
 import { PROXIES } from "./proxies/index.js";
@@ -42,6 +43,7 @@ async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<B
   const site = await createSite();
   await buildPortico(site.folder);
   const cores = coresFor(options.workers);
+  const bulk = options.quick ? QUICK_BULK : FULL_BULK;
   return {
     site,
     upstreams: await startUpstreams(site, cores.load),
@@ -51,6 +53,7 @@ async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<B
     workers: options.workers,
     rounds: options.rounds,
     quick: options.quick,
+    bulk: { ...bulk, upload: path.join(site.media, bulk.name) },
     note,
   };
 }

@@ -19,12 +19,16 @@ export async function startSubject(
   start: (ports: Ports) => Promise<RunningProcess>,
 ): Promise<Subject> {
   const upstreams = await Upstreams.start(ports);
-  return { ports, upstreams, process: await start(ports) };
+  try {
+    return { ports, upstreams, process: await start(ports) };
+  } catch (error) {
+    await upstreams.close();
+    throw error;
+  }
 }
 
 export async function stopSubject(subject: Subject): Promise<void> {
-  await subject.process.stop();
-  await subject.upstreams.close();
+  await subject.process.stop().finally(() => subject.upstreams.close());
 }
 
 export interface Observed {

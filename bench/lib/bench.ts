@@ -18,8 +18,18 @@ export interface Bench {
   readonly rounds: number;
   /** Fewer rounds and shorter loads. */
   readonly quick: boolean;
+  /** The large body of this run. */
+  readonly bulk: Bulk;
   /** Tells what is being done now. */
   note(text: string): void;
+}
+
+export interface Bulk {
+  /** Name in the media folder. */
+  readonly name: string;
+  readonly bytes: number;
+  /** A file of that length to upload. */
+  readonly upload: string;
 }
 
 /** One measurement. */

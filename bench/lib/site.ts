@@ -14,13 +14,14 @@ export interface Site {
   readonly media: string;
   readonly defaultPage: string;
   readonly tls: { readonly certificate: string; readonly key: string; readonly dhparam: string };
-  /** A body to upload, {@link GIB} long. */
-  readonly upload: string;
   /** A body to upload, {@link SMALL_UPLOAD_BYTES} long. */
   readonly smallUpload: string;
 }
 
 export const GIB = 2 ** 30;
+/** Large bodies: that of a full run, and that of a quick one. */
+export const FULL_BULK = { name: "1g.bin", bytes: GIB };
+export const QUICK_BULK = { name: "256m.bin", bytes: GIB / 4 };
 export const SMALL_UPLOAD_BYTES = 8_000_000;
 /** Name that clients ask for: the address, as in the spec before there is a domain. */
 export const HOST = "127.0.0.1";
@@ -39,7 +40,6 @@ export async function createSite(): Promise<Site> {
       key: path.join(folder, "tls/privkey.pem"),
       dhparam: path.join(folder, "tls/dhparam2048.pem"),
     },
-    upload: path.join(memory, "upload.bin"),
     smallUpload: path.join(memory, "upload-8m.bin"),
   };
   for (const one of [path.dirname(site.tls.key), site.media, site.defaultPage]) {
@@ -47,8 +47,7 @@ export async function createSite(): Promise<Site> {
   }
   writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
   writeFileSync(path.join(site.media, "10k.bin"), Buffer.alloc(10_240, "portico "));
-  sparse(path.join(site.media, "1g.bin"), GIB);
-  sparse(site.upload, GIB);
+  for (const { name, bytes } of [FULL_BULK, QUICK_BULK]) sparse(path.join(site.media, name), bytes);
   sparse(site.smallUpload, SMALL_UPLOAD_BYTES);
   await writeTlsFiles(site);
   return site;

@@ -25,7 +25,7 @@ export const nginx: ProxyKind = {
  * keeps them: nginx without it is a third slower. `worker_connections` is raised for the test of idle connections.
  */
 function config(setup: Setup): string {
-  const { site, upstreams } = setup;
+  const { upstreams } = setup;
   const upstream = (name: string, port: number): string =>
     `upstream ${name} { server 127.0.0.1:${port}; keepalive 64; }`;
   return `daemon off;

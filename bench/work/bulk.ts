@@ -50,7 +50,7 @@ function download({ suffix, over, rounds, args }: Variant, bars: readonly Bar[])
     rate: "MB/s",
     bars,
     quick: bars.length > 0,
-    run: (bench) => alternate(bench, rounds, (proxy) => curl(bench, proxy, "/synchttp/1g.bin", { args })),
+    run: (bench) => alternate(bench, rounds, (proxy) => curl(bench, proxy, `/synchttp/${bench.bulk.name}`, { args, bytes: bench.bulk.bytes })),
   };
 }
 
@@ -64,7 +64,7 @@ function upload({ suffix, over, rounds, args }: Variant, bars: readonly Bar[]): 
     quick: bars.length > 0,
     run: (bench) =>
       alternate(bench, rounds, (proxy) =>
-        curl(bench, proxy, "/syncdav/file", { args, upload: bench.site.upload }),
+        curl(bench, proxy, "/syncdav/file", { args, bytes: bench.bulk.bytes, upload: bench.bulk.upload }),
       ),
   };
 }

@@ -1,6 +1,31 @@
 import { downloads, uploads } from "./bulk.js";
+import { distantUpload } from "./distantUpload.js";
+import { tlsFull, tlsResumed } from "./handshakes.js";
+import { latency } from "./latency.js";
+import { memory } from "./memory.js";
+import { routeScaling, serverScaling, workerScaling } from "./scaling.js";
 import { smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
+import { start } from "./start.js";
+import { staticFiles } from "./staticFiles.js";
+import { synthesis } from "./synthesis.js";
 import type { Work } from "./work.js";
 
 /** Every item, in the order of the table. */
-export const WORK: readonly Work[] = [smallHttp1, smallTls, smallHttp2, ...downloads, ...uploads];
+export const WORK: readonly Work[] = [
+  smallHttp1,
+  smallTls,
+  smallHttp2,
+  tlsFull,
+  tlsResumed,
+  ...downloads,
+  ...uploads,
+  distantUpload,
+  ...staticFiles,
+  latency,
+  ...memory,
+  start,
+  synthesis,
+  routeScaling,
+  serverScaling,
+  workerScaling,
+];

@@ -102,8 +102,10 @@ export class ForwardingRules {
       const name = headers[i]!;
       let value = headers[i + 1]!;
       const kind = fieldKind(name);
+      if (kind === DROP) continue;
+      // Before claims are weighed: a claim that goes no further must not stand in for our own field.
+      if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (kind !== PASS) {
-        if (kind === DROP) continue;
         if (kind === DESTINATION) value = this.destination(value, request, host);
         else {
           sent.claimed = true;
@@ -113,7 +115,6 @@ export class ForwardingRules {
           }
         }
       }
-      if (named !== undefined && named.includes(name.toLowerCase())) continue;
       if (this.replaced.size > 0 && this.replaced.has(name.toLowerCase())) continue;
       lines += `${name}: ${value}\r\n`;
     }
@@ -167,7 +168,7 @@ export class ForwardingRules {
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
       const kind = answerKind(name);
-      if (kind === DROP || (named !== undefined && named.includes(name.toLowerCase()))) continue;
+      if (kind === DROP || (named !== undefined && named.has(name.toLowerCase()))) continue;
       out.push(name, kind === LOCATION ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!);
     }
     return out;
@@ -216,17 +217,17 @@ function ownTarget(uri: string, request: ForwardedRequest): string | undefined {
 }
 
 /** Lower-case names that the message's own Connection fields declare hop-by-hop (RFC 9110, 7.6.1). */
-function connectionOptions(headers: HeaderList): string[] | undefined {
-  let options: string[] | undefined;
+function connectionOptions(headers: HeaderList): ReadonlySet<string> | undefined {
+  let options: Set<string> | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     if (name.length !== 10 || name.toLowerCase() !== "connection") continue;
     const value = headers[i + 1]!.toLowerCase();
     if (value === "keep-alive" || value === "close") continue;
-    options ??= [];
+    options ??= new Set();
     for (const option of value.split(",")) {
       const trimmed = option.trim();
-      if (trimmed !== "") options.push(trimmed);
+      if (trimmed !== "") options.add(trimmed);
     }
   }
   return options;
@@ -298,7 +299,9 @@ function remembered(kindOf: (name: string) => number): (name: string) => number 
     const known = kinds.get(name);
     if (known !== undefined) return known;
     const kind = kindOf(name);
-    if (kinds.size < 1024 && name.length <= 64) kinds.set(name, kind);
+    // As a string of its own: a slice of a head would keep the whole head in memory.
+    if (kinds.size < 1024 && name.length <= 64)
+      kinds.set(Buffer.from(name, "latin1").toString("latin1"), kind);
     return kind;
   };
 }

@@ -1,0 +1,349 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
+import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
+import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { connectHttp2, startHttp2Server } from "./http2Server.js";
+import { type Accepted, connectTo, RawUpstream } from "./peers.js";
+
+/** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+let upstream: RawUpstream;
+let proxy: TestProxy;
+/** What the upstream does with each connection; a test sets it. */
+let script: (peer: Accepted, index: number) => void;
+/** What would have ended the worker. */
+let faults: unknown[];
+const onFault = (fault: unknown): void => void faults.push(fault);
+
+const BIG: RouteInput = {
+  name: "big",
+  path: "/big",
+  action: { type: "respond", status: 200, body: "x".repeat(60_000) },
+};
+
+async function start(more: Partial<UpstreamInput> = {}, config = {}): Promise<void> {
+  upstream = await new RawUpstream((peer, index) => script(peer, index)).listen();
+  proxy = await startProxy({
+    routes: [...specRoutes(), BIG],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, ...more }],
+    config,
+  });
+}
+
+beforeEach(() => {
+  script = naming;
+  faults = [];
+  process.on("uncaughtException", onFault);
+});
+afterEach(async () => {
+  process.off("uncaughtException", onFault);
+  await proxy.close();
+  await upstream.close();
+});
+
+/** Answers `GET /sync/NAME` with `#NAME`. */
+function naming(peer: Accepted): void {
+  let answered = 0;
+  peer.socket.on("data", () => {
+    const names = [...peer.received.matchAll(/[A-Z]+ \/sync\/(\w+) [^]*?\r\n\r\n/g)];
+    for (; answered < names.length; answered++) {
+      const name = names[answered]![1]!;
+      peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${name.length + 1}\r\n\r\n#${name}`);
+    }
+  });
+}
+
+const get = (path: string, fields = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Bytes behind the first head. */
+const bodyOf = (text: string): string => text.slice(text.indexOf("\r\n\r\n") + 4);
+
+describe("bytes of one connection never reach another", () => {
+  test("answers on parallel HTTP/2 streams", async () => {
+    script = (peer) => {
+      let answered = 0;
+      peer.socket.on("data", () => {
+        const names = [...peer.received.matchAll(/GET \/sync\/(\w)/g)];
+        for (; answered < names.length; answered++)
+          peer.send(
+            `HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${names[answered]![1]!.repeat(40_000)}`,
+          );
+      });
+    };
+    await start();
+    const server = await startHttp2Server({
+      routes: specRoutes(),
+      config: { upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }] },
+    });
+    const session = connectHttp2(server.port);
+    const mixed = await Promise.all(
+      [..."abcdefghijklmnopqrstuvwxyz"].map(async (name) => {
+        const stream = session.request({ ":path": `/sync/${name}`, ":authority": "app.example" });
+        stream.setEncoding("latin1");
+        let body = "";
+        stream.on("data", (text: string) => (body += text));
+        await once(stream, "end");
+        return body === name.repeat(40_000) ? [] : [name];
+      }),
+    );
+    session.destroy();
+    await server.close();
+    expect(mixed.flat()).toEqual([]);
+  });
+
+  test("the rest of an upload that came behind another request", async () => {
+    const size = 2_000_000;
+    let upload = "";
+    script = (peer) => {
+      naming(peer);
+      peer.socket.on("data", () => {
+        if (!peer.received.includes("PUT")) return;
+        peer.socket.removeAllListeners("data");
+        const take = (chunk: Buffer): void => void (upload += chunk.toString("latin1"));
+        upload = bodyOf(peer.received.slice(peer.received.indexOf("PUT")));
+        peer.socket.on("data", take);
+      });
+    };
+    await start();
+    const client = await connectTo(proxy.port);
+    const other = await connectTo(proxy.port);
+    client.send(
+      `${get("/sync/one")}PUT /sync/two HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n${"u".repeat(1_000)}`,
+    );
+    await client.receives("#one");
+    await sleep(50);
+    // Read in one turn of the event loop, the upload first.
+    client.send("u".repeat(10_000));
+    other.send(get("/big", `X-Secret: ${"S".repeat(20_000)}\r\n`));
+    await other.receives("200 OK");
+    client.send("u".repeat(size - 11_000));
+    for (let i = 0; i < 100 && upload.length < size; i++) await sleep(20);
+    expect([upload.length, upload.replaceAll("u", "").slice(0, 10)]).toEqual([size, ""]);
+  });
+
+  test("small chunks of a fast upload", async () => {
+    const pieces = Array.from({ length: 4_000 }, (_, i) => Buffer.alloc(8_000, String.fromCharCode(97 + (i % 26))));
+    const received: Buffer[] = [];
+    script = (peer) => {
+      peer.socket.removeAllListeners("data");
+      peer.socket.on("data", (chunk: Buffer) => {
+        received.push(chunk);
+        if (chunk.subarray(-5).equals(Buffer.from("0\r\n\r\n"))) peer.send(OK);
+      });
+    };
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send(Buffer.concat(pieces.flatMap((piece) => [Buffer.from("1f40\r\n"), piece, Buffer.from("\r\n")])));
+    client.send("0\r\n\r\n");
+    await client.receives("ok");
+    expect(digest(dechunk(Buffer.concat(received)))).toBe(digest(Buffer.concat(pieces)));
+  });
+
+  test("bytes from an upstream before it was sent anything of the request", async () => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(get("/sync/one"));
+    await client.receives("#one");
+    const idle = await upstream.connection();
+    // Both are read in one turn of the event loop, the request first.
+    client.send(get("/sync/two"));
+    idle.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL");
+    await client.receives(/#two|EVIL/);
+    expect(client.received).not.toContain("EVIL");
+  });
+
+  test("bytes behind an answer that waited in the socket while the client was slow", async () => {
+    script = (peer, index) => {
+      if (index > 0) return naming(peer);
+      peer.socket.once("data", () => {
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        setTimeout(() => peer.send("def"), 200);
+        setTimeout(() => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"), 400);
+      });
+    };
+    await start();
+    const client = await connectTo(proxy.port);
+    client.socket.pause();
+    client.send(get("/big").repeat(150) + get("/sync/one") + get("/sync/two"));
+    await sleep(800);
+    client.socket.resume();
+    await client.receives(/#two|EVIL/);
+    expect(client.received).not.toContain("EVIL");
+  });
+
+  test("a connection that was closed is not handed out before its close is told", async () => {
+    await start();
+    const pool = new UpstreamPool({
+      name: "web",
+      url: `http://127.0.0.1:${upstream.port}`,
+      connectTimeoutMs: 1_000,
+      sendTimeoutMs: 1_000,
+      readTimeoutMs: 1_000,
+      idleConnectionsMax: 4,
+      idleTimeoutMs: 1_000,
+      headBytesMax: 4_096,
+    });
+    const ask = (): Promise<string> =>
+      new Promise((resolve) => {
+        const connection = pool.acquire(false);
+        const ignore = (): void => undefined;
+        connection.begin(
+          {
+            onInformational: ignore,
+            onAnswerHead: ignore,
+            onAnswerData: () => true,
+            onAnswerPause: ignore,
+            onAnswerEnd: () => resolve("answered"),
+            onAnswerError: ({ message }) => resolve(message),
+            onRequestStall: ignore,
+            onRequestDrain: ignore,
+          },
+          "POST",
+          "POST /sync/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        );
+        connection.finish();
+      });
+    const first = await ask();
+    // The idle time is over.
+    pool.sweep(Infinity);
+    const second = await ask();
+    pool.close();
+    expect([first, second]).toEqual(["answered", "answered"]);
+  });
+});
+
+describe("tunnels", () => {
+  test.each(["upstream", "client"])("ended by the %s are closed on both sides", async (first) => {
+    script = (peer) =>
+      peer.socket.once("data", () =>
+        peer.send("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+      );
+    await start({ readTimeoutMs: 500 });
+    const client = await connectTo(proxy.port);
+    client.send(get("/sync/ws", "Connection: Upgrade\r\nUpgrade: websocket\r\n"));
+    await client.receives("101");
+    const server = await upstream.connection();
+    const [one, two] = first === "client" ? [client, server] : [server, client];
+    one.socket.end();
+    await two.until((peer) => peer.ended);
+    two.socket.end();
+    await client.until((peer) => peer.closed);
+    // Behind the read timeout, which ended the worker.
+    await sleep(1_200);
+    expect({ faults, closed: server.closed }).toEqual({ faults: [], closed: true });
+  });
+});
+
+describe("deadlines", () => {
+  test("an upload that waited for 100 Continue may take longer than the upstream's read timeout", async () => {
+    script = (peer) => peer.socket.on("data", () => peer.received.endsWith("z") && peer.send(OK));
+    await start({ readTimeoutMs: 500 });
+    const client = await connectTo(proxy.port);
+    client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\nExpect: 100-continue\r\n\r\n");
+    await client.receives("100 Continue");
+    for (const byte of "aaaaaz") {
+      client.send(byte);
+      await sleep(300);
+    }
+    await client.receives(/HTTP\/1.1 [25]\d\d/);
+    expect(client.received).toContain("200 OK");
+  });
+
+  test("an upstream that answers early, then stalls, is given up after the upload", async () => {
+    script = (peer) =>
+      peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"));
+    await start({ readTimeoutMs: 500 });
+    const client = await connectTo(proxy.port);
+    client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+    await client.receives("200 OK");
+    client.send("cd");
+    await client.until((peer) => peer.ended, 3_000);
+  });
+
+  test("a request that timed out on a kept connection is not sent again", async () => {
+    script = (peer) => peer.socket.once("data", () => peer.send(OK));
+    await start({ readTimeoutMs: 500 });
+    const client = await connectTo(proxy.port);
+    client.send(get("/sync/1"));
+    await client.receives("ok");
+    client.send("DELETE /sync/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    await client.receives(/504|ok[^]*ok/);
+    expect(upstream.received.match(/DELETE/g)).toHaveLength(1);
+  });
+
+  test.each([
+    ["Connection: close", "Connection: close\r\n"],
+    ["a drain", ""],
+  ])("%s does not cut what a slow client has still to read", async (_what, fields) => {
+    await start();
+    const client = await connectTo(proxy.port);
+    let received = 0;
+    client.socket.removeAllListeners("data").pause();
+    client.socket.on("data", (chunk: Buffer) => void (received += chunk.length));
+    client.socket.pause();
+    client.send(get("/big").repeat(150) + get("/big", fields));
+    await sleep(300);
+    if (fields === "") proxy.drain();
+    // Longer than a connection lingers for bytes that nobody wants.
+    await sleep(8_000);
+    client.socket.resume();
+    await client.until((peer) => peer.closed || peer.ended || received > 151 * 60_000).catch(() => undefined);
+    const answered = (await proxy.accessLog()).match(/ 200 60000 /g)!.length;
+    expect(received).toBeGreaterThan(answered * 60_000);
+  });
+});
+
+test("a client that half-closes at the moment its answer is complete still gets it", async () => {
+  script = () => undefined;
+  await start();
+  const client = await connectTo(proxy.port);
+  client.send(get("/sync/1"));
+  const server = await (await upstream.connection()).receives("\r\n\r\n");
+  await sleep(50);
+  // Both are read in one turn of the event loop, the answer first.
+  server.send(OK);
+  client.socket.end();
+  await client.until((peer) => peer.ended || peer.closed);
+  expect(client.received).toMatch(/ok$/);
+});
+
+test("requests wait while the client does not read its answers", async () => {
+  await start();
+  const client = await connectTo(proxy.port);
+  client.socket.pause();
+  client.send(get("/big").repeat(900));
+  await sleep(1_000);
+  const answered = (await proxy.accessLog()).split("\n").length;
+  client.socket.destroy();
+  // What kernels buffer on both sides is some megabytes.
+  expect(answered * 60_000).toBeLessThan(20_000_000);
+});
+
+test("an empty line before a request may come in two packets", async () => {
+  await start();
+  const client = await connectTo(proxy.port);
+  client.send("\r");
+  await sleep(50);
+  client.send(`\n${get("/sync/one")}`);
+  await client.receives(/HTTP\/1.1 \d\d\d/);
+  expect(client.received).toContain("200 OK");
+});
+
+const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+/** The body of a chunked message, head included. */
+function dechunk(message: Buffer): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = message.indexOf("\r\n\r\n") + 4; ;) {
+    const end = message.indexOf("\r\n", at);
+    const size = parseInt(message.toString("latin1", at, end), 16);
+    if (!(size > 0)) return Buffer.concat(pieces);
+    pieces.push(message.subarray(end + 2, end + 2 + size));
+    at = end + 4 + size;
+  }
+}

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { LocalProvider } from "@cdktf/provider-local/lib/provider";
+import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
+import { App, TerraformStack } from "cdktf";
+import { Action, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
+
+/**
+ * Synthesizes one stack in a fresh process. Arguments: hosts, routes added to the first of them. Prints the CPU
+ * milliseconds from the first construct to the files, without loading the modules.
+ */
+const [hosts, routes] = process.argv.slice(2).map(Number) as [number, number];
+const outdir = mkdtempSync(path.join(tmpdir(), "portico-bench-synth-"));
+process.on("exit", () => rmSync(outdir, { recursive: true, force: true }));
+
+const before = process.cpuUsage();
+const app = new App({ outdir });
+const stack = new TerraformStack(app, "stack");
+new LocalProvider(stack, "local");
+new TlsProvider(stack, "tls");
+for (let i = 0; i < hosts; i++) {
+  const frontEnd = new FileSyncFrontEnd(stack, `host-${i}`, {
+    host: { address: `192.0.2.${i + 1}` },
+    mode: Mode.tls(),
+    installDirectory: "/srv/sync",
+  });
+  for (let j = 0; i === 0 && j < routes; j++) {
+    frontEnd.application.addRoute(`extra-${j}`, {
+      path: `/extra-${j}`,
+      action: Action.proxy(frontEnd.upstreams.web),
+    });
+  }
+}
+app.synth();
+const { user, system } = process.cpuUsage(before);
+console.log(JSON.stringify({ ms: (user + system) / 1000 }));

@@ -1,0 +1,121 @@
+import { able, type Bench, type Row, sleep, startKind } from "../lib/bench.js";
+import { runChecked, stop } from "../lib/children.js";
+import { startHelper } from "../lib/helpers.js";
+import { proportionalBytes, writtenBytes } from "../lib/processes.js";
+import type { ProxyKind, RunningProxy, Setup } from "../proxies/proxy.js";
+import type { Sample } from "../lib/bench.js";
+import { ABSOLUTE, type Work } from "./work.js";
+
+/** Memory is proportional set size: pages that processes share are split between them. Kernel buffers are not in it. */
+
+const MIB = 2 ** 20;
+const IDLE_CONNECTIONS = 10_000;
+const SLOW_READERS = 100;
+const SLOW_BYTES_PER_SECOND = 1_000_000;
+const SLOW_SECONDS = 10;
+/** nginx spools what a slow client does not take, up to 1 GiB each: enough is seen before a disk is full. */
+const SPOOLED_BYTES_MAX = 4 * 2 ** 30;
+/** Access logs and the like. */
+const WRITTEN_BYTES_MAX = 16 * MIB;
+
+export const memory: readonly Work[] = [
+  idle("idle-plain", "plain", 100),
+  idle("idle-tls", "tls", 300),
+  slow("slow-readers", "plain"),
+  slow("slow-readers-tls", "tls"),
+];
+
+function idle(name: string, mode: Setup["mode"], limit: number): Work {
+  return {
+    name,
+    what: `memory of ${IDLE_CONNECTIONS.toLocaleString("en-US")} idle keep-alive connections, ${mode === "tls" ? "TLS" : mode}`,
+    unit: "MiB",
+    bars: [{ to: ABSOLUTE, limit, by: "memory" }],
+    run: (bench) => once(bench, mode, idleConnections),
+  };
+}
+
+function slow(name: string, mode: Setup["mode"]): Work {
+  return {
+    name,
+    what: `memory of ${SLOW_READERS} downloads of 1 GiB to slow clients, ${mode === "tls" ? "TLS" : mode}`,
+    unit: "MiB/transfer",
+    bars: [{ to: ABSOLUTE, limit: 4, by: "memory" }],
+    run: (bench) => once(bench, mode, slowReaders),
+  };
+}
+
+/** Memory does not depend on what else the machine does: one measurement of a fresh process each. */
+async function once(
+  bench: Bench,
+  mode: Setup["mode"],
+  measure: (bench: Bench, proxy: RunningProxy) => Promise<Sample>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  const ability = mode === "tls" ? "tls" : "http1";
+  for (const kind of able(bench, { ability, families: ["portico", "nginx", "native"] })) {
+    bench.note(kind.name);
+    rows.push(await row(bench, kind, mode, measure));
+  }
+  return rows;
+}
+
+async function row(
+  bench: Bench,
+  kind: ProxyKind,
+  mode: Setup["mode"],
+  measure: (bench: Bench, proxy: RunningProxy) => Promise<Sample>,
+): Promise<Row> {
+  // Ten minutes, so that the first connections are still there when the last one is.
+  const proxy = await startKind(bench, kind, mode, { keepAliveSeconds: 600 });
+  try {
+    const url = `${proxy.origin}/sync/small`;
+    await runChecked(["curl", "-sSk", "-o", "/dev/null", url], { limitMs: 10_000 });
+    await sleep(1_000);
+    return { proxy: kind.name, family: kind.family, samples: [await measure(bench, proxy)] };
+  } catch (error) {
+    return { proxy: kind.name, family: kind.family, samples: [], failure: (error as Error).message };
+  } finally {
+    await proxy.stop();
+  }
+}
+
+async function idleConnections(bench: Bench, proxy: RunningProxy): Promise<Sample> {
+  const before = proportionalBytes(proxy.pids());
+  const clients = startHelper("idle", [proxy.port, proxy.mode, IDLE_CONNECTIONS], bench.loadCores);
+  try {
+    await clients.next(240_000);
+    await sleep(3_000);
+    const after = proportionalBytes(proxy.pids());
+    clients.child.kill("SIGUSR2");
+    const { open } = await clients.next(10_000);
+    if (open !== IDLE_CONNECTIONS) throw new Error(`${open} of ${IDLE_CONNECTIONS} connections were left`);
+    return { value: (after - before) / MIB, note: `${(before / MIB).toFixed(0)} MiB before` };
+  } finally {
+    await stop(clients.child);
+  }
+}
+
+async function slowReaders(bench: Bench, proxy: RunningProxy): Promise<Sample> {
+  const pids = proxy.pids();
+  const before = { memory: proportionalBytes(pids), written: writtenBytes(pids) };
+  const args = [proxy.port, proxy.mode, SLOW_READERS, "/synchttp/1g.bin", SLOW_BYTES_PER_SECOND];
+  const clients = startHelper("slowReaders", args, bench.loadCores);
+  try {
+    let [peak, written, received] = [0, 0, 0];
+    for (let second = 0; second < SLOW_SECONDS && written < SPOOLED_BYTES_MAX; second++) {
+      const seen = await clients.next(15_000);
+      if (seen["ended"] !== 0) throw new Error(`${seen["ended"]} downloads ended early`);
+      received = seen["received"]!;
+      peak = Math.max(peak, proportionalBytes(pids) - before.memory);
+      written = writtenBytes(pids) - before.written;
+    }
+    if (proxy.family === "portico" && written > WRITTEN_BYTES_MAX) {
+      throw new Error(`${written} bytes were written to disk: transfers are spooled`);
+    }
+    const note = `${(received / MIB).toFixed(0)} MiB read, ${(written / MIB).toFixed(0)} MiB spooled`;
+    return { value: peak / MIB / SLOW_READERS, note };
+  } finally {
+    await stop(clients.child);
+  }
+}
