@@ -40,10 +40,10 @@ async function main(): Promise<number> {
 
 async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<Bench> {
   cleanUpOnExit();
-  const site = await createSite();
+  const bulk = options.quick ? QUICK_BULK : FULL_BULK;
+  const site = await createSite(bulk);
   await buildPortico(site.folder);
   const cores = coresFor(options.workers);
-  const bulk = options.quick ? QUICK_BULK : FULL_BULK;
   return {
     site,
     upstreams: await startUpstreams(site, cores.load),

@@ -4,7 +4,6 @@ import { compare, formatDifference } from "./compare.js";
 import { RULES, type Rule, type RuleName } from "./deviations.js";
 import { HANDSHAKES, shakeHands } from "./handshakes.js";
 import { findNginx, startNginx } from "./nginxServer.js";
-import { OPEN } from "./openDeviations.js";
 import { freePorts } from "./ports.js";
 import { installPortico, startPortico } from "./porticoServer.js";
 import type { RunningProcess } from "./processes.js";
@@ -87,10 +86,6 @@ describe("the same requests to nginx and to portico", () => {
       (RULES[name] as Rule).everywhere === true ? !usedEverywhere.has(name) : !listed.has(name),
     );
     expect(unused).toEqual([]);
-  });
-
-  test("no deviation is open", () => {
-    expect(Object.entries(OPEN).map(([name, rule]) => `${name}: ${rule.why}`)).toEqual([]);
   });
 });
 

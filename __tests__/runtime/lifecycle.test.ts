@@ -566,6 +566,16 @@ describe("limits", () => {
     expect(read("error.log").match(/connectionsMax \(2\) is reached/g)).toHaveLength(1);
   });
 
+  test("a TLS handshake that does not end in time is cut", async () => {
+    const tlsPort = await freePort();
+    portico = await Portico.start({
+      ...config("one", { listeners: [https(tlsPort)], timeouts: { tlsHandshakeMs: 300 } }),
+      workers: 1,
+    });
+    await (await KeepAliveClient.connect(tlsPort)).end();
+    await eventually(() => read("error.log").includes("TLS handshake timeout"), "for the log line");
+  });
+
   test("running out of descriptors neither spins nor kills a worker", async () => {
     portico = await Portico.start({ ...config("one"), workers: 1 }, { before: "ulimit -n 64" });
     const [worker] = portico.workers();

@@ -298,6 +298,30 @@ describe("deadlines", () => {
   });
 });
 
+test("a trusted proxy's claims that its Connection field names do not stand in for our own", async () => {
+  await start({}, { trustedProxies: ["127.0.0.1"] });
+  const client = await connectTo(proxy.port);
+  client.send(
+    get(
+      "/sync/one",
+      "Connection: x-real-ip, X-Forwarded-Proto\r\nX-Real-IP: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n",
+    ),
+  );
+  await client.receives("#one");
+  expect(upstream.received).toMatch(/X-Real-IP: 127\.0\.0\.1\r\n[^]*X-Forwarded-Proto: http\r\n/);
+});
+
+test("a client that goes away in the middle of a silent answer frees the upstream", async () => {
+  script = (peer) =>
+    peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
+  await start();
+  const client = await connectTo(proxy.port);
+  client.send(get("/sync/1"));
+  await client.receives("abc");
+  client.socket.destroy();
+  await (await upstream.connection()).until((peer) => peer.closed || peer.ended, 4_000);
+});
+
 test("a client that half-closes at the moment its answer is complete still gets it", async () => {
   script = () => undefined;
   await start();

@@ -103,7 +103,7 @@ export function findProgram(name: string): string | undefined {
 /** A folder that is removed with the benchmark. Its name carries the process id, so that leftovers can be told. */
 export function ownFolder(below: string): string {
   removeLeftovers(below);
-  const folder = path.join(below, `${FOLDER_PREFIX}${process.pid}`);
+  const folder = path.join(below, `${FOLDER_PREFIX}${process.pid}-${folders.size}`);
   folders.add(folder);
   return folder;
 }
@@ -132,7 +132,7 @@ const FOLDER_PREFIX = "portico-bench-";
 /** Folders of benchmarks that were killed. */
 function removeLeftovers(below: string): void {
   for (const name of readdirSync(below)) {
-    const pid = name.startsWith(FOLDER_PREFIX) ? Number(name.slice(FOLDER_PREFIX.length)) : NaN;
+    const pid = name.startsWith(FOLDER_PREFIX) ? Number.parseInt(name.slice(FOLDER_PREFIX.length), 10) : NaN;
     if (!Number.isInteger(pid) || runs(pid)) continue;
     rmSync(path.join(below, name), { recursive: true, force: true });
   }

@@ -1,4 +1,5 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { closeSync, mkdirSync, openSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
@@ -26,9 +27,10 @@ export const SMALL_UPLOAD_BYTES = 8_000_000;
 /** Name that clients ask for: the address, as in the spec before there is a domain. */
 export const HOST = "127.0.0.1";
 
-export async function createSite(): Promise<Site> {
+/** @param bulk the large body that this run needs */
+export async function createSite(bulk: { name: string; bytes: number }): Promise<Site> {
   const folder = ownFolder(tmpdir());
-  const memory = ownFolder("/dev/shm");
+  const memory = ownFolder(memoryFolder(bulk.bytes));
   const install = path.join(memory, "install");
   const site: Site = {
     folder,
@@ -47,16 +49,27 @@ export async function createSite(): Promise<Site> {
   }
   writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
   writeFileSync(path.join(site.media, "10k.bin"), Buffer.alloc(10_240, "portico "));
-  for (const { name, bytes } of [FULL_BULK, QUICK_BULK]) sparse(path.join(site.media, name), bytes);
-  sparse(site.smallUpload, SMALL_UPLOAD_BYTES);
+  fill(path.join(site.media, bulk.name), bulk.bytes);
+  fill(site.smallUpload, SMALL_UPLOAD_BYTES);
   await writeTlsFiles(site);
   return site;
 }
 
-/** A file of zeros that takes no memory until it is read. */
-function sparse(file: string, bytes: number): void {
+/** Where files are in memory, if there is room; in containers it may be as small as 64 MiB. */
+function memoryFolder(bytes: number): string {
+  try {
+    const { bavail, bsize } = statfsSync("/dev/shm");
+    return bavail * bsize > bytes * 1.5 ? "/dev/shm" : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
+/** A file of real pages: those of a sparse one need not be copied, which would flatter whoever reads them. */
+function fill(file: string, bytes: number): void {
+  const block = randomBytes(1 << 20);
   const fd = openSync(file, "w");
-  ftruncateSync(fd, bytes);
+  for (let left = bytes; left > 0; left -= block.length) writeSync(fd, block, 0, Math.min(left, block.length));
   closeSync(fd);
 }
 

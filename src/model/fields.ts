@@ -123,10 +123,8 @@ export const cipherString = (description: string) =>
     /^[A-Za-z0-9!+@:=_-]+$/.test(value),
   ).describe(description);
 
-/** Text for a header or page: no control characters. */
+/** Text for a header: of any other character only the low byte would be sent, which may be a line end. */
 export const line = (description: string) =>
-  text(
-    "config.bad-text",
-    "text without control characters",
-    (value) => !/[\u0000-\u001f\u007f]/.test(value),
-  ).describe(description);
+  text("config.bad-text", "visible ASCII and spaces", (value) => /^[ -~]*$/.test(value)).describe(
+    description,
+  );

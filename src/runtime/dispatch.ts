@@ -33,6 +33,11 @@ export class Dispatcher {
     return this.router.defaultServer(listener);
   }
 
+  /** The server for a normalised host name; the default server for the empty one. */
+  serverFor(listener: string, serverName: string): VirtualServerConfig {
+    return this.router.virtualServer(listener, serverName);
+  }
+
   /** Finds server and route, checks what every route checks, and hands the exchange to the action. */
   dispatch(exchange: DispatchedExchange): void {
     const { request } = exchange;

@@ -19,6 +19,7 @@ export interface ErrorOptions {
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
   if (exchange.headSent) return exchange.abort();
+  if (CLOSING_STATUS.has(status)) exchange.closes = true;
   sendPage(exchange, status, options.headers, options.reason);
 }
 
@@ -40,6 +41,9 @@ export function serverHeader(server: VirtualServerConfig): string {
 export function reasonPhrase(status: number): string {
   return NGINX_PHRASES[status] ?? STATUS_CODES[status] ?? "";
 }
+
+/** After these nginx closes the connection (nginx-semantics F). */
+const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 
 /** nginx-semantics I. Scripts that watch for these words keep working. */
 const NGINX_PHRASES: Readonly<Record<number, string>> = {

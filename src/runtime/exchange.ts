@@ -65,6 +65,12 @@ export interface Exchange {
    */
   abort(): void;
 
+  /**
+   * Set by whoever answers a request that leaves the stream of requests untrustworthy: an HTTP/1.1 connection ends
+   * behind the answer. A status alone does not tell: an upstream's own 400 closes nothing.
+   */
+  closes?: boolean;
+
   /** Called when `sendData` may go on. */
   onDrain: (() => void) | undefined;
   /** Called once if the client went away before the answer was complete. */

@@ -132,6 +132,8 @@ export class ListenerServer {
       "info",
       `TLS handshake failed (${error.reason ?? error.message}), ${client}`,
     );
+    // Node tells of its timeout, and leaves the connection open.
+    if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
   }
 
   /** Out of descriptors, for one: libuv drops the connections that wait, so that this is no busy loop. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { pattern } from "./pattern.js";
 
 /**
@@ -20,6 +21,6 @@ createServer((request, response) => {
     bytes += chunk.length;
   });
   request.on("end", () => response.end(JSON.stringify({ bytes, sha256: hash.digest("hex") })));
-}).listen(0, "127.0.0.1", function (this: import("node:http").Server) {
-  console.log((this.address() as import("node:net").AddressInfo).port);
+}).listen(0, "127.0.0.1", function (this: Server) {
+  console.log((this.address() as AddressInfo).port);
 });

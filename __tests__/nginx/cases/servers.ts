@@ -132,7 +132,6 @@ export const SERVER_CASES: readonly Case[] = [
     over: ["http", "https"],
     send: line("TRACE /sync/ HTTP/1.1"),
     status: 405,
-    rules: ["refusedByTheDefaultServer"],
   },
   { name: "A7 TRACE over HTTP/2", over: ["h2"], send: ask("TRACE", "/sync/"), status: 405 },
   { name: "A8 HTTP/1.2 is read as 1.1", send: line("GET /sync/ HTTP/1.2"), status: 200 },

@@ -151,7 +151,14 @@ function weight(key: string, file: StaticFile): number {
 function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const dot = name.lastIndexOf(".");
-  const type: unknown = dot === -1 ? undefined : mimeType(name.slice(dot + 1));
+  const extension = dot === -1 ? "" : name.slice(dot + 1).toLowerCase();
+  const type: unknown = MORE_TYPES[extension] ?? mimeType(extension);
   // The table is a plain object: `constructor` is in it, but is no type.
   return typeof type === "string" ? type : "application/octet-stream";
 }
+
+/** Types of files that sites have and the library's table lacks, as in nginx's mime.types. */
+const MORE_TYPES: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
+  ico: "image/x-icon",
+  eot: "application/vnd.ms-fontobject",
+});

@@ -9,7 +9,8 @@ import { respondError } from "../errorPages.js";
 import type { BodySink, Exchange } from "../exchange.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 import type { Action } from "../routeRuntime.js";
-import type { AnswerReader, UpstreamConnection, UpstreamFailure } from "../upstream/connection.js";
+import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
+import type { UpstreamConnection } from "../upstream/connection.js";
 import type { UpstreamPool } from "../upstream/pool.js";
 
 /** Passes requests to an upstream and its answers back, streaming both ways (design 5.7). */

@@ -26,16 +26,20 @@ export function parseRange(value: string, size: number): RangeAnswer {
   if (unit === null || size === 0) return "whole";
   const ranges: ByteRange[] = [];
   let bytes = 0;
+  let members = 0;
   for (const member of value.slice(unit[0].length).split(",")) {
     const spec = trimSpace(member);
     // RFC 9110, 5.6.1.2: empty list members are to be read and ignored.
     if (spec === "") continue;
+    members++;
     const range = parseMember(spec, size);
     if (range === undefined) return "unsatisfiable";
     if (range.start >= range.end) continue;
     ranges.push(range);
     bytes += range.end - range.start;
   }
+  // A set without members is no range set at all, and ignored.
+  if (members === 0) return "whole";
   if (ranges.length === 0) return "unsatisfiable";
   return bytes > size || ranges.length > RANGES_MAX ? "whole" : ranges;
 }

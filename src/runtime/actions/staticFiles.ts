@@ -37,6 +37,9 @@ export class StaticFilesAction implements Action {
   }
 
   handle(exchange: Exchange): void {
+    const { method } = exchange.request;
+    // Before any look at the disk: what the method may not do, it may not do to a file that is missing either.
+    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
     const file = this.cache.get(exchange.request.path);
     if (file !== undefined && isFresh(file)) this.answer(exchange, file, ATTEMPTS_MAX);
     else this.handleSlowly(exchange, ATTEMPTS_MAX);
@@ -98,8 +101,7 @@ export class StaticFilesAction implements Action {
   }
 
   private answer(exchange: Exchange, file: StaticFile, attempts: number): void {
-    const { method, headers } = exchange.request;
-    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
+    const { headers } = exchange.request;
     const conditions = readConditions(headers);
     if (conditions === undefined) return this.sendWhole(exchange, file, attempts);
     const verdict = evaluateConditions(conditions, file);
@@ -194,8 +196,7 @@ export class StaticFilesAction implements Action {
   }
 
   private answerDirectory(exchange: Exchange): void {
-    const { method, path } = exchange.request;
-    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
+    const { path } = exchange.request;
     sendPage(exchange, 301, ["Location", withSlash(exchange.request.target, path)]);
   }
 

@@ -165,7 +165,7 @@ export class Http1Connection implements ChunkSink {
       !this.halfClosed &&
       !this.registry.draining &&
       this.served < keepAliveRequestsMax &&
-      !CLOSING_STATUS.has(exchange.status);
+      !exchange.closes;
     return this.keepAlive;
   }
 
@@ -388,12 +388,9 @@ export class Http1Connection implements ChunkSink {
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, logs } = this.services;
     const request = unroutable(line);
-    const exchange = new Http1Exchange(
-      this,
-      request,
-      this.client,
-      dispatcher.defaultServer(this.client.listener),
-    );
+    // Where the host could be read, its server answers; else the default server (design 5.12).
+    const server = dispatcher.serverFor(this.client.listener, error.serverName ?? "");
+    const exchange = new Http1Exchange(this, request, this.client, server);
     this.reader.reset();
     this.exchange = exchange;
     this.state = State.Answering;
@@ -435,9 +432,6 @@ export class Http1Connection implements ChunkSink {
     this.services.dispatcher.finished(exchange);
   }
 }
-
-/** After these nginx closes the connection: the stream of requests cannot be trusted any more. */
-const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 
 const DISCARD = { onData: () => true, onEnd: () => {}, onAbort: () => {} };
 

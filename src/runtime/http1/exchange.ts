@@ -19,6 +19,7 @@ export class Http1Exchange implements DispatchedExchange {
   status = 0;
   bodyBytesSent = 0;
   headSent = false;
+  closes = false;
   onDrain: (() => void) | undefined = undefined;
   onClientGone: (() => void) | undefined = undefined;
   /** Where the body goes, once the action took it. */

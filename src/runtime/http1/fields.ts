@@ -21,6 +21,9 @@ export interface Fields {
 
 /** Why a head was refused. The message goes to the error log, never to the peer. */
 export class HeadError extends Error {
+  /** Host of the request, normalised, if it could be read. */
+  serverName: string | undefined = undefined;
+
   /** @param page what the page says beyond the status (nginx-semantics I) */
   constructor(
     readonly status: 400 | 405 | 408 | 413 | 414 | 431 | 501 | 505,

@@ -24,9 +24,11 @@ export interface HeadLimits {
 export function parseRequestHead(head: string, limits: HeadLimits, now: number): ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
   const fields = parseFields(head, line.end, limits.headerCountMax);
-  checkMethod(line.method, line.target);
+  // CONNECT would make this a tunnel to anywhere (nginx-semantics A7).
+  if (line.method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
+  if (line.target === "*") throw new HeadError(400, "asterisk-form is not served");
   const where = locate(line, fields);
-  const bodyLength = requestBodyLength(fields, line.version);
+  const bodyLength = checkedLength(line, fields, where.serverName);
   const upgrades =
     fields.connectionUpgrade && line.version === "1.1" && line.method === "GET" && bodyLength === 0;
   return {
@@ -85,11 +87,16 @@ function parseVersion(head: string, at: number): "1.0" | "1.1" {
   return "1.1";
 }
 
-function checkMethod(method: string, target: string): void {
-  // CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (nginx-semantics A7).
-  if (method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
-  if (method === "TRACE") throw new HeadError(405, "TRACE is not served");
-  if (target === "*") throw new HeadError(400, "asterisk-form is not served");
+/** What is refused although the host is known is refused in its server's name. */
+function checkedLength(line: RequestLine, fields: Fields, serverName: string): number {
+  try {
+    // TRACE shows a client's secrets to scripts.
+    if (line.method === "TRACE") throw new HeadError(405, "TRACE is not served");
+    return requestBodyLength(fields, line.version);
+  } catch (error) {
+    if (error instanceof HeadError) error.serverName = serverName;
+    throw error;
+  }
 }
 
 /** Host and path that were asked for; the authority of an absolute-form target wins over Host (RFC 9112, 3.2.2). */

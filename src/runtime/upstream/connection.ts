@@ -7,38 +7,7 @@ import { HeadReader } from "../http1/headReader.js";
 import { batch } from "../writeBatch.js";
 import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
-
-/** Who waits for an answer on an upstream connection. */
-export interface AnswerReader {
-  /** A 1xx answer other than 101. */
-  onInformational(head: ParsedResponse): void;
-  /** The final head, or 101. */
-  onAnswerHead(head: ParsedResponse): void;
-  /**
-   * A piece of the body; false to pause until `resume`, the piece untouched unless it is transient: then it is gone
-   * when the call returns.
-   */
-  onAnswerData(chunk: Buffer, transient: boolean): boolean;
-  /** One read from the socket was worked through: nothing more is at hand. */
-  onAnswerPause(): void;
-  /** The answer is complete. */
-  onAnswerEnd(): void;
-  /** There will be no (complete) answer. */
-  onAnswerError(failure: UpstreamFailure): void;
-  /** What was taken of the request could not all be written: send no more until it can. */
-  onRequestStall(): void;
-  /** The request can be sent on. */
-  onRequestDrain(): void;
-}
-
-/** Why an upstream gave no complete answer. */
-export interface UpstreamFailure {
-  readonly status: 502 | 504;
-  /** For the error log, as nginx words it. */
-  readonly message: string;
-  /** Whether any byte of an answer had arrived. */
-  readonly answered: boolean;
-}
+import type { AnswerReader, UpstreamFailure } from "./answerReader.js";
 
 export interface UpstreamAddress {
   readonly host: string;
