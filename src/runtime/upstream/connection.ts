@@ -7,7 +7,7 @@ import { HeadReader } from "../http1/headReader.js";
 import { batch } from "../writeBatch.js";
 import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
-import type { AnswerReader, UpstreamFailure } from "./answerReader.js";
+import type { AnswerReader } from "./answerReader.js";
 
 export interface UpstreamAddress {
   readonly host: string;
