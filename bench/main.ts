@@ -7,6 +7,7 @@ import { judge, type Result } from "./lib/judge.js";
 import { describeMachine } from "./lib/machine.js";
 import { type Options, parseOptions, usage } from "./lib/options.js";
 import { writeReport } from "./lib/report.js";
+import { runMicro } from "./lib/runMicro.js";
 import { createSite, FULL_BULK, QUICK_BULK } from "./lib/site.js";
 import { digits, resultTable, summaryTable } from "./lib/table.js";
 import { startUpstreams } from "./lib/upstreams.js";
@@ -21,6 +22,11 @@ async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2), WORK);
   if (options.help) {
     console.log(usage(WORK));
+    return 0;
+  }
+  cleanUpOnExit();
+  if (options.micro) {
+    await runMicro(coresFor(1).proxy);
     return 0;
   }
   if (!options.quick) installPeers();
@@ -39,7 +45,6 @@ async function main(): Promise<number> {
 }
 
 async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<Bench> {
-  cleanUpOnExit();
   const bulk = options.quick ? QUICK_BULK : FULL_BULK;
   const site = await createSite(bulk);
   await buildPortico(site.folder);

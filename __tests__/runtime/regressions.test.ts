@@ -69,9 +69,7 @@ describe("bytes of one connection never reach another", () => {
       peer.socket.on("data", () => {
         const names = [...peer.received.matchAll(/GET \/sync\/(\w)/g)];
         for (; answered < names.length; answered++)
-          peer.send(
-            `HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${names[answered]![1]!.repeat(40_000)}`,
-          );
+          peer.send(`HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${names[answered]![1]!.repeat(40_000)}`);
       });
     };
     await start();
@@ -126,7 +124,9 @@ describe("bytes of one connection never reach another", () => {
   });
 
   test("small chunks of a fast upload", async () => {
-    const pieces = Array.from({ length: 4_000 }, (_, i) => Buffer.alloc(8_000, String.fromCharCode(97 + (i % 26))));
+    const pieces = Array.from({ length: 4_000 }, (_, i) =>
+      Buffer.alloc(8_000, String.fromCharCode(97 + (i % 26))),
+    );
     const received: Buffer[] = [];
     script = (peer) => {
       peer.socket.removeAllListeners("data");
@@ -138,7 +138,9 @@ describe("bytes of one connection never reach another", () => {
     await start();
     const client = await connectTo(proxy.port);
     client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    client.send(Buffer.concat(pieces.flatMap((piece) => [Buffer.from("1f40\r\n"), piece, Buffer.from("\r\n")])));
+    client.send(
+      Buffer.concat(pieces.flatMap((piece) => [Buffer.from("1f40\r\n"), piece, Buffer.from("\r\n")])),
+    );
     client.send("0\r\n\r\n");
     await client.receives("ok");
     expect(digest(dechunk(Buffer.concat(received)))).toBe(digest(Buffer.concat(pieces)));

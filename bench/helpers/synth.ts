@@ -1,18 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
 import { Action, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
 
 /**
- * Synthesizes one stack in a fresh process. Arguments: hosts, routes added to the first of them. Prints the CPU
+ * Synthesizes one stack in a fresh process. Arguments: hosts, routes added to the first of them, folder for the result. Prints the CPU
  * milliseconds from the first construct to the files, without loading the modules.
  */
-const [hosts, routes] = process.argv.slice(2).map(Number) as [number, number];
-const outdir = mkdtempSync(path.join(tmpdir(), "portico-bench-synth-"));
-process.on("exit", () => rmSync(outdir, { recursive: true, force: true }));
+const [hosts, routes] = process.argv.slice(2, 4).map(Number) as [number, number];
+const outdir = process.argv[4]!;
 
 const before = process.cpuUsage();
 const app = new App({ outdir });

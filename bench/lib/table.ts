@@ -80,7 +80,7 @@ export function digits(value: number | undefined): string {
 }
 
 /** Padded as prettier would. */
-function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, i) => Math.max(3, cell.length, ...rows.map((row) => row[i]!.length)));
   const text = (row: readonly string[]): string =>
     `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(" | ")} |\n`;

@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { Bench, Row } from "../lib/bench.js";
 import { stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
@@ -51,7 +52,7 @@ async function synthesizeAll(bench: Bench): Promise<Row[]> {
 }
 
 async function synthesize(bench: Bench, { hosts, routes }: Case): Promise<number> {
-  const helper = startHelper("synth", [hosts, routes], bench.proxyCores);
+  const helper = startHelper("synth", [hosts, routes, path.join(bench.site.folder, "synth")], bench.proxyCores);
   try {
     return (await helper.next(120_000))["ms"]! / 1000;
   } finally {

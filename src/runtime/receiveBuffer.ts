@@ -20,10 +20,11 @@ export class ReceiveBuffer {
    */
   constructor(private readonly pieces = false) {}
 
-  /** Whether what was just read has to be copied by whoever keeps it. */
-  get transient(): boolean {
-    return this.own === undefined;
-  }
+  /**
+   * Whether what was just read has to be copied by whoever keeps it. Told by the buffer it was read into: sizing takes
+   * effect with the read after the next callback, not at once.
+   */
+  transient = true;
 
   /** The buffer for the next read; handed to Node as `onread.buffer`. */
   readonly next = (): Buffer => {
@@ -35,7 +36,7 @@ export class ReceiveBuffer {
 
   /** Notes that a read brought that many bytes. */
   advance(bytes: number): void {
-    if (this.own !== undefined) this.at += bytes;
+    if (!this.transient) this.at += bytes;
   }
 
   /**
@@ -70,6 +71,7 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
   return {
     buffer: buffer.next,
     callback: (bytes: number, into: Uint8Array): boolean => {
+      buffer.transient = into.buffer === shared.buffer;
       receive((into as Buffer).subarray(0, bytes));
       buffer.advance(bytes);
       // Whoever wants to pause does so on the socket.

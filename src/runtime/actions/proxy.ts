@@ -146,10 +146,7 @@ class ProxiedExchange implements BodySink, AnswerReader {
   onAnswerError(failure: UpstreamFailure): void {
     const { exchange, connection } = this;
     this.connection = undefined;
-    const retryable = connection!.reused && !failure.answered && exchange.request.bodyLength === 0;
-    // A reused connection may have been closed by the upstream just as the request went out (design 5.9).
-    if (retryable && !this.retried && !this.facts.webSocket && IDEMPOTENT.has(this.facts.method))
-      return this.start(true);
+    if (connection !== undefined && this.mayRetry(connection, failure)) return this.start(true);
     exchange.route?.errorLog.write(
       "error",
       failure.message,
@@ -160,6 +157,16 @@ class ProxiedExchange implements BodySink, AnswerReader {
     else respondError(exchange, failure.status);
   }
 
+  /**
+   * A reused connection may have been closed by the upstream just as the request went out (design 5.9). A timeout is
+   * no such case: there the upstream may be at work on the request.
+   */
+  private mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
+    if (this.retried || !connection.reused || failure.answered || failure.status !== 502) return false;
+    if (this.facts.webSocket || this.exchange.request.bodyLength !== 0) return false;
+    return failure.unsent || IDEMPOTENT.has(this.facts.method);
+  }
+
   private openTunnel(head: ParsedResponse, headers: string[]): void {
     const { exchange } = this;
     if (!this.facts.webSocket || head.upgrade !== "websocket") {
@@ -168,6 +175,7 @@ class ProxiedExchange implements BodySink, AnswerReader {
         status: 502,
         message: "upstream switched protocols unasked",
         answered: true,
+        unsent: false,
       });
     }
     this.tunnel = true;

@@ -29,6 +29,10 @@ const enum State {
 
 /** A request body that is left over may be read to its end if no more than this is to come; else the connection closes. */
 const DRAINED_BYTES_MAX = 65_536;
+/** Pieces up to this size are gathered on their way upstream (see `upstream/connection.ts`). */
+const SMALL_BYTES_MAX = 16_384;
+/** Answers of one turn that are held back to go out together. */
+const HELD_TEXT_MAX = 65_536;
 /** As nginx's lingering_timeout and lingering_time. */
 const LINGER_IDLE_MS = 5_000;
 const LINGER_TOTAL_MS = 30_000;
@@ -36,7 +40,7 @@ const LINGER_TOTAL_MS = 30_000;
 const DRAIN_IDLE_MS = 1_000;
 /**
  * A client that half-closes after a whole request may still read (`nc`), or may be gone: the two look the same until
- * something is written. An answer that has not begun after this time is given up, as nginx gives it up at once.
+ * something is written. An answer that makes no progress for this time is given up, as nginx gives it up at once.
  */
 const HALF_CLOSED_MS = 1_000;
 
@@ -97,6 +101,7 @@ export class Http1Connection implements ChunkSink {
   write(text: string): void {
     if (this.heldText === "") batch(this);
     this.heldText += text;
+    if (this.heldText.length > HELD_TEXT_MAX) this.writeBatched();
   }
 
   writeBatched(): void {
@@ -205,8 +210,10 @@ export class Http1Connection implements ChunkSink {
     if (now >= this.writeDeadline) return void this.socket.destroy();
     if (now < this.readDeadline && now < this.lingerUntil) return;
     this.readDeadline = Infinity;
-    if (this.state === State.Answering && this.exchange!.headSent) {
-      this.lingerUntil = Infinity;
+    if (this.state === State.Lingering && this.writePending) {
+      // The time to linger begins when the client has read what it was sent; until then the write deadline runs.
+      this.readDeadline = now + LINGER_IDLE_MS;
+      this.lingerUntil = now + LINGER_TOTAL_MS;
       return;
     }
     if (this.state === State.Head && !this.reader.empty)
@@ -225,7 +232,9 @@ export class Http1Connection implements ChunkSink {
       if (this.counted > bodyMax && !exchange.over) return this.bodyFailed(413);
     }
     const piece = from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    if (!exchange.sink!.onData(piece, this.transient)) this.pauseInput();
+    // Several small pieces of one read wait together to be written; the next read would overwrite them.
+    const reread = this.client.scheme === "http" && piece.length <= SMALL_BYTES_MAX;
+    if (!exchange.sink!.onData(piece, this.transient || reread)) this.pauseInput();
   }
 
   private counted = 0;
@@ -237,9 +246,12 @@ export class Http1Connection implements ChunkSink {
     }
     this.writeDeadline = Infinity;
     this.exchange?.onDrain?.();
+    if (this.state === State.Head && !this.receiving && this.paused) this.resumeInput();
   };
 
   private armWrite(): void {
+    // Something is still being written: a half-closed client may be reading it.
+    if (this.halfClosed && this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
     if (this.socket.writableLength === 0) this.writeDeadline = Infinity;
     else this.writeDeadline = coarseNow() + (this.exchange?.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS);
   }
@@ -266,7 +278,10 @@ export class Http1Connection implements ChunkSink {
   /** Keeps bytes that nobody may read yet: behind a complete request, or of a body that no one wants so far. */
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
-      this.state === State.Answering || (this.state === State.Body && this.exchange!.sink === undefined);
+      this.state === State.Answering ||
+      (this.state === State.Body && this.exchange!.sink === undefined) ||
+      // A client that does not read its answers gets no further ones made.
+      (this.state === State.Head && this.writePending);
     if (!waits) return false;
     const rest = chunk.subarray(at);
     // The receive buffer is only ours during this call.
@@ -414,11 +429,13 @@ export class Http1Connection implements ChunkSink {
   private clientEnded(): void {
     this.halfClosed = true;
     const { exchange } = this;
-    if (this.state === State.Answering) {
-      if (!exchange!.headSent) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
-    } else if (this.state === State.Tunnel) exchange!.sink!.onEnd();
+    if (this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
+    else if (this.state === State.Tunnel) exchange!.sink!.onEnd();
     else if (this.state === State.Body && !exchange!.over) this.socket.destroy();
-    else this.socket.end();
+    else {
+      this.writeBatched();
+      this.socket.end();
+    }
   }
 
   private closed(): void {

@@ -16,6 +16,8 @@ const END_OF_HEAD = "\r\n\r\n";
 export class HeadReader {
   private partial: Buffer | undefined;
   private length = 0;
+  /** The first half of an empty line before a head has arrived. */
+  private cr = false;
   /** After `read` returned a head: index in the given buffer of the first byte behind it. */
   next = 0;
 
@@ -35,8 +37,17 @@ export class HeadReader {
    */
   read(chunk: Buffer, from: number): string | undefined {
     if (this.length > 0) return this.readOn(chunk, from);
+    if (this.cr) {
+      this.cr = false;
+      if (chunk[from] !== LF) throw new HeadError(400, "bare CR");
+      from++;
+    }
     // RFC 9112, 2.2: empty lines before a request line are ignored.
     while (chunk[from] === CR && chunk[from + 1] === LF) from += 2;
+    if (chunk[from] === CR && from + 1 === chunk.length) {
+      this.cr = true;
+      return undefined;
+    }
     // As text from the start: searching a string costs less than searching a buffer, and a head becomes text anyway.
     const text = chunk.toString("latin1", from, Math.min(chunk.length, from + this.bytesMax));
     const end = text.indexOf(END_OF_HEAD);

@@ -124,7 +124,7 @@ export class Http2Exchange implements DispatchedExchange {
     this.fields = addResponseFields(fields, headers);
   }
 
-  sendData(chunk: Uint8Array): boolean {
+  sendData(chunk: Uint8Array, transient = false): boolean {
     if (this.over || this.bodiless || chunk.length === 0) return true;
     this.bodyBytesSent += chunk.length;
     if (this.held.length + chunk.length <= COPIED_BYTES_MAX) {
@@ -133,7 +133,8 @@ export class Http2Exchange implements DispatchedExchange {
     }
     this.flush();
     if (this.gone) return true;
-    this.stream.write(chunk, this.written);
+    // node:http2 keeps the buffer until the frames are written.
+    this.stream.write(transient ? Buffer.from(chunk) : chunk, this.written);
     this.armWrite();
     this.blocked = true;
     return false;

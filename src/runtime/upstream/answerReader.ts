@@ -30,4 +30,6 @@ export interface UpstreamFailure {
   readonly message: string;
   /** Whether any byte of an answer had arrived. */
   readonly answered: boolean;
+  /** Whether nothing of the request had been sent. */
+  readonly unsent: boolean;
 }

@@ -83,6 +83,11 @@ export class UpstreamConnection implements ChunkSink {
     this.socket.on("close", () => this.closed());
   }
 
+  /** Whether it waits for a request, and was not closed meanwhile. */
+  get usable(): boolean {
+    return this.state === State.Idle && !this.socket.destroyed;
+  }
+
   get writePending(): boolean {
     return this.socket.writableLength > 0;
   }
@@ -182,7 +187,7 @@ export class UpstreamConnection implements ChunkSink {
     this.requestSent = true;
     this.writeGathered();
     this.flush();
-    if (this.state === State.Head && !this.writePending) this.armRead();
+    if (this.isReading && !this.writePending && !this.paused) this.armRead();
   }
 
   pause(): void {
@@ -193,8 +198,9 @@ export class UpstreamConnection implements ChunkSink {
 
   resume(): void {
     if (this.state === State.Closed) return;
+    if (!this.paused) return;
     this.paused = false;
-    this.armRead();
+    if (this.requestSent || this.state === State.Tunnel) this.armRead();
     this.socket.resume();
   }
 
@@ -230,9 +236,13 @@ export class UpstreamConnection implements ChunkSink {
   private readonly written = (error?: Error | null): void => {
     if (error != null || this.socket.writableLength > 0) return;
     this.writeDeadline = this.connecting ? this.writeDeadline : Infinity;
-    if (this.requestSent && this.state === State.Head) this.armRead();
+    if (this.requestSent && this.isReading && !this.paused) this.armRead();
     this.answer?.onRequestDrain();
   };
+
+  private get isReading(): boolean {
+    return this.state === State.Head || this.state === State.Body;
+  }
 
   private takeHead(): string {
     const head = this.heldHead;
@@ -258,6 +268,8 @@ export class UpstreamConnection implements ChunkSink {
 
   private receive(chunk: Buffer): void {
     if (this.state === State.Idle) return this.destroyUnasked();
+    // An answer to nothing: the request is still to be sent, and goes to another connection.
+    if (this.heldHead !== "") return this.fail(502, "upstream sent an answer before the request");
     this.answered = true;
     let at = 0;
     try {
@@ -344,9 +356,19 @@ export class UpstreamConnection implements ChunkSink {
   private ended(): void {
     if (this.state === State.Body && this.remaining === UNTIL_CLOSE && this.decoder === undefined)
       return this.complete(false);
-    if (this.state === State.Tunnel) return this.answer?.onAnswerEnd();
+    if (this.state === State.Tunnel) return this.endTunnelled();
     if (this.state === State.Idle) return this.destroy();
     this.fail(502, this.closeMessage("upstream prematurely closed connection"));
+  }
+
+  /** The upstream closed a tunnel: what the client sent until now still goes out. */
+  private endTunnelled(): void {
+    const { answer } = this;
+    this.answer = undefined;
+    this.writeGathered();
+    this.state = State.Closed;
+    this.socket.destroySoon();
+    answer?.onAnswerEnd();
   }
 
   private errored(error: Error & { syscall?: string }): void {
@@ -372,8 +394,9 @@ export class UpstreamConnection implements ChunkSink {
 
   private fail(status: 502 | 504, message: string): void {
     const { answer, answered } = this;
+    const unsent = this.heldHead !== "";
     this.destroy();
-    answer?.onAnswerError({ status, message, answered });
+    answer?.onAnswerError({ status, message, answered, unsent });
   }
 
   private destroyUnasked(): void {

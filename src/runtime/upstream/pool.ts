@@ -18,8 +18,12 @@ export class UpstreamPool {
 
   /** @param fresh true to open a new connection even if an idle one is there: for the one retry */
   acquire(fresh: boolean): UpstreamConnection {
-    const idle = fresh ? undefined : this.idleConnections.pop();
-    if (idle !== undefined) return idle;
+    while (!fresh) {
+      const idle = this.idleConnections.pop();
+      if (idle === undefined) break;
+      // One that was closed stays in the list until its close is told.
+      if (idle.usable) return idle;
+    }
     const connection = new UpstreamConnection(this.config, this.address, this);
     this.all.add(connection);
     return connection;

@@ -1,0 +1,196 @@
+import {
+  ForwardingRules,
+  normalisePath,
+  parseConfig,
+  type ProxyConfig,
+  type ProxyConfigInput,
+  Router,
+} from "../src/model/index.js";
+import type { Exchange } from "../src/runtime/exchange.js";
+import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
+import { HeadReader } from "../src/runtime/http1/headReader.js";
+import { parseRequestHead } from "../src/runtime/http1/requestHead.js";
+import { parseResponseHead } from "../src/runtime/http1/responseHead.js";
+import { addResponseFields } from "../src/runtime/http2/responseFields.js";
+import { combinedLine, jsonLine } from "../src/runtime/logFormat.js";
+import { median } from "./lib/statistics.js";
+
+/**
+ * `npm run bench -- --micro`: what the functions cost that every request goes through, in CPU time, so that other
+ * work on the machine disturbs little. `lib/runMicro.ts` bundles this file as Portico itself is bundled.
+ */
+interface Case {
+  readonly name: string;
+  /** Does the work once; what it returns is used, so that it cannot be optimised away. */
+  readonly run: (i: number) => number;
+}
+
+const BATCHES = 25;
+const BATCH_MS = 20;
+
+/** As wrk sends it. */
+const SMALL_HEAD = "GET /sync/small HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+/** As a browser sends it. */
+const BROWSER_HEAD =
+  "GET /sync/library/4f7c/Some%20Folder/?sort=name&page=2 HTTP/1.1\r\n" +
+  "Host: sync.example\r\n" +
+  "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n" +
+  "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n" +
+  "Accept-Language: en-US,en;q=0.5\r\n" +
+  "Accept-Encoding: gzip, deflate, br\r\n" +
+  "Referer: https://sync.example/sync/\r\n" +
+  "Connection: keep-alive\r\n" +
+  "Cookie: sessionid=0123456789abcdef0123456789abcdef; csrftoken=0123456789abcdef0123456789abcdef\r\n" +
+  "Upgrade-Insecure-Requests: 1\r\n" +
+  "Sec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Site: same-origin\r\n\r\n";
+const ANSWER_HEAD =
+  "HTTP/1.1 200 OK\r\nServer: gunicorn\r\nDate: Sat, 21 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\n" +
+  "Content-Type: text/html; charset=utf-8\r\nVary: Accept-Language, Cookie\r\nContent-Language: en\r\n" +
+  "X-Frame-Options: SAMEORIGIN\r\nContent-Length: 90\r\n\r\n";
+
+const LIMITS = { requestLineBytesMax: 8_192, headerCountMax: 200 };
+
+const smallBytes = Buffer.from(SMALL_HEAD, "latin1");
+const browserBytes = Buffer.from(BROWSER_HEAD, "latin1");
+const answerBytes = Buffer.from(ANSWER_HEAD, "latin1");
+const chunks16k = chunked(64, 16_384);
+const chunks100 = chunked(64, 100);
+const nowhere = { bytes: 0, onBytes: (_: Buffer, from: number, to: number): void => void (nowhere.bytes += to - from) };
+
+function chunked(count: number, size: number): Buffer {
+  const chunk = `${size.toString(16)}\r\n${"x".repeat(size)}\r\n`;
+  return Buffer.from(`${chunk.repeat(count)}0\r\n\r\n`, "latin1");
+}
+
+function decode(body: Buffer): number {
+  return new ChunkDecoder().decode(body, 0, nowhere);
+}
+
+/** The application's virtual server with some more routes and servers beside it. */
+function config(extra: number): ProxyConfig {
+  const proxied = { type: "proxy", upstream: "web", forwarded: { host: "sync.example" } } as const;
+  const input: ProxyConfigInput = {
+    version: 1,
+    logs: { access: { path: "/var/log/portico/access.log" }, error: { path: "/var/log/portico/error.log" } },
+    listeners: [{ name: "http", address: "127.0.0.1", port: 8080, protocol: "http" }],
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [
+      {
+        name: "application",
+        serverNames: ["sync.example"],
+        default: true,
+        listeners: ["http"],
+        routes: [
+          { name: "web", path: "/sync", match: "prefix", action: proxied },
+          { name: "webdav", path: "/syncdav", match: "prefix", action: proxied },
+          { name: "fileServer", path: "/synchttp", action: { ...proxied, strip: "raw" } },
+          { name: "media", path: "/syncmedia", action: { type: "staticFiles", directory: "/srv/sync/media" } },
+          ...names(extra).map((n) => ({ name: n, path: `/${n}`, action: proxied })),
+        ],
+      },
+      ...names(extra).map((n) => ({ name: n, serverNames: [`${n}.example`], listeners: ["http"], routes: [] })),
+    ],
+  };
+  const parsed = parseConfig(input);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `extra-${i}`);
+
+const PATHS = ["/sync/small", "/sync/library/4f7c/Some Folder/", "/synchttp/files/1", "/nowhere/at/all"];
+const HOSTS = ["sync.example", "127.0.0.1", "extra-3.example", "unknown.example"];
+
+function routing(extra: number): Case["run"] {
+  const router = new Router(config(extra));
+  return (i) => {
+    const server = router.virtualServer("http", HOSTS[i & 3]!);
+    return router.route(server, PATHS[i & 3]! as Parameters<Router["route"]>[1]) === undefined ? 0 : 1;
+  };
+}
+
+const client = { address: "127.0.0.1", scheme: "https" as const, trusted: false };
+
+function forwarding(): { request: (head: string) => Case["run"]; answer: Case["run"] } {
+  const { virtualServers, upstreams } = config(0);
+  const route = virtualServers[0]!.routes[0]! as ConstructorParameters<typeof ForwardingRules>[0];
+  const rules = new ForwardingRules(route, upstreams[0]!);
+  const facts = (head: string) => ({
+    ...parseRequestHead(head, LIMITS, 0),
+    scheme: client.scheme,
+    clientAddress: client.address,
+    trusted: client.trusted,
+    webSocket: false,
+  });
+  const { headers } = parseResponseHead(ANSWER_HEAD, "GET", 200);
+  const browser = facts(BROWSER_HEAD);
+  return {
+    request: (head) => {
+      const request = facts(head);
+      return () => rules.requestHead(request, "").length;
+    },
+    answer: () => rules.responseHeaders(headers, browser).length,
+  };
+}
+
+function logged(head: string): Exchange {
+  const request = parseRequestHead(head, LIMITS, Date.now());
+  const server = config(0).virtualServers[0]!;
+  const route = { config: server.routes[0]! };
+  return { client, request, server, route, status: 200, bodyBytesSent: 90 } as unknown as Exchange;
+}
+
+function cases(): Case[] {
+  const rules = forwarding();
+  const reader = new HeadReader(32_768, 8_192);
+  const [small, browser] = [logged(SMALL_HEAD), logged(BROWSER_HEAD)];
+  const answer = parseResponseHead(ANSWER_HEAD, "GET", 200).headers;
+  const parse = (head: string): number => parseRequestHead(head, LIMITS, 0).headers.length;
+  return [
+    { name: "HeadReader.read + parseRequestHead, small", run: () => parse(reader.read(smallBytes, 0)!) },
+    { name: "HeadReader.read + parseRequestHead, browser", run: () => parse(reader.read(browserBytes, 0)!) },
+    {
+      name: "HeadReader.read + parseResponseHead",
+      run: () => parseResponseHead(reader.read(answerBytes, 0)!, "GET", 200).status,
+    },
+    { name: "ChunkDecoder, 64 chunks of 16 KiB", run: () => decode(chunks16k) },
+    { name: "ChunkDecoder, 64 chunks of 100 bytes", run: () => decode(chunks100) },
+    { name: "normalisePath, plain", run: () => normalisePath("/sync/small")!.length },
+    { name: "normalisePath, escapes and dots", run: () => normalisePath("/sync/a%20b/../c//d?x=1")!.length },
+    { name: "Router, 4 routes", run: routing(0) },
+    { name: "Router, 1,000 routes and servers", run: routing(1_000) },
+    { name: "ForwardingRules.requestHead, small", run: rules.request(SMALL_HEAD) },
+    { name: "ForwardingRules.requestHead, browser", run: rules.request(BROWSER_HEAD) },
+    { name: "ForwardingRules.responseHeaders", run: rules.answer },
+    { name: "addResponseFields, HTTP/2", run: () => (addResponseFields({ ":status": 200 }, answer) ? 1 : 0) },
+    { name: "combinedLine, small", run: () => combinedLine(small).length },
+    { name: "combinedLine, browser", run: () => combinedLine(browser).length },
+    { name: "jsonLine, browser", run: () => jsonLine(browser).length },
+  ];
+}
+
+let used = 0;
+
+/** CPU nanoseconds of one run, from a batch. */
+function batch({ run }: Case, runs: number): number {
+  const before = process.cpuUsage();
+  let sum = 0;
+  for (let i = 0; i < runs; i++) sum += run(i);
+  const { user, system } = process.cpuUsage(before);
+  used += sum;
+  return ((user + system) * 1000) / runs;
+}
+
+function main(): void {
+  const all = cases().map((one) => {
+    batch(one, 20_000);
+    // A batch is long enough for a clock of microseconds.
+    const runs = Math.max(10, Math.round((BATCH_MS * 1e6) / Math.max(1, batch(one, 20_000))));
+    return { one, runs, ns: [] as number[] };
+  });
+  for (let i = 0; i < BATCHES; i++) for (const { one, runs, ns } of all) ns.push(batch(one, runs));
+  const results = all.map(({ one, ns }) => ({ name: one.name, median: median(ns), lowest: Math.min(...ns) }));
+  console.log(JSON.stringify({ results, used }));
+}
+
+main();
