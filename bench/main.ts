@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import type { Bench } from "./lib/bench.js";
+import { ALL_CORES, type Bench } from "./lib/bench.js";
 import { cleanUpOnExit } from "./lib/children.js";
 import { installPeers } from "./lib/dependencies.js";
 import { judge, type Result } from "./lib/judge.js";
@@ -76,7 +76,8 @@ function installedKinds({ proxies, requireNginx }: Options): ProxyKind[] {
   const wanted = PROXIES.filter((kind) => proxies === undefined || proxies.includes(kind.name));
   const missing = wanted.filter((kind) => kind.version() === undefined);
   for (const { name, family } of missing) {
-    if (family === "nginx" && requireNginx) throw new Error("nginx is not installed, and --require-nginx asks for it");
+    if (family === "nginx" && requireNginx)
+      throw new Error("nginx is not installed, and --require-nginx asks for it");
     const how = family === "node" ? "npm ci --prefix bench" : `apt-get install ${name}`;
     console.error(`${name} is not installed and left out (${how})`);
   }
@@ -86,9 +87,8 @@ function installedKinds({ proxies, requireNginx }: Options): ProxyKind[] {
 /** The proxies have the first cores, one a worker, and everything else the one behind; or all share what there is. */
 function coresFor(workers: number): { proxy: string; load: string } {
   const cores = availableParallelism();
-  const all = `0-${cores - 1}`;
   if (cores < 2) return { proxy: "0", load: "0" };
-  if (workers >= cores) return { proxy: all, load: all };
+  if (workers >= cores) return { proxy: ALL_CORES, load: ALL_CORES };
   return { proxy: workers === 1 ? "0" : `0-${workers - 1}`, load: String(workers) };
 }
 
@@ -97,15 +97,21 @@ const QUICK_TOLERANCE = 1.25;
 
 function exitCode(results: readonly Result[], { quick }: Options): number {
   const broken = results.filter(
-    ({ failure, lines }) => failure !== undefined || lines.some((l) => l.family === "portico" && l.failure !== undefined),
+    ({ failure, lines }) =>
+      failure !== undefined || lines.some((l) => l.family === "portico" && l.failure !== undefined),
   );
   for (const { name, failure, lines } of broken) {
     console.error(`${name}: ${failure ?? lines.find((l) => l.failure !== undefined)!.failure}`);
   }
   const missed = results.flatMap(({ name, verdicts }) =>
     verdicts
-      .filter((v) => v.passed === false && (!quick || (v.by === "cpu" && v.reached! > v.limit * QUICK_TOLERANCE)))
-      .map((v) => `${name}: ${digits(v.reached)} against a bar of ${v.limit}${v.to === ABSOLUTE ? "" : ` × ${v.to}`}`),
+      .filter(
+        (v) => v.passed === false && (!quick || (v.by === "cpu" && v.reached! > v.limit * QUICK_TOLERANCE)),
+      )
+      .map(
+        (v) =>
+          `${name}: ${digits(v.reached)} against a bar of ${v.limit}${v.to === ABSOLUTE ? "" : ` × ${v.to}`}`,
+      ),
   );
   for (const text of missed) console.error(`missed: ${text}`);
   return broken.length + missed.length > 0 ? 1 : 0;

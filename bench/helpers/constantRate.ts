@@ -89,5 +89,7 @@ function report(): void {
   const sorted = Float64Array.from(latencies).sort();
   const at = (part: number): number => sorted[Math.floor(part * (sorted.length - 1))] ?? NaN;
   const measured = sorted.length / seconds;
-  console.log(JSON.stringify({ p50: at(0.5), p99: at(0.99), rate: measured, sent, failed, left: waiting.length }));
+  console.log(
+    JSON.stringify({ p50: at(0.5), p99: at(0.99), rate: measured, sent, failed, left: waiting.length }),
+  );
 }

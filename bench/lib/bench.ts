@@ -1,5 +1,6 @@
-import path from "node:path";
 import { rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import path from "node:path";
 import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "../proxies/proxy.js";
 import { freePorts } from "./ports.js";
 import { busyNanoseconds, coreNumbers, cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
@@ -149,6 +150,9 @@ export function able(bench: Bench, { ability, families }: Pick<Rounds, "ability"
     (kind) => kind.abilities.includes(ability) && (families === undefined || families.includes(kind.family)),
   );
 }
+
+/** Every core of the machine, as taskset writes them. */
+export const ALL_CORES = `0-${availableParallelism() - 1}`;
 
 let launches = 0;
 

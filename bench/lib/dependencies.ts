@@ -8,9 +8,13 @@ const BENCH = path.resolve(__dirname, "..");
 export function installPeers(): void {
   if (existsSync(path.join(BENCH, "node_modules"))) return;
   console.error("installing the Node peers (npm ci --prefix bench)");
-  const { status } = spawnSync("npm", ["ci", "--prefix", BENCH, "--no-audit", "--no-fund", "--ignore-scripts"], {
-    stdio: ["ignore", "ignore", "inherit"],
-    timeout: 180_000,
-  });
+  const { status } = spawnSync(
+    "npm",
+    ["ci", "--prefix", BENCH, "--no-audit", "--no-fund", "--ignore-scripts"],
+    {
+      stdio: ["ignore", "ignore", "inherit"],
+      timeout: 180_000,
+    },
+  );
   if (status !== 0) console.error("they could not be installed; they are left out");
 }

@@ -81,7 +81,8 @@ function line(row: Row, reference: number | undefined): Line {
 
 function verdict(bar: Bar, lines: readonly Line[]): Verdict {
   const own = valueOf(lines, bar.row ?? "portico");
-  const other = bar.to === ABSOLUTE ? 1 : bar.to === BEST_NODE_PEER ? bestNodePeer(lines) : valueOf(lines, bar.to);
+  const other =
+    bar.to === ABSOLUTE ? 1 : bar.to === BEST_NODE_PEER ? bestNodePeer(lines) : valueOf(lines, bar.to);
   if (own === undefined || other === undefined) return bar;
   const reached = own / other;
   return { ...bar, reached, passed: bar.atLeast ? reached >= bar.limit : reached <= bar.limit };

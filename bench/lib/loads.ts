@@ -70,7 +70,8 @@ export async function h2load(
   );
   const latenciesMs = latencies(log);
   const good = Number(/(\d+) succeeded/.exec(result)?.[1]);
-  if (!(good > 0) || !/ 0 4xx, 0 5xx/.test(result)) throw new Error(`h2load against ${proxy.name}: ${result}`);
+  if (!(good > 0) || !/ 0 4xx, 0 5xx/.test(result))
+    throw new Error(`h2load against ${proxy.name}: ${result}`);
   return {
     value: cpuNs / 1000 / latenciesMs.length,
     throughput: good / seconds,
@@ -103,10 +104,17 @@ export async function curl(
   const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     run([...command, `${proxy.origin}${target}`], { cores: bench.loadCores, limitMs: 130_000 }),
   );
-  const [status, down, up, seconds] = result.stdout.split(" ").map(Number) as [number, number, number, number];
+  const [status, down, up, seconds] = result.stdout.split(" ").map(Number) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const moved = upload === undefined ? down : up;
   if (result.code !== 0 || status !== 200 || moved !== bytes) {
-    throw new Error(`curl against ${proxy.name}: status ${status}, ${moved} of ${bytes} bytes. ${result.stderr}`);
+    throw new Error(
+      `curl against ${proxy.name}: status ${status}, ${moved} of ${bytes} bytes. ${result.stderr}`,
+    );
   }
   return { value: cpuNs / 1e9 / (bytes / GIB), throughput: bytes / 1e6 / seconds, ...circumstances };
 }

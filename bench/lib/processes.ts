@@ -65,7 +65,9 @@ export function writtenBytes(pids: readonly number[]): number {
 /** Nanoseconds that CPUs were busy, with whatever; from ticks, so only a hint. */
 export function busyNanoseconds(cores: string): number {
   const wanted = coreNumbers(cores).map((core) => `cpu${core}`);
-  const lines = readFileSync("/proc/stat", "utf8").split("\n").map((line) => line.split(" "));
+  const lines = readFileSync("/proc/stat", "utf8")
+    .split("\n")
+    .map((line) => line.split(" "));
   return sum(
     lines.filter(([name]) => wanted.includes(name!)),
     // user nice system idle iowait irq softirq steal

@@ -69,7 +69,8 @@ function memoryFolder(bytes: number): string {
 function fill(file: string, bytes: number): void {
   const block = randomBytes(1 << 20);
   const fd = openSync(file, "w");
-  for (let left = bytes; left > 0; left -= block.length) writeSync(fd, block, 0, Math.min(left, block.length));
+  for (let left = bytes; left > 0; left -= block.length)
+    writeSync(fd, block, 0, Math.min(left, block.length));
   closeSync(fd);
 }
 

@@ -30,7 +30,9 @@ export function resultTable(result: Result): string {
 /** One line for every bar, and one for every item without. */
 export function summaryTable(results: readonly Result[]): string {
   const rows = results.flatMap((result) =>
-    result.verdicts.length === 0 ? [shownRow(result)] : result.verdicts.map((verdict) => judgedRow(result, verdict)),
+    result.verdicts.length === 0
+      ? [shownRow(result)]
+      : result.verdicts.map((verdict) => judgedRow(result, verdict)),
   );
   return markdown(["work", "unit", "portico", "nginx", "ratio", "bar", "verdict"], rows);
 }

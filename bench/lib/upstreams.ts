@@ -25,7 +25,8 @@ const BODY = "0123456789".repeat(9);
  */
 export async function startUpstreams(site: Site, cores: string): Promise<Upstreams> {
   const nginx = findProgram("nginx");
-  if (nginx === undefined) throw new Error("the upstream is an nginx, which is not installed (apt-get install nginx)");
+  if (nginx === undefined)
+    throw new Error("the upstream is an nginx, which is not installed (apt-get install nginx)");
   const [web, files] = (await freePorts(2)) as [number, number];
   const prefix = path.join(site.folder, "upstream");
   mkdirSync(prefix, { recursive: true });

@@ -16,7 +16,10 @@ export const haproxy: ProxyKind = {
   prepare(setup) {
     // It wants key and certificate in one file.
     const { certificate, key } = setup.site.tls;
-    writeFileSync(path.join(setup.folder, "both.pem"), readFileSync(certificate, "utf8") + readFileSync(key, "utf8"));
+    writeFileSync(
+      path.join(setup.folder, "both.pem"),
+      readFileSync(certificate, "utf8") + readFileSync(key, "utf8"),
+    );
     writeFileSync(path.join(setup.folder, "haproxy.cfg"), config(setup));
     return { command: [binary!, "-db", "-f", "haproxy.cfg"] };
   },

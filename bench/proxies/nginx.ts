@@ -12,8 +12,7 @@ export const nginx: ProxyKind = {
   name: "nginx",
   family: "nginx",
   abilities: ["http1", "tls", "http2", "static"],
-  version: () =>
-    binary && /nginx\/(\S+)/.exec(spawnSync(binary, ["-v"], { encoding: "utf8" }).stderr)?.[1],
+  version: () => binary && /nginx\/(\S+)/.exec(spawnSync(binary, ["-v"], { encoding: "utf8" }).stderr)?.[1],
   prepare(setup) {
     writeFileSync(path.join(setup.folder, "nginx.conf"), config(setup));
     return { command: [binary!, "-p", setup.folder, "-e", "logs/error.log", "-c", "nginx.conf"] };
@@ -152,7 +151,9 @@ function locations(setup: Setup, proto: string): string {
 }
 
 function extraRoutes({ extraRoutes: count = 0 }: Setup): string {
-  return Array.from({ length: count }, (_, i) => `    location /extra-${i} { proxy_pass http://web; }`).join("\n");
+  return Array.from({ length: count }, (_, i) => `    location /extra-${i} { proxy_pass http://web; }`).join(
+    "\n",
+  );
 }
 
 function extraServers({ extraServers: count = 0, port }: Setup): string {

@@ -4,9 +4,10 @@ import type { ProxyKind } from "./proxy.js";
 
 const MODULES = path.resolve(__dirname, "../node_modules");
 
-/** Libraries that people build proxies on Node with. None of them logs; that is to their advantage. */
+/** Libraries that people build proxies on Node with. None of them logs, which is to their advantage. */
 export const nodePeers: readonly ProxyKind[] = [
   peer("node-http", undefined),
+  { ...peer("node-http2", undefined), abilities: ["http2"] },
   peer("undici", "undici"),
   peer("fast-proxy", "fast-proxy"),
   peer("http-proxy", "http-proxy"),

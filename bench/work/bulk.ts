@@ -50,7 +50,10 @@ function download({ suffix, over, rounds, args }: Variant, bars: readonly Bar[])
     rate: "MB/s",
     bars,
     quick: bars.length > 0,
-    run: (bench) => alternate(bench, rounds, (proxy) => curl(bench, proxy, `/synchttp/${bench.bulk.name}`, { args, bytes: bench.bulk.bytes })),
+    run: (bench) =>
+      alternate(bench, rounds, (proxy) =>
+        curl(bench, proxy, `/synchttp/${bench.bulk.name}`, { args, bytes: bench.bulk.bytes }),
+      ),
   };
 }
 

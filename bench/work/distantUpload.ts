@@ -29,7 +29,8 @@ async function upload(bench: Bench, proxy: RunningProxy): Promise<Sample> {
     const { port } = await relay.next(15_000);
     const origin = `https://127.0.0.1:${port}`;
     const each = ["-sSk", "--http2", "-o", "/dev/null", "--max-time", "60"];
-    const write = "%{http_code} %{http_version} %{size_upload} %{num_connects} %{time_pretransfer} %{time_total}";
+    const write =
+      "%{http_code} %{http_version} %{size_upload} %{num_connects} %{time_pretransfer} %{time_total}";
     const { result, circumstances } = await costOf(proxy, () =>
       run(
         [

@@ -11,7 +11,8 @@ export const tlsFull: Work = {
   unit: "µs/handshake",
   rate: "handshakes/s",
   bars: [],
-  run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-new")),
+  run: (bench) =>
+    alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-new")),
 };
 
 export const tlsResumed: Work = {
@@ -20,7 +21,8 @@ export const tlsResumed: Work = {
   unit: "µs/handshake",
   rate: "handshakes/s",
   bars: [],
-  run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-reuse")),
+  run: (bench) =>
+    alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-reuse")),
 };
 
 const SECONDS = 2;

@@ -1,5 +1,4 @@
-import { availableParallelism } from "node:os";
-import { alternate, type Rounds } from "../lib/bench.js";
+import { ALL_CORES, alternate, type Rounds } from "../lib/bench.js";
 import { wrk } from "../lib/loads.js";
 import { cpuBar, type Work } from "./work.js";
 
@@ -34,8 +33,6 @@ export const serverScaling: Work = {
       (proxy) => wrk(bench, proxy, "/sync/small"),
     ),
 };
-
-const ALL_CORES = `0-${availableParallelism() - 1}`;
 
 /** With two cores there is none left for the load: both share both, and CPU a request is what can be compared. */
 export const workerScaling: Work = {

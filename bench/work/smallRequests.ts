@@ -12,8 +12,7 @@ export const smallHttp1: Work = {
   rate: "requests/s",
   bars: [cpuBar(1.0), cpuBar(0.5, "best Node peer")],
   quick: true,
-  run: (bench) =>
-    alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
+  run: (bench) => alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
 };
 
 export const smallTls: Work = {

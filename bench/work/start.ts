@@ -1,15 +1,16 @@
-import { connect } from "node:net";
 import { rmSync } from "node:fs";
-import { able, type Bench, type Row, setupOf } from "../lib/bench.js";
+import { connect } from "node:net";
+import { able, ALL_CORES, type Bench, type Row, setupOf, sleep } from "../lib/bench.js";
 import { stop } from "../lib/children.js";
+import { cpuNanoseconds, familyOf } from "../lib/processes.js";
 import { median } from "../lib/statistics.js";
-import { launch, outputOf, type ProxyKind, type Setup } from "../proxies/proxy.js";
+import { launch, outputOf, type ProxyKind } from "../proxies/proxy.js";
 import { ABSOLUTE, type Work } from "./work.js";
 
 const LIMIT_MS = 10_000;
 const POLL_MS = 2;
 
-/** From the start of the process to the end of the first proxied answer, TLS files not yet in play. */
+/** From the start of the process to its first proxied answer, on all cores, as on a host; master and worker share none. */
 export const start: Work = {
   name: "start",
   what: "start of the process to the first 200",
@@ -18,34 +19,46 @@ export const start: Work = {
   quick: true,
   run: async (bench) => {
     const kinds = able(bench, { ability: "http1" });
-    const times = new Map(kinds.map((kind) => [kind, [] as number[]]));
+    const starts = new Map(kinds.map((kind) => [kind, [] as Start[]]));
     for (let round = 0; round < bench.rounds + 2; round++) {
       for (const kind of kinds) {
         bench.note(`${kind.name}: round ${round + 1}`);
-        times.get(kind)!.push(await timeToAnswer(bench, kind));
+        starts.get(kind)!.push(await timeToAnswer(bench, kind));
       }
     }
-    return kinds.map((kind) => row(kind, times.get(kind)!));
+    return kinds.map((kind) => row(kind, starts.get(kind)!));
   },
 };
 
-function row(kind: ProxyKind, times: readonly number[]): Row {
-  const samples = times.filter((ms) => !Number.isNaN(ms)).map((value) => ({ value }));
-  if (!Number.isNaN(median(times))) return { proxy: kind.name, family: kind.family, samples };
-  return { proxy: kind.name, family: kind.family, samples: [], failure: "no answer" };
+interface Start {
+  /** Undefined if there was no answer. */
+  readonly ms?: number;
+  readonly cpuMs: number;
 }
 
-async function timeToAnswer(bench: Bench, kind: ProxyKind): Promise<number> {
-  const setup: Setup = await setupOf(bench, kind, "plain");
+function row({ name, family }: ProxyKind, starts: readonly Start[]): Row {
+  const answered = starts.flatMap(({ ms, cpuMs }) => (ms === undefined ? [] : [{ ms, cpuMs }]));
+  if (answered.length < starts.length) return { proxy: name, family, samples: [], failure: "no answer" };
+  const cpuMs = median(answered.map((one) => one.cpuMs));
+  return {
+    proxy: name,
+    family,
+    samples: answered.map(({ ms }) => ({ value: ms, note: `${cpuMs.toFixed(0)} ms of CPU` })),
+  };
+}
+
+async function timeToAnswer(bench: Bench, kind: ProxyKind): Promise<Start> {
+  const setup = await setupOf(bench, kind, "plain", { cores: ALL_CORES });
   const begin = performance.now();
   const child = launch(kind, setup);
+  const cpuMs = (): number => cpuNanoseconds(familyOf(child.pid!)) / 1e6;
   try {
     while (performance.now() - begin < LIMIT_MS) {
-      if (await answers(setup.port)) return performance.now() - begin;
+      if (await answers(setup.port)) return { ms: performance.now() - begin, cpuMs: cpuMs() };
       if (child.exitCode !== null) throw new Error(`${kind.name} does not start:\n${outputOf(setup)}`);
-      await new Promise((done) => setTimeout(done, POLL_MS));
+      await sleep(POLL_MS);
     }
-    return NaN;
+    return { cpuMs: cpuMs() };
   } finally {
     await stop(child);
     rmSync(setup.folder, { recursive: true, force: true });

@@ -52,7 +52,11 @@ async function synthesizeAll(bench: Bench): Promise<Row[]> {
 }
 
 async function synthesize(bench: Bench, { hosts, routes }: Case): Promise<number> {
-  const helper = startHelper("synth", [hosts, routes, path.join(bench.site.folder, "synth")], bench.proxyCores);
+  const helper = startHelper(
+    "synth",
+    [hosts, routes, path.join(bench.site.folder, "synth")],
+    bench.proxyCores,
+  );
   try {
     return (await helper.next(120_000))["ms"]! / 1000;
   } finally {

@@ -6,7 +6,11 @@ import https from "node:https";
 export const settings = JSON.parse(process.env.BENCH_PEER);
 
 const { web, files, dav } = settings.upstreams;
-const origins = { web: `http://127.0.0.1:${web}`, files: `http://127.0.0.1:${files}`, dav: `http://127.0.0.1:${dav}` };
+const origins = {
+  web: `http://127.0.0.1:${web}`,
+  files: `http://127.0.0.1:${files}`,
+  dav: `http://127.0.0.1:${dav}`,
+};
 
 /** All upstreams' origins. */
 export const allOrigins = Object.values(origins);

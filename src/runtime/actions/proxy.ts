@@ -83,15 +83,15 @@ class ProxiedExchange implements BodySink, AnswerReader {
     if (!this.uploading) return connection.finish();
     exchange.readBody(this);
     // Body bytes that came with the head are delivered before this runs, and take the upstream's head along.
-    process.nextTick(() => connection.flush());
+    process.nextTick(() => connection.request.flush());
   }
 
   onData(chunk: Uint8Array, transient = false): boolean {
     const { connection } = this;
     if (connection === undefined) return true;
     return this.tunnel || this.exchange.request.bodyLength !== -1
-      ? connection.writeAround("", chunk, "", transient)
-      : connection.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n", transient);
+      ? connection.request.writeAround("", chunk, "", transient)
+      : connection.request.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n", transient);
   }
 
   onEnd(): void {
@@ -99,7 +99,7 @@ class ProxiedExchange implements BodySink, AnswerReader {
     this.uploading = false;
     if (connection === undefined) return;
     if (this.tunnel) return connection.endTunnel();
-    if (this.exchange.request.bodyLength === -1) connection.write("0\r\n\r\n");
+    if (this.exchange.request.bodyLength === -1) connection.request.write("0\r\n\r\n");
     connection.finish();
   }
 

@@ -4,10 +4,10 @@ import { coarseNow } from "../clock.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
-import { batch } from "../writeBatch.js";
 import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
+import { RequestWriter, type WriteListener } from "./requestWriter.js";
 
 export interface UpstreamAddress {
   readonly host: string;
@@ -17,10 +17,6 @@ export interface UpstreamAddress {
 /** 1xx answers allowed before the final one: an upstream is not trusted to ever come to an end. */
 const INFORMATIONAL_MAX = 16;
 const HEADER_COUNT_MAX = 500;
-/** Body pieces up to this size go out in one write with what stands around them. */
-const JOINED_BYTES_MAX = 16_384;
-/** Gathered pieces are written before the end of the turn when they come to this much. */
-const GATHERED_BYTES_MAX = 262_144;
 
 const enum State {
   Idle,
@@ -31,17 +27,17 @@ const enum State {
 }
 
 /** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
-export class UpstreamConnection implements ChunkSink {
+export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
   private state: State = State.Idle;
+  /** Where the request is written. */
+  readonly request: RequestWriter;
   private readonly socket: Socket;
   private readonly buffer = new ReceiveBuffer();
   private readonly reader: HeadReader;
   private answer: AnswerReader | undefined = undefined;
   private method = "";
-  /** Request head that waits for the first bytes of the body, to go out with them. */
-  private heldHead = "";
   private head: ParsedResponse | undefined = undefined;
   private decoder: ChunkDecoder | undefined = undefined;
   private remaining = 0;
@@ -51,12 +47,9 @@ export class UpstreamConnection implements ChunkSink {
   /** The answer is complete. */
   private done = false;
   private connecting = true;
-  /** The socket is corked until the end of this turn. */
-  private gathering = false;
   private paused = false;
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
-  private failure: Error | undefined = undefined;
 
   constructor(
     private readonly config: UpstreamConfig,
@@ -75,6 +68,7 @@ export class UpstreamConnection implements ChunkSink {
       keepAlive: true,
       allowHalfOpen: true,
     });
+    this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
     keepReadableAfterWriteErrors(this.socket);
     this.socket.on("connect", () => this.connected());
@@ -86,10 +80,6 @@ export class UpstreamConnection implements ChunkSink {
   /** Whether it waits for a request, and was not closed meanwhile. */
   get usable(): boolean {
     return this.state === State.Idle && !this.socket.destroyed;
-  }
-
-  get writePending(): boolean {
-    return this.socket.writableLength > 0;
   }
 
   /** Begins a request: everything up to `finish` belongs to it. */
@@ -104,90 +94,15 @@ export class UpstreamConnection implements ChunkSink {
     this.informational = 0;
     this.state = State.Head;
     this.readDeadline = Infinity;
-    this.heldHead = head;
-  }
-
-  /** Sends the head now if nothing of the body has taken it along. */
-  flush(): void {
-    if (this.heldHead !== "") batch(this);
-  }
-
-  writeBatched(): void {
-    if (this.state === State.Closed) return;
-    if (this.heldHead !== "") this.write("");
-    else if (this.gathering && !this.writeGathered()) this.answer?.onRequestStall();
-  }
-
-  /** Sends text; see {@link writeAround}. */
-  write(text: string): boolean {
-    if (this.failure !== undefined) return true;
-    this.writeGathered();
-    this.socket.write(this.takeHead() + text, "latin1", this.written);
-    return this.armWrite();
-  }
-
-  /**
-   * Sends text, bytes and text in one system call where the platform allows.
-   * @param transient true if the bytes change as soon as this returns
-   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until
-   *   `onRequestDrain`
-   */
-  writeAround(text: string, bytes: Uint8Array, after: string, transient = false): boolean {
-    const { socket } = this;
-    if (this.failure !== undefined) return true;
-    const before = this.takeHead() + text;
-    if (!transient && bytes.length <= JOINED_BYTES_MAX) return this.gather(before, bytes, after);
-    this.writeGathered();
-    if (transient) {
-      // Few bytes go out fastest as text of one write, which is a copy as well.
-      if (bytes.length <= JOINED_BYTES_MAX)
-        return this.write(before + (bytes as Buffer).toString("latin1") + after);
-      bytes = Buffer.from(bytes);
-    }
-    if (before === "" && after === "") socket.write(bytes, this.written);
-    else {
-      socket.cork();
-      if (before !== "") socket.write(before, "latin1");
-      socket.write(bytes, after === "" ? this.written : undefined);
-      if (after !== "") socket.write(after, "latin1", this.written);
-      socket.uncork();
-    }
-    return this.armWrite();
-  }
-
-  /**
-   * Puts small pieces off to the end of the turn, to go out in one system call: TLS records and HTTP/2 frames come
-   * several to a read. They are not copied, so they must be the caller's to give away.
-   */
-  private gather(before: string, bytes: Uint8Array, after: string): boolean {
-    const { socket } = this;
-    if (!this.gathering) {
-      this.gathering = true;
-      socket.cork();
-      batch(this);
-    }
-    if (before !== "") socket.write(before, "latin1");
-    socket.write(bytes);
-    if (after !== "") socket.write(after, "latin1");
-    return socket.writableLength < GATHERED_BYTES_MAX || this.writeGathered();
-  }
-
-  /** @returns false if what was gathered could not all be written at once */
-  private writeGathered(): boolean {
-    if (!this.gathering) return true;
-    this.gathering = false;
-    this.socket.uncork();
-    const taken = this.armWrite();
-    if (!taken) this.socket.write("", "latin1", this.written);
-    return taken;
+    this.request.begin(head);
   }
 
   /** The request is complete; from here the read timeout runs. */
   finish(): void {
     this.requestSent = true;
-    this.writeGathered();
-    this.flush();
-    if (this.isReading && !this.writePending && !this.paused) this.armRead();
+    this.request.writeGathered();
+    this.request.flush();
+    if (this.isReading && !this.request.pending && !this.paused) this.armRead();
   }
 
   pause(): void {
@@ -206,7 +121,7 @@ export class UpstreamConnection implements ChunkSink {
 
   /** Half-closes a tunnel in the client's direction. */
   endTunnel(): void {
-    this.writeGathered();
+    this.request.writeGathered();
     this.socket.end();
   }
 
@@ -233,33 +148,29 @@ export class UpstreamConnection implements ChunkSink {
     if (this.answer?.onAnswerData(piece, this.buffer.transient) === false) this.pause();
   }
 
-  private readonly written = (error?: Error | null): void => {
-    if (error != null || this.socket.writableLength > 0) return;
-    this.writeDeadline = this.connecting ? this.writeDeadline : Infinity;
+  onWrite(): void {
+    // Until the connection stands, its own deadline runs.
+    if (this.connecting) return;
+    this.writeDeadline = this.request.pending ? coarseNow() + this.config.sendTimeoutMs : Infinity;
+  }
+
+  onWritten(): void {
+    if (!this.connecting) this.writeDeadline = Infinity;
     if (this.requestSent && this.isReading && !this.paused) this.armRead();
     this.answer?.onRequestDrain();
-  };
+  }
+
+  onStall(): void {
+    this.answer?.onRequestStall();
+  }
 
   private get isReading(): boolean {
     return this.state === State.Head || this.state === State.Body;
   }
 
-  private takeHead(): string {
-    const head = this.heldHead;
-    this.heldHead = "";
-    return head;
-  }
-
   private connected(): void {
     this.connecting = false;
-    this.armWrite();
-  }
-
-  private armWrite(): boolean {
-    const pending = this.socket.writableLength > 0;
-    // Until the connection stands, its own deadline runs.
-    if (!this.connecting) this.writeDeadline = pending ? coarseNow() + this.config.sendTimeoutMs : Infinity;
-    return !pending;
+    this.onWrite();
   }
 
   private armRead(): void {
@@ -269,7 +180,7 @@ export class UpstreamConnection implements ChunkSink {
   private receive(chunk: Buffer): void {
     if (this.state === State.Idle) return this.destroyUnasked();
     // An answer to nothing: the request is still to be sent, and goes to another connection.
-    if (this.heldHead !== "") return this.fail(502, "upstream sent an answer before the request");
+    if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
     this.answered = true;
     let at = 0;
     try {
@@ -339,7 +250,7 @@ export class UpstreamConnection implements ChunkSink {
     this.buffer.release();
     this.readDeadline = Infinity;
     const reusable =
-      clean && head!.keepAlive && this.requestSent && !this.writePending && this.failure === undefined;
+      clean && head!.keepAlive && this.requestSent && !this.request.pending && !this.request.failed;
     if (reusable) {
       this.state = State.Idle;
       this.reused = true;
@@ -365,7 +276,7 @@ export class UpstreamConnection implements ChunkSink {
   private endTunnelled(): void {
     const { answer } = this;
     this.answer = undefined;
-    this.writeGathered();
+    this.request.writeGathered();
     this.state = State.Closed;
     this.socket.destroySoon();
     answer?.onAnswerEnd();
@@ -374,7 +285,7 @@ export class UpstreamConnection implements ChunkSink {
   private errored(error: Error & { syscall?: string }): void {
     // An upstream may answer and close before it read the whole request: what it said is still to be read.
     if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
-      this.failure = error;
+      this.request.failed = true;
       this.writeDeadline = Infinity;
       this.armRead();
       return;
@@ -394,7 +305,7 @@ export class UpstreamConnection implements ChunkSink {
 
   private fail(status: 502 | 504, message: string): void {
     const { answer, answered } = this;
-    const unsent = this.heldHead !== "";
+    const unsent = this.request.unsent;
     this.destroy();
     answer?.onAnswerError({ status, message, answered, unsent });
   }

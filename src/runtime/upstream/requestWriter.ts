@@ -1,0 +1,135 @@
+import type { Socket } from "node:net";
+import { batch } from "../writeBatch.js";
+
+/** Body pieces up to this size go out in one write with what stands around them. */
+const JOINED_BYTES_MAX = 16_384;
+/** Gathered pieces are written before the end of the turn when they come to this much. */
+const GATHERED_BYTES_MAX = 262_144;
+
+/** Who hears of writes. */
+export interface WriteListener {
+  /** Bytes were handed to the socket, which may still hold some. */
+  onWrite(): void;
+  /** Everything reached the kernel. */
+  onWritten(): void;
+  /** What was gathered could not all be written: send no more until `onWritten`. */
+  onStall(): void;
+}
+
+/** Writes requests to an upstream's socket in as few system calls as their pieces allow. */
+export class RequestWriter {
+  /** After a failed write: nothing more is sent, but an answer may still be read. */
+  failed = false;
+  /** Head that waits for the first bytes of the body, or for the end of the turn. */
+  private head = "";
+  /** The socket is corked until the end of this turn. */
+  private gathering = false;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly listener: WriteListener,
+  ) {}
+
+  /** True while bytes that were written have not all reached the kernel. */
+  get pending(): boolean {
+    return this.socket.writableLength > 0;
+  }
+
+  /** True while nothing of the request that was begun has been sent. */
+  get unsent(): boolean {
+    return this.head !== "";
+  }
+
+  begin(head: string): void {
+    this.head = head;
+  }
+
+  /** Sends the head at the end of this turn if nothing of the body takes it along before. */
+  flush(): void {
+    if (this.head !== "") batch(this);
+  }
+
+  writeBatched(): void {
+    if (this.socket.destroyed) return;
+    if (this.head !== "") this.write("");
+    else if (!this.writeGathered()) this.listener.onStall();
+  }
+
+  /** Sends text; see {@link writeAround}. */
+  write(text: string): boolean {
+    if (this.failed) return true;
+    this.writeGathered();
+    this.socket.write(this.takeHead() + text, "latin1", this.written);
+    return this.told();
+  }
+
+  /**
+   * Sends text, bytes and text in one system call where the platform allows.
+   *
+   * @param transient true if the bytes change as soon as this returns
+   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
+   */
+  writeAround(text: string, bytes: Uint8Array, after: string, transient: boolean): boolean {
+    if (this.failed) return true;
+    const before = this.takeHead() + text;
+    if (bytes.length <= JOINED_BYTES_MAX) {
+      // Few bytes go out fastest as text of one write, which is a copy as well.
+      if (transient) return this.write(before + (bytes as Buffer).toString("latin1") + after);
+      return this.gather(before, bytes, after);
+    }
+    this.writeGathered();
+    const { socket } = this;
+    const kept = transient ? Buffer.from(bytes) : bytes;
+    if (before === "" && after === "") socket.write(kept, this.written);
+    else {
+      socket.cork();
+      if (before !== "") socket.write(before, "latin1");
+      socket.write(kept, after === "" ? this.written : undefined);
+      if (after !== "") socket.write(after, "latin1", this.written);
+      socket.uncork();
+    }
+    return this.told();
+  }
+
+  /** @returns false if what was gathered could not all be written at once */
+  writeGathered(): boolean {
+    if (!this.gathering) return true;
+    this.gathering = false;
+    this.socket.uncork();
+    const taken = this.told();
+    if (!taken) this.socket.write("", "latin1", this.written);
+    return taken;
+  }
+
+  /**
+   * Puts small pieces off to the end of the turn, to go out in one system call: TLS records and HTTP/2 frames come
+   * several to a read. They are not copied, so they must be the caller's to give away.
+   */
+  private gather(before: string, bytes: Uint8Array, after: string): boolean {
+    const { socket } = this;
+    if (!this.gathering) {
+      this.gathering = true;
+      socket.cork();
+      batch(this);
+    }
+    if (before !== "") socket.write(before, "latin1");
+    socket.write(bytes);
+    if (after !== "") socket.write(after, "latin1");
+    return socket.writableLength < GATHERED_BYTES_MAX || this.writeGathered();
+  }
+
+  private told(): boolean {
+    this.listener.onWrite();
+    return !this.pending;
+  }
+
+  private takeHead(): string {
+    const { head } = this;
+    this.head = "";
+    return head;
+  }
+
+  private readonly written = (error?: Error | null): void => {
+    if (error == null && !this.pending) this.listener.onWritten();
+  };
+}
