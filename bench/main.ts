@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { ALL_CORES, type Bench } from "./lib/bench.js";
-import { cleanUpOnExit } from "./lib/children.js";
+import { cleanUpOnExit, findProgram } from "./lib/children.js";
 import { installPeers } from "./lib/dependencies.js";
 import { judge, type Result } from "./lib/judge.js";
 import { describeMachine } from "./lib/machine.js";
@@ -29,6 +29,7 @@ async function main(): Promise<number> {
     await runMicro(coresFor(1).proxy);
     return 0;
   }
+  requireTools();
   if (!options.quick) installPeers();
   const kinds = installedKinds(options);
   const bench = await prepare(options, kinds);
@@ -42,6 +43,22 @@ async function main(): Promise<number> {
   console.log(summaryTable(results));
   writeReport(results, describeMachine(PROXIES), options);
   return exitCode(results, options);
+}
+
+/** Programs without which nothing can be measured, and the Debian packages that have them. */
+const TOOLS = {
+  taskset: "util-linux",
+  wrk: "wrk",
+  h2load: "nghttp2-client",
+  curl: "curl",
+  openssl: "openssl",
+};
+
+function requireTools(): void {
+  const missing = Object.entries(TOOLS).filter(([tool]) => findProgram(tool) === undefined);
+  if (missing.length === 0) return;
+  const packages = missing.map(([, name]) => name).join(" ");
+  throw new Error(`${missing.map(([tool]) => tool).join(", ")} not found (apt-get install ${packages})`);
 }
 
 async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<Bench> {

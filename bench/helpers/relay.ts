@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
+import { announce } from "./announce.js";
 
 /**
  * A long line: passes bytes on after a delay in each direction, and as many as come. Arguments: port to connect to,
@@ -6,13 +7,12 @@ import { connect, createServer, type Socket } from "node:net";
  */
 const [target, delayMs] = process.argv.slice(2).map(Number) as [number, number];
 
-createServer({ noDelay: true }, (client) => {
-  const server = connect({ host: "127.0.0.1", port: target, noDelay: true });
-  pass(client, server);
-  pass(server, client);
-}).listen(0, "127.0.0.1", function (this: import("node:net").Server) {
-  console.log(JSON.stringify({ port: (this.address() as import("node:net").AddressInfo).port }));
+const server = createServer({ noDelay: true }, (client) => {
+  const upstream = connect({ host: "127.0.0.1", port: target, noDelay: true });
+  pass(client, upstream);
+  pass(upstream, client);
 });
+announce(server);
 
 /** What arrives is written when its time has come, without regard to backpressure: the line itself has no limit. */
 function pass(from: Socket, to: Socket): void {

@@ -1,4 +1,5 @@
 import { createServer, Socket } from "node:net";
+import { announce } from "./announce.js";
 
 /**
  * An upstream for uploads: reads a request, throws its body away, answers 200. All bodies land in one buffer, so
@@ -7,7 +8,7 @@ import { createServer, Socket } from "node:net";
 const ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
 const buffer = Buffer.allocUnsafeSlow(1 << 20);
 
-createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
+const server = createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
   // Only sockets that are constructed here can be given a buffer: the handle moves into one.
   const { _handle: handle } = accepted as unknown as { _handle: unknown };
   (accepted as unknown as { _handle: unknown })._handle = null;
@@ -24,9 +25,8 @@ createServer({ pauseOnConnect: true, noDelay: true }, (accepted) => {
   } as ConstructorParameters<typeof Socket>[0]);
   socket.on("error", () => socket.destroy());
   socket.resume();
-}).listen(0, "127.0.0.1", function (this: import("node:net").Server) {
-  console.log(JSON.stringify({ port: (this.address() as import("node:net").AddressInfo).port }));
 });
+announce(server);
 
 /** Tells where a request ends. Its peers are proxies, so it may be simple: no pipelining, no chunk extensions. */
 class Message {

@@ -1,5 +1,4 @@
-import { type ChildProcess } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram, start } from "./children.js";
 import { startHelper } from "./helpers.js";
@@ -25,21 +24,39 @@ const BODY = "0123456789".repeat(9);
  */
 export async function startUpstreams(site: Site, cores: string): Promise<Upstreams> {
   const nginx = findProgram("nginx");
-  if (nginx === undefined)
-    throw new Error("the upstream is an nginx, which is not installed (apt-get install nginx)");
+  const { web, files } =
+    nginx === undefined ? await startOrigins(site, cores) : await startNginx(nginx, site, cores);
+  const dav = await portOf("sink", [], cores);
+  return { web, files, dav };
+}
+
+async function startNginx(binary: string, site: Site, cores: string): Promise<Omit<Upstreams, "dav">> {
   const [web, files] = (await freePorts(2)) as [number, number];
   const prefix = path.join(site.folder, "upstream");
   mkdirSync(prefix, { recursive: true });
   writeFileSync(path.join(prefix, "nginx.conf"), config(site, web, files));
-  const child: ChildProcess = start([nginx, "-p", prefix, "-e", "error.log", "-c", "nginx.conf"], {
+  const child = start([binary, "-p", prefix, "-e", "error.log", "-c", "nginx.conf"], {
     cores,
     output: path.join(prefix, "output.log"),
   });
   if (!(await accepting(files, () => child.exitCode === null))) {
-    throw new Error(`the upstream nginx does not start: see ${prefix}/error.log`);
+    throw new Error(
+      `the upstream nginx does not start:\n${readFileSync(path.join(prefix, "error.log"), "utf8")}`,
+    );
   }
-  const { port: dav } = await startHelper("sink", [], cores).next(15_000);
-  return { web, files, dav: dav! };
+  return { web, files };
+}
+
+/** Without nginx there is nothing to be compared with, but there are figures. */
+async function startOrigins(site: Site, cores: string): Promise<Omit<Upstreams, "dav">> {
+  return {
+    web: await portOf("origin", ["web", BODY], cores),
+    files: await portOf("origin", ["files", site.media], cores),
+  };
+}
+
+async function portOf(helper: string, args: readonly string[], cores: string): Promise<number> {
+  return (await startHelper(helper, args, cores).next(15_000))["port"]!;
 }
 
 function config(site: Site, web: number, files: number): string {

@@ -1,11 +1,16 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
+import { ROOT } from "../../build/paths.js";
 import { Action, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
 import { renderProxyConfig } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
 import type { ProxyKind, Setup } from "./proxy.js";
+
+const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
+  version: string;
+};
 
 /** The bundle that is measured; {@link buildPortico} sets it. */
 let bundle: string | undefined;
@@ -20,7 +25,7 @@ export const portico: ProxyKind = {
   name: "portico",
   family: "portico",
   abilities: ["http1", "tls", "http2", "static"],
-  version: () => require("../../package.json").version as string,
+  version: () => VERSION,
   prepare(setup) {
     const config = path.join(setup.folder, "portico.json");
     writeFileSync(config, porticoConfig(setup));

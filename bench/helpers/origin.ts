@@ -1,0 +1,35 @@
+import { createReadStream, statSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:net";
+import path from "node:path";
+import { announce } from "./announce.js";
+
+/**
+ * The upstream where there is no nginx: answers every request with the same bytes, or sends files. Arguments: `web` and
+ * the body, or `files` and their folder. Prints its port.
+ */
+const [kind, argument] = process.argv.slice(2) as ["web" | "files", string];
+
+function answerAll(body: string): void {
+  const head = `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const answer = Buffer.from(head + body);
+  const server = createServer({ noDelay: true }, (socket) => {
+    // Its peers are proxies, which send a request at a time and heads in one piece.
+    socket.on("data", (chunk) => chunk.includes("\r\n\r\n") && socket.write(answer));
+    socket.on("error", () => socket.destroy());
+  });
+  announce(server);
+}
+
+function sendFiles(folder: string): void {
+  const server = createHttpServer((request, response) => {
+    const file = path.join(folder, path.basename(request.url!));
+    response.setHeader("Content-Length", statSync(file).size);
+    createReadStream(file, { highWaterMark: 1 << 20 }).pipe(response);
+  });
+  server.keepAliveTimeout = 3_600_000;
+  announce(server);
+}
+
+if (kind === "web") answerAll(argument);
+else sendFiles(argument);
