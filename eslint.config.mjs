@@ -13,6 +13,9 @@ export default tseslint.config(
       "@typescript-eslint/no-non-null-assertion": "off",
     },
   },
-  { files: ["build/**", "demo/**", "tools/**", "src/cli/**", "bench/**", "main.ts"], rules: { "no-console": "off" } },
+  {
+    files: ["build/**", "demo/**", "tools/**", "src/cli/**", "bench/**", "main.ts"],
+    rules: { "no-console": "off" },
+  },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
 );

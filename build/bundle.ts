@@ -53,7 +53,9 @@ function forbidden(metafile: Metafile, text: string): string[] {
     ),
   );
   return [
-    ...foreign.slice(0, 5).map((file) => `it contains ${file}, which src/runtime and src/cli must not import`),
+    ...foreign
+      .slice(0, 5)
+      .map((file) => `it contains ${file}, which src/runtime and src/cli must not import`),
     ...(text.includes(ROOT) ? [`it contains the absolute path ${ROOT}`] : []),
   ];
 }

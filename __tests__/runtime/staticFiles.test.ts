@@ -167,12 +167,15 @@ describe("what is not there or may not be read", () => {
     expect(e.text).toContain(`<h1>${status} `);
   });
 
-  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"])("%s is refused, also where nothing is", async (method) => {
-    for (const path of ["a.txt", "img", "missing"]) {
-      const e = await get(action(), path, { method });
-      expect([e.status, e.reason, e.header("allow")]).toEqual([405, "Not Allowed", "GET, HEAD"]);
-    }
-  });
+  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"])(
+    "%s is refused, also where nothing is",
+    async (method) => {
+      for (const path of ["a.txt", "img", "missing"]) {
+        const e = await get(action(), path, { method });
+        expect([e.status, e.reason, e.header("allow")]).toEqual([405, "Not Allowed", "GET, HEAD"]);
+      }
+    },
+  );
 
   test("a sibling of the directory is never served (nginx does)", async () => {
     const e = await get(action({}, { match: "prefix" }), "/syncmedia-old/secret");
