@@ -331,6 +331,66 @@ test("requests wait while the client does not read its answers", async () => {
   expect(answered * 60_000).toBeLessThan(20_000_000);
 });
 
+describe("a client that does not read", () => {
+  /** A client that counts what it reads, and does not before it is resumed. */
+  async function pausedClient(): Promise<Accepted & { bytes: number }> {
+    const client = Object.assign(await connectTo(proxy.port), { bytes: 0 });
+    client.socket.removeAllListeners("data");
+    client.socket.on("data", (chunk: Buffer) => void (client.bytes += chunk.length));
+    client.socket.pause();
+    return client;
+  }
+
+  test("and half-closed gets its whole answer when it goes on", async () => {
+    const size = 12_000_000;
+    script = (peer) =>
+      peer.socket.once("data", () => {
+        peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`).send(Buffer.alloc(size, "x"));
+      });
+    await start();
+    const client = await pausedClient();
+    client.send(get("/sync/1"));
+    client.socket.end();
+    await sleep(2_500);
+    client.socket.resume();
+    await client.until((peer) => peer.ended || peer.closed);
+    expect(client.bytes).toBeGreaterThan(size);
+  });
+
+  test("is cut after the send timeout of its last route, and what waited behind is not begun", async () => {
+    upstream = await new RawUpstream().listen();
+    proxy = await startProxy({ routes: [{ ...BIG, sendTimeoutMs: 500 }] });
+    const client = await pausedClient();
+    client.send(get("/big").repeat(150));
+    await sleep(2_500);
+    const open = proxy.connections();
+    client.socket.destroy();
+    await sleep(200);
+    const answered = (await proxy.accessLog()).split("\n").length - 1;
+    expect([open, answered < 150]).toEqual([0, true]);
+  });
+
+  test("is held to the keep-alive time again once it has read", async () => {
+    await start({}, { timeouts: { keepAliveMs: 500 } });
+    // The last answer of one of them is what the kernel does not take at once.
+    const clients = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const client = await pausedClient();
+        client.send(get("/big").repeat(50 + i));
+        await sleep(400);
+        client.send("\r\n");
+        await sleep(100);
+        client.socket.resume();
+        return client;
+      }),
+    );
+    await sleep(2_500);
+    const open = clients.filter((client) => !client.ended);
+    clients.forEach((client) => client.socket.destroy());
+    expect(open).toHaveLength(0);
+  });
+});
+
 test("an empty line before a request may come in two packets", async () => {
   await start();
   const client = await connectTo(proxy.port);

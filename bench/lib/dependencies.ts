@@ -6,7 +6,8 @@ const BENCH = path.resolve(__dirname, "..");
 
 /** Installs the peers of `bench/package.json` if that was not done; without them the rest can still be measured. */
 export function installPeers(): void {
-  if (existsSync(path.join(BENCH, "node_modules"))) return;
+  // npm writes this file last.
+  if (existsSync(path.join(BENCH, "node_modules/.package-lock.json"))) return;
   console.error("installing the Node peers (npm ci --prefix bench)");
   const { status } = spawnSync(
     "npm",

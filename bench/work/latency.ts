@@ -8,7 +8,7 @@ import type { Work } from "./work.js";
 const SECONDS = 4;
 const CONNECTIONS = 128;
 /** Where nginx itself is not there. */
-const DEFAULT_RATE = 20_000;
+const DEFAULT_RATE = 10_000;
 
 /** Latency of a proxy that is busy, but not too busy: half of what nginx can do at most. */
 export const latency: Work = {
