@@ -66,6 +66,7 @@ export class Http1Connection implements ChunkSink {
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
   private lingerUntil = Infinity;
+  private sendTimeoutMs = LINGER_TOTAL_MS;
   private keepAlive = true;
 
   constructor(
@@ -210,6 +211,11 @@ export class Http1Connection implements ChunkSink {
     if (now >= this.writeDeadline) return void this.socket.destroy();
     if (now < this.readDeadline && now < this.lingerUntil) return;
     this.readDeadline = Infinity;
+    if (this.state === State.Answering && this.writePending) {
+      // Half-closed and slow, but reading for all that is known; the write deadline runs.
+      this.lingerUntil = now + HALF_CLOSED_MS;
+      return;
+    }
     if (this.state === State.Lingering && this.writePending) {
       // The time to linger begins when the client has read what it was sent; until then the write deadline runs.
       this.readDeadline = now + LINGER_IDLE_MS;
@@ -240,20 +246,29 @@ export class Http1Connection implements ChunkSink {
   private counted = 0;
 
   private readonly written = (): void => {
+    // The connection is gone, though its close is still to be told: nothing more is begun on it.
+    if (this.socket.destroyed) return;
     if (this.socket.writableLength > 0) {
       this.armWrite();
       return;
     }
     this.writeDeadline = Infinity;
     this.exchange?.onDrain?.();
-    if (this.state === State.Head && !this.receiving && this.paused) this.resumeInput();
+    if (this.state !== State.Head || this.receiving || !this.paused) return;
+    // The time ran no more while input was held.
+    const { requestHeadMs, keepAliveMs } = this.services.config.timeouts;
+    this.readDeadline = coarseNow() + (this.reader.empty ? keepAliveMs : requestHeadMs);
+    this.resumeInput();
   };
 
   private armWrite(): void {
     // Something is still being written: a half-closed client may be reading it.
     if (this.halfClosed && this.state === State.Answering) this.lingerUntil = coarseNow() + HALF_CLOSED_MS;
+    // The last answer may still be on its way when its exchange is over.
+    if (this.exchange !== undefined)
+      this.sendTimeoutMs = this.exchange.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS;
     if (this.socket.writableLength === 0) this.writeDeadline = Infinity;
-    else this.writeDeadline = coarseNow() + (this.exchange?.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS);
+    else this.writeDeadline = coarseNow() + this.sendTimeoutMs;
   }
 
   private armBody(): void {
