@@ -11,7 +11,6 @@ import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
 import { HeadReader } from "../src/runtime/http1/headReader.js";
 import { parseRequestHead } from "../src/runtime/http1/requestHead.js";
 import { parseResponseHead } from "../src/runtime/http1/responseHead.js";
-import { addResponseFields } from "../src/runtime/http2/responseFields.js";
 import { combinedLine, jsonLine } from "../src/runtime/logFormat.js";
 import { median } from "./lib/statistics.js";
 
@@ -161,7 +160,6 @@ function cases(): Case[] {
   const rules = forwarding();
   const reader = new HeadReader(32_768, 8_192);
   const [small, browser] = [logged(SMALL_HEAD), logged(BROWSER_HEAD)];
-  const answer = parseResponseHead(ANSWER_HEAD, "GET", 200).headers;
   const parse = (head: string): number => parseRequestHead(head, LIMITS, 0).headers.length;
   return [
     { name: "HeadReader.read + parseRequestHead, small", run: () => parse(reader.read(smallBytes, 0)!) },
@@ -179,7 +177,6 @@ function cases(): Case[] {
     { name: "ForwardingRules.requestHead, small", run: rules.request(SMALL_HEAD) },
     { name: "ForwardingRules.requestHead, browser", run: rules.request(BROWSER_HEAD) },
     { name: "ForwardingRules.responseHeaders", run: rules.answer },
-    { name: "addResponseFields, HTTP/2", run: () => (addResponseFields({ ":status": 200 }, answer) ? 1 : 0) },
     { name: "combinedLine, small", run: () => written(combinedLine(small)) },
     { name: "combinedLine, browser", run: () => written(combinedLine(browser)) },
     { name: "jsonLine, browser", run: () => written(jsonLine(browser)) },

@@ -79,10 +79,15 @@ describe("settings", () => {
     expect(credit(0)).toBe(16 * MiB - 65_535);
   });
 
-  test("bound streams: a client that opens more loses its connection", async () => {
+  test("bound streams: those beyond are refused, for the client to send again", async () => {
     handler = () => undefined;
     for (let i = 0; i < 11; i++) client.request(1 + 2 * i, GET);
-    await client.whenClosed();
+    expect(await client.outcome(21)).toBe("RST REFUSED_STREAM");
+    answer(last, 200);
+    expect(await client.outcome(19)).toBe("200");
+    handler = (exchange) => answer(exchange, 200);
+    client.request(23, GET);
+    expect(await client.outcome(23)).toBe("200");
   });
 });
 
@@ -110,8 +115,8 @@ describe("a request body", () => {
     const stuck = new KeepingSink();
     stuck.more = false;
     handler = (exchange) => exchange.readBody(stuck);
-    for (const stream of [1, 3, 5, 7]) put(stream);
-    for (const stream of [1, 3, 5, 7]) sendBody(stream, 4 * MiB);
+    for (const stream of [1, 3, 5]) put(stream);
+    for (const stream of [1, 3, 5]) sendBody(stream, 4 * MiB);
     handler = (exchange) => {
       const sink = new KeepingSink();
       sink.onDone = () => answer(exchange, 200, String(sink.body.length));
@@ -120,6 +125,24 @@ describe("a request body", () => {
     put(9);
     sendBody(9, MiB, END_STREAM);
     expect(await client.outcome(9)).toBe("200");
+  });
+
+  test("beyond the window of the connection ends it: nobody makes it keep more", async () => {
+    handler = () => undefined;
+    for (const stream of [1, 3, 5, 7, 9]) put(stream);
+    for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 4 * MiB);
+    const end = await client.next((f) => f.type === Frame.GOAWAY);
+    expect(end!.payload.readUInt32BE(4)).toBe(3);
+  });
+
+  test("beyond the window of its stream is reset", async () => {
+    handler = () => undefined;
+    put(1);
+    sendBody(1, 5 * MiB);
+    expect(await client.outcome(1)).toBe("RST FLOW_CONTROL_ERROR");
+    client.request(3, GET);
+    handler = (exchange) => answer(exchange, 200);
+    expect(await client.outcome(3)).toBe("200");
   });
 
   test("that nobody reads waits, and the client is told to stop once it is answered", async () => {
@@ -179,6 +202,20 @@ describe("a request body", () => {
 });
 
 describe("a response body", () => {
+  test("follows a window that SETTINGS change (RFC 9113, 6.9.2)", async () => {
+    const window = (bytes: number): Buffer => Buffer.from([0, 4, 0, 0, 0, bytes]);
+    handler = (exchange) => answer(exchange, 200, "ab");
+    client.send(Frame.SETTINGS, 0, 0, window(0));
+    client.request(1, GET);
+    expect(await client.outcome(1)).toBe("200");
+    client.send(Frame.SETTINGS, 0, 0, window(1));
+    const first = await client.next((f) => f.type === Frame.DATA);
+    expect([first!.payload.toString(), first!.flags]).toEqual(["a", 0]);
+    client.send(Frame.WINDOW_UPDATE, 0, 1, Buffer.from([0, 0, 0, 1]));
+    const second = await client.next((f) => f.type === Frame.DATA && f !== first);
+    expect([second!.payload.toString(), second!.flags]).toEqual(["b", END_STREAM]);
+  });
+
   test("waits for the client's window; the buffer is free again at onDrain", async () => {
     const chunk = Buffer.alloc(100_000, "x");
     let drained = 0;
@@ -298,14 +335,22 @@ describe("the end of a connection", () => {
     client.request(1, GET);
     await until(() => last !== undefined && last.client.port === client.socket.localPort);
     draining.connections.drain();
+    // On its way before the client can know: still served (RFC 9113, 6.8).
     await client.next((f) => f.type === Frame.GOAWAY);
-    expect(goaways()).toEqual([1]);
+    const first = last;
     client.request(3, GET);
+    await until(() => last !== first);
+    await client.next((f) => f.type === Frame.GOAWAY && f.payload.readUInt32BE(0) !== 0x7fffffff);
+    expect(goaways()).toEqual([0x7fffffff, 3]);
+    const second = last;
+    client.request(5, GET);
     await later(100);
-    expect(last.request.receivedAt).toBeLessThan(Date.now() - 90);
+    expect(last).toBe(second);
     expect(client.closed).toBe(false);
-    answer(last, 200);
+    answer(first, 200);
+    answer(second, 200);
     expect(await client.outcome(1)).toBe("200");
+    expect(await client.outcome(3)).toBe("200");
     await client.whenClosed();
     await until(() => draining.connections.size === 0);
     await draining.close();

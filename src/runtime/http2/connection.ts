@@ -1,42 +1,182 @@
-import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../clock.js";
 import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
 import type { Services } from "../services.js";
-import { Http2Exchange } from "./exchange.js";
+import { Http2Exchange, UNROUTED_IDLE_MS } from "./exchange.js";
+import { FloodGuard, Nuisance } from "./floodGuard.js";
+import { ReceiveWindow, SendScheduler } from "./flowControl.js";
+import { FrameReader } from "./frames.js";
+import { FrameHandler } from "./frameHandler.js";
+import { type AnswerHead, HpackEncoder } from "./hpackEncoder.js";
+import type { HpackField } from "./hpackTables.js";
+import { ClosedStreams } from "./closedStreams.js";
+import { Outbox } from "./outbox.js";
+import {
+  ConnectionError,
+  ErrorCode,
+  Flag,
+  FRAME_BYTES_MAX,
+  FRAME_HEAD_BYTES,
+  FrameType,
+  INITIAL_WINDOW_BYTES,
+} from "./protocol.js";
 import { parseRequestHead } from "./requestHead.js";
-
-const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM } = constants;
+import { CONNECTION_WINDOW_BYTES, serverPreface } from "./settings.js";
 
 /** How long a client may take to close a connection that was ended. */
 const CLOSE_MS = 5_000;
+/** How long a draining connection waits for requests that were sent before the client could know (RFC 9113, 6.8). */
+const DRAIN_MS = 1_000;
+/** No stream has this number: the first GOAWAY of a drain refuses nothing yet. */
+const LAST_STREAM_MAX = 0x7fff_ffff;
 
-/** One client connection speaking HTTP/2: makes an exchange of every stream and watches over all of them. */
+const enum State {
+  Open,
+  /** The last GOAWAY named the last stream that is served. */
+  Closing,
+  /** Nothing is read any more; the socket is closed once everything is written. */
+  Ended,
+}
+
+/** One client connection speaking HTTP/2: its streams, and what all of them share. */
 export class Http2Connection {
-  private readonly exchanges = new Set<Http2Exchange>();
+  readonly streams = new Map<number, Http2Exchange>();
+  readonly closedStreams = new ClosedStreams();
+  readonly outbox: Outbox;
+  readonly scheduler: SendScheduler;
+  readonly encoder = new HpackEncoder();
+  readonly guard: FloodGuard;
+  /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
+  readonly window = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
+  /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
+  initialSendWindow = INITIAL_WINDOW_BYTES;
+  /** Highest stream that the client opened. */
+  lastStream = 0;
+  private state = State.Open;
+  private readonly reader: FrameReader;
+  private readonly frames: FrameHandler;
   /** Deadlines on the coarse clock; Infinity where none runs. */
   private idleDeadline: number;
+  private drainDeadline = Infinity;
   private closeDeadline = Infinity;
-  private bytesWritten = 0;
-  /** Resets by the client since `resetsSince`. */
-  private resets = 0;
-  private resetsSince = 0;
-  private complained = false;
+  /** When the write that is under way last got on, and how far it was. */
+  private progressAt = 0;
+  private progress = "";
 
   constructor(
-    private readonly session: ServerHttp2Session,
     private readonly socket: TLSSocket,
     private readonly client: ClientInfo,
     private readonly services: Services,
-    registry: { delete(connection: Http2Connection): void },
+    private readonly registry: { delete(connection: Http2Connection): void },
   ) {
-    this.idleDeadline = coarseNow() + services.config.timeouts.requestHeadMs;
-    session.on("stream", (stream: ServerHttp2Stream, _headers: unknown, flags: number, raw: string[]) =>
-      this.begin(stream, flags, raw),
-    );
-    session.on("error", (error: NodeJS.ErrnoException) => this.failed(error));
-    session.on("close", () => registry.delete(this));
+    const { config } = services;
+    this.outbox = new Outbox(socket, () => this.attempt(() => this.written()));
+    this.scheduler = new SendScheduler(this.outbox);
+    this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax);
+    this.frames = new FrameHandler(this, config);
+    this.reader = new FrameReader(this.frames);
+    this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
+    // Answers wait for nothing but the end of the turn.
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.attempt(() => this.closed()));
+    const preface = serverPreface(config);
+    this.outbox.reserve(preface.length);
+    this.outbox.at += preface.copy(this.outbox.buffer, this.outbox.at);
+  }
+
+  /** Whether streams from now on are the client's to send again, elsewhere. */
+  get closing(): boolean {
+    return this.state !== State.Open;
+  }
+
+  /** A request head arrived whole. @param complete false if it was too long to be kept whole */
+  open(
+    id: number,
+    fields: readonly HpackField[],
+    ended: boolean,
+    complete: boolean,
+    malformed: boolean,
+  ): void {
+    const { dispatcher, config, logs } = this.services;
+    const { request, refusal } = parseRequestHead(fields, ended, config.limits, Date.now());
+    const server = dispatcher.defaultServer(this.client.listener);
+    const exchange = new Http2Exchange(this, id, request, this.client, server, this.initialSendWindow, ended);
+    this.streams.set(id, exchange);
+    this.idleDeadline = Infinity;
+    if (refusal === undefined && complete && !malformed) return dispatcher.dispatch(exchange);
+    const reason = complete ? (refusal?.reason ?? "stream depends on itself") : "request head too long";
+    logs.mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
+    if (complete && refusal?.malformed === false && !malformed) return respondError(exchange, refusal.status);
+    exchange.refuse(400, complete ? ErrorCode.ProtocolError : ErrorCode.EnhanceYourCalm);
+    this.guard.count(Nuisance.Reset);
+  }
+
+  /** Puts the head of an answer into the outbox. @returns what makes it unfit to be sent */
+  sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined {
+    if (exchange.closed) return undefined;
+    const { outbox, encoder } = this;
+    const fault = encoder.check(head);
+    if (fault !== undefined) return fault;
+    outbox.reserve(FRAME_HEAD_BYTES);
+    const from = outbox.at;
+    outbox.at += FRAME_HEAD_BYTES;
+    encoder.encode(head, outbox);
+    exchange.flagsAt = from + 4;
+    exchange.generation = outbox.generation;
+    const length = outbox.at - from - FRAME_HEAD_BYTES;
+    if (length > FRAME_BYTES_MAX) this.splitHead(exchange.id, from, length);
+    else {
+      outbox.at = from;
+      outbox.frameHead(length, FrameType.Headers, Flag.EndHeaders, exchange.id);
+      outbox.at += length;
+    }
+    return undefined;
+  }
+
+  /** The last frame of the stream becomes its end if it has not left yet; else an empty one is (RFC 9113, 8.1). */
+  endStream(exchange: Http2Exchange): void {
+    if (exchange.closed) return;
+    const { outbox } = this;
+    if (exchange.generation === outbox.generation) outbox.buffer[exchange.flagsAt]! |= Flag.EndStream;
+    else outbox.numbers(FrameType.Data, Flag.EndStream, exchange.id);
+  }
+
+  reset(exchange: Http2Exchange, code: ErrorCode): void {
+    if (exchange.closed) return;
+    this.resetStream(exchange.id, code);
+    this.closeStream(exchange, true);
+  }
+
+  resetStream(id: number, code: ErrorCode): void {
+    if (this.state !== State.Ended) this.outbox.numbers(FrameType.RstStream, 0, id, code);
+  }
+
+  /** The client broke the rules of one stream (RFC 9113, 5.4.2). */
+  streamError(id: number, code: ErrorCode): void {
+    const exchange = this.streams.get(id);
+    if (exchange === undefined) {
+      this.resetStream(id, code);
+      this.closedStreams.add(id, true);
+    } else exchange.fail(code);
+    this.guard.count(Nuisance.Reset);
+  }
+
+  /** @param here whether this side reset it */
+  closeStream(exchange: Http2Exchange, here = false): void {
+    if (exchange.closed) return;
+    exchange.closed = true;
+    this.streams.delete(exchange.id);
+    this.closedStreams.add(exchange.id, here);
+    this.scheduler.forget(exchange);
+    exchange.waiting.length = 0;
+    const left = exchange.body?.close() ?? 0;
+    if (left > 0) this.consumed(left);
+    if (this.streams.size > 0) return;
+    this.idleDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
+    if (this.state === State.Closing) this.finish();
   }
 
   /** An exchange is over, however it ended. */
@@ -44,90 +184,177 @@ export class Http2Connection {
     this.services.dispatcher.finished(exchange);
   }
 
-  /** @param reset whether the client reset the stream, or provoked its reset by what it sent */
-  streamClosed(exchange: Http2Exchange, reset: boolean): void {
-    this.exchanges.delete(exchange);
-    if (this.exchanges.size === 0)
-      this.idleDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
-    if (reset) this.countReset();
+  /** Bytes of bodies were consumed. */
+  consumed(bytes: number): void {
+    const increment = this.window.consumed(bytes);
+    if (increment > 0) this.openWindow(0, increment);
+  }
+
+  openWindow(stream: number, increment: number): void {
+    if (this.state !== State.Ended) this.outbox.numbers(FrameType.WindowUpdate, 0, stream, increment);
   }
 
   /**
-   * Takes no more streams, lets those that run finish, and then closes. The one GOAWAY names the last stream that is
-   * served; streams behind it are for the client to send again. (nghttp2 ignores new streams from the first GOAWAY on,
-   * so the two of RFC 9113, 6.8 would help nobody.)
+   * Takes no more streams, and closes when those that run are done. In two steps (RFC 9113, 6.8): requests that the
+   * client sent before it could know are still served.
    */
-  close(): void {
-    this.idleDeadline = Infinity;
-    this.session.close();
+  drain(): void {
+    if (this.state !== State.Open || this.drainDeadline !== Infinity) return;
+    this.drainDeadline = coarseNow() + DRAIN_MS;
+    this.outbox.numbers(FrameType.GoAway, 0, 0, LAST_STREAM_MAX, ErrorCode.NoError);
+    // Its answer comes behind everything that was sent before the GOAWAY was seen.
+    this.outbox.numbers(FrameType.Ping, 0, 0, ...DRAIN_PING);
+  }
+
+  /** The client answered a PING. */
+  pinged(high: number, low: number): void {
+    if (this.drainDeadline !== Infinity && high === DRAIN_PING[0] && low === DRAIN_PING[1]) this.close();
   }
 
   destroy(): void {
-    this.session.destroy();
+    if (this.state !== State.Ended) this.goAway(ErrorCode.NoError);
+    this.outbox.flush();
     this.socket.destroy();
   }
 
   sweep(now: number): void {
-    const { bytesWritten } = this.socket;
-    // Streams do not tell how much of a long write went out; the connection does.
-    const progressed = bytesWritten !== this.bytesWritten;
-    this.bytesWritten = bytesWritten;
-    for (const exchange of this.exchanges) {
-      if (progressed) exchange.progressed(now);
-      exchange.sweep(now);
+    if (now >= this.closeDeadline) return void this.socket.destroy();
+    if (this.state === State.Ended) return;
+    this.attempt(() => {
+      const progressed = this.watchWrite(now);
+      for (const exchange of this.streams.values()) {
+        // Its turn will come.
+        if (progressed && exchange.queued && this.scheduler.window > 0) exchange.onProgress();
+        exchange.sweep(now);
+      }
+      if (now >= this.drainDeadline || (this.streams.size === 0 && now >= this.idleDeadline)) this.close();
+      else if (now >= this.frames.blockDeadline)
+        throw new ConnectionError(ErrorCode.EnhanceYourCalm, "request head timed out");
+    });
+  }
+
+  /** Sends the GOAWAY that names the last stream, and closes when it is done. */
+  private close(): void {
+    this.drainDeadline = Infinity;
+    if (this.state !== State.Open) return;
+    this.state = State.Closing;
+    this.goAway(ErrorCode.NoError);
+    if (this.streams.size === 0) this.finish();
+  }
+
+  private goAway(code: ErrorCode): void {
+    this.outbox.numbers(FrameType.GoAway, 0, 0, this.lastStream, code);
+  }
+
+  private receive(chunk: Buffer): void {
+    if (this.state === State.Ended) return;
+    this.attempt(() => this.reader.read(chunk));
+    // Whoever does not read the answers gets no further requests read.
+    if (this.outbox.at > OUTBOX_BYTES_MAX) this.socket.pause();
+  }
+
+  private written(): void {
+    if (this.socket.isPaused()) this.socket.resume();
+    this.scheduler.pump();
+    this.outbox.flush();
+  }
+
+  /** Whatever goes wrong costs this connection, never the worker. */
+  private attempt(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      const known = error instanceof ConnectionError;
+      this.failed(
+        known ? error : new ConnectionError(ErrorCode.InternalError, String((error as Error).stack)),
+      );
     }
-    if (this.exchanges.size > 0) return;
-    if (now >= this.closeDeadline) return this.destroy();
-    if (now >= this.idleDeadline) this.close();
-    if (this.closeDeadline === Infinity && this.session.closed) this.closeDeadline = now + CLOSE_MS;
   }
 
-  private begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
-    const { dispatcher, config, logs } = this.services;
-    const ended = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
-    const { request, refusal } = parseRequestHead(raw, ended, config.limits, Date.now());
-    const server = dispatcher.defaultServer(this.client.listener);
-    const exchange = new Http2Exchange(this, stream, request, this.client, server, ended);
-    this.exchanges.add(exchange);
-    this.idleDeadline = Infinity;
-    if (refusal === undefined) return dispatcher.dispatch(exchange);
-    logs.mainError.write("info", `client sent an invalid request: ${refusal.reason}`, exchange);
-    respondError(exchange, refusal.status);
-  }
-
-  /** Rapid resets (CVE-2023-44487), and provoked ones (CVE-2025-8671), make work that nobody waits for. */
-  private countReset(): void {
-    const now = coarseNow();
-    if (now - this.resetsSince >= 1_000) {
-      this.resetsSince = now;
-      this.resets = 0;
-    }
-    if (++this.resets <= this.services.config.limits.streamResetsPerSecondMax) return;
-    const error = new Error("client resets too many streams");
-    // Not inside a stream's own end.
-    process.nextTick(() => this.session.destroy(error, NGHTTP2_ENHANCE_YOUR_CALM));
-  }
-
-  private failed(error: NodeJS.ErrnoException): void {
-    if (DISCONNECTS.has(error.code ?? "")) return;
-    this.complain(error.message);
-  }
-
-  private complain(what: string): void {
-    if (this.complained) return;
-    this.complained = true;
+  private failed(error: ConnectionError): void {
+    if (this.state === State.Ended) return;
     const { client, services } = this;
+    const level =
+      error.code === ErrorCode.InternalError
+        ? "crit"
+        : error.code === ErrorCode.EnhanceYourCalm
+          ? "warn"
+          : "info";
     services.logs.mainError.write(
-      "warn",
-      `*${client.connectionId} HTTP/2 connection closed: ${what}, client: ${client.address}, listener: ${client.listener}`,
+      level,
+      `*${client.connectionId} HTTP/2 connection closed: ${error.message}, client: ${client.address}, listener: ${client.listener}`,
     );
+    this.goAway(error.code);
+    this.finish();
+    this.attempt(() => this.abandon());
+  }
+
+  /** Writes what waits and closes. The client may still be sending: what it sends is read, else a reset would follow. */
+  private finish(): void {
+    this.state = State.Ended;
+    this.reader.stopped = true;
+    this.idleDeadline = this.drainDeadline = Infinity;
+    this.closeDeadline = coarseNow() + CLOSE_MS;
+    this.outbox.finish();
+    this.socket.end();
+    this.socket.resume();
+  }
+
+  private closed(): void {
+    this.state = State.Ended;
+    this.reader.stopped = true;
+    this.registry.delete(this);
+    this.outbox.close();
+    this.abandon();
+  }
+
+  private abandon(): void {
+    for (const exchange of this.streams.values()) {
+      this.closeStream(exchange);
+      exchange.leave();
+    }
+  }
+
+  /** A head longer than a frame goes on in CONTINUATION frames (RFC 9113, 6.10). */
+  private splitHead(stream: number, from: number, length: number): void {
+    const { outbox } = this;
+    const start = from + FRAME_HEAD_BYTES;
+    const block = Buffer.from(outbox.buffer.subarray(start, start + length));
+    outbox.at = from;
+    for (let at = 0; at < length; at += FRAME_BYTES_MAX) {
+      const to = Math.min(length, at + FRAME_BYTES_MAX);
+      const type = at === 0 ? FrameType.Headers : FrameType.Continuation;
+      outbox.frame(type, to === length ? Flag.EndHeaders : 0, stream, block, at, to);
+    }
+  }
+
+  /** @returns whether bytes reached the client since the last sweep; a write that is stuck for too long ends it all */
+  private watchWrite(now: number): boolean {
+    const { outbox, progress } = this;
+    this.progress = outbox.writing ? `${outbox.generation} ${unsentBytes(this.socket)}` : "";
+    if (this.progress === "" || this.progress !== progress) {
+      this.progressAt = now;
+      return this.progress !== "";
+    }
+    let timeoutMs = 0;
+    for (const exchange of this.streams.values()) timeoutMs = Math.max(timeoutMs, exchange.sendTimeoutMs);
+    if (now - this.progressAt >= (timeoutMs || UNROUTED_IDLE_MS)) this.socket.destroy();
+    return false;
   }
 }
 
-/** The client went away; nothing to warn about. */
-const DISCONNECTS: ReadonlySet<string> = new Set([
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ERR_STREAM_PREMATURE_CLOSE",
-]);
+const DRAIN_PING = [0x64726169, 0x6e2e2e2e] as const;
+
+/** More answers than this, unread, and the client's requests wait as well. */
+const OUTBOX_BYTES_MAX = 1_048_576;
+
+/** Bytes that TLS and the kernel have yet to take; Node itself watches writes by this number. */
+function unsentBytes(socket: TLSSocket): number {
+  const { _handle, _parent } = socket as unknown as Record<"_handle" | "_parent", HasQueue | undefined>;
+  return (_handle?.writeQueueSize ?? 0) + (_parent?._handle?.writeQueueSize ?? 0);
+}
+
+interface HasQueue {
+  readonly writeQueueSize?: number;
+  readonly _handle?: HasQueue;
+}

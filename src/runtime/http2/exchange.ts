@@ -1,4 +1,3 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { VirtualServerConfig } from "../../model/index.js";
 import { coarseNow } from "../clock.js";
 import type { DispatchedExchange } from "../dispatch.js";
@@ -7,332 +6,229 @@ import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
 import { httpDate } from "../httpDate.js";
 import type { RouteRuntime } from "../routeRuntime.js";
 import type { Http2Connection } from "./connection.js";
+import type { SendingStream } from "./flowControl.js";
+import { ErrorCode } from "./protocol.js";
+import { type BodyOwner, RequestBody } from "./requestBody.js";
 import type { ParsedRequest } from "./requestHead.js";
-import { addResponseFields } from "./responseFields.js";
 
-/** Body pieces up to this size are copied, so that their buffers are free at once and head and body go together. */
-const COPIED_BYTES_MAX = 16_384;
-/** Copied bytes that may wait for the client before the source is told to stop. */
-const PENDING_BYTES_MAX = 65_536;
-/** What is left of a request body after the answer is read up to here; a client that sends more is told to stop. */
-const DRAINED_BYTES_MAX = 65_536;
-const DRAIN_MS = 1_000;
 /** Idle times of exchanges without a route, which has no timeouts of its own. */
-const UNROUTED_IDLE_MS = 30_000;
+export const UNROUTED_IDLE_MS = 30_000;
 
-const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** One request on an HTTP/2 stream, and the writer of its answer. */
-export class Http2Exchange implements DispatchedExchange {
+/**
+ * One request on an HTTP/2 stream, and the writer of its answer.
+ *
+ * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may
+ * still be made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
+ */
+export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
   bodyBytesSent = 0;
   headSent = false;
   onDrain: (() => void) | undefined = undefined;
   onClientGone: (() => void) | undefined = undefined;
-  /** True once the answer is complete. */
-  complete = false;
-  /** True once the answer is complete or given up. */
+  queued = false;
+  readonly waiting: Buffer[] = [];
+  waitingAt = 0;
+  endsBehind = false;
+  flagsAt = 0;
+  generation = -1;
+  /** The request body, unless END_STREAM came with the head. */
+  readonly body: RequestBody | undefined;
+  /** END_STREAM was sent. */
+  answered = false;
+  /** The stream is closed: nothing is sent or taken any more. */
+  closed = false;
+  /** The answer is complete or given up, and logged. */
   private over = false;
-  private sink: BodySink | undefined = undefined;
-  /** The request body has ended, one way or the other. */
-  private bodyOver: boolean;
-  private bodyBytes = 0;
-  private reading = false;
-  private paused = false;
   private continued = false;
-  /** This side reset the stream, for a reason of its own. */
-  private resetHere = false;
-  /** Head that was announced by `sendHead` and waits for the first bytes, to go out with them. */
-  private fields: OutgoingHttpHeaders | undefined = undefined;
-  /** Small body pieces that wait for `flush`, one char a byte. */
-  private held = "";
   /** The answer has no body whatever `sendData` is given. */
   private bodiless = false;
-  /** The source waits for `onDrain`. */
-  private blocked = false;
-  /** Deadlines on the coarse clock; Infinity where none runs. */
-  private readDeadline = Infinity;
+  /** The client is to be told to stop sending once its answer is out. */
+  private stopping = false;
   private writeDeadline = Infinity;
 
   constructor(
     private readonly connection: Http2Connection,
-    private readonly stream: ServerHttp2Stream,
+    readonly id: number,
     readonly request: ParsedRequest,
     readonly client: ClientInfo,
     public server: VirtualServerConfig,
+    public sendWindow: number,
     ended: boolean,
   ) {
-    this.bodyOver = ended;
-    stream.on("error", ignore);
-    stream.on("close", () => this.closed());
-    endOnlyComplete(stream, this);
+    this.body = ended ? undefined : new RequestBody(this, request.bodyLength);
+  }
+
+  /** Whether the client's side of the stream has ended. */
+  get requestEnded(): boolean {
+    return this.body === undefined || this.body.ended;
+  }
+
+  get sendTimeoutMs(): number {
+    return this.route?.config.sendTimeoutMs ?? UNROUTED_IDLE_MS;
+  }
+
+  get bodyIdleMs(): number {
+    // Once a tunnel is open, silence means nothing.
+    if (this.request.upgrade !== undefined && this.headSent) return Infinity;
+    return this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS;
+  }
+
+  get bodyBytesMax(): number {
+    return this.route?.config.requestBodyBytesMax ?? 0;
   }
 
   readBody(sink: BodySink): void {
-    this.sink = sink;
     this.sendContinue();
-    // END_STREAM may have come with the head of an extended CONNECT too.
-    if (this.bodyOver) process.nextTick(() => this.over || sink.onEnd());
-    else this.startReading();
+    if (this.body !== undefined) this.body.attach(sink);
+    else process.nextTick(() => this.over || sink.onEnd());
   }
 
   pauseBody(): void {
-    if (!this.reading || this.paused) return;
-    this.paused = true;
-    this.readDeadline = Infinity;
-    // What the client has in flight still arrives and is kept, one stream window of it at most: node returns a
-    // stream's flow control credit only while it is read.
-    this.stream.pause();
+    this.body?.pause();
   }
 
   resumeBody(): void {
-    if (!this.paused) return;
-    this.paused = false;
-    this.armRead();
-    this.stream.resume();
+    this.body?.resume();
   }
 
   sendContinue(): void {
-    if (!this.request.expectContinue || this.continued || this.headSent || this.gone) return;
+    if (!this.request.expectContinue || this.continued || this.headSent) return;
     this.continued = true;
-    this.attempt(() => this.stream.additionalHeaders({ ":status": 100 }));
+    this.sendInformational(100, []);
   }
 
   sendInformational(status: number, headers: HeaderList): void {
     // 101 does not exist on streams (RFC 9113, 8.6).
-    if (this.headSent || this.gone || status === 101) return;
-    const fields = addResponseFields({ ":status": status }, headers);
-    this.attempt(() => this.stream.additionalHeaders(fields));
+    if (this.headSent || this.over || status === 101) return;
+    this.writeHead(status, undefined, headers, -1);
   }
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.over || this.headSent) return;
-    // Codes above 599 mean nothing (RFC 9110, 15), and node refuses to send them.
+    // Codes above 599 mean nothing (RFC 9110, 15).
     this.status = status > 599 ? 502 : status;
     this.headSent = true;
     const head = this.request.method === "HEAD";
     this.bodiless = head || BODILESS.has(status);
-    const fields: OutgoingHttpHeaders = {
-      ":status": this.status,
-      server: serverHeader(this.server),
-      date: httpDate(),
-    };
-    if (bodyLength >= 0 && (!this.bodiless || head || status === 304))
-      fields["content-length"] = String(bodyLength);
-    this.fields = addResponseFields(fields, headers);
+    const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
+    this.writeHead(this.status, serverHeader(this.server), headers, announced);
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
     if (this.over || this.bodiless || chunk.length === 0) return true;
     this.bodyBytesSent += chunk.length;
-    if (this.held.length + chunk.length <= COPIED_BYTES_MAX) {
-      this.held += (chunk as Buffer).toString("latin1");
-      return this.room();
-    }
-    this.flush();
-    if (this.gone) return true;
-    // node:http2 keeps the buffer until the frames are written.
-    this.stream.write(transient ? Buffer.from(chunk) : chunk, this.written);
-    this.armWrite();
-    this.blocked = true;
+    const sent = this.waiting.length > 0 ? 0 : this.connection.scheduler.send(this, chunk);
+    if (sent === chunk.length) return true;
+    if (transient) chunk = Buffer.from(sent === 0 ? chunk : chunk.subarray(sent));
+    else if (sent > 0) this.waitingAt = sent;
+    this.waiting.push(chunk as Buffer);
+    this.connection.scheduler.wake(this);
+    this.onProgress();
     return false;
   }
 
-  flush(): void {
-    if (this.over || this.gone) return;
-    this.respond(false);
-    if (this.held === "" || this.gone) return;
-    this.stream.write(this.held, "latin1", this.written);
-    this.held = "";
-    this.armWrite();
-  }
+  /** Nothing is held back beyond the end of the turn. */
+  flush(): void {}
 
   end(): void {
     if (this.over) return;
-    this.over = this.complete = true;
-    if (!this.gone) {
-      const empty = this.held === "";
-      if (this.fields !== undefined && empty) this.respond(true);
-      else {
-        this.respond(false);
-        if (empty) this.stream.end();
-        else if (!this.gone) this.stream.end(this.held, "latin1");
-        this.armWrite();
-      }
-      if (!this.bodyOver) this.drainBody();
-    }
+    if (!this.headSent) return this.abort();
+    this.over = true;
+    if (this.waiting.length > 0) this.endsBehind = true;
+    else this.connection.endStream(this);
+    // Logged before the stream is closed: with the last one the connection may go as well.
     this.connection.finished(this);
+    if (!this.endsBehind) this.endSent();
+    if (!this.closed && !this.requestEnded) this.body!.discardRest();
   }
 
   abort(): void {
     if (this.over) return;
     this.over = true;
-    this.readDeadline = this.writeDeadline = Infinity;
-    // A reset with an error code cannot be taken for the end of an answer (design 5.8).
-    this.reset(NGHTTP2_INTERNAL_ERROR);
     this.connection.finished(this);
+    // A reset with an error code cannot be taken for the end of an answer (design 5.8).
+    this.connection.reset(this, ErrorCode.InternalError);
+  }
+
+  /** Ends a request that is no valid one; it is logged as what it would have been answered with. */
+  refuse(status: number, code: ErrorCode): void {
+    this.over = true;
+    this.status = status;
+    this.connection.finished(this);
+    this.connection.reset(this, code);
+  }
+
+  onProgress(): void {
+    this.writeDeadline = coarseNow() + this.sendTimeoutMs;
+  }
+
+  onSent(): void {
+    this.writeDeadline = Infinity;
+    if (this.endsBehind) this.endSent();
+    else if (!this.over) this.onDrain?.();
   }
 
   sweep(now: number): void {
     if (now >= this.writeDeadline) {
       this.writeDeadline = Infinity;
-      // Nothing is called back when the last bytes of an answer are written.
-      if (!this.stream.writableFinished) return this.timedOutSending();
+      return this.fail(ErrorCode.InternalError);
     }
-    if (now < this.readDeadline) return;
-    this.readDeadline = Infinity;
-    if (this.over) this.stopBody();
-    else this.bodyFailed(408);
+    this.body?.sweep(now);
   }
 
-  /** Bytes reached the client's connection: none of its streams is stuck for now. */
-  progressed(now: number): void {
-    if (this.writeDeadline !== Infinity) this.writeDeadline = now + this.sendTimeoutMs;
+  bodyConsumed(bytes: number, increment: number): void {
+    this.connection.consumed(bytes);
+    if (increment > 0 && !this.closed) this.connection.openWindow(this.id, increment);
   }
 
-  /** The stream can carry nothing any more, though its `close` may be still to come. */
-  private get gone(): boolean {
-    return this.stream.destroyed || this.stream.closed;
-  }
-
-  private get sendTimeoutMs(): number {
-    return this.route?.config.sendTimeoutMs ?? UNROUTED_IDLE_MS;
-  }
-
-  /** Sends the head if it is still to be sent; afterwards the stream may be gone. */
-  private respond(endStream: boolean): void {
-    const { fields } = this;
-    if (fields === undefined) return;
-    this.fields = undefined;
-    this.attempt(() => this.stream.respond(fields, endStream || this.bodiless ? LAST : MORE));
-  }
-
-  /** Node throws for fields it will not send; that must cost this stream only, whoever called. */
-  private attempt(send: () => void): void {
-    try {
-      send();
-    } catch (error) {
-      this.route?.errorLog.write("crit", `answer cannot be sent: ${(error as Error).message}`, this);
-      this.reset(NGHTTP2_INTERNAL_ERROR);
-    }
-  }
-
-  private reset(code: number): void {
-    this.resetHere = true;
-    this.stream.close(code);
-  }
-
-  private readonly written = (): void => {
-    const pending = this.stream.writableLength;
-    this.writeDeadline = pending === 0 ? Infinity : coarseNow() + this.sendTimeoutMs;
-    if (!this.blocked || pending > 0) return;
-    this.blocked = false;
-    if (!this.over) this.onDrain?.();
-  };
-
-  private armWrite(): void {
-    this.writeDeadline = coarseNow() + this.sendTimeoutMs;
-  }
-
-  /** Whether the source may go on while copied bytes wait. */
-  private room(): boolean {
-    if (this.stream.writableLength <= PENDING_BYTES_MAX) return true;
-    this.blocked = true;
-    return false;
-  }
-
-  private startReading(): void {
-    this.reading = true;
-    this.armRead();
-    this.stream.on("data", (chunk: Buffer) => this.received(chunk));
-    this.stream.on("end", () => this.bodyEnded());
-  }
-
-  private armRead(): void {
-    // Once a tunnel is open, silence means nothing.
-    if (this.request.upgrade !== undefined && this.headSent) this.readDeadline = Infinity;
-    else this.readDeadline = coarseNow() + (this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS);
-  }
-
-  private received(chunk: Buffer): void {
-    this.bodyBytes += chunk.length;
-    if (this.over) {
-      if (this.bodyBytes > DRAINED_BYTES_MAX) this.stopBody();
-      return;
-    }
-    const max = this.route?.config.requestBodyBytesMax ?? 0;
-    if (max !== 0 && this.bodyBytes > max) return this.bodyFailed(413);
-    this.armRead();
-    if (!this.sink!.onData(chunk)) this.pauseBody();
-  }
-
-  private bodyEnded(): void {
-    // A client's RST_STREAM with NO_ERROR ends the readable side too: such a body is cut off, not complete.
-    if (this.gone) return;
-    this.bodyOver = true;
-    this.readDeadline = Infinity;
-    if (!this.over) this.sink!.onEnd();
-  }
-
-  /** The body will never be complete: the action hears of it, and the client gets the status if it can. */
-  private bodyFailed(status: 408 | 413): void {
-    const { sink } = this;
-    this.sink = DISCARD;
-    sink?.onAbort();
-    if (!this.over) respondError(this, status);
-  }
-
-  /** After the answer: reads on for a little, so that a client that is nearly done need not be told to stop. */
-  private drainBody(): void {
-    this.sink = DISCARD;
-    this.bodyBytes = 0;
-    if (!this.reading) this.startReading();
-    else this.resumeBody();
-    this.readDeadline = coarseNow() + DRAIN_MS;
+  bodyFailed(status: 408 | 413): void {
+    this.body!.abort();
+    if (this.over) return;
+    respondError(this, status);
   }
 
   /** RFC 9113, 8.1: after a complete answer, NO_ERROR asks the client to stop sending without losing the answer. */
-  private stopBody(): void {
-    this.readDeadline = Infinity;
-    if (!this.gone) this.reset(NGHTTP2_NO_ERROR);
+  stopBody(): void {
+    if (this.closed) return;
+    if (this.answered) this.connection.reset(this, ErrorCode.NoError);
+    else this.stopping = true;
   }
 
-  private timedOutSending(): void {
-    this.leave();
-    this.reset(NGHTTP2_INTERNAL_ERROR);
-  }
-
-  private closed(): void {
-    this.readDeadline = this.writeDeadline = Infinity;
-    this.connection.streamClosed(this, !this.resetHere && this.stream.rstCode !== NGHTTP2_NO_ERROR);
+  /** Resets the stream for a fault of either side. */
+  fail(code: ErrorCode): void {
+    this.connection.reset(this, code);
     this.leave();
   }
 
-  /** The client is gone before its answer was complete. */
-  private leave(): void {
+  /** The stream is closed, or its connection, before the answer was complete. */
+  leave(): void {
     if (this.over) return;
     this.over = true;
-    if (this.reading && !this.bodyOver) this.sink!.onAbort();
+    this.body?.abort();
     this.onClientGone?.();
     this.connection.finished(this);
   }
+
+  private endSent(): void {
+    this.answered = true;
+    this.writeDeadline = Infinity;
+    if (this.requestEnded) this.connection.closeStream(this);
+    else if (this.stopping) this.stopBody();
+  }
+
+  /** Fields that may not be sent cost this stream only. */
+  private writeHead(status: number, server: string | undefined, headers: HeaderList, length: number): void {
+    const head = { status, server, date: server === undefined ? "" : httpDate(), headers, length };
+    const fault = this.connection.sendHead(this, head);
+    if (fault === undefined) return;
+    this.route?.errorLog.write("crit", `answer cannot be sent: ${fault}`, this);
+    this.headSent = true;
+    this.connection.reset(this, ErrorCode.InternalError);
+    // Not inside the action's own call.
+    process.nextTick(() => this.leave());
+  }
 }
-
-/**
- * Node ends the writable side of every stream that it closes or destroys, and sends what that amounts to before the
- * RST_STREAM: a DATA frame with END_STREAM, which makes a truncated answer a complete one (design 5.8). Here a stream
- * ends on the wire only if its answer did.
- */
-function endOnlyComplete(stream: ServerHttp2Stream, exchange: Http2Exchange): void {
-  const final = stream._final;
-  stream._final = (callback) => (exchange.complete ? final.call(stream, callback) : callback());
-}
-
-const LAST = { endStream: true, sendDate: false };
-const MORE = { endStream: false, sendDate: false };
-const DISCARD: BodySink = { onData: () => true, onEnd: () => undefined, onAbort: () => undefined };
-
-/** What a stream's error says arrives as its `close` too; without a listener it would end the process. */
-function ignore(): void {}

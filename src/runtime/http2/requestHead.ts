@@ -1,5 +1,6 @@
 import { address } from "../dispatch.js";
 import type { HeaderList, RequestHead } from "../exchange.js";
+import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or what stands in for one that is refused. */
 export interface ParsedRequest extends RequestHead {
@@ -12,66 +13,64 @@ export interface HeadLimits {
   readonly headerCountMax: number;
 }
 
-/** Why a head that is well-formed HTTP/2 is refused all the same. The text goes to the error log only. */
+/** Why a head is refused. The text goes to the error log only. */
 export interface Refusal {
   readonly status: 400 | 405 | 414;
   readonly reason: string;
+  /** Whether the request is malformed (RFC 9113, 8.1.1): such a one is reset instead of answered. */
+  readonly malformed: boolean;
 }
 
 /**
- * Reads a request head that nghttp2 let through.
+ * Reads a request head. What RFC 9113, 8.2 and 8.3 calls malformed is refused as such; the rest is checked as strictly
+ * as for HTTP/1.1 (design 5.6).
  *
- * nghttp2 resets the stream for what RFC 9113, 8.2 and 8.3 calls malformed: upper-case names, connection-specific
- * fields, `te` other than `trailers`; pseudo-fields that are missing, late, doubled or unknown; an empty `:path`; two
- * Host or Content-Length fields; a length that is no number. Regular fields whose name is no token, or whose value
- * holds a control byte or begins or ends with a blank, it takes out without a word, so they reach nobody. What is
- * left to check is what HTTP/1.1 requests are refused for as well (design 5.6).
- *
- * @param raw names and values in turn, one char a byte, pseudo-fields first
+ * @param fields in the order they came
  * @param ended whether END_STREAM came with the head
  */
 export function parseRequestHead(
-  raw: readonly string[],
+  fields: readonly HpackField[],
   ended: boolean,
   limits: HeadLimits,
   now: number,
 ): { readonly request: ParsedRequest; readonly refusal: Refusal | undefined } {
-  const fields = readFields(raw);
-  const { method } = fields;
-  const requestLine = fields.path === "" ? `${method} ${fields.authority}` : `${method} ${fields.path}`;
-  const declared = fields.contentLength === undefined ? -1 : Number(fields.contentLength);
+  const head = readFields(fields);
+  const { method, contentLength } = head;
+  const declared = contentLength === undefined ? -1 : Number(contentLength);
   const request = {
     method,
-    target: fields.path,
+    target: head.path,
     path: "",
-    requestLine: `${requestLine} HTTP/2.0`,
+    requestLine: requestLine(head),
     version: "2.0" as const,
-    headers: fields.list,
+    headers: head.list,
     host: "",
     serverName: "",
     bodyLength: ended ? 0 : declared,
     lengthDeclared: declared !== -1,
-    upgrade: fields.protocol?.toLowerCase(),
+    upgrade: head.protocol?.toLowerCase(),
     receivedAt: now,
-    expectContinue: !ended && fields.expectContinue,
+    expectContinue: !ended && head.expectContinue,
   };
-  const refusal = refuse(fields, request.requestLine, declared, limits);
+  const refusal =
+    malformation(head, declared, ended) ?? refuse(head, request.requestLine.length, declared, limits);
   if (refusal !== undefined) return { request, refusal };
-  const where = address(fields.authority, fields.path);
-  if ("refuse" in where) return { request, refusal: { status: 400, reason: "invalid host or target" } };
+  const where = address(head.authority, head.path);
+  if ("refuse" in where) return { request, refusal: refused(400, "invalid host or target") };
   request.path = where.path;
   request.host = where.host;
   request.serverName = where.serverName;
   return { request, refusal: undefined };
 }
 
-interface Fields {
+interface Head {
   readonly list: HeaderList;
   method: string;
   scheme: string;
   path: string;
   /** `:authority`, or else Host (RFC 9113, 8.3.1). */
   authority: string;
+  hasHost: boolean;
   /** True if `:authority` and Host name different hosts. */
   contradicts: boolean;
   protocol: string | undefined;
@@ -79,85 +78,116 @@ interface Fields {
   expectContinue: boolean;
   /** What the fields would take up in an HTTP/1.1 head. */
   bytes: number;
+  /** The first thing that makes the head malformed. */
+  fault: string | undefined;
 }
 
-function readFields(raw: readonly string[]): Fields {
-  const fields: Fields = {
+function readFields(fields: readonly HpackField[]): Head {
+  const head: Head = {
     list: [],
     method: "",
     scheme: "",
     path: "",
     authority: "",
+    hasHost: false,
     contradicts: false,
     protocol: undefined,
     contentLength: undefined,
     expectContinue: false,
     bytes: 0,
+    fault: undefined,
   };
-  const { list } = fields;
+  const { list } = head;
   let cookieAt = -1;
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]!;
-    const value = raw[i + 1]!;
-    if (name.charCodeAt(0) === COLON) {
-      notePseudo(fields, name, value);
-      continue;
-    }
-    fields.bytes += name.length + value.length + 4;
-    // Clients split cookies for better compression; HTTP/1.1 knows one field only (RFC 9113, 8.2.3).
-    if (name === "cookie") {
-      if (cookieAt !== -1) {
-        list[cookieAt] += `; ${value}`;
+  for (let i = 0; i < fields.length; i++) {
+    const field = fields[i]!;
+    const { kind, name, value } = field;
+    if (kind !== FieldKind.Plain) {
+      if (isPseudo(name)) {
+        notePseudo(head, field);
         continue;
       }
-      cookieAt = list.length + 1;
-    } else noteField(fields, name, value);
+      if (kind === FieldKind.Cookie && cookieAt !== -1) {
+        // Clients split cookies for better compression; HTTP/1.1 knows one field only (RFC 9113, 8.2.3).
+        list[cookieAt] += `; ${value}`;
+        head.bytes += value.length + 2;
+        continue;
+      }
+      if (kind === FieldKind.Cookie) cookieAt = list.length + 1;
+      else noteField(head, field);
+    }
+    head.bytes += name.length + value.length + 4;
     list.push(name, value);
   }
-  return fields;
+  return head;
 }
 
-const COLON = 0x3a;
-
-function notePseudo(fields: Fields, name: string, value: string): void {
-  if (name === ":method") fields.method = value;
-  else if (name === ":path") fields.path = value;
-  else if (name === ":authority") fields.authority = value;
-  else if (name === ":scheme") fields.scheme = value;
-  else if (name === ":protocol") fields.protocol = value;
+function notePseudo(head: Head, field: HpackField): void {
+  const { kind, value } = field;
+  // RFC 9113, 8.3: before all regular fields, each once.
+  if (head.list.length > 0) head.fault ??= "pseudo-field behind a regular one";
+  if (kind === FieldKind.Method && head.method === "") head.method = value;
+  else if (kind === FieldKind.Path && head.path === "") head.path = value;
+  else if (kind === FieldKind.Authority && head.authority === "") head.authority = value;
+  else if (kind === FieldKind.Scheme && head.scheme === "") head.scheme = value;
+  else if (kind === FieldKind.Protocol && head.protocol === undefined) head.protocol = value;
+  else head.fault ??= kind === FieldKind.Malformed ? "invalid pseudo-field" : "pseudo-field given twice";
 }
 
-function noteField(fields: Fields, name: string, value: string): void {
-  if (name === "host") {
+function noteField(head: Head, { kind, value }: HpackField): void {
+  if (kind === FieldKind.Malformed) head.fault ??= "invalid or connection-specific field";
+  else if (kind === FieldKind.Host) {
+    if (head.hasHost) head.fault ??= "two Host fields";
+    head.hasHost = true;
     // Pseudo-fields come first, so an authority is known by now.
-    if (fields.authority === "") fields.authority = value;
-    else fields.contradicts = fields.authority.toLowerCase() !== value.toLowerCase();
-  } else if (name === "content-length") fields.contentLength = value;
-  else if (name === "expect") fields.expectContinue = value.toLowerCase() === "100-continue";
+    if (head.authority === "") head.authority = value;
+    else if (head.authority !== value)
+      head.contradicts = head.authority.toLowerCase() !== value.toLowerCase();
+  } else if (kind === FieldKind.ContentLength) {
+    // Refused even where they agree: peers differ in which one they read (design 5.6).
+    if (head.contentLength !== undefined) head.fault ??= "two Content-Length fields";
+    head.contentLength = value;
+  } else if (kind === FieldKind.Expect) head.expectContinue = value.toLowerCase() === "100-continue";
 }
 
-function refuse(
-  fields: Fields,
-  requestLine: string,
-  declared: number,
-  limits: HeadLimits,
-): Refusal | undefined {
-  const { method } = fields;
-  if (requestLine.length > limits.requestLineBytesMax)
-    return { status: 414, reason: "request line too long" };
-  if (fields.list.length > limits.headerCountMax * 2) return { status: 400, reason: "too many fields" };
-  if (requestLine.length + fields.bytes > limits.headBytesMax)
-    return { status: 400, reason: "request head too long" };
+/** For the log, as near to a request line as HTTP/2 comes; empty if not even a method was given. */
+function requestLine(head: Head): string {
+  if (head.method === "") return "";
+  return `${head.method} ${head.path === "" ? head.authority : head.path} HTTP/2.0`;
+}
+
+/** RFC 9113, 8.1.1, 8.3.1 and 8.5; RFC 8441, 4. */
+function malformation(head: Head, declared: number, ended: boolean): Refusal | undefined {
+  let { fault } = head;
+  if (head.method === "") fault ??= "no :method";
+  else if (head.authority === "") fault ??= "neither :authority nor Host";
+  else if (head.method === "CONNECT" && head.protocol === undefined) {
+    if (head.path !== "" || head.scheme !== "") fault ??= "CONNECT with :path or :scheme";
+  } else if (head.scheme === "" || head.path === "") fault ??= "no :scheme or no :path";
+  else if (head.protocol !== undefined && head.method !== "CONNECT") fault ??= ":protocol without CONNECT";
+  if (ended && declared > 0) fault ??= "Content-Length without a body";
+  return fault === undefined ? undefined : { status: 400, reason: fault, malformed: true };
+}
+
+function refuse(head: Head, lineLength: number, declared: number, limits: HeadLimits): Refusal | undefined {
+  const { method } = head;
+  if (lineLength > limits.requestLineBytesMax) return refused(414, "request line too long");
+  if (head.list.length > limits.headerCountMax * 2) return refused(400, "too many fields");
+  if (lineLength + head.bytes > limits.headBytesMax) return refused(400, "request head too long");
   // A plain CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (design 5.6).
-  if (method === "CONNECT" && fields.protocol === undefined)
-    return { status: 400, reason: "CONNECT is not served" };
-  if (method === "TRACE") return { status: 405, reason: "TRACE is not served" };
-  if (fields.path === "*") return { status: 400, reason: "asterisk-form is not served" };
-  if (fields.scheme !== "https" && fields.scheme !== "http")
-    return { status: 400, reason: "scheme is neither https nor http" };
+  if (method === "CONNECT" && head.protocol === undefined) return refused(400, "CONNECT is not served");
+  if (method === "TRACE") return refused(405, "TRACE is not served");
+  if (head.path === "*") return refused(400, "asterisk-form is not served");
+  if (head.scheme !== "https" && head.scheme !== "http")
+    return refused(400, "scheme is neither https nor http");
   // Two names for one request would let one peer route by the first and the next by the second.
-  if (fields.contradicts) return { status: 400, reason: "Host differs from :authority" };
-  if (fields.authority === "") return { status: 400, reason: "no host" };
-  if (!Number.isSafeInteger(declared)) return { status: 400, reason: "Content-Length is out of range" };
+  if (head.contradicts) return refused(400, "Host differs from :authority");
+  if (!Number.isSafeInteger(declared)) return refused(400, "Content-Length is out of range");
   return undefined;
 }
+
+const refused = (status: Refusal["status"], reason: string): Refusal => ({
+  status,
+  reason,
+  malformed: false,
+});

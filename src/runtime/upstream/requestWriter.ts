@@ -22,6 +22,8 @@ export class RequestWriter {
   failed = false;
   /** Head that waits for the first bytes of the body, or for the end of the turn. */
   private head = "";
+  /** Text that waits for the end of this turn. */
+  private joined = "";
   /** The socket is corked until the end of this turn. */
   private gathering = false;
 
@@ -73,8 +75,8 @@ export class RequestWriter {
     if (this.failed) return true;
     const before = this.takeHead() + text;
     if (bytes.length <= JOINED_BYTES_MAX) {
-      // Few bytes go out fastest as text of one write, which is a copy as well.
-      if (transient) return this.write(before + (bytes as Buffer).toString("latin1") + after);
+      // Few bytes go out fastest as text, which is a copy as well.
+      if (transient) return this.join(before + (bytes as Buffer).toString("latin1") + after);
       return this.gather(before, bytes, after);
     }
     this.writeGathered();
@@ -93,6 +95,13 @@ export class RequestWriter {
 
   /** @returns false if what was gathered could not all be written at once */
   writeGathered(): boolean {
+    if (this.failed) return true;
+    if (this.joined !== "") {
+      const text = this.joined;
+      this.joined = "";
+      this.socket.write(text, "latin1", this.written);
+      return this.told();
+    }
     if (!this.gathering) return true;
     this.gathering = false;
     this.socket.uncork();
@@ -101,12 +110,21 @@ export class RequestWriter {
     return taken;
   }
 
+  /** Puts text off to the end of the turn, to go out with what else comes in it. */
+  private join(text: string): boolean {
+    if (this.gathering) this.writeGathered();
+    if (this.joined === "") batch(this);
+    this.joined += text;
+    return this.joined.length < GATHERED_BYTES_MAX || this.writeGathered();
+  }
+
   /**
    * Puts small pieces off to the end of the turn, to go out in one system call: TLS records and HTTP/2 frames come
    * several to a read. They are not copied, so they must be the caller's to give away.
    */
   private gather(before: string, bytes: Uint8Array, after: string): boolean {
     const { socket } = this;
+    if (this.joined !== "") this.writeGathered();
     if (!this.gathering) {
       this.gathering = true;
       socket.cork();

@@ -1,0 +1,46 @@
+import { coarseNow } from "../clock.js";
+import { ConnectionError, ErrorCode } from "./protocol.js";
+
+/** What a client can send much of that costs this side work, and gets nobody anywhere. */
+export const enum Nuisance {
+  /** Its own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
+  Reset,
+  /** SETTINGS and PING, which are answered (CVE-2019-9512, 9515). */
+  Answered,
+  /** DATA frames without data (CVE-2019-9518). */
+  EmptyData,
+  /** Streams beyond the number that was agreed. */
+  Excess,
+  /** Frames without meaning here: PRIORITY (CVE-2019-9513) and unknown ones. */
+  Ignored,
+}
+
+/** Counts nuisances by the second, and ends the connection of a client that goes too far. */
+export class FloodGuard {
+  private since = 0;
+  private readonly counts = [0, 0, 0, 0, 0];
+  private readonly limits: readonly number[];
+
+  constructor(resetsPerSecondMax: number) {
+    this.limits = [resetsPerSecondMax, 1_000, 200, 1_000, 20_000];
+  }
+
+  /** @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5) */
+  count(nuisance: Nuisance): void {
+    const now = coarseNow();
+    if (now - this.since >= 1_000) {
+      this.since = now;
+      this.counts.fill(0);
+    }
+    if (++this.counts[nuisance]! > this.limits[nuisance]!)
+      throw new ConnectionError(ErrorCode.EnhanceYourCalm, COMPLAINTS[nuisance]!);
+  }
+}
+
+const COMPLAINTS = [
+  "client resets too many streams",
+  "client sends too many SETTINGS or PING frames",
+  "client sends too many empty DATA frames",
+  "client opens too many streams at once",
+  "client sends too many frames without meaning",
+];

@@ -1,0 +1,165 @@
+import {
+  FRAME_BYTES_MAX,
+  FRAME_HEAD_BYTES,
+  FrameType,
+  Flag,
+  INITIAL_WINDOW_BYTES,
+  WINDOW_BYTES_MAX,
+} from "./protocol.js";
+import { OUTBOX_DATA_BYTES, type Outbox } from "./outbox.js";
+
+/** What a peer may still send, and what it is owed for bytes that were consumed (RFC 9113, 5.2 and 6.9). */
+export class ReceiveWindow {
+  private left: number;
+  private owed = 0;
+
+  /** @param size the window once everything is consumed */
+  constructor(
+    private readonly size: number,
+    granted = size,
+  ) {
+    this.left = granted;
+  }
+
+  /** @returns false if the peer sent more than it may */
+  take(bytes: number): boolean {
+    this.left -= bytes;
+    return this.left >= 0;
+  }
+
+  /**
+   * Bytes were consumed: only then they are given back, so that nobody makes this side keep more than the window.
+   * @returns the increment to send now; 0 while it is too small to be worth a frame
+   */
+  consumed(bytes: number): number {
+    this.owed += bytes;
+    if (this.owed * 4 < this.size) return 0;
+    const increment = this.owed;
+    this.owed = 0;
+    this.left += increment;
+    return increment;
+  }
+}
+
+/** The sending half of a stream, as far as the scheduler needs it. */
+export interface SendingStream {
+  readonly id: number;
+  sendWindow: number;
+  /** Among the scheduler's ready ones. */
+  queued: boolean;
+  /** Bytes that wait; empty if there are none. */
+  readonly waiting: Buffer[];
+  /** How much of the first of them went out. */
+  waitingAt: number;
+  /** The answer ends behind them. */
+  readonly endsBehind: boolean;
+  /** Where the flags of its last frame stand in the outbox, and the outbox's generation then. */
+  flagsAt: number;
+  generation: number;
+  /** Some of what waited went out. */
+  onProgress(): void;
+  /** All of what waited went out. */
+  onSent(): void;
+}
+
+/**
+ * Sends DATA within the peer's windows. Streams that have bytes waiting take turns, one frame each, so that a large
+ * download leaves room for the others of its connection.
+ */
+export class SendScheduler {
+  /** The connection's own window. */
+  window = INITIAL_WINDOW_BYTES;
+  /** Streams with bytes waiting and a window to send them in. */
+  private ready: SendingStream[] = [];
+  private pumping = false;
+
+  constructor(private readonly outbox: Outbox) {}
+
+  /**
+   * Puts as much of `bytes` into DATA frames as may be sent now.
+   * @returns how many bytes that was
+   */
+  send(stream: SendingStream, bytes: Uint8Array): number {
+    // Whoever waits already comes first.
+    if (this.ready.length > 0) return 0;
+    let sent = 0;
+    while (sent < bytes.length) {
+      const size = this.frameSize(stream, bytes.length - sent);
+      if (size === 0) break;
+      this.put(stream, bytes, sent, size, 0);
+      sent += size;
+    }
+    return sent;
+  }
+
+  /** A stream has bytes waiting, or a window again. */
+  wake(stream: SendingStream): void {
+    if (stream.queued || stream.waiting.length === 0 || stream.sendWindow <= 0) return;
+    stream.queued = true;
+    this.ready.push(stream);
+  }
+
+  /** The connection's window grew. @returns false if beyond what a window may be */
+  grant(increment: number): boolean {
+    this.window += increment;
+    return this.window <= WINDOW_BYTES_MAX;
+  }
+
+  /** Sends what waits, as far as windows and outbox allow. */
+  pump(): void {
+    if (this.pumping) return;
+    this.pumping = true;
+    while (this.ready.length > 0 && this.window > 0 && this.outbox.at < OUTBOX_DATA_BYTES) {
+      const stream = this.ready.shift()!;
+      stream.queued = false;
+      this.sendOne(stream);
+    }
+    this.pumping = false;
+  }
+
+  forget(stream: SendingStream): void {
+    if (!stream.queued) return;
+    stream.queued = false;
+    this.ready = this.ready.filter((other) => other !== stream);
+  }
+
+  private sendOne(stream: SendingStream): void {
+    const { waiting } = stream;
+    const bytes = waiting[0];
+    if (bytes === undefined) return;
+    const from = stream.waitingAt;
+    const size = this.frameSize(stream, bytes.length - from);
+    if (size === 0) return;
+    const whole = from + size === bytes.length;
+    const last = whole && waiting.length === 1;
+    this.put(stream, bytes, from, size, last && stream.endsBehind ? Flag.EndStream : 0);
+    if (whole) waiting.shift();
+    stream.waitingAt = whole ? 0 : from + size;
+    this.wake(stream);
+    if (last) stream.onSent();
+    else stream.onProgress();
+  }
+
+  private frameSize(stream: SendingStream, bytes: number): number {
+    if (this.outbox.at >= OUTBOX_DATA_BYTES) return 0;
+    return Math.max(0, Math.min(bytes, FRAME_BYTES_MAX, stream.sendWindow, this.window));
+  }
+
+  private put(stream: SendingStream, bytes: Uint8Array, from: number, size: number, flags: number): void {
+    const { outbox } = this;
+    outbox.reserve(FRAME_HEAD_BYTES + size);
+    stream.flagsAt = outbox.at + 4;
+    stream.generation = outbox.generation;
+    outbox.frameHead(size, FrameType.Data, flags, stream.id);
+    const { buffer } = outbox;
+    if (size <= BYTEWISE_MAX) for (let i = 0; i < size; i++) buffer[outbox.at + i] = bytes[from + i]!;
+    else
+      buffer.set(from === 0 && size === bytes.length ? bytes : bytes.subarray(from, from + size), outbox.at);
+    outbox.at += size;
+    stream.sendWindow -= size;
+    this.window -= size;
+  }
+}
+
+/** Up to here a loop costs less than a call into the engine. */
+const BYTEWISE_MAX = 48;

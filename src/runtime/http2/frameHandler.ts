@@ -1,0 +1,304 @@
+import type { ProxyConfig } from "../../model/index.js";
+import { coarseNow } from "../clock.js";
+import type { Http2Connection } from "./connection.js";
+import type { Http2Exchange } from "./exchange.js";
+import { FieldBlock } from "./fieldBlock.js";
+import { Nuisance } from "./floodGuard.js";
+import { type FrameSink, uint31, uint32 } from "./frames.js";
+import { HpackDecoder } from "./hpackDecoder.js";
+import { FieldKind } from "./hpackTables.js";
+import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "./protocol.js";
+import { headerListBytesMax, readSettings, type SettingsReceiver } from "./settings.js";
+
+/** What the frames of a client mean (RFC 9113, 5 and 6), in any state of its streams. */
+export class FrameHandler implements FrameSink, SettingsReceiver {
+  /** When a head that came in part must be complete, on the coarse clock. */
+  blockDeadline = Infinity;
+  private readonly decoder: HpackDecoder;
+  private readonly block: FieldBlock;
+  private readonly headMs: number;
+  private readonly streamsMax: number;
+  private greeted = false;
+  /** Where the DATA frame that is being read goes, and what of its length was not passed on yet. */
+  private target: Http2Exchange | undefined = undefined;
+  private uncounted = 0;
+  private dataWasEmpty = false;
+
+  constructor(
+    private readonly connection: Http2Connection,
+    config: ProxyConfig,
+  ) {
+    const listBytesMax = headerListBytesMax(config);
+    this.decoder = new HpackDecoder(listBytesMax);
+    // A list that is somewhat too long costs its stream only: it has to be read for the table's sake.
+    this.block = new FieldBlock(4 * listBytesMax);
+    this.headMs = config.timeouts.requestHeadMs;
+    this.streamsMax = config.limits.concurrentStreamsMax;
+  }
+
+  onDataBegin(stream: number, length: number): void {
+    this.checkOrder(FrameType.Data, stream);
+    if (stream === 0) throw protocolError("DATA on stream 0");
+    if (this.isIdle(stream)) throw protocolError("DATA on an idle stream");
+    const { connection } = this;
+    if (!connection.window.take(length))
+      throw new ConnectionError(ErrorCode.FlowControlError, "DATA beyond the connection's window");
+    this.uncounted = length;
+    this.dataWasEmpty = length === 0;
+    this.target = undefined;
+    const exchange = connection.streams.get(stream);
+    if (exchange === undefined || exchange.requestEnded) {
+      // What was sent before the client saw our reset is no fault (RFC 9113, 5.1); behind our GOAWAY neither.
+      const expected = connection.closing || connection.closedStreams.fate(stream) === "reset here";
+      if (exchange !== undefined || !expected) connection.streamError(stream, ErrorCode.StreamClosed);
+    } else if (!exchange.body!.take(length)) connection.streamError(stream, ErrorCode.FlowControlError);
+    else this.target = exchange;
+  }
+
+  onDataPiece(chunk: Buffer, from: number, to: number): void {
+    const { target } = this;
+    if (target === undefined || target.closed) return;
+    this.uncounted -= to - from;
+    if (target.body!.data(chunk, from, to)) return;
+    if (!target.closed) this.connection.streamError(target.id, ErrorCode.ProtocolError);
+  }
+
+  onDataEnd(flags: number): void {
+    const { target, connection, uncounted } = this;
+    this.target = undefined;
+    this.uncounted = 0;
+    const open = target !== undefined && !target.closed;
+    // Padding, or all of it if nobody wants it.
+    if (open && uncounted > 0) target.body!.skip(uncounted);
+    else if (uncounted > 0) connection.consumed(uncounted);
+    if (!open) return;
+    if ((flags & Flag.EndStream) !== 0) this.endRequest(target);
+    else if (this.dataWasEmpty) connection.guard.count(Nuisance.EmptyData);
+  }
+
+  onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
+    this.checkOrder(type, stream, flags);
+    switch (type) {
+      case FrameType.Headers:
+        return this.onHeaders(flags, stream, bytes, from, to);
+      case FrameType.Priority:
+        return this.onPriority(stream, bytes, from, to);
+      case FrameType.RstStream:
+        return this.onReset(stream, to - from);
+      case FrameType.Settings:
+        return this.onSettings(flags, stream, bytes, from, to);
+      case FrameType.PushPromise:
+        throw protocolError("PUSH_PROMISE from a client");
+      case FrameType.Ping:
+        return this.onPing(flags, stream, bytes, from, to);
+      case FrameType.GoAway:
+        // Its streams go on, and this side opens none (RFC 9113, 6.8).
+        if (stream !== 0) throw protocolError("GOAWAY on a stream");
+        checkSize(to - from >= 8, "GOAWAY");
+        return;
+      case FrameType.WindowUpdate:
+        return this.onWindowUpdate(stream, bytes, from, to);
+      case FrameType.Continuation:
+        return this.onContinuation(flags, bytes, from, to);
+      default:
+        // RFC 9113, 5.5.
+        this.connection.guard.count(Nuisance.Ignored);
+    }
+  }
+
+  onTableSize(bytes: number): void {
+    this.connection.encoder.limitTable(bytes);
+  }
+
+  /** Windows of streams that are open change by the difference, even below zero (RFC 9113, 6.9.2). */
+  onInitialWindow(bytes: number): void {
+    const { connection } = this;
+    const change = bytes - connection.initialSendWindow;
+    connection.initialSendWindow = bytes;
+    for (const exchange of connection.streams.values()) {
+      exchange.sendWindow += change;
+      if (exchange.sendWindow > WINDOW_BYTES_MAX)
+        throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
+      connection.scheduler.wake(exchange);
+    }
+  }
+
+  /** RFC 9113, 3.4: SETTINGS first; 6.10: nothing between the frames of a field block. */
+  private checkOrder(type: number, stream: number, flags = 0): void {
+    if (!this.greeted) {
+      if (type !== FrameType.Settings || (flags & Flag.Ack) !== 0)
+        throw protocolError("no SETTINGS at first");
+      this.greeted = true;
+    }
+    const { block } = this;
+    if (block.stream !== 0 && (type !== FrameType.Continuation || stream !== block.stream))
+      throw protocolError("frame in the midst of a field block");
+    if (block.stream === 0 && type === FrameType.Continuation)
+      throw protocolError("CONTINUATION without HEADERS");
+  }
+
+  private isIdle(stream: number): boolean {
+    return stream > this.connection.lastStream || (stream & 1) === 0;
+  }
+
+  private onHeaders(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
+    if ((stream & 1) === 0) throw protocolError("HEADERS on a stream that is no client's");
+    let padding = 0;
+    if ((flags & Flag.Padded) !== 0) {
+      checkSize(from < to, "HEADERS");
+      padding = bytes[from++]!;
+    }
+    let dependsOnItself = false;
+    if ((flags & Flag.Priority) !== 0) {
+      checkSize(to - from >= 5, "HEADERS");
+      dependsOnItself = uint31(bytes, from) === stream;
+      from += 5;
+    }
+    if (padding > to - from) throw protocolError("HEADERS with more padding than payload");
+    to -= padding;
+    if ((flags & Flag.EndHeaders) !== 0)
+      return this.fieldBlock(stream, flags, bytes, from, to, dependsOnItself);
+    this.block.begin(stream, dependsOnItself ? flags | DEPENDS_ON_ITSELF : flags, bytes, from, to);
+    this.blockDeadline = coarseNow() + this.headMs;
+  }
+
+  private onContinuation(flags: number, bytes: Buffer, from: number, to: number): void {
+    const { block } = this;
+    block.append(bytes, from, to);
+    if ((flags & Flag.EndHeaders) === 0) return;
+    this.blockDeadline = Infinity;
+    const { stream } = block;
+    const whole = block.end();
+    this.fieldBlock(stream, block.flags, whole, 0, whole.length, (block.flags & DEPENDS_ON_ITSELF) !== 0);
+  }
+
+  /** A field block is complete: the head of a request, or its trailers. */
+  private fieldBlock(
+    stream: number,
+    flags: number,
+    bytes: Buffer,
+    from: number,
+    to: number,
+    dependsOnItself: boolean,
+  ): void {
+    const { connection, decoder } = this;
+    // Also where the stream is of no interest: the table must stay the client's (RFC 9113, 4.3).
+    const complete = decoder.decode(bytes, from, to);
+    const exchange = connection.streams.get(stream);
+    const ended = (flags & Flag.EndStream) !== 0;
+    if (exchange !== undefined) return this.onTrailers(exchange, ended, complete);
+    if (stream <= connection.lastStream) return this.onLateHeaders(stream);
+    connection.lastStream = connection.closing ? connection.lastStream : stream;
+    // RFC 9113, 6.8: the client knows that these are not served, and sends them again.
+    if (connection.closing) return;
+    if (connection.streams.size >= this.streamsMax) {
+      connection.resetStream(stream, ErrorCode.RefusedStream);
+      connection.closedStreams.add(stream, true);
+      return connection.guard.count(Nuisance.Excess);
+    }
+    connection.open(stream, decoder.fields, ended, complete, dependsOnItself);
+  }
+
+  /** Trailers are checked and dropped (RFC 9113, 8.1). */
+  private onTrailers(exchange: Http2Exchange, ended: boolean, complete: boolean): void {
+    if (exchange.requestEnded) return this.connection.streamError(exchange.id, ErrorCode.StreamClosed);
+    const plain = this.decoder.fields.every(
+      ({ kind }) => kind === FieldKind.Plain || kind >= FieldKind.Cookie,
+    );
+    if (!ended || !complete || !plain)
+      return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
+    this.endRequest(exchange);
+  }
+
+  /** HEADERS for a stream that is closed, or was passed over (RFC 9113, 5.1 and 5.1.1). */
+  private onLateHeaders(stream: number): void {
+    const fate = this.connection.closedStreams.fate(stream);
+    if (fate === "reset here") return;
+    if (fate === "closed") throw new ConnectionError(ErrorCode.StreamClosed, "HEADERS on a closed stream");
+    throw protocolError("HEADERS on a lower stream than before");
+  }
+
+  private endRequest(exchange: Http2Exchange): void {
+    if (!exchange.body!.end()) return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
+    if (exchange.answered) this.connection.closeStream(exchange);
+  }
+
+  /** Priorities are not used (RFC 9113, 5.3.2); a frame must be well-formed all the same. */
+  private onPriority(stream: number, bytes: Buffer, from: number, to: number): void {
+    if (stream === 0) throw protocolError("PRIORITY on stream 0");
+    this.connection.guard.count(Nuisance.Ignored);
+    const code =
+      to - from !== 5
+        ? ErrorCode.FrameSizeError
+        : uint31(bytes, from) === stream
+          ? ErrorCode.ProtocolError
+          : ErrorCode.NoError;
+    if (code === ErrorCode.NoError) return;
+    // A stream that is not open cannot be reset.
+    if (!this.connection.streams.has(stream)) throw new ConnectionError(code, "invalid PRIORITY");
+    this.connection.streamError(stream, code);
+  }
+
+  private onReset(stream: number, length: number): void {
+    checkSize(length === 4, "RST_STREAM");
+    if (stream === 0 || this.isIdle(stream)) throw protocolError("RST_STREAM on an idle stream");
+    const { connection } = this;
+    const exchange = connection.streams.get(stream);
+    if (exchange !== undefined) {
+      connection.closeStream(exchange);
+      exchange.leave();
+    }
+    connection.guard.count(Nuisance.Reset);
+  }
+
+  private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
+    if (stream !== 0) throw protocolError("SETTINGS on a stream");
+    if ((flags & Flag.Ack) !== 0) return checkSize(from === to, "SETTINGS with ACK");
+    this.connection.guard.count(Nuisance.Answered);
+    readSettings(bytes, from, to, this);
+    this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
+    // Behind the acknowledgement: only then the client counts with what was changed.
+    this.connection.scheduler.pump();
+  }
+
+  private onPing(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
+    if (stream !== 0) throw protocolError("PING on a stream");
+    checkSize(to - from === 8, "PING");
+    const { connection } = this;
+    if ((flags & Flag.Ack) !== 0) return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
+    connection.guard.count(Nuisance.Answered);
+    connection.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
+  }
+
+  private onWindowUpdate(stream: number, bytes: Buffer, from: number, to: number): void {
+    checkSize(to - from === 4, "WINDOW_UPDATE");
+    const increment = uint31(bytes, from);
+    const { connection } = this;
+    const { scheduler } = connection;
+    if (stream === 0) {
+      if (increment === 0) throw protocolError("WINDOW_UPDATE by nothing");
+      if (!scheduler.grant(increment))
+        throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
+      return scheduler.pump();
+    }
+    if (this.isIdle(stream)) throw protocolError("WINDOW_UPDATE on an idle stream");
+    const exchange = connection.streams.get(stream);
+    if (exchange === undefined) return;
+    if (increment === 0) return connection.streamError(stream, ErrorCode.ProtocolError);
+    exchange.sendWindow += increment;
+    if (exchange.sendWindow > WINDOW_BYTES_MAX)
+      return connection.streamError(stream, ErrorCode.FlowControlError);
+    scheduler.wake(exchange);
+    scheduler.pump();
+  }
+}
+
+/** Beside a frame's flags, which are a byte. */
+const DEPENDS_ON_ITSELF = 0x100;
+
+const protocolError = (what: string): ConnectionError =>
+  new ConnectionError(ErrorCode.ProtocolError, `client sent ${what}`);
+
+function checkSize(right: boolean, what: string): void {
+  if (!right) throw new ConnectionError(ErrorCode.FrameSizeError, `${what} of wrong length`);
+}

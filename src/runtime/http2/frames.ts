@@ -1,0 +1,163 @@
+import {
+  ConnectionError,
+  ErrorCode,
+  Flag,
+  FRAME_BYTES_MAX,
+  FRAME_HEAD_BYTES,
+  FrameType,
+} from "./protocol.js";
+
+/** What a {@link FrameReader} hands over. Any of these may throw a ConnectionError. */
+export interface FrameSink {
+  /** A DATA frame begins; `length` is what counts for flow control, padding included (RFC 9113, 6.1). */
+  onDataBegin(stream: number, length: number): void;
+  /** A piece of its data, as it lies in what was read. */
+  onDataPiece(chunk: Buffer, from: number, to: number): void;
+  onDataEnd(flags: number): void;
+  /** Any other frame, whole; its payload lies in `bytes` only until this returns. */
+  onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void;
+}
+
+/**
+ * Cuts a client's bytes into frames (RFC 9113, 4.1). DATA is passed on piece by piece as it arrives, so that no frame
+ * waits for its end; other frames are read where they lie, and copied only where they arrive split.
+ */
+export class FrameReader {
+  /** Set to have the rest of what was read thrown away. */
+  stopped = false;
+  private prefaceAt = 0;
+  /** A frame that arrived in part, other than DATA. */
+  private partial: Buffer | undefined = undefined;
+  private held = 0;
+  private readonly head = Buffer.alloc(FRAME_HEAD_BYTES);
+  /** Of the DATA frame that is being read: payload still to come, padding at its end, and flags. */
+  private left = 0;
+  private padding = 0;
+  private paddingKnown = true;
+  private dataFlags = 0;
+
+  constructor(private readonly sink: FrameSink) {}
+
+  /** @throws ConnectionError if the bytes are no HTTP/2, or what the sink throws */
+  read(chunk: Buffer): void {
+    let at = this.prefaceAt < PREFACE.length ? this.readPreface(chunk) : 0;
+    while (at < chunk.length && !this.stopped) {
+      if (this.left > 0) at = this.readData(chunk, at);
+      else if (this.held > 0 || chunk.length - at < FRAME_HEAD_BYTES) at = this.readSplit(chunk, at);
+      else at = this.readFrame(chunk, at);
+    }
+  }
+
+  private readPreface(chunk: Buffer): number {
+    let at = 0;
+    while (at < chunk.length && this.prefaceAt < PREFACE.length)
+      if (chunk[at++] !== PREFACE[this.prefaceAt++])
+        throw new ConnectionError(ErrorCode.ProtocolError, "invalid connection preface");
+    return at;
+  }
+
+  /** A frame whose head lies in the chunk. */
+  private readFrame(chunk: Buffer, at: number): number {
+    const length = frameLength(chunk, at);
+    const from = at + FRAME_HEAD_BYTES;
+    const flags = chunk[at + 4]!;
+    const type = chunk[at + 3]!;
+    if (type === FrameType.Data) {
+      this.beginData(chunk, at, length);
+      return from;
+    }
+    const to = from + length;
+    if (to > chunk.length) {
+      this.partial = Buffer.allocUnsafe(FRAME_HEAD_BYTES + length);
+      this.held = chunk.copy(this.partial, 0, at);
+      return chunk.length;
+    }
+    this.sink.onFrame(type, flags, streamOf(chunk, at), chunk, from, to);
+    return to;
+  }
+
+  /** Goes on with a frame that arrived in part, or begins one whose head does. */
+  private readSplit(chunk: Buffer, at: number): number {
+    if (this.partial === undefined) {
+      const taken = Math.min(FRAME_HEAD_BYTES - this.held, chunk.length - at);
+      chunk.copy(this.head, this.held, at, at + taken);
+      this.held += taken;
+      if (this.held < FRAME_HEAD_BYTES) return chunk.length;
+      const length = frameLength(this.head, 0);
+      if (this.head[3] === FrameType.Data) {
+        this.held = 0;
+        this.beginData(this.head, 0, length);
+        return at + taken;
+      }
+      this.partial = Buffer.allocUnsafe(FRAME_HEAD_BYTES + length);
+      this.head.copy(this.partial);
+      at += taken;
+    }
+    const { partial } = this;
+    const taken = Math.min(partial.length - this.held, chunk.length - at);
+    chunk.copy(partial, this.held, at, at + taken);
+    this.held += taken;
+    if (this.held === partial.length) {
+      this.held = 0;
+      this.partial = undefined;
+      this.sink.onFrame(
+        partial[3]!,
+        partial[4]!,
+        streamOf(partial, 0),
+        partial,
+        FRAME_HEAD_BYTES,
+        partial.length,
+      );
+    }
+    return at + taken;
+  }
+
+  private beginData(bytes: Buffer, at: number, length: number): void {
+    this.dataFlags = bytes[at + 4]!;
+    this.left = length;
+    this.padding = 0;
+    this.paddingKnown = (this.dataFlags & Flag.Padded) === 0;
+    if (!this.paddingKnown && length === 0)
+      throw new ConnectionError(ErrorCode.FrameSizeError, "padded DATA frame without a pad length");
+    this.sink.onDataBegin(streamOf(bytes, at), length);
+    if (length === 0) this.sink.onDataEnd(this.dataFlags);
+  }
+
+  private readData(chunk: Buffer, at: number): number {
+    if (!this.paddingKnown) {
+      this.paddingKnown = true;
+      this.padding = chunk[at++]!;
+      this.left--;
+      if (this.padding > this.left)
+        throw new ConnectionError(ErrorCode.ProtocolError, "DATA frame with more padding than payload");
+    }
+    const to = Math.min(chunk.length, at + this.left);
+    const dataTo = Math.min(to, at + this.left - this.padding);
+    this.left -= to - at;
+    if (dataTo > at) this.sink.onDataPiece(chunk, at, dataTo);
+    if (this.left === 0) this.sink.onDataEnd(this.dataFlags);
+    return to;
+  }
+}
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+function frameLength(bytes: Buffer, at: number): number {
+  const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+  if (length > FRAME_BYTES_MAX) throw new ConnectionError(ErrorCode.FrameSizeError, "frame too long");
+  return length;
+}
+
+/** The reserved bit is ignored (RFC 9113, 4.1). */
+function streamOf(bytes: Buffer, at: number): number {
+  return uint31(bytes, at + 5);
+}
+
+/** A 32-bit number without its highest bit, as stream ids and window increments are. */
+export function uint31(bytes: Buffer, at: number): number {
+  return ((bytes[at]! & 0x7f) << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+}
+
+export function uint32(bytes: Buffer, at: number): number {
+  return uint31(bytes, at) + (bytes[at]! >= 0x80 ? 0x8000_0000 : 0);
+}

@@ -1,0 +1,275 @@
+import type { HeaderList } from "../exchange.js";
+import {
+  FIELD_OVERHEAD,
+  isFieldValue,
+  isLowerToken,
+  STATIC_ENTRIES,
+  STATIC_TABLE,
+  TABLE_BYTES_MAX,
+  TABLE_ENTRIES_MAX,
+} from "./hpackTables.js";
+import type { Outbox } from "./outbox.js";
+
+/** The head of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  /** Value of `server`, and of `date`; informational answers have neither. */
+  readonly server: string | undefined;
+  readonly date: string;
+  readonly headers: HeaderList;
+  /** Value of `content-length`; -1 for none. */
+  readonly length: number;
+}
+
+/**
+ * The sending half of HPACK (RFC 7541) for one connection. Fields that recur are indexed; where a whole head recurs,
+ * and that is most answers of a busy connection, its block is sent again as it was, a few bytes of indices.
+ * Huffman coding is left out: what it saves is little once fields are indexed, and it costs more than they do.
+ */
+export class HpackEncoder {
+  private readonly entries = new Array<Entry | undefined>(TABLE_ENTRIES_MAX).fill(undefined);
+  /** The newest entry of each name. */
+  private readonly byName = new Map<string, Entry>();
+  /** Insertions and evictions so far; an entry's index follows from its own number. */
+  private inserted = 0;
+  private evicted = 0;
+  private size = 0;
+  private sizeMax = TABLE_BYTES_MAX;
+  /** Sizes to announce before the next field (RFC 7541, 4.2). */
+  private announced: number[] = [];
+  private last: RecurringHead | undefined = undefined;
+
+  /** The peer's SETTINGS_HEADER_TABLE_SIZE. */
+  limitTable(bytes: number): void {
+    const sizeMax = Math.min(bytes, TABLE_BYTES_MAX);
+    if (sizeMax === this.sizeMax) return;
+    this.sizeMax = sizeMax;
+    this.evict(sizeMax);
+    // The smallest size on the way and the final one.
+    const smallest = Math.min(...this.announced, sizeMax);
+    this.announced = smallest === sizeMax ? [sizeMax] : [smallest, sizeMax];
+    this.last = undefined;
+  }
+
+  /** What makes the head unfit to be sent (RFC 9113, 8.2); undefined if nothing does. */
+  check(head: AnswerHead): string | undefined {
+    if (this.recurs(head)) return undefined;
+    const { headers } = head;
+    for (let i = 0; i < headers.length; i += 2) {
+      if (nameOf(headers[i]!).use === Use.Invalid) return "invalid field name";
+      if (!isFieldValue(headers[i + 1]!)) return `invalid value of ${headers[i]}`;
+    }
+    return undefined;
+  }
+
+  /** Puts the block of a head that was checked into the outbox. */
+  encode(head: AnswerHead, outbox: Outbox): void {
+    if (this.recurs(head)) {
+      const { block } = this.last!;
+      outbox.reserve(block.length + LENGTH_BYTES_MAX);
+      for (let i = 0; i < block.length; i++) outbox.buffer[outbox.at + i] = block[i]!;
+      outbox.at += block.length;
+    } else this.encodeAnew(head, outbox);
+    if (head.length >= 0) encodeLength(head.length, outbox);
+  }
+
+  private encodeAnew(head: AnswerHead, outbox: Outbox): void {
+    const { headers } = head;
+    let bytes = 256 + 2 * head.date.length;
+    for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length + 8;
+    outbox.reserve(bytes + LENGTH_BYTES_MAX);
+    const from = outbox.at;
+    const { inserted } = this;
+    for (const size of this.announced) integer(outbox, 0x20, 5, size);
+    const resized = this.announced.length > 0;
+    if (resized) this.announced = [];
+    encodeStatus(head.status, outbox);
+    if (head.server !== undefined) {
+      this.field(SERVER, head.server, outbox);
+      this.field(DATE, head.date, outbox);
+    }
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = nameOf(headers[i]!);
+      if (name.use !== Use.Dropped) this.field(name, headers[i + 1]!, outbox);
+    }
+    // A block that inserted nothing says the same if it is sent again.
+    const length = outbox.at - from;
+    if (inserted === this.inserted && !resized && length <= RECURRING_BYTES_MAX && head.server !== undefined)
+      this.last = {
+        status: head.status,
+        server: head.server,
+        date: head.date,
+        headers: headers.slice(),
+        block: Buffer.from(outbox.buffer.subarray(from, outbox.at)),
+      };
+  }
+
+  private recurs(head: AnswerHead): boolean {
+    const { last } = this;
+    if (last === undefined || head.status !== last.status || head.date !== last.date) return false;
+    const { headers } = head;
+    const before = last.headers;
+    if (head.server !== last.server || headers.length !== before.length) return false;
+    for (let i = 0; i < headers.length; i++) if (headers[i] !== before[i]) return false;
+    return true;
+  }
+
+  private field(name: Name, value: string, outbox: Outbox): void {
+    const entry = this.byName.get(name.lower);
+    if (entry !== undefined && entry.value === value)
+      return integer(outbox, 0x80, 7, STATIC_ENTRIES + 1 + this.inserted - entry.number);
+    const size = name.lower.length + value.length + FIELD_OVERHEAD;
+    // An entry that takes much of the table would cost the others their place.
+    const indexed = name.use === Use.Indexed && size * 4 <= this.sizeMax;
+    const nameIndex =
+      name.staticIndex || (entry === undefined ? 0 : STATIC_ENTRIES + 1 + this.inserted - entry.number);
+    if (indexed) integer(outbox, 0x40, 6, nameIndex);
+    else integer(outbox, name.use === Use.Sensitive ? 0x10 : 0, 4, nameIndex);
+    if (nameIndex === 0) text(outbox, name.lower);
+    text(outbox, value);
+    if (indexed) this.insert({ name: name.lower, value, size, number: this.inserted + 1 });
+  }
+
+  private insert(entry: Entry): void {
+    this.evict(this.sizeMax - entry.size);
+    this.entries[++this.inserted & (TABLE_ENTRIES_MAX - 1)] = entry;
+    this.byName.set(entry.name, entry);
+    this.size += entry.size;
+    this.last = undefined;
+  }
+
+  private evict(sizeMax: number): void {
+    while (this.size > sizeMax) {
+      const oldest = this.entries[++this.evicted & (TABLE_ENTRIES_MAX - 1)]!;
+      this.entries[this.evicted & (TABLE_ENTRIES_MAX - 1)] = undefined;
+      this.size -= oldest.size;
+      if (this.byName.get(oldest.name) === oldest) this.byName.delete(oldest.name);
+    }
+  }
+}
+
+interface Entry {
+  readonly name: string;
+  readonly value: string;
+  readonly size: number;
+  readonly number: number;
+}
+
+interface RecurringHead {
+  readonly status: number;
+  readonly server: string;
+  readonly date: string;
+  readonly headers: HeaderList;
+  readonly block: Buffer;
+}
+
+const RECURRING_BYTES_MAX = 256;
+
+/** How a field is sent. */
+const enum Use {
+  Indexed,
+  /** Its value hardly ever recurs. */
+  Literal,
+  /** Never to be put into a table, by nobody on the way (RFC 7541, 7.1.3). */
+  Sensitive,
+  /** Connection-specific: without a meaning on a stream (RFC 9113, 8.2.2). */
+  Dropped,
+  Invalid,
+}
+
+interface Name {
+  readonly lower: string;
+  /** Index in the static table; 0 for none. */
+  readonly staticIndex: number;
+  readonly use: Use;
+}
+
+const USES: ReadonlyMap<string, Use> = new Map<string, Use>([
+  ...["age", "content-range", "etag", "expires", "last-modified", "location"].map(
+    (name) => [name, Use.Literal] as const,
+  ),
+  ["set-cookie", Use.Sensitive],
+  ...[
+    ...[
+      "connection",
+      "http2-settings",
+      "keep-alive",
+      "proxy-connection",
+      "te",
+      "transfer-encoding",
+      "upgrade",
+    ],
+    // The engine's own.
+    ...["content-length", "date", "server"],
+  ].map((name) => [name, Use.Dropped] as const),
+]);
+
+function makeName(lower: string, use: Use): Name {
+  return {
+    lower,
+    use,
+    staticIndex: Math.max(
+      0,
+      STATIC_TABLE.findIndex((field) => field.name === lower),
+    ),
+  };
+}
+
+const SERVER = makeName("server", Use.Indexed);
+const DATE = makeName("date", Use.Indexed);
+
+/** Names as they were given; kept, since a server's answers have few. */
+const names = new Map<string, Name>();
+const NAMES_MAX = 512;
+
+function nameOf(given: string): Name {
+  let name = names.get(given);
+  if (name === undefined) {
+    const lower = given.toLowerCase();
+    name = makeName(lower, isLowerToken(lower) ? (USES.get(lower) ?? Use.Indexed) : Use.Invalid);
+    if (names.size < NAMES_MAX) names.set(given, name);
+  }
+  return name;
+}
+
+function encodeStatus(status: number, outbox: Outbox): void {
+  const index = STATIC_STATUS.get(status);
+  if (index !== undefined) return integer(outbox, 0x80, 7, index);
+  integer(outbox, 0, 4, FIRST_STATUS);
+  text(outbox, String(status));
+}
+
+const FIRST_STATUS = 8;
+const STATIC_STATUS = new Map(
+  [200, 204, 206, 304, 400, 404, 500].map((status, i) => [status, FIRST_STATUS + i] as const),
+);
+
+/** Lengths differ from answer to answer; a digit is a byte. */
+function encodeLength(length: number, outbox: Outbox): void {
+  const digits = String(length);
+  integer(outbox, 0, 4, CONTENT_LENGTH);
+  outbox.buffer[outbox.at++] = digits.length;
+  for (let i = 0; i < digits.length; i++) outbox.buffer[outbox.at++] = digits.charCodeAt(i);
+}
+
+const CONTENT_LENGTH = 28;
+const LENGTH_BYTES_MAX = 24;
+
+/** RFC 7541, 5.1. */
+function integer(outbox: Outbox, first: number, prefixBits: number, value: number): void {
+  const { buffer } = outbox;
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) {
+    buffer[outbox.at++] = first | value;
+    return;
+  }
+  buffer[outbox.at++] = first | mask;
+  for (value -= mask; value >= 0x80; value >>>= 7) buffer[outbox.at++] = (value & 0x7f) | 0x80;
+  buffer[outbox.at++] = value;
+}
+
+/** A string without Huffman coding (RFC 7541, 5.2). */
+function text(outbox: Outbox, value: string): void {
+  integer(outbox, 0, 7, value.length);
+  outbox.at += outbox.buffer.write(value, outbox.at, "latin1");
+}

@@ -1,0 +1,94 @@
+import type { ProxyConfig } from "../../model/index.js";
+import { uint32 } from "./frames.js";
+import { FIELD_OVERHEAD } from "./hpackTables.js";
+import {
+  ConnectionError,
+  ErrorCode,
+  FRAME_BYTES_MAX,
+  FrameType,
+  INITIAL_WINDOW_BYTES,
+  WINDOW_BYTES_MAX,
+} from "./protocol.js";
+import { writeFrameHead } from "./outbox.js";
+import { STREAM_WINDOW_BYTES } from "./requestBody.js";
+
+/**
+ * Receive window of a connection (design 5.15). It opens again only as bodies are consumed, so this is also what a
+ * client can make a connection keep.
+ */
+export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+
+/** RFC 9113, 6.5.2; RFC 8441, 3. */
+const enum Setting {
+  HeaderTableSize = 1,
+  EnablePush = 2,
+  MaxConcurrentStreams = 3,
+  InitialWindowSize = 4,
+  MaxFrameSize = 5,
+  MaxHeaderListSize = 6,
+  EnableConnectProtocol = 8,
+}
+
+/**
+ * Longest list of fields that is taken, each with its overhead (RFC 9113, 6.5.2). A head within it but beyond what is
+ * configured gets a 400 (requestHead.ts), a longer one a reset.
+ */
+export function headerListBytesMax({ limits }: ProxyConfig): number {
+  return limits.headBytesMax + limits.headerCountMax * FIELD_OVERHEAD;
+}
+
+/** What this side says first: its SETTINGS, and its window for the whole connection. */
+export function serverPreface(config: ProxyConfig): Buffer {
+  const settings = [
+    [Setting.MaxConcurrentStreams, config.limits.concurrentStreamsMax],
+    [Setting.InitialWindowSize, STREAM_WINDOW_BYTES],
+    [Setting.MaxHeaderListSize, headerListBytesMax(config)],
+    [Setting.EnableConnectProtocol, 1],
+  ] as const;
+  const length = settings.length * SETTING_BYTES;
+  const bytes = Buffer.alloc(9 + length + 9 + 4);
+  writeFrameHead(bytes, 0, length, FrameType.Settings, 0, 0);
+  let at = 9;
+  for (const [name, value] of settings) at = bytes.writeUInt32BE(value, bytes.writeUInt16BE(name, at));
+  writeFrameHead(bytes, at, 4, FrameType.WindowUpdate, 0, 0);
+  bytes.writeUInt32BE(CONNECTION_WINDOW_BYTES - INITIAL_WINDOW_BYTES, at + 9);
+  return bytes;
+}
+
+const SETTING_BYTES = 6;
+
+/** What a client's SETTINGS mean to this side. */
+export interface SettingsReceiver {
+  onTableSize(bytes: number): void;
+  onInitialWindow(bytes: number): void;
+}
+
+/** Reads the payload of a SETTINGS frame. @throws ConnectionError for values that are out of range */
+export function readSettings(bytes: Buffer, from: number, to: number, receiver: SettingsReceiver): void {
+  if ((to - from) % SETTING_BYTES !== 0)
+    throw new ConnectionError(ErrorCode.FrameSizeError, "SETTINGS of odd length");
+  for (let at = from; at < to; at += SETTING_BYTES) {
+    const value = uint32(bytes, at + 2);
+    switch ((bytes[at]! << 8) | bytes[at + 1]!) {
+      case Setting.HeaderTableSize:
+        receiver.onTableSize(value);
+        break;
+      case Setting.EnablePush:
+      case Setting.EnableConnectProtocol:
+        if (value > 1) throw new ConnectionError(ErrorCode.ProtocolError, "setting is neither 0 nor 1");
+        break;
+      case Setting.InitialWindowSize:
+        if (value > WINDOW_BYTES_MAX)
+          throw new ConnectionError(ErrorCode.FlowControlError, "initial window too large");
+        receiver.onInitialWindow(value);
+        break;
+      case Setting.MaxFrameSize:
+        // Never used beyond its least value: longer frames only make streams wait for each other.
+        if (value < FRAME_BYTES_MAX || value > 0xff_ffff)
+          throw new ConnectionError(ErrorCode.ProtocolError, "maximum frame size out of range");
+        break;
+      // The client's limits on pushes, and advice on lengths of heads; unknown settings are ignored.
+      default:
+    }
+  }
+}
