@@ -13,7 +13,9 @@ function without(headers, dropped) {
 }
 
 const server = http2.createSecureServer({ ...tlsOptions(), allowHTTP1: false });
+server.on("sessionError", ignore);
 server.on("stream", (stream, headers) => {
+  stream.on("error", ignore);
   const { ":method": method, ":path": path, ":authority": host } = headers;
   const request = { socket: stream.session.socket, headers };
   const fields = {
@@ -22,6 +24,8 @@ server.on("stream", (stream, headers) => {
     ...forwardedFields(request),
   };
   const out = http.request(`${originOf(path)}${path}`, { agent, method, headers: fields }, (answer) => {
+    // The client may have gone meanwhile.
+    if (stream.destroyed || stream.closed) return void answer.destroy();
     stream.respond({
       ":status": answer.statusCode,
       ...without(answer.headers, (name) => CONNECTION_SPECIFIC.has(name)),
