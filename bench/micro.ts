@@ -11,6 +11,10 @@ import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
 import { HeadReader } from "../src/runtime/http1/headReader.js";
 import { parseRequestHead } from "../src/runtime/http1/requestHead.js";
 import { parseResponseHead } from "../src/runtime/http1/responseHead.js";
+import { HpackDecoder } from "../src/runtime/http2/hpackDecoder.js";
+import { HpackEncoder } from "../src/runtime/http2/hpackEncoder.js";
+import { Outbox } from "../src/runtime/http2/outbox.js";
+import { parseRequestHead as parseHttp2Head } from "../src/runtime/http2/requestHead.js";
 import { combinedLine, jsonLine } from "../src/runtime/logFormat.js";
 import { median } from "./lib/statistics.js";
 
@@ -149,6 +153,51 @@ function forwarding(): { request: (head: string) => Case["run"]; answer: Case["r
   };
 }
 
+/** HTTP/2 fields of the browser's request: written out, and as indices into the table when they come again. */
+function fieldBlocks(): { first: Buffer; again: Buffer } {
+  const text = (value: string): number[] => [value.length, ...Buffer.from(value, "latin1")];
+  const { headers, target, host } = parseRequestHead(BROWSER_HEAD, LIMITS, 0);
+  const fields = [":authority", host, ":path", target];
+  for (let i = 0; i < headers.length; i += 2)
+    if (!/^(?:host|connection)$/i.test(headers[i]!)) fields.push(headers[i]!.toLowerCase(), headers[i + 1]!);
+  const literals: number[] = [];
+  for (let i = 0; i < fields.length; i += 2)
+    literals.push(0x40, ...text(fields[i]!), ...text(fields[i + 1]!));
+  const indices = Array.from({ length: fields.length / 2 }, (_, i) => 0x80 + 61 + fields.length / 2 - i);
+  // `:method: GET` and `:scheme: https` stand in the static table.
+  return { first: Buffer.from([0x82, 0x87, ...literals]), again: Buffer.from([0x82, 0x87, ...indices]) };
+}
+
+function http2Cases(): Case[] {
+  const limits = { ...LIMITS, headBytesMax: 32_768 };
+  const { first, again } = fieldBlocks();
+  const decoder = new HpackDecoder(limits.headBytesMax);
+  decoder.decode(first, 0, first.length);
+  const parse = (): number => parseHttp2Head(decoder.fields, true, limits, 0).request.headers.length;
+  if (parse() === 0) throw new Error("the HTTP/2 head was refused");
+  const encoder = new HpackEncoder();
+  const outbox = new Outbox({ write: () => true } as never, () => undefined);
+  const { headers } = parseResponseHead(ANSWER_HEAD, "GET", 200);
+  const encode = (date: string): number => {
+    outbox.at = 0;
+    const head = { status: 200, server: "portico", date, headers, length: 90 };
+    if (encoder.check(head) === undefined) encoder.encode(head, outbox);
+    return outbox.at;
+  };
+  return [
+    {
+      name: "HpackDecoder + parseRequestHead, browser again",
+      run: () => (decoder.decode(again, 0, again.length) ? parse() : 0),
+    },
+    {
+      name: "HpackDecoder, browser's first, literal",
+      run: () => (new HpackDecoder(32_768).decode(first, 0, first.length) ? 1 : 0),
+    },
+    { name: "HpackEncoder, answer that recurs", run: () => encode("Sat, 21 Nov 2026 10:00:00 GMT") },
+    { name: "HpackEncoder, date that differs", run: (i) => encode(`Sat, 21 Nov 2026 10:00:0${i % 10} GMT`) },
+  ];
+}
+
 function logged(head: string): Exchange {
   const request = parseRequestHead(head, LIMITS, Date.now());
   const server = config(0).virtualServers[0]!;
@@ -177,6 +226,7 @@ function cases(): Case[] {
     { name: "ForwardingRules.requestHead, small", run: rules.request(SMALL_HEAD) },
     { name: "ForwardingRules.requestHead, browser", run: rules.request(BROWSER_HEAD) },
     { name: "ForwardingRules.responseHeaders", run: rules.answer },
+    ...http2Cases(),
     { name: "combinedLine, small", run: () => written(combinedLine(small)) },
     { name: "combinedLine, browser", run: () => written(combinedLine(browser)) },
     { name: "jsonLine, browser", run: () => written(jsonLine(browser)) },
