@@ -1,10 +1,9 @@
-import path from "node:path";
 import { formatProblem, type Problem, type ProxyConfig, type Result } from "../model/index.js";
 import { loadConfig } from "../runtime/load.js";
 import { readDocument, type Source } from "./document.js";
-import { applicationHost, expectedResponses } from "./expectedResponses.js";
-import { checkLive, formatChecked } from "./liveCheck.js";
-import { findMediaFile } from "./mediaFile.js";
+import { applicationHost, expectedResponses } from "../diagnosis/expectedResponses.js";
+import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
+import { mediaFileOf } from "../diagnosis/mediaFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
 import { previewConfig } from "./previewConfig.js";
 
@@ -80,17 +79,6 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     }
   }
   return failed === 0 ? EXIT.ok : EXIT.failed;
-}
-
-/** An image below the media route's directory, if this machine has the directory and may read it. */
-export async function mediaFileOf(
-  config: ProxyConfig,
-  root: string | undefined,
-): Promise<string | undefined> {
-  const application = config.virtualServers.find((v) => v.name === "application");
-  const action = application?.routes.find((r) => r.name === "media")?.action;
-  if (action?.type !== "staticFiles") return undefined;
-  return findMediaFile(path.join(root ?? "/", action.directory));
 }
 
 function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig> {

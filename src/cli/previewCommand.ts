@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/serve.js";
 import { readDocument, type Source } from "./document.js";
-import { applicationHost } from "./expectedResponses.js";
+import { applicationHost } from "../diagnosis/expectedResponses.js";
 import { EXIT, type Output, problemsText } from "./output.js";
 import { previewConfig, type PreviewOptions } from "./previewConfig.js";
 

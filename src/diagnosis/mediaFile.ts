@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
+import type { ProxyConfig } from "../model/index.js";
 
 /**
  * Path of some image below a directory, with `/` between segments; undefined if there is none or the directory cannot
@@ -33,4 +34,15 @@ async function list(folder: string) {
 
 function urlPath(file: string): string {
   return file.split("/").map(encodeURIComponent).join("/");
+}
+
+/** An image below the media route's directory, if this machine has the directory and may read it. */
+export async function mediaFileOf(
+  config: ProxyConfig,
+  root: string | undefined,
+): Promise<string | undefined> {
+  const application = config.virtualServers.find((v) => v.name === "application");
+  const action = application?.routes.find((r) => r.name === "media")?.action;
+  if (action?.type !== "staticFiles") return undefined;
+  return findMediaFile(path.join(root ?? "/", action.directory));
 }
