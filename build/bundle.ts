@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "n
 import path from "node:path";
 import { build, type Metafile } from "esbuild";
 import { BUNDLE, ROOT } from "./paths.js";
+import { manifestOf, renderSbom } from "./sbom.js";
 
 export interface BuiltBundle {
   readonly file: string;
@@ -14,7 +15,8 @@ export interface BuiltBundle {
  * Bundles the `portico` command and the runtime into one executable file without node_modules.
  *
  * The same sources give the same bytes on every machine: the bundle travels as a content-hashed artifact, and a
- * difference would restart every deployed proxy. Names and line breaks stay, so that stack traces can be read.
+ * difference would restart every deployed proxy. Names and line breaks stay, so that stack traces can be read. Its bill of
+ * materials is written beside it.
  */
 export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   const { outputFiles, metafile } = await build({
@@ -35,8 +37,12 @@ export async function buildBundle(file = BUNDLE): Promise<BuiltBundle> {
   });
   const code = outputFiles[0]!.text;
   refuse(forbidden(metafile, code));
-  const bytes = Buffer.from(code + notices(metafile));
-  return { file, bytes: bytes.length, changed: writeExecutable(file, bytes) };
+  const folders = packageFolders(metafile);
+  const bytes = Buffer.from(code + folders.map(notice).join(""));
+  const changed = writeExecutable(file, bytes);
+  const packages = folders.map((folder) => manifestOf(path.join(ROOT, folder)));
+  writeFileSync(`${file.replace(/\.mjs$/, "")}.cdx.json`, renderSbom(bytes, packages));
+  return { file, bytes: bytes.length, changed };
 }
 
 // Bundled CommonJS (commander) calls `require` for Node's own modules, which an ES module does not have.
@@ -64,24 +70,25 @@ function refuse(reasons: readonly string[]): void {
   if (reasons.length > 0) throw new Error(`dist/portico.mjs is refused:\n  ${reasons.join("\n  ")}`);
 }
 
-/** The licences of what is bundled ask that their notices travel along. */
-function notices(metafile: Metafile): string {
+/** Folders of the packages that are bundled, in order. */
+function packageFolders(metafile: Metafile): string[] {
   const packages = new Set<string>();
   for (const file of Object.keys(metafile.inputs)) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file);
     if (match !== null) packages.add(match[1]!);
   }
-  return [...packages].sort().map(notice).join("");
+  return [...packages].sort();
 }
 
+/** The licences of what is bundled ask that their notices travel along. */
 function notice(folder: string): string {
-  const manifest = JSON.parse(readFileSync(path.join(ROOT, folder, "package.json"), "utf8"));
+  const { name, version } = manifestOf(path.join(ROOT, folder));
   const licence = ["LICENSE", "LICENSE.md", "license"]
     .map((name) => path.join(ROOT, folder, name))
     .map((file) => tryRead(file))
     .find((text) => text !== undefined);
   if (licence === undefined) throw new Error(`${folder} has no LICENSE file to carry along`);
-  return `/*! ${manifest.name} ${manifest.version}\n\n${licence.trim().replaceAll("*/", "* /")}\n*/\n`;
+  return `/*! ${name} ${version}\n\n${licence.trim().replaceAll("*/", "* /")}\n*/\n`;
 }
 
 function tryRead(file: string): string | undefined {

@@ -1,0 +1,84 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What is deployed, and where it came from. */
+const ROOT = join(__dirname, "../..");
+
+/** Packages whose code is in the bundle; each is justified in SECURITY.md. */
+const BUNDLED = ["commander", "mrmime", "zod"];
+
+interface LockEntry {
+  readonly integrity?: string;
+  /** It comes inside the archive of another package, whose checksum covers it. */
+  readonly inBundle?: boolean;
+  readonly dependencies?: Record<string, string>;
+  readonly hasInstallScript?: boolean;
+  readonly license?: string;
+}
+
+const readJson = (file: string) => JSON.parse(readFileSync(file, "utf8"));
+const locked: Record<string, LockEntry> = readJson(join(ROOT, "package-lock.json")).packages;
+
+/** A checkout in another place, made by another user's habits, with nothing but what the bundle is built from. */
+function buildElsewhere(umask: string) {
+  const folder = mkdtempSync(join(tmpdir(), "portico-elsewhere-"));
+  try {
+    const wanted = ["build", "src", "package.json", "package-lock.json", "tsconfig.json"];
+    const packages = [...BUNDLED, "esbuild", "@esbuild"].map((name) => `node_modules/${name}`);
+    for (const name of [...wanted, ...packages])
+      cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+    const tsx = join(ROOT, "node_modules/.bin/tsx");
+    const command = `umask ${umask} && TZ=Asia/Tokyo LANG=C ${tsx} build/build.ts --bundle dist/portico.mjs`;
+    const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: folder, encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const bundle = readFileSync(join(folder, "dist/portico.mjs"));
+    return {
+      sha256: createHash("sha256").update(bundle).digest("hex"),
+      sbom: readJson(join(folder, "dist/portico.cdx.json")),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("the same sources give the same bundle and bill of materials, wherever they are built", () => {
+  const one = buildElsewhere("022");
+  expect(buildElsewhere("077")).toEqual(one);
+  expect(one.sbom.metadata.component.hashes).toEqual([{ alg: "SHA-256", content: one.sha256 }]);
+  expect(one.sbom.components.map((c: { name: string }) => c.name)).toEqual(BUNDLED);
+});
+
+test("SECURITY.md gives a reason for each bundled package, and for no other", () => {
+  const text = readFileSync(join(ROOT, "SECURITY.md"), "utf8");
+  const table = [...text.matchAll(/^\| `([^`]+)` +\| [^|]{20,} \|$/gm)].map((row) => row[1]);
+  expect(table).toEqual(BUNDLED);
+});
+
+test("what a user installs has no dependencies of its own, and runs nothing when it is installed", () => {
+  const { dependencies } = readJson(join(ROOT, "package.json"));
+  for (const name of new Set([...Object.keys(dependencies), ...BUNDLED])) {
+    const entry = locked[`node_modules/${name}`]!;
+    expect({
+      name,
+      more: entry.dependencies,
+      script: entry.hasInstallScript,
+      license: entry.license,
+    }).toEqual({
+      name,
+      more: undefined,
+      script: undefined,
+      license: "MIT",
+    });
+  }
+});
+
+test("the lock file holds every package to a SHA-512", () => {
+  const loose = Object.entries(locked).filter(
+    ([path, { integrity, inBundle }]) =>
+      path !== "" && inBundle !== true && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ""),
+  );
+  expect(loose.map(([path]) => path)).toEqual([]);
+});
