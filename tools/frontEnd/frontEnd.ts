@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TerraformStack, Testing } from "cdktf";
+import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
+import type { TlsPolicy } from "../../src/constructs/index.js";
+import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { dhParametersPem, renderProxyConfig } from "../../src/render/index.js";
+
+const ROOT = join(__dirname, "../..");
+const HOST = "127.0.0.1";
+
+export interface FrontEndOptions {
+  /** Ports of the daemons on loopback. */
+  readonly upstreams: { readonly web: number; readonly fileServer: number; readonly webdav: number };
+  /** Settings of the proxy as a whole. */
+  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
+  /** Default: the spec's. */
+  readonly policy?: TlsPolicy;
+  /** Files below the media directory. */
+  readonly media?: Readonly<Record<string, string | Buffer>>;
+  /** Longest time between two reads of a request body. */
+  readonly requestBodyTimeoutMs?: number;
+  /** A last change to the config that is deployed. */
+  readonly change?: (config: ProxyConfigInput) => ProxyConfigInput;
+  /** Environment and limits of the proxy: a command that runs the rest of its arguments. */
+  readonly under?: readonly string[];
+}
+
+/** The bundled proxy on the config that FileSyncFrontEnd deploys, on free ports of loopback. */
+export interface FrontEnd {
+  /** The application over plain HTTP. A deployed TLS mode only redirects there; here one proxy serves both. */
+  readonly plainPort: number;
+  readonly tlsPort: number;
+  /** Where its config, TLS files, logs and media lie. */
+  readonly folder: string;
+  readonly logDirectory: string;
+  /** The master. */
+  readonly process: ChildProcess;
+  /** Text of the error stream so far. */
+  stderr(): string;
+  stop(): Promise<void>;
+}
+
+export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd> {
+  const folder = mkdtempSync(join(tmpdir(), "portico-front-end-"));
+  // The media directory has to be readable for others (spec 2.3).
+  chmodSync(folder, 0o755);
+  const [plainPort, tlsPort, redirectPort] = await freePorts(3);
+  const paths = { folder, logDirectory: join(folder, "logs"), config: join(folder, "portico.json") };
+  await writeTlsFiles(folder);
+  mkdirSync(join(folder, "media"));
+  for (const [name, content] of Object.entries(options.media ?? {})) {
+    mkdirSync(join(folder, "media", name, ".."), { recursive: true });
+    writeFileSync(join(folder, "media", name), content, { mode: 0o644 });
+  }
+  const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
+  writeFileSync(paths.config, deployedConfig(folder, ports, options));
+  const [command, ...args] = [...(options.under ?? []), process.execPath, join(ROOT, "dist/portico.mjs")];
+  const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  await ready(child, () => stderr);
+  return {
+    ...ports,
+    folder,
+    logDirectory: paths.logDirectory,
+    process: child,
+    stderr: () => stderr,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        setTimeout(() => child.kill("SIGTERM"), 5_000).unref();
+        await exited;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Ports {
+  readonly plainPort: number;
+  readonly tlsPort: number;
+  readonly redirectPort: number;
+}
+
+/** What is deployed, but on loopback, and with the application on a plain listener as well. */
+function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions): string {
+  const { web, fileServer, webdav } = options.upstreams;
+  const material = TlsMaterial.fromFiles({
+    certificate: join(folder, "cacert.pem"),
+    key: join(folder, "privkey.pem"),
+    dhparam: join(folder, "dhparam2048.pem"),
+  });
+  const frontEnd = new FileSyncFrontEnd(new TerraformStack(Testing.app(), "stack"), "FrontEnd", {
+    host: { address: HOST },
+    mode: Mode.tls({
+      httpPort: ports.redirectPort,
+      httpsPort: ports.tlsPort,
+      publicPort: 443,
+      material,
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
+    }),
+    installDirectory: folder,
+    upstreams: {
+      web: { url: `http://${HOST}:${web}` },
+      fileServer: { url: `http://${HOST}:${fileServer}` },
+      webdav: { url: `http://${HOST}:${webdav}` },
+    },
+    ...(options.requestBodyTimeoutMs === undefined
+      ? {}
+      : { requestBodyTimeoutMs: options.requestBodyTimeoutMs }),
+    paths: { defaultPageDirectory: folder, logDirectory: join(folder, "logs") },
+    proxy: { workers: 1, ...options.proxy },
+  });
+  const { config } = frontEnd.proxy;
+  const plain = { name: "plain", address: HOST, port: ports.plainPort, protocol: "http" as const };
+  const changed: ProxyConfigInput = {
+    ...config,
+    listeners: [...config.listeners.map((l) => ({ ...l, address: HOST })), plain],
+    virtualServers: config.virtualServers.map((server) =>
+      server.name === "application" ? { ...server, listeners: [...server.listeners, "plain"] } : server,
+    ),
+  };
+  return renderProxyConfig(options.change?.(changed) ?? changed);
+}
+
+async function writeTlsFiles(folder: string): Promise<void> {
+  const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
+  const { cert_pem: certificate } = await selfSignedCertificate({
+    private_key_pem: key,
+    subject: [{ common_name: HOST }],
+    ip_addresses: [HOST],
+    validity_period_hours: 24 * 30,
+    allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
+  });
+  writeFileSync(join(folder, "cacert.pem"), certificate!);
+  writeFileSync(join(folder, "privkey.pem"), key!, { mode: 0o600 });
+  writeFileSync(join(folder, "dhparam2048.pem"), dhParametersPem());
+}
+
+function ready(child: ChildProcess, stderr: () => string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.stdout!.once("data", () => resolve());
+    child.once("exit", (code) =>
+      reject(new Error(`the proxy exited with ${code}; was it built? (npm run build)\n${stderr()}`)),
+    );
+  });
+}
+
+/** Ports that nobody listens on, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, HOST));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  for (const server of servers) server.close();
+  return ports;
+}

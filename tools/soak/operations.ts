@@ -1,0 +1,253 @@
+import { createHash } from "node:crypto";
+import http from "node:http";
+import type http2 from "node:http2";
+import https from "node:https";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { pattern } from "../transfer/pattern.js";
+
+/** How a client reaches the front end. */
+export type Protocol = "http" | "https" | "http2";
+
+export interface Client {
+  readonly ports: { readonly http: number; readonly https: number };
+  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  /** An open HTTP/2 session; a new one if the last was closed. */
+  session(): http2.ClientHttp2Session;
+  /** SHA-256 of the pattern of each of {@link SIZES}. */
+  readonly digests: ReadonlyMap<number, string>;
+  readonly random: () => number;
+}
+
+/** Small enough for one packet, larger than a buffer, larger than all windows. */
+export const SIZES = [1_000, 100_000, 3_000_000, 24_000_000];
+export const MEDIA = { path: "icons/portrait.png", bytes: 300_000 };
+
+interface Answer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Readable;
+}
+
+/** One request and what must come of it; throws if something else did. */
+export type Operation = (client: Client, protocol: Protocol) => Promise<void>;
+
+/** What is done, and how often compared with the rest. */
+export const OPERATIONS: Readonly<Record<string, { readonly weight: number; readonly run: Operation }>> = {
+  "small request": { weight: 60, run: small },
+  download: { weight: 12, run: download },
+  upload: { weight: 12, run: upload },
+  "media file": { weight: 10, run: media },
+  "media range": { weight: 6, run: range },
+  "WebDAV listing": { weight: 4, run: listing },
+  "WebDAV rename": { weight: 4, run: rename },
+  "client leaves a download": { weight: 4, run: leaveDownload },
+  "client leaves an upload": { weight: 4, run: leaveUpload },
+  "upstream cuts an answer": { weight: 3, run: cutAnswer },
+  "upstream resets": { weight: 3, run: resetByUpstream },
+  "upstream refuses an upload": { weight: 3, run: refusedUpload },
+};
+
+async function small(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "GET", "/sync/small");
+  expect(answer, 200);
+  equal((await read(answer.body)).toString(), '{"ok":true}');
+}
+
+async function download(client: Client, protocol: Protocol): Promise<void> {
+  const bytes = pick(client, SIZES);
+  const answer = await ask(client, protocol, "GET", `/synchttp/file?bytes=${bytes}`);
+  expect(answer, 200);
+  equal(await digestOf(answer.body), client.digests.get(bytes));
+}
+
+async function upload(client: Client, protocol: Protocol): Promise<void> {
+  const bytes = pick(client, SIZES);
+  const chunked = client.random() < 0.3;
+  const answer = await ask(
+    client,
+    protocol,
+    "PUT",
+    "/synchttp/file",
+    pattern(bytes),
+    chunked ? undefined : bytes,
+  );
+  expect(answer, 200);
+  const seen = JSON.parse((await read(answer.body)).toString());
+  equal(seen, { bytes, sha256: client.digests.get(bytes) });
+}
+
+async function media(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`);
+  expect(answer, 200);
+  equal(answer.headers["content-type"], "image/png");
+  equal((await read(answer.body)).length, MEDIA.bytes);
+}
+
+async function range(client: Client, protocol: Protocol): Promise<void> {
+  const headers = { range: "bytes=1000-1999" };
+  const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`, undefined, 0, headers);
+  expect(answer, 206);
+  equal((await read(answer.body)).length, 1_000);
+}
+
+async function listing(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "PROPFIND", "/syncdav/collection");
+  expect(answer, 207);
+  await read(answer.body);
+}
+
+async function rename(client: Client, protocol: Protocol): Promise<void> {
+  const scheme = protocol === "http" ? "http" : "https";
+  const headers = { destination: `${scheme}://127.0.0.1:${client.ports[scheme]}/syncdav/b%20c` };
+  const answer = await ask(client, protocol, "MOVE", "/syncdav/collection", undefined, 0, headers);
+  expect(answer, 201);
+  equal((await read(answer.body)).toString(), "/syncdav/b%20c");
+}
+
+async function leaveDownload(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "GET", `/synchttp/file?bytes=${SIZES.at(-1)}`);
+  expect(answer, 200);
+  await new Promise((resolve) => answer.body.once("data", resolve));
+  answer.body.destroy();
+}
+
+/** Half a body, then the connection or stream breaks: nobody may take it for whole. */
+async function leaveUpload(client: Client, protocol: Protocol): Promise<void> {
+  const bytes = SIZES[2]!;
+  const body = Readable.from(half(bytes));
+  const outcome = await outcomeOf(ask(client, protocol, "PUT", "/synchttp/file", body, bytes));
+  if (outcome !== "failed") throw new Error(`half an upload was answered with ${outcome}`);
+}
+
+async function* half(bytes: number) {
+  for await (const chunk of pattern(bytes / 2)) yield chunk as Buffer;
+  throw new Error("left on purpose");
+}
+
+async function cutAnswer(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "GET", `/synchttp/cut?bytes=${pick(client, SIZES)}`);
+  const outcome = await outcomeOf(read(answer.body).then(() => answer));
+  // A small answer may be cut before its head went out; then it is an error page.
+  if (outcome !== "failed" && outcome !== 502)
+    throw new Error(`half an answer was taken for whole: ${outcome}`);
+}
+
+async function resetByUpstream(client: Client, protocol: Protocol): Promise<void> {
+  const answer = await ask(client, protocol, "GET", "/synchttp/reset");
+  expect(answer, 502);
+  await read(answer.body);
+}
+
+/** The refusal reaches the client though it is still sending. */
+async function refusedUpload(client: Client, protocol: Protocol): Promise<void> {
+  const bytes = SIZES[2]!;
+  const answer = await ask(client, protocol, "PUT", "/synchttp/refuse", pattern(bytes), bytes);
+  expect(answer, 413);
+  await read(answer.body);
+}
+
+function ask(
+  client: Client,
+  protocol: Protocol,
+  method: string,
+  path: string,
+  body?: Readable,
+  bytes?: number,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const declared = body !== undefined && bytes !== undefined;
+  const all = declared ? { ...headers, "content-length": String(bytes) } : headers;
+  return protocol === "http2"
+    ? askHttp2(client, method, path, all, body)
+    : askHttp1(client, protocol, method, path, all, body);
+}
+
+function askHttp1(
+  { ports, agents }: Client,
+  protocol: "http" | "https",
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: Readable | undefined,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = (protocol === "http" ? http : https).request({
+      host: "127.0.0.1",
+      port: ports[protocol],
+      agent: agents[protocol],
+      rejectUnauthorized: false,
+      method,
+      path,
+      headers,
+    });
+    request.on("error", reject);
+    request.on("response", (message) => {
+      message.on("error", () => undefined);
+      resolve({ status: message.statusCode!, headers: message.headers, body: message });
+    });
+    send(body, request);
+  });
+}
+
+function askHttp2(
+  client: Client,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: Readable | undefined,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = client
+      .session()
+      .request({ ":method": method, ":path": path, ...headers }, { endStream: false });
+    stream.on("error", reject);
+    stream.on("close", () => reject(new Error("closed without an answer")));
+    stream.on("response", (fields) =>
+      resolve({ status: fields[":status"]!, headers: fields as never, body: stream }),
+    );
+    send(body, stream);
+  });
+}
+
+/** Errors show on the answer; a body that breaks off breaks the request. */
+function send(body: Readable | undefined, request: NodeJS.WritableStream): void {
+  if (body === undefined) request.end();
+  else pipeline(body, request).catch(() => undefined);
+}
+
+async function outcomeOf(asked: Promise<Answer>): Promise<number | "failed"> {
+  try {
+    const answer = await asked;
+    await read(answer.body);
+    return answer.status;
+  } catch {
+    return "failed";
+  }
+}
+
+async function read(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk as Buffer);
+  if ((body as { aborted?: boolean }).aborted) throw new Error("aborted");
+  return Buffer.concat(chunks);
+}
+
+async function digestOf(body: Readable): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of body) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}
+
+const pick = <T>({ random }: Client, from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
+
+function expect({ status, body }: Answer, wanted: number): void {
+  if (status === wanted) return;
+  body.resume();
+  throw new Error(`status ${status} instead of ${wanted}`);
+}
+
+function equal(seen: unknown, wanted: unknown): void {
+  if (JSON.stringify(seen) !== JSON.stringify(wanted))
+    throw new Error(`${JSON.stringify(seen)} instead of ${JSON.stringify(wanted)}`);
+}

@@ -1,0 +1,220 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
+import https from "node:https";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
+import { type Usage, usageOf } from "../frontEnd/processes.js";
+import { patternHash } from "../transfer/pattern.js";
+import { type Client, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
+import { type Trend, trendOf } from "./trend.js";
+
+const ROOT = join(__dirname, "../..");
+const PROTOCOLS: readonly Protocol[] = ["http", "https", "http2"];
+
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly reloadEverySeconds: number;
+  readonly progress: (line: string) => void;
+}
+
+/** What one front end did and used. */
+export interface SoakResult {
+  readonly name: string;
+  readonly reloads: number;
+  readonly operations: Readonly<Record<string, number>>;
+  /** Operations that went other than they must, the first ones in words. */
+  readonly failures: number;
+  readonly failureSamples: readonly string[];
+  readonly memory: Trend;
+  readonly descriptors: Trend;
+  readonly sockets: Trend;
+  /** With all clients gone, before the load and after it. */
+  readonly idle: { readonly before: Usage; readonly after: Usage };
+  /** What it wrote to standard error besides that it was reloaded. */
+  readonly stderr: string;
+}
+
+/**
+ * Mixed load with aborts on both sides against two front ends at once: one is reloaded over and over, so that its
+ * master shows what it gathers; the other never, so that its worker does.
+ */
+export async function soak(options: SoakOptions): Promise<SoakResult[]> {
+  const upstream = spawn(process.execPath, ["--import", "tsx", "tools/soak/upstream.ts"], {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [line] = (await once(upstream.stdout, "data")) as [Buffer];
+    const port = Number(line.toString());
+    const digests = new Map<number, string>();
+    for (const size of SIZES) digests.set(size, await patternHash(size));
+    const runs = [
+      { name: "reloaded", reloadEverySeconds: options.reloadEverySeconds, seed: options.seed },
+      { name: "left alone", reloadEverySeconds: Infinity, seed: options.seed + 1 },
+    ];
+    return await Promise.all(runs.map((run) => soakOne({ ...options, ...run }, port, digests)));
+  } finally {
+    upstream.kill();
+  }
+}
+
+/** Requests under way at once, and pause of each client between two: load, but no overload. */
+const CLIENTS = 12;
+const PAUSE_MS = 40;
+const SAMPLE_MS = 2_000;
+
+async function soakOne(
+  options: SoakOptions & { readonly name: string },
+  upstreamPort: number,
+  digests: ReadonlyMap<number, string>,
+): Promise<SoakResult> {
+  const frontEnd = await startFrontEnd({
+    upstreams: { web: upstreamPort, fileServer: upstreamPort, webdav: upstreamPort },
+    media: { [MEDIA.path]: Buffer.alloc(MEDIA.bytes, "portrait ") },
+  });
+  const pid = frontEnd.process.pid!;
+  try {
+    const record = { operations: {} as Record<string, number>, failures: 0, failureSamples: [] as string[] };
+    await runLoad(frontEnd, options, digests, 2_000, { operations: {}, failures: 0, failureSamples: [] });
+    const before = await usageWhenIdle(pid);
+    const samples: { at: number; usage: Usage }[] = [];
+    const start = performance.now();
+    const sampling = setInterval(
+      () => samples.push({ at: (performance.now() - start) / 60_000, usage: usageOf(pid) }),
+      SAMPLE_MS,
+    );
+    let reloads = 0;
+    const reloading = Number.isFinite(options.reloadEverySeconds)
+      ? setInterval(() => {
+          reloads++;
+          frontEnd.process.kill("SIGHUP");
+        }, options.reloadEverySeconds * 1000)
+      : undefined;
+    await runLoad(frontEnd, options, digests, options.minutes * 60_000, record);
+    clearInterval(sampling);
+    clearInterval(reloading);
+    const trend = (of: (usage: Usage) => number): Trend => trendOf(samples.map((s) => [s.at, of(s.usage)]));
+    return {
+      name: options.name,
+      reloads,
+      ...record,
+      memory: trend((u) => u.memory),
+      descriptors: trend((u) => u.descriptors),
+      sockets: trend((u) => u.sockets),
+      idle: { before, after: await usageWhenIdle(pid) },
+      stderr: frontEnd
+        .stderr()
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("portico: configuration reloaded: "))
+        .join("\n"),
+    };
+  } finally {
+    await frontEnd.stop();
+  }
+}
+
+interface LoadRecord {
+  readonly operations: Record<string, number>;
+  failures: number;
+  readonly failureSamples: string[];
+}
+
+/** Clients at work for a time, each with operations of its own choice; then all their connections are closed. */
+async function runLoad(
+  frontEnd: FrontEnd,
+  { seed, progress, name }: SoakOptions & { readonly name: string },
+  digests: ReadonlyMap<number, string>,
+  ms: number,
+  record: LoadRecord,
+): Promise<void> {
+  const random = randomFrom(seed);
+  const agents = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true }) };
+  const ports = { http: frontEnd.plainPort, https: frontEnd.tlsPort };
+  const sessions = sessionsTo(frontEnd.tlsPort);
+  const client: Client = { ports, agents, session: sessions.current, digests, random };
+  const until = performance.now() + ms;
+  const work = async (): Promise<void> => {
+    while (performance.now() < until) {
+      const [what, run] = choose(random);
+      const protocol = PROTOCOLS[Math.floor(random() * PROTOCOLS.length)]!;
+      try {
+        await withTimeout(run(client, protocol));
+        record.operations[what] = (record.operations[what] ?? 0) + 1;
+      } catch (error) {
+        record.failures++;
+        const words = `${what} over ${protocol}: ${(error as Error).message}`;
+        if (record.failureSamples.length < 20) record.failureSamples.push(words);
+        progress(`${name}: ${words}`);
+      }
+      await sleep(PAUSE_MS * 2 * random());
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, work));
+  agents.http.destroy();
+  agents.https.destroy();
+  sessions.close();
+}
+
+/** One HTTP/2 session at a time; a reload ends it, and the next request opens another. */
+function sessionsTo(port: number) {
+  let session: http2.ClientHttp2Session | undefined;
+  const current = (): http2.ClientHttp2Session => {
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    const opened = http2.connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+    opened.on("error", () => undefined);
+    opened.on("goaway", () => {
+      // Requests under way end; new ones go to a new session.
+      if (session === opened) session = undefined;
+      opened.close();
+    });
+    session = opened;
+    return opened;
+  };
+  return { current, close: () => session?.destroy() };
+}
+
+function choose(random: () => number): [string, (typeof OPERATIONS)[string]["run"]] {
+  const entries = Object.entries(OPERATIONS);
+  let left = random() * entries.reduce((sum, [, { weight }]) => sum + weight, 0);
+  for (const [name, { weight, run }] of entries) {
+    left -= weight;
+    if (left < 0) return [name, run];
+  }
+  return [entries[0]![0], entries[0]![1].run];
+}
+
+const OPERATION_MS = 60_000;
+
+async function withTimeout(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing for ${OPERATION_MS / 1000} s`)), OPERATION_MS);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Usage once connections of clients and idle ones to the upstream are gone. */
+async function usageWhenIdle(pid: number): Promise<Usage> {
+  await sleep(4_000);
+  return usageOf(pid);
+}
+
+/** Mulberry32: the same choices for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
