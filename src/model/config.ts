@@ -233,6 +233,13 @@ const limits = z
       1_000_000,
       "Most client connections, each worker; more are closed at once.",
     ),
+    connectionsPerClientMax: count(
+      4_096,
+      1,
+      1_000_000,
+      "Most connections of one client (IPv4 address or IPv6 /64 network), each worker; more are closed at once. " +
+        "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit.",
+    ),
     keepAliveRequestsMax: count(
       1_000,
       1,

@@ -21,6 +21,6 @@ export function clientInfo(socket: Socket, listener: ListenerConfig, services: S
 let lastConnectionId = 0;
 
 /** IPv4 addresses as such, also where a socket of both families writes them as `::ffff:192.0.2.1`. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }

@@ -1,5 +1,6 @@
 import type { Problem, ProxyConfig } from "../model/index.js";
 import { ConnectionGate } from "./connectionGate.js";
+import { DescriptorWatch } from "./descriptorWatch.js";
 import { Http1Connections } from "./http1/connections.js";
 import { Http2Connections } from "./http2/connections.js";
 import type { StartMessage } from "./ipc.js";
@@ -13,6 +14,7 @@ export class WorkerService {
   private readonly config: ProxyConfig;
   private readonly serving: Serving;
   private readonly gate: ConnectionGate;
+  private readonly descriptors: DescriptorWatch;
   private readonly http1: Http1Connections;
   private readonly http2: Http2Connections;
   private readonly servers: readonly ListenerServer[];
@@ -21,9 +23,10 @@ export class WorkerService {
     this.config = frozen(start.loaded.config);
     this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
     this.serving = createServing(this.config, this.logs);
-    this.gate = new ConnectionGate(this.config.limits.connectionsMax, (message) =>
+    this.gate = new ConnectionGate(this.config.limits, this.serving.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
+    this.descriptors = new DescriptorWatch((level, message) => this.logs.mainError.write(level, message));
     this.http1 = new Http1Connections(this.serving);
     this.http2 = new Http2Connections(this.serving);
     this.servers = this.config.listeners.map(
@@ -59,6 +62,7 @@ export class WorkerService {
     const deadline = setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
     await this.gate.empty();
     clearTimeout(deadline);
+    this.descriptors.stop();
     this.serving.close();
   }
 

@@ -4,6 +4,7 @@ import { coarseNow } from "../clock.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
+import { CR } from "../http1/syntax.js";
 import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
@@ -30,6 +31,8 @@ const enum State {
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
+  /** When it was begun, on the coarse clock. */
+  readonly openedAt = coarseNow();
   private state: State = State.Idle;
   /** Where the request is written. */
   readonly request: RequestWriter;
@@ -205,6 +208,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private readHead(chunk: Buffer, at: number): number {
+    // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be without end.
+    if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the answer");
     const text = this.reader.read(chunk, at);
     if (text === undefined) return chunk.length;
     const { next } = this.reader;

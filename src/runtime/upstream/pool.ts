@@ -1,5 +1,6 @@
+import { isIP } from "node:net";
 import type { UpstreamConfig } from "../../model/index.js";
-import { sweepRegularly } from "../clock.js";
+import { coarseNow, sweepRegularly } from "../clock.js";
 import { UpstreamConnection } from "./connection.js";
 
 /** The connections to one upstream: hands out idle ones, most recently used first, and opens new ones. */
@@ -8,11 +9,14 @@ export class UpstreamPool {
   private readonly all = new Set<UpstreamConnection>();
   private readonly stopSweeping: () => void;
   private readonly address: { host: string; port: number };
+  /** Whether the upstream is given by a name, whose address may change. */
+  private readonly named: boolean;
   private closing = false;
 
   constructor(readonly config: UpstreamConfig) {
     const url = new URL(config.url);
     this.address = { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 80) };
+    this.named = isIP(this.address.host) === 0;
     this.stopSweeping = sweepRegularly(this);
   }
 
@@ -42,6 +46,7 @@ export class UpstreamPool {
 
   idle(connection: UpstreamConnection): boolean {
     if (this.closing || this.idleConnections.length >= this.config.idleConnectionsMax) return false;
+    if (this.named && coarseNow() - connection.openedAt >= NAMED_REUSE_MS) return false;
     this.idleConnections.push(connection);
     return true;
   }
@@ -53,3 +58,9 @@ export class UpstreamPool {
     if (this.closing && this.all.size === 0) this.stopSweeping();
   }
 }
+
+/**
+ * How long connections to an upstream with a name are used. Each new one looks the name up again, so that a change of
+ * its address is noticed even if the connections never rest (nginx looks names up once, at its start).
+ */
+const NAMED_REUSE_MS = 10_000;
