@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { renderApplicationSettings } from "../../src/render/index.js";
+import { type Application, startApplication } from "../../tools/application/application.js";
+import { Browser } from "../../tools/application/browser.js";
+import { type FrontEnd, freePorts, startFrontEnd } from "../../tools/frontEnd/frontEnd.js";
+
+/** A real application behind the front end, and a real browser in front of it. */
+
+const USER = { name: "ada", password: "correct horse battery" };
+/** One transparent pixel. */
+const IMAGE = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
+
+let frontEnd: FrontEnd;
+let application: Application;
+let browser: Browser;
+let folder: string;
+const cleanups: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portico-browser-"));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  const [port] = await freePorts(1);
+  frontEnd = await startFrontEnd({ upstreams: { web: port!, fileServer: port!, webdav: port! } });
+  cleanups.push(() => frontEnd.stop());
+  application = await startApplication({
+    port: port!,
+    items: settingsFor(frontEnd.tlsPort),
+    mediaDirectory: join(frontEnd.folder, "media"),
+    user: USER,
+  });
+  cleanups.push(() => application.stop());
+  browser = await Browser.start();
+  cleanups.push(() => browser.stop());
+}, 240_000);
+
+afterAll(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+/** What a deployment writes for the application's settings file, were these ports public. */
+function settingsFor(port: number): string {
+  const files = renderApplicationSettings({
+    origins: [{ scheme: "https", host: "127.0.0.1", port }],
+    pathPrefix: "sync",
+    enableSettingsViaWeb: false,
+    fileServerHost: "127.0.0.1",
+    fileServerPort: 8082,
+  });
+  return files.find(({ name }) => name === "web-application-settings.py")!.text;
+}
+
+test("a browser logs in over TLS, uploads a file, and sees it come from the media directory", async () => {
+  const origin = `https://127.0.0.1:${frontEnd.tlsPort}`;
+  await browser.open(`${origin}/sync/`);
+  expect(await browser.url()).toBe(`${origin}/sync/accounts/login/?next=/sync/`);
+  await browser.type("input[name=username]", USER.name);
+  await browser.type("input[name=password]", USER.password);
+  await browser.click("#send");
+  expect(await browser.url()).toBe(`${origin}/sync/`);
+  // The host that was asked for, port included, and the scheme arrive; else Django's CSRF check had refused the login.
+  expect(await browser.title()).toBe(`ada on 127.0.0.1:${frontEnd.tlsPort}, secure`);
+
+  const file = join(folder, "pixel.gif");
+  writeFileSync(file, IMAGE);
+  await browser.type("input[name=file]", file);
+  await browser.click("#send");
+  expect(await browser.url()).toBe(`${origin}/sync/`);
+  const image = await browser.evaluate<{ src: string; width: number }>(
+    "const i = document.images[0]; return { src: i.src, width: i.complete ? i.naturalWidth : -1 };",
+  );
+  expect(image).toEqual({ src: `${origin}/syncmedia/avatars/pixel.gif`, width: 1 });
+  const type = await browser.evaluate<string>(
+    "return fetch('/syncmedia/avatars/pixel.gif').then((r) => [r.status, r.headers.get('content-type'), r.headers.get('server')].join(' '))",
+  );
+  expect(type).toBe("200 image/gif portico");
+  const protocol = await browser.evaluate<string>(
+    "return performance.getEntriesByType('navigation')[0].nextHopProtocol",
+  );
+  expect(protocol).toBe("h2");
+}, 60_000);
+
+test("a form from another site is refused", async () => {
+  const response = await browser.evaluate<number>(
+    "return fetch('/sync/', { method: 'POST', body: new FormData() }).then((r) => r.status)",
+  );
+  expect(response).toBe(403);
+});

@@ -1,0 +1,96 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const HERE = __dirname;
+const ENVIRONMENT = join(HERE, "../../.cache/application");
+
+/** A Django site under gunicorn. */
+export interface Application {
+  stop(): Promise<void>;
+}
+
+export interface ApplicationOptions {
+  readonly port: number;
+  /** What the front end renders for the settings file: goes between the secret-key item and DATABASES (spec 2.1). */
+  readonly items: string;
+  /** Where uploads go: the media directory that the proxy serves. */
+  readonly mediaDirectory: string;
+  readonly user: { readonly name: string; readonly password: string };
+}
+
+export async function startApplication(options: ApplicationOptions): Promise<Application> {
+  const python = environment();
+  const folder = mkdtempSync(join(tmpdir(), "portico-application-"));
+  writeFileSync(join(folder, "application_settings.py"), settings(folder, options));
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: `${folder}:${HERE}` };
+  const { name, password } = options.user;
+  const { port } = options;
+  execFileSync(join(python, "python"), [join(HERE, "application.py"), "prepare", name, password], { env });
+  const args = ["--bind", `127.0.0.1:${port}`, "--workers", "2", "--chdir", folder, "application:wsgi"];
+  const child = spawn(join(python, "gunicorn"), args, { env, stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
+  await listening(port, child, () => stderr);
+  return {
+    stop: async () => {
+      const gone = once(child, "exit");
+      child.kill("SIGTERM");
+      await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The settings file as an administrator has it, with our items in their place. */
+function settings(folder: string, { items, mediaDirectory }: ApplicationOptions): string {
+  return `ALLOWED_HOSTS = ["127.0.0.1"]
+ROOT_URLCONF = "application"
+INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+]
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates"}]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+MEDIA_ROOT = ${JSON.stringify(mediaDirectory)}
+SECRET_KEY = ${JSON.stringify(randomBytes(32).toString("hex"))}
+${items}DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ${JSON.stringify(join(folder, "database"))}}}
+`;
+}
+
+/** Programs of a Python environment with what the application needs; made once. */
+function environment(): string {
+  const wanted = readFileSync(join(HERE, "requirements.txt"), "utf8");
+  const made = join(ENVIRONMENT, "made-for.txt");
+  if (!existsSync(made) || readFileSync(made, "utf8") !== wanted) {
+    rmSync(ENVIRONMENT, { recursive: true, force: true });
+    mkdirSync(ENVIRONMENT, { recursive: true });
+    execFileSync("python3", ["-m", "venv", ENVIRONMENT]);
+    execFileSync(join(ENVIRONMENT, "bin/pip"), ["install", "--quiet", "-r", join(HERE, "requirements.txt")]);
+    writeFileSync(made, wanted);
+  }
+  return join(ENVIRONMENT, "bin");
+}
+
+async function listening(port: number, child: ChildProcess, stderr: () => string): Promise<void> {
+  for (let tries = 0; tries < 150; tries++) {
+    if (child.exitCode !== null) break;
+    const socket = connect(port, "127.0.0.1");
+    const open = await Promise.race([
+      once(socket, "connect").then(() => true),
+      once(socket, "error").then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    if (open) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`the application does not start: ${stderr()}`);
+}
