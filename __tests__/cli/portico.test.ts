@@ -27,7 +27,7 @@ async function portico(...args: string[]): Promise<{ code: number; out: string; 
 }
 
 /** Lays a host out below a folder of its own: config, page, media and TLS files. */
-async function layOutHost(name: string, options: SiteOptions): Promise<string> {
+async function layOutHost(name: string, options: SiteOptions, days = 90): Promise<string> {
   const root = path.join(folder, name);
   const config = { ...siteConfig(options), workers: 1 };
   for (const directory of ["etc/portico/tls", "usr/share/portico/default"]) {
@@ -42,7 +42,7 @@ async function layOutHost(name: string, options: SiteOptions): Promise<string> {
   const key = privateKey({ algorithm: "RSA", rsa_bits: 2048 })["private_key_pem"]!;
   const { cert_pem } = await selfSignedCertificate({
     private_key_pem: key,
-    validity_period_hours: 24,
+    validity_period_hours: 24 * days,
     ip_addresses: ["127.0.0.1"],
     dns_names: ["files.example.org"],
     subject: { common_name: "files.example.org" },
@@ -61,6 +61,8 @@ describe("usage", () => {
     ["missing value", ["preview", "--port-offset"], /argument missing/],
     ["no number", ["preview", "--port-offset", "1e3"], /whole number from 1 to 65534/],
     ["no upstream", ["preview", "--upstream", "web"], /NAME=URL/],
+    ["no time", ["reload", "--timeout", "0"], /whole number from 1 to 3600/],
+    ["no credential", ["reload", "--credential", "key.pem"], /NAME:FILE/],
     ["option of --live without it", ["check", "--no-insecure"], /'--\[no-\]insecure' needs --live/],
   ])("%s is 2", async (_what, args, message) => {
     const { code, out, err } = await portico(...args);
@@ -68,21 +70,39 @@ describe("usage", () => {
     expect(err).toMatch(message);
   });
 
-  test.each([["--help"], ["help"], ["serve", "--help"], ["check", "--help"], ["preview", "--help"]])(
-    "%s %s explains with examples",
-    async (...args) => {
-      const { code, out, err } = await portico(...args);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(/Examples:\n {2}portico /);
-      // `worker` is between a master and its workers.
-      expect(out).not.toContain("worker");
-    },
-  );
+  test.each([
+    ["--help"],
+    ["help"],
+    ["serve", "--help"],
+    ["reload", "--help"],
+    ["upgrade", "--help"],
+    ["check", "--help"],
+    ["preview", "--help"],
+  ])("%s %s explains with examples", async (...args) => {
+    const { code, out, err } = await portico(...args);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/Examples:\n {2}portico /);
+    // `worker` is between a master and its workers.
+    expect(out).not.toContain("worker");
+  });
 
   test.each(["version", "--version"])("%s", async (arg) => {
     expect((await portico(arg)).out).toBe(
       `portico ${VERSION} (Node.js ${process.versions.node}, OpenSSL ${process.versions.openssl})\n`,
     );
+  });
+});
+
+describe("reload and upgrade", () => {
+  test.each(["reload", "upgrade"])("%s says that nothing runs", async (command) => {
+    const control = path.join(folder, "none.sock");
+    expect(await portico(command, "--control", control)).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(
+        new RegExp(`none\\.sock: .*ENOENT \\[control\\.not-running\\][^]*${command} failed: 1 problem\n$`),
+      ),
+    });
   });
 });
 
@@ -100,6 +120,21 @@ describe("check", () => {
       0,
       { file, ok: true, listeners: 2, problems: [], warnings: [] },
     ]);
+  });
+
+  test("a certificate that ends soon is a warning, and one that has ended a problem", async () => {
+    const root = await layOutHost("soon", { mode: "tls" }, 13);
+    const { code, out, err } = await portico("check", "--root", root);
+    expect(code).toBe(0);
+    expect(out).toMatch(/: ok \(/);
+    expect(err).toMatch(
+      /^warning: .*cacert\.pem\): ends on .*, in 12 days \[files\.certificate-expires-soon\]\n/,
+    );
+    const past = await layOutHost("past", { mode: "tls" }, -1);
+    expect(await portico("check", "--root", past)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("[files.certificate-expired]"),
+    });
   });
 
   test("every missing or unfit file is told at once; --no-files looks at the document only", async () => {
@@ -337,6 +372,22 @@ describe("preview and check --live", () => {
     );
     expect(lines(out)[0]).toMatch(/^PASS {2}default server/);
     expect(causes).toHaveLength(5);
+  });
+
+  test("is asked to reload by its control socket, and tells what became of it", async () => {
+    const root = await layOutHost("running", { mode: "plain" });
+    const control = path.join(folder, "control.sock");
+    process.env["RUNTIME_DIRECTORY"] = folder;
+    const { preview } = await startPreview(root).finally(() => delete process.env["RUNTIME_DIRECTORY"]);
+    expect(await portico("reload", "--control", control)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^configuration reloaded: http:\/\/127\.0\.0\.1:\d+.*, 1 worker\n$/),
+    });
+    writeFileSync(path.join(root, "etc/portico/portico.json"), "{}");
+    const refused = await portico("reload", "--control", control);
+    expect(refused).toMatchObject({ code: 1, out: "" });
+    expect(refused.err).toMatch(/config\.missing-field[^]*reload failed: \d+ problems\n$/);
+    expect(await preview.stop()).toBe(0);
   });
 
   test("options that do not fit the config are refused before anything is served", async () => {

@@ -159,6 +159,7 @@ describe("the config", () => {
       avatarDirectory: "/data/avatars",
       upstreams: { web: { url: "http://[::1]:9000", readTimeoutMs: 5 }, webdav: { name: "dav" } },
       requestBodyTimeoutMs: 1234,
+      webdavDestination: "absolute",
       proxy: {
         workers: 2,
         trustedProxies: ["10.0.0.0/8"],
@@ -191,7 +192,7 @@ describe("the config", () => {
         requestBodyTimeoutMs: 1234,
         accessLog: { path: "/srv/log/web.access.log" },
       },
-      { name: "webdav", path: "/clouddav", action: { upstream: "dav" } },
+      { name: "webdav", path: "/clouddav", action: { upstream: "dav", destination: "absolute" } },
       { name: "fileServer", path: "/cloudhttp" },
       { name: "media", path: "/cloudmedia", action: { directory: "/data/media" } },
       { name: "avatars", path: "/cloudmedia/avatars", action: { directory: "/data/avatars" } },
@@ -363,6 +364,8 @@ describe("the stack", () => {
     frontEnd({ host, outputs: true }, "files", stack);
     expect(Object.values(synthesize(stack).output!).map((o) => o.value)).toEqual([
       [{ name: "files.example.org", type: "A", value: "9.9.9.9" }],
+      [22, 80, 443],
+      [3306, 8000, 8080, 8082],
       [],
       "https://files.example.org/sync/",
     ]);

@@ -164,7 +164,7 @@ describe("parts without the front end", () => {
     const unit = synthesizedFile(stack, "/etc/systemd/system/portico.service").content!;
     for (const line of [
       "ExecStart=/opt/node/bin/node /usr/lib/portico/portico.mjs serve /etc/edge.json",
-      "ExecReload=/bin/kill -HUP $MAINPID",
+      "ExecReload=/opt/node/bin/node /usr/lib/portico/portico.mjs reload",
       "TimeoutStopSec=5",
       "LimitNOFILE=99",
       "LogsDirectory=edge",

@@ -17,24 +17,34 @@ export interface Difference {
   readonly portico: string | undefined;
 }
 
-export interface Verdict {
+export interface Verdict<Name extends string = RuleName> {
   /** Differences that no rule of the case explains. */
   readonly unexplained: readonly Difference[];
   /** Rules that explained one. */
-  readonly used: ReadonlySet<RuleName>;
+  readonly used: ReadonlySet<Name>;
 }
 
 /** Compares what both did, by the rules that its case lists and those that hold everywhere. */
 export function compare(pair: Pair): Verdict {
   const rules: readonly RuleName[] = pair.row.rules ?? [];
   const names = Object.keys(RULES) as RuleName[];
-  const candidates = names.filter(
-    (name) => rules.includes(name) || (RULES[name] as Rule).everywhere === true,
+  const applies = (name: RuleName): boolean =>
+    rules.includes(name) || (RULES[name] as Rule).everywhere === true;
+  return compareBy(
+    pair,
+    names.filter(applies).map((name) => [name, RULES[name]]),
   );
-  const used = new Set<RuleName>();
+}
+
+/** Compares what both did, by the given rules. */
+export function compareBy<Name extends string>(
+  pair: Pair,
+  rules: readonly (readonly [Name, Rule])[],
+): Verdict<Name> {
+  const used = new Set<Name>();
   const unexplained = differences(pair).filter((difference) => {
-    const by = candidates.find((name) => (RULES[name] as Rule).explains(difference, pair));
-    if (by !== undefined) used.add(by);
+    const by = rules.find(([, rule]) => rule.explains(difference, pair));
+    if (by !== undefined) used.add(by[0]);
     return by === undefined;
   });
   return { unexplained, used };

@@ -3,6 +3,8 @@ import { connect } from "node:net";
 
 /** A proxy that runs as a process of its own. */
 export interface RunningProcess {
+  /** The shell that watches over it. */
+  readonly pid: number;
   /** Tells it to stop; fails if it does not, or not cleanly. */
   stop(): Promise<void>;
 }
@@ -68,7 +70,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
       throw new Error(`${options.command.join(" ")}\ndoes not accept connections on port ${port}:\n${said}`);
     }
   }
-  return { stop };
+  return { pid: child.pid!, stop };
 }
 
 function accepts(port: number): Promise<boolean> {

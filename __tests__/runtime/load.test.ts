@@ -350,9 +350,9 @@ describe("a key that systemd passes as a credential", () => {
     expect(loaded.warnings).toEqual([]);
   });
 
-  test("is told to be renewed by a restart where it is out of date", async () => {
+  test("is told to be renewed by a reload where it is out of date", async () => {
     writeFileSync(join(credentials, "privkey.pem"), (await issue()).key);
-    expect(await problemsOf(config())).toMatch(/key-mismatch\]\n.*systemctl restart portico/);
+    expect(await problemsOf(config())).toMatch(/key-mismatch\]\n.*systemctl reload portico/);
   });
 
   test("leaves other keys alone", async () => {

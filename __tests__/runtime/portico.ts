@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -37,8 +38,17 @@ export function openFolder(): string {
   return folder;
 }
 
+/** A copy of the runtime under test at a path of its own, as an installed one has; edited, it is another release. */
+export async function installedRuntime(edit: (code: string) => string = (code) => code): Promise<string> {
+  const file = join(openFolder(), "portico.js");
+  writeFileSync(file, edit(readFileSync(await bundled(), "utf8")));
+  return file;
+}
+
 export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv;
+  /** Script to run; default: the runtime under test. */
+  readonly runtime?: string;
   /** Descriptors that are passed as systemd does, with their names. */
   readonly sockets?: readonly { readonly fd: number; readonly name: string }[];
   /** A shell command that runs before, as `ulimit -n 64`. */
@@ -75,10 +85,14 @@ export class Portico {
     const { sockets = [], before = ":" } = options;
     const listen = `export LISTEN_PID=$$ LISTEN_FDS=${sockets.length} LISTEN_FDNAMES=${sockets.map((s) => s.name).join(":")}`;
     const script = `${before}; ${sockets.length === 0 ? ":" : listen}; exec "$0" "$@"`;
-    const child = spawn("sh", ["-c", script, process.execPath, await bundled(), "serve", file], {
-      stdio: ["ignore", "pipe", "pipe", ...sockets.map(({ fd }) => fd)],
-      env: { ...process.env, ...options.env },
-    });
+    const child = spawn(
+      "sh",
+      ["-c", script, process.execPath, options.runtime ?? (await bundled()), "serve", file],
+      {
+        stdio: ["ignore", "pipe", "pipe", ...sockets.map(({ fd }) => fd)],
+        env: { ...process.env, ...options.env, [MARK]: mark },
+      },
+    );
     const portico = new Portico(child, file);
     await eventually(
       () => portico.ended || portico.output.includes(" ready: "),
@@ -102,8 +116,7 @@ export class Portico {
 
   /** Process ids of the workers that run now. */
   workers(): number[] {
-    const text = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8");
-    return text.trim().split(" ").filter(Boolean).map(Number);
+    return workersOf(this.pid);
   }
 
   /** Resolves when it has written something that matches, on either stream. */
@@ -125,10 +138,38 @@ export class Portico {
 
 const running = new Set<Portico>();
 
-/** Ends what a failed test left running. */
-function killAll(): void {
-  for (const portico of running) {
-    for (const pid of [...portico.workers(), portico.pid]) kill(pid);
+/** Marks every process that this test file started, and what these start. */
+const MARK = "PORTICO_TEST_MARK";
+const mark = randomUUID();
+
+/** Every process of this test file, whoever its parent is by now; one that just began is neither master nor worker. */
+export function processes(kind: "master" | "worker" | "other"): number[] {
+  return marked().filter((pid) => {
+    const [, title = "other"] = /^portico: (\w+)/.exec(readProc(pid, "cmdline")) ?? [];
+    return title === kind;
+  });
+}
+
+/** Workers of one master. */
+export function workersOf(master: number): number[] {
+  return readProc(master, `task/${master}/children`).trim().split(" ").filter(Boolean).map(Number);
+}
+
+/** Ends what a test left running. */
+export function killAll(): void {
+  for (const pid of marked()) kill(pid);
+}
+
+function marked(): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => readProc(pid, "environ").includes(`${MARK}=${mark}`) && alive(pid));
+}
+
+function readProc(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "latin1");
+  } catch {
+    return "";
   }
 }
 

@@ -26,8 +26,10 @@ export class Workspace {
   readonly folder = mkdtempSync(join(tmpdir(), "portico-terraform-"));
   /** Where the files land. */
   readonly root = join(this.folder, "host");
-  private readonly stack = join(this.folder, "cdktf.out/stacks/portico");
-  private readonly environment: NodeJS.ProcessEnv;
+  /** Where Terraform runs. */
+  readonly stack = join(this.folder, "cdktf.out/stacks/portico");
+  /** What Terraform runs with. */
+  readonly environment: NodeJS.ProcessEnv;
 
   constructor() {
     this.environment = { ...process.env, CHECKPOINT_DISABLE: "1", TF_IN_AUTOMATION: "1" };
@@ -54,7 +56,7 @@ export class Workspace {
     if (this.environment.TF_CLI_CONFIG_FILE === MIRROR) {
       json.terraform.required_providers.local.version = MIRRORED_LOCAL_VERSION;
     }
-    writeFileSync(file, JSON.stringify(json));
+    writeFileSync(file, JSON.stringify(json, undefined, 2));
   }
 
   terraform(...args: string[]): string {

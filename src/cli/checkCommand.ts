@@ -6,6 +6,7 @@ import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
 import { mediaFileOf } from "../diagnosis/mediaFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
 import { previewConfig } from "./previewConfig.js";
+import { checkStoredSettings, type DatabaseFlags } from "./storedSettingsOptions.js";
 
 export interface CheckOptions {
   readonly json: boolean;
@@ -35,14 +36,13 @@ async function readAlone(source: Source): Promise<Checked> {
   return document.ok ? { ok: true, value: { config: document.value, warnings: [] } } : document;
 }
 
-export interface LiveOptions {
+export interface LiveOptions extends DatabaseFlags {
   readonly json: boolean;
   readonly connect?: string;
   readonly host?: string;
   readonly mediaPath?: string;
   readonly portOffset: number;
   readonly insecure: boolean;
-  readonly timeoutMs: number;
 }
 
 /**
@@ -62,23 +62,37 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
     );
     return EXIT.failed;
   }
-  const checked = await checkLive(rows, options);
+  const [checked, stored] = await Promise.all([
+    checkLive(rows, options),
+    checkStoredSettings(source, config, rows, options),
+  ]);
   const failed = checked.filter((row) => !row.pass).length;
+  const overridden = stored.looked && stored.rows.some((row) => !row.pass);
+  const ok = failed === 0 && !overridden;
   if (options.json) {
     const host = options.host ?? applicationHost(config);
     output.out(
-      json({ file: source.file, ok: failed === 0, host, insecure: options.insecure, responses: checked }),
+      json({
+        file: source.file,
+        ok,
+        host,
+        insecure: options.insecure,
+        responses: checked,
+        storedSettings: stored,
+      }),
     );
   } else {
     output.out(checked.map((row) => `${formatChecked(row)}\n`).join(""));
     output.out(`${source.file}: ${checked.length - failed} of ${checked.length} responses as expected\n`);
+    if (stored.looked) output.out(stored.rows.map((row) => `${formatChecked(row)}\n`).join(""));
+    else output.err(`note: did not look for settings stored in the application's database: ${stored.why}\n`);
     if (options.insecure && rows.some((row) => row.request.scheme === "https")) {
       output.err(
         "note: the certificate was not verified, as it may be self-signed; --no-insecure verifies it\n",
       );
     }
   }
-  return failed === 0 ? EXIT.ok : EXIT.failed;
+  return ok ? EXIT.ok : EXIT.failed;
 }
 
 function previewed(config: ProxyConfig, portOffset: number): Result<ProxyConfig> {

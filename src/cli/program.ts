@@ -1,10 +1,16 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { serve } from "../runtime/serve.js";
 import { VERSION } from "../runtime/version.js";
+import { addActivate } from "./activateCommand.js";
 import { check, checkRunning } from "./checkCommand.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
+import { addDoctor } from "./doctorCommand.js";
 import { EXIT, type Output, STDIO } from "./output.js";
 import { preview } from "./previewCommand.js";
+import { addReload } from "./reloadCommand.js";
+import { addSettings } from "./settingsCommand.js";
+import { addDatabaseOptions, DATABASE_FLAGS, type DatabaseFlags } from "./storedSettingsOptions.js";
+import { addUpgrade } from "./upgradeCommand.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
 export async function run(args: readonly string[], output: Output = STDIO): Promise<number> {
@@ -32,8 +38,13 @@ function createProgram(output: Output, done: (code: number) => void): Command {
     )
     .addHelpText("after", EXAMPLES);
   addServe(program, done);
+  addReload(program, output, done);
+  addUpgrade(program, output, done);
   addCheck(program, output, done);
   addPreview(program, output, done);
+  addDoctor(program, output, done);
+  addActivate(program, output, done);
+  addSettings(program, output, done);
   program
     .command("version")
     .description("print the versions of portico, Node.js and OpenSSL")
@@ -49,6 +60,7 @@ Examples:
   portico check --live                       does the running front end answer as it should?
   portico preview --root ./out/host          look at a laid-out host on 127.0.0.1:10080 and :10443
   portico serve                              serve; SIGHUP reloads, SIGUSR1 reopens logs, SIGTERM stops
+  portico reload                             take the changed config without cutting a request
 
 Exit codes: 0 ok, 1 a problem was found or serving failed, 2 wrong usage.`;
 
@@ -60,6 +72,7 @@ function addServe(program: Command, done: (code: number) => void): void {
       `
 SIGHUP   reads the config again; a bad one is refused with every problem and the old one keeps serving
 SIGUSR1  reopens the log files, after they were rotated
+SIGUSR2  is relieved by the runtime that is installed now, as by \`portico upgrade\`
 SIGTERM  stops accepting, lets running requests finish, exits; SIGINT the same
 
 Sockets that systemd passes in are used where they fit a listener; no privilege is needed then.
@@ -74,7 +87,7 @@ Examples:
     });
 }
 
-interface CheckFlags {
+interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFile"> {
   root?: string;
   json?: boolean;
   files: boolean;
@@ -107,6 +120,7 @@ function addCheck(program: Command, output: Output, done: (code: number) => void
     .option("--no-insecure", "verify the certificate")
     .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .addHelpText("after", CHECK_HELP);
+  addDatabaseOptions(command);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
     const source = sourceOf(file, flags.root);
     if (flags.live === true) {
@@ -134,6 +148,7 @@ const LIVE_ONLY = [
   { key: "portOffset", flag: "--port-offset" },
   { key: "insecure", flag: "--[no-]insecure" },
   { key: "timeout", flag: "--timeout" },
+  ...DATABASE_FLAGS,
 ];
 
 const CHECK_HELP = `
@@ -143,6 +158,9 @@ Prints every problem at once: where it is, what was received, what is allowed, h
 what was expected, what was seen, and for FAIL the likely cause. It reads the document only, and may run on another
 machine that has a copy of it.
 
+With credentials for the application's database, --live also looks for values of SERVICE_URL and FILE_SERVER_ROOT that
+were stored through the web interface: they take priority over the config files.
+
 Examples:
   portico check ./portico.json
   portico check --root ./out/host --json
@@ -150,7 +168,8 @@ Examples:
   portico check --live                                    on the host itself
   portico check --live --connect 192.0.2.10               from another machine
   portico check --live --port-offset 10000                what \`portico preview\` serves
-  portico check --live --no-insecure --host files.example.org`;
+  portico check --live --no-insecure --host files.example.org
+  PORTICO_DATABASE_PASSWORD=… portico check --live --database sync@127.0.0.1:3306/sync_web`;
 
 interface PreviewFlags {
   root?: string;

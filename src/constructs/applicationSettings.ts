@@ -11,6 +11,7 @@ import {
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { guardStartVariant } from "./startVariantGuard.js";
 import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
 
 /**
@@ -43,13 +44,20 @@ export class ApplicationSettings extends Construct {
       const render = (known: ApplicationSettingsInput): string =>
         renderApplicationSettings(known).find((f) => f.name === name)!.text;
       const content = renderAroundTokens(input, render);
-      return new HostFile(this, fileId, { host, path: `${directory}/${name}`, content });
+      return new HostFile(this, fileId, {
+        host,
+        path: `${directory}/${name}`,
+        content,
+        role: "settings",
+      });
     };
     this.networkDaemonFile = file("NetworkDaemon", "network-daemon.conf");
     this.webApplicationFile = file("WebApplication", "web-application-settings.py");
     this.fileServerFile = file("FileServer", "file-server.conf");
     if (props.startCommand !== undefined) {
+      const { startCommand } = props;
       this.startCommandFile = file("StartCommand", "web-application.service.conf");
+      guardStartVariant(this.startCommandFile, () => startCommand);
     }
   }
 }

@@ -1,11 +1,14 @@
-import { TerraformOutput, Token } from "cdktf";
+import { Lazy, TerraformOutput, Token } from "cdktf";
 import { Construct } from "constructs";
-import type { PortForward } from "../model/host.js";
+import { exposedPorts, loopbackPorts, type PortForward } from "../model/host.js";
 import { problem } from "../model/index.js";
 import { type HostPaths, renderDefaultPage } from "../render/index.js";
 import { Action } from "./action.js";
+import type { Activation } from "./activation.js";
+import { ApplicationDaemons, type ApplicationDaemonsProps } from "./applicationDaemons.js";
 import { ApplicationSettings, type ApplicationSettingsProps } from "./applicationSettings.js";
 import { refuse } from "./checks.js";
+import { activateFrontEnd, type FileSyncActivationProps } from "./fileSyncActivation.js";
 import {
   addListeners,
   addRoutes,
@@ -15,9 +18,11 @@ import {
   type FileSyncUpstreamOverrides,
   type FileSyncUpstreams,
 } from "./fileSyncServers.js";
+import { Firewall, type FirewallProps } from "./firewall.js";
 import { Host, type HostProps } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import type { Mode } from "./mode.js";
+import { StaticNetwork, type StaticNetworkProps } from "./network.js";
 import { ProxyService, type ProxyServiceProps } from "./proxyService.js";
 import { ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
 import type { TlsFiles } from "./tlsMaterial.js";
@@ -41,6 +46,8 @@ export class FileSyncFrontEnd extends Construct {
   /** Leads from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
   readonly routes: FileSyncRoutes;
+  /** Directories on the host that the media routes serve. */
+  readonly media: { readonly directory: string; readonly avatarDirectory?: string };
   /** Files of the TLS material; undefined in plain mode. */
   readonly tls?: TlsFiles;
   /** Page of the default server. */
@@ -48,6 +55,14 @@ export class FileSyncFrontEnd extends Construct {
   /** Runtime and units. */
   readonly service: ProxyService;
   readonly settings: ApplicationSettings;
+  /** The host's static address; undefined unless asked for. */
+  readonly network?: StaticNetwork;
+  /** Packet filter of the host; undefined unless asked for. */
+  readonly firewall?: Firewall;
+  /** Units of the application's daemons; undefined unless asked for. */
+  readonly daemons?: ApplicationDaemons;
+  /** What makes it all take effect; undefined for a local delivery unless asked for. */
+  readonly activation?: Activation;
   /** Names clients ask for, the main one first. */
   readonly serverNames: readonly [string, ...string[]];
   /** Where users find the application. */
@@ -68,25 +83,55 @@ export class FileSyncFrontEnd extends Construct {
     this.defaultServer = this.addDefaultServer(page);
     this.redirect = this.addRedirectServer(`/${prefix}`);
     this.application = this.addApplicationServer();
+    this.media = {
+      directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
+      avatarDirectory: props.avatarDirectory,
+    };
     this.routes = addRoutes(this.application, this.proxy.paths.logDirectory, {
       upstreams: this.upstreams,
       base: `/${prefix}`,
       scheme: this.mode.scheme,
       serverName: this.serverNames[0],
-      mediaDirectory: props.mediaDirectory ?? `${props.installDirectory}/media`,
-      avatarDirectory: props.avatarDirectory,
+      mediaDirectory: this.media.directory,
+      avatarDirectory: this.media.avatarDirectory,
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
+      webdavDestination: props.webdavDestination,
       page,
     });
     this.defaultPage = new HostFile(this, "DefaultPage", {
       host: this.host,
       path: `${this.proxy.paths.defaultPageDirectory}/index.html`,
       content: props.defaultPage ?? renderDefaultPage(),
+      role: "page",
     });
     this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
     this.settings = this.addSettings(props, prefix);
     this.url = `${this.settings.values.serviceUrl}/`;
+    const { network, firewall, daemons } = props;
+    const { host } = this;
+    const { unitDirectory } = this.proxy.paths;
+    if (network !== undefined) this.network = new StaticNetwork(this, "Network", { ...network, host });
+    if (firewall !== undefined) this.firewall = this.addFirewall(firewall);
+    if (daemons !== undefined) {
+      this.daemons = new ApplicationDaemons(this, "Daemons", { ...daemons, host, unitDirectory });
+    }
+    if (props.activation !== undefined || host.delivery.needsActivation) {
+      this.activation = activateFrontEnd(this, props.activation ?? {});
+    }
     if (props.outputs === true) this.addOutputs();
+  }
+
+  /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's (spec 8). */
+  get exposedPorts(): readonly number[] {
+    const reachable = this.proxy.listeners.filter(({ address }) => !/^127\.|^::1$/.test(address));
+    const ports = reachable.map(({ port }) => port);
+    return exposedPorts(ports, this.host.sshPort);
+  }
+
+  /** TCP ports that only the host itself may reach, ascending: the database's and the daemons' (spec 8). */
+  get loopbackPorts(): readonly number[] {
+    const urls = this.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
+    return loopbackPorts(urls).filter((port) => !this.exposedPorts.includes(port));
   }
 
   /** Forwards that a NAT router needs (spec 1.5); none if the host's IPv4 address is public. */
@@ -94,6 +139,19 @@ export class FileSyncFrontEnd extends Construct {
     const { httpPort, publicPort, https } = this.mode;
     if (https === undefined) return this.host.portForwards({ from: publicPort, to: httpPort });
     return this.host.portForwards({ from: 80, to: httpPort }, { from: publicPort, to: https.httpsPort });
+  }
+
+  private addFirewall(props: FrontEndFirewallProps): Firewall {
+    const { proxy, host } = this;
+    return new Firewall(this, "Firewall", {
+      // A static address needs no answers from a DHCP server.
+      dhcpClient: this.network === undefined,
+      ...props,
+      host,
+      ports: () => this.exposedPorts,
+      loopbackPorts: () => this.loopbackPorts,
+      unitDirectory: proxy.paths.unitDirectory,
+    });
   }
 
   private get httpListeners() {
@@ -167,6 +225,14 @@ export class FileSyncFrontEnd extends Construct {
       value: this.portForwards,
       description: "Ports that a NAT router has to forward to the host.",
     });
+    new TerraformOutput(this, "ExposedPorts", {
+      value: Lazy.anyValue({ produce: () => this.exposedPorts }),
+      description: "TCP ports that the network reaches.",
+    });
+    new TerraformOutput(this, "LoopbackPorts", {
+      value: Lazy.anyValue({ produce: () => this.loopbackPorts }),
+      description: "TCP ports that only the host itself may reach.",
+    });
   }
 
   private refuseProps(props: FileSyncFrontEndProps, prefix: string): void {
@@ -192,6 +258,8 @@ export class FileSyncFrontEnd extends Construct {
     }
   }
 }
+
+type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
 
 export interface FileSyncFrontEndProps {
   /** The host, or what makes one. */
@@ -236,6 +304,12 @@ export interface FileSyncFrontEndProps {
    */
   readonly requestBodyTimeoutMs?: number;
   /**
+   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows, or
+   * `absolute`, as Apache's mod_dav wants it; `unchanged` leaves it alone.
+   * @default "path"
+   */
+  readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts.
    * @default - see ReverseProxy
    */
@@ -262,7 +336,28 @@ export interface FileSyncFrontEndProps {
    */
   readonly defaultPage?: string;
   /**
-   * Whether to add Terraform outputs: URL, DNS records to create, ports to forward.
+   * Write the host's static address for systemd-networkd: the interface, and what else the host's props do not say.
+   * @default - the host's network is left as it is
+   */
+  readonly network?: Omit<StaticNetworkProps, "host">;
+  /**
+   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` will do.
+   * @default - no filter
+   */
+  readonly firewall?: FrontEndFirewallProps;
+  /**
+   * Units for the application's daemons, by daemon.
+   * @default - the application brings its own
+   */
+  readonly daemons?: Omit<ApplicationDaemonsProps, "host" | "unitDirectory">;
+  /**
+   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, looks at the answers,
+   * and puts back the last good state if they are not as expected. `{}` will do for a local delivery.
+   * @default - with a delivery over ssh, nothing about the application is told; with a local one, no activation
+   */
+  readonly activation?: FileSyncActivationProps;
+  /**
+   * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, ports exposed and on loopback only.
    * @default false
    */
   readonly outputs?: boolean;

@@ -1,4 +1,4 @@
-import { Action, type ForwardedOptions } from "./action.js";
+import { Action, type ForwardedOptions, type ProxyOptions } from "./action.js";
 import type { Listener } from "./listener.js";
 import type { Mode } from "./mode.js";
 import type { ReverseProxy } from "./reverseProxy.js";
@@ -80,6 +80,7 @@ export interface FileSyncRoutesInput {
   readonly mediaDirectory: string;
   readonly avatarDirectory?: string;
   readonly requestBodyTimeoutMs?: number;
+  readonly webdavDestination?: ProxyOptions["destination"];
   readonly page: Action;
 }
 
@@ -97,17 +98,17 @@ export function addRoutes(
     accessLog: { path: `${logDirectory}/${name}.access.log` },
     errorLog: { path: `${logDirectory}/${name}.error.log` },
   });
-  const daemon = (id: "web" | "webdav", path: string): Route =>
+  const daemon = (id: "web" | "webdav", path: string, destination?: ProxyOptions["destination"]): Route =>
     server.addRoute(id, {
       path,
       match: "prefix",
-      action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded }),
+      action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded, destination }),
       ...proxied,
       ...logged(id),
     });
   return {
     web: daemon("web", base),
-    webdav: daemon("webdav", `${base}dav`),
+    webdav: daemon("webdav", `${base}dav`, input.webdavDestination),
     fileServer: server.addRoute("fileServer", {
       path: `${base}http`,
       match: "segment",

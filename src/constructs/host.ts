@@ -1,5 +1,5 @@
 import { Construct } from "constructs";
-import { canonicalIpv6 } from "../model/index.js";
+import { canonicalIpv6, type Problem, problem } from "../model/index.js";
 import { type DnsRecord, dnsRecords, hostProblems, type PortForward, portForwards } from "../model/host.js";
 import { refuse } from "./checks.js";
 import { Delivery } from "./delivery.js";
@@ -13,6 +13,8 @@ export class Host extends Construct {
   readonly ipv6Address?: string;
   /** Domain name, if the host has one. */
   readonly publicName?: string;
+  /** TCP port of the SSH server; undefined if there is none. */
+  readonly sshPort?: number;
   /** How files get onto the host. */
   readonly delivery: Delivery;
   /** What was given. */
@@ -20,7 +22,7 @@ export class Host extends Construct {
 
   constructor(scope: Construct, id: string, props: HostProps) {
     super(scope, id);
-    refuse(hostProblems(props, this.node.path, isKnown));
+    refuse([...hostProblems(props, this.node.path, isKnown), ...sshPortProblems(props, this.node.path)]);
     this.props = props;
     this.address = props.address;
     this.ipv6Address =
@@ -28,6 +30,7 @@ export class Host extends Construct {
         ? props.ipv6Address
         : canonicalIpv6(props.ipv6Address);
     this.publicName = props.publicName;
+    this.sshPort = props.sshPort === false ? undefined : (props.sshPort ?? 22);
     this.delivery = props.delivery ?? Delivery.local();
   }
 
@@ -54,6 +57,13 @@ export class Host extends Construct {
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
     return portForwards(this.address, ports);
   }
+}
+
+function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
+  if (sshPort === undefined || sshPort === false || !isKnown(sshPort)) return [];
+  if (Number.isInteger(sshPort) && sshPort >= 1 && sshPort <= 65_535) return [];
+  const allowed = "1 to 65535, or `false`";
+  return [problem("config.out-of-range", `${path}.sshPort`, "is no port", { received: sshPort, allowed })];
 }
 
 export interface HostProps {
@@ -106,6 +116,12 @@ export interface HostProps {
    * @default - not checked
    */
   readonly dhcpRange?: { readonly from: string; readonly to: string };
+  /**
+   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed beside the front end's ports (spec
+   * 8), and a firewall leaves it open.
+   * @default 22
+   */
+  readonly sshPort?: number | false;
   /**
    * How files get onto the host.
    * @default Delivery.local()

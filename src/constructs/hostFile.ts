@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
+import type { FileRole } from "../model/deployment.js";
 import { problem } from "../model/index.js";
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
@@ -12,23 +13,37 @@ export class HostFile extends Construct {
   readonly path: string;
   /** Permissions, four octal digits. */
   readonly mode: FileMode;
-  /** The resource that writes the file: depend on it, or change it (escape hatch). */
+  /** What the file is; decides what activation does when it changes. */
+  readonly role: FileRole;
+  /** The host that gets it. */
+  readonly host: Host;
+  /** Whether plans and logs must not show the content. */
+  readonly sensitive: boolean;
+  /** The resource that brings the file: depend on it, or change it (escape hatch). */
   readonly resource: TerraformResource;
+  /** SHA-256 of the content in hexadecimal digits, as Terraform will compute it. */
+  readonly sha256: string;
 
   constructor(scope: Construct, id: string, props: HostFileProps) {
     super(scope, id);
-    const { path, content, source, mode = "0644", sensitive = false } = props;
+    const { path, content, source, mode = "0644", role = "other", sensitive = false } = props;
     refuseFile(this.node.path, path, content, source);
     this.path = path;
     this.mode = mode;
+    this.role = role;
+    this.host = props.host;
+    this.sensitive = sensitive;
     const asset = source === undefined ? undefined : new TerraformAsset(this, "Asset", { path: source });
-    this.resource = props.host.delivery.deliver(this, "Resource", {
+    const delivered = props.host.delivery.deliver(this, "Resource", {
+      host: props.host,
       path: escapeTemplate(path),
       mode,
       sensitive,
       ...(content === undefined ? {} : { content: template(content) }),
       ...(asset === undefined ? {} : { source: asset.path }),
     });
+    this.resource = delivered.resource;
+    this.sha256 = delivered.sha256;
   }
 }
 
@@ -52,6 +67,11 @@ export interface HostFileProps {
    * @default "0644"
    */
   readonly mode?: FileMode;
+  /**
+   * What the file is; decides what activation does when it changes.
+   * @default "other": nothing
+   */
+  readonly role?: FileRole;
   /**
    * Whether plans and logs must not show the content. State holds it in any case.
    * @default false

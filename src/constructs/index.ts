@@ -1,6 +1,9 @@
 export * from "./action.js";
+export * from "./activation.js";
+export * from "./applicationDaemons.js";
 export * from "./applicationSettings.js";
-export { Delivery, type LocalDeliveryOptions } from "./delivery.js";
+export { Delivery } from "./delivery.js";
+export type { FileSyncActivationProps } from "./fileSyncActivation.js";
 export * from "./fileSyncFrontEnd.js";
 export type {
   FileSyncListeners,
@@ -8,13 +11,19 @@ export type {
   FileSyncUpstreamOverrides,
   FileSyncUpstreams,
 } from "./fileSyncServers.js";
+export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";
 export * from "./listener.js";
+export { type LocalDeliveryOptions } from "./localDelivery.js";
 export { Mode, type PlainOptions, type TlsOptions } from "./mode.js";
+export * from "./network.js";
+export type { NodePlatform } from "./nodeDownload.js";
+export * from "./nodeRuntime.js";
 export * from "./proxyService.js";
 export * from "./reverseProxy.js";
 export * from "./route.js";
+export type { SshBastion, SshDeliveryOptions, SshLogin } from "./sshConnection.js";
 export * from "./systemdUnit.js";
 export {
   SelfSignedTls,
@@ -28,9 +37,12 @@ export * from "./upstream.js";
 export * from "./virtualServer.js";
 // Types of the layer below that stand in props and members.
 export {
+  type AllowedPort,
   type ApplicationSettingsValues,
+  type Daemon,
   DEFAULT_HOST_PATHS,
   type HostPaths,
+  type NetworkInterface,
   type UnitCommand,
   type UnitDocument,
   type UnitSection,

@@ -10,12 +10,22 @@ import {
   proxySocketUnit,
   type ProxyUnitsInput,
 } from "../render/index.js";
+import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import type { NodeRuntime } from "./nodeRuntime.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
 export class ProxyService extends Construct {
+  /** The host it runs on. */
+  readonly host: Host;
+  /** Config of the proxy. */
+  readonly config: HostFile;
+  /** Absolute path of Node on the host. */
+  readonly nodePath: string;
+  /** Node itself, if it comes with the deployment. */
+  readonly nodeBinary?: HostFile;
   /** The runtime: proxy and `portico` command in one file. */
   readonly runtime: HostFile;
   /** JSON Schema of the config, for editors. */
@@ -31,8 +41,27 @@ export class ProxyService extends Construct {
     this.props = props;
     const { host, paths } = props.proxy;
     const directory = paths.unitDirectory;
+    this.host = host;
+    this.config = props.proxy.configFile;
+    const { nodeRuntime } = props;
+    this.nodePath = props.nodePath ?? (nodeRuntime === undefined ? "/usr/bin/node" : "/usr/lib/portico/node");
+    if (nodeRuntime !== undefined) {
+      this.nodeBinary = new HostFile(this, "Node", {
+        host,
+        path: this.nodePath,
+        source: nodeRuntime.binary(),
+        mode: "0755",
+        role: "node",
+      });
+    }
     const source = props.runtimeBundle ?? packagedBundle(this.node.path);
-    this.runtime = new HostFile(this, "Runtime", { host, path: paths.runtime, source, mode: "0755" });
+    this.runtime = new HostFile(this, "Runtime", {
+      host,
+      path: paths.runtime,
+      source,
+      mode: "0755",
+      role: "runtime",
+    });
     this.schema = new HostFile(this, "Schema", {
       host,
       path: CONFIG_SCHEMA_FILE,
@@ -56,7 +85,8 @@ export class ProxyService extends Construct {
   }
 
   private get unitsInput(): ProxyUnitsInput {
-    const { proxy, nodePath = "/usr/bin/node", stopTimeoutSeconds = 300, openFilesMax = 65_536 } = this.props;
+    const { nodePath } = this;
+    const { proxy, stopTimeoutSeconds = 300, openFilesMax = 65_536 } = this.props;
     const { runtime, config, logDirectory } = proxy.paths;
     const routes = proxy.virtualServers.flatMap((server) => server.routes);
     return {
@@ -97,9 +127,14 @@ export interface ProxyServiceProps {
   readonly proxy: ReverseProxy;
   /**
    * Absolute path of Node on the host, version 20.19 or later.
-   * @default "/usr/bin/node"
+   * @default - "/usr/bin/node", or "/usr/lib/portico/node" if Node comes with the deployment
    */
   readonly nodePath?: string;
+  /**
+   * A Node binary that comes with the deployment, so that the host needs none: `NodeRuntime.pinned()`.
+   * @default - Node is on the host
+   */
+  readonly nodeRuntime?: NodeRuntime;
   /**
    * Another runtime to deploy, by its path on the machine that synthesizes.
    * @default - the runtime of this package

@@ -42,6 +42,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
       host: props.host,
       path: this.paths.config,
       content: () => renderJsonAroundTokens(this.config, renderProxyConfig),
+      role: "config",
     });
     guardServerNames(this.configFile, () => this.config);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });

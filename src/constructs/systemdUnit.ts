@@ -4,6 +4,7 @@ import { DEFAULT_HOST_PATHS, renderUnit, type UnitDocument, unitProblems } from 
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { commandWords, guardStartVariant } from "./startVariantGuard.js";
 import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
 
 /** A systemd unit file on a host; values are escaped, so that they mean what they say. */
@@ -18,8 +19,10 @@ export class SystemdUnit extends HostFile {
       host: props.host,
       path: `${directory}/${name}`,
       content: () => renderAroundTokens(document(), renderUnit),
+      role: "unit",
     });
     this.name = name;
+    guardStartVariant(this, () => commandWords(document()));
     if (!UNIT_NAME.test(name)) {
       const allowed = "a name such as app.service, or app.service.d/name.conf for a drop-in";
       const message = "is no name of a unit";

@@ -103,12 +103,14 @@ export class SelfSignedTls extends Construct {
       path: `${directory}/privkey.pem`,
       content: this.privateKey.privateKeyPem,
       mode: "0600",
+      role: "tls",
       sensitive: true,
     });
     this.certificateFile = new HostFile(this, "CertificateFile", {
       host,
       path: `${directory}/cacert.pem`,
       content: this.certificate.certPem,
+      role: "tls",
     });
     this.dhParametersFile = dhParametersFile(scope, { host, directory });
   }
@@ -132,7 +134,12 @@ function dhParametersFile(scope: Construct, { host, directory }: TlsContext): Ho
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);
   if (existing !== undefined) return existing as HostFile;
-  return new HostFile(scope, id, { host, path: `${directory}/dhparam2048.pem`, content: dhParametersPem() });
+  return new HostFile(scope, id, {
+    host,
+    path: `${directory}/dhparam2048.pem`,
+    content: dhParametersPem(),
+    role: "tls",
+  });
 }
 
 class SelfSignedMaterial extends TlsMaterial {

@@ -99,6 +99,8 @@ const STAND_INS: readonly ((name: string, number: number) => unknown)[] = [
   () => true,
   (name) => [name],
   (_, number) => [`192.0.2.${1 + (number % 250)}`],
+  // A SHA-256.
+  (_, number) => number.toString(16).padStart(64, "0"),
 ];
 
 function standInFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {
@@ -141,6 +143,17 @@ function mapTokens(value: unknown, map: (leaf: TokenLeaf, path: string) => unkno
 
 interface TokenPart {
   readonly token: unknown;
+}
+
+/** A text as an argument of a Terraform function, whatever it holds: quotes, backslashes, templates, tokens. */
+export function textArgument(text: string): string {
+  // rawString escapes quotes and `${` only.
+  const literal = (part: string): string =>
+    Fn.rawString(part.replaceAll("\\", "\\\\").replaceAll("%{", "%%{"));
+  const parts = splitTokens(text).map((part) =>
+    typeof part === "string" ? literal(part) : Token.asString(part.token),
+  );
+  return parts.length === 1 ? parts[0]! : Fn.join("", parts);
 }
 
 /** The literal texts and the tokens of a string, in order. */

@@ -51,6 +51,14 @@ export function field(name: string, value: string, loose = false): Expectation {
   return fieldWhere(name, value, (received) => fold(received) === fold(value));
 }
 
+/** A `Location` that leads there; it may be relative to what was asked for (RFC 9110, 10.2.2). */
+export function location(target: string): Expectation {
+  const leadsThere = (received: string | undefined): boolean =>
+    received === target ||
+    (received !== undefined && URL.canParse(received, target) && new URL(received, target).href === target);
+  return fieldWhere("Location", target, leadsThere);
+}
+
 /** A media type without regard to its parameters; `image/*` for any image. */
 export function mediaType(type: string): Expectation {
   const accepts = (received: string): boolean => {

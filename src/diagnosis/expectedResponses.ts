@@ -15,6 +15,7 @@ import {
   fieldPresent,
   fieldWith,
   http2,
+  location,
   mediaType,
   serverField,
   status,
@@ -49,6 +50,8 @@ export interface ExpectedResponsesOptions {
   readonly host?: string;
   /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
+  /** Where the redirect of port 80 has to lead, as `https://files.example.org`; by default where the config sends it. */
+  readonly origin?: string;
   /** Path of a media file below the media route; without one the media row is not probed. */
   readonly mediaPath?: string;
 }
@@ -154,12 +157,14 @@ class Site {
     const action = this.router.route(server, path)?.action;
     if (action?.type !== "redirect") return [];
     const { scheme } = action;
-    const location = `${scheme}://${authority(action.host ?? this.host, scheme, redirectPort(action))}${path}`;
+    const origin =
+      this.options.origin ??
+      `${scheme}://${authority(action.host ?? this.host, scheme, redirectPort(action))}`;
     return this.listenersOf(server).map((listener) => ({
       name: `redirect to ${scheme}${family(listener)}`,
       subject: "redirect",
       request: this.request(listener, path),
-      expected: [status(action.status), field("Location", location), mediaType("text/html")],
+      expected: [status(action.status), location(origin + path), mediaType("text/html")],
     }));
   }
 
@@ -171,7 +176,7 @@ class Site {
     return this.entries.map((listener) => {
       const secure = listener.protocol === "https";
       const request = this.request(listener, path);
-      const location = `${request.scheme}://${request.host}${path}accounts/login/?next=${path}`;
+      const target = `${request.scheme}://${request.host}${path}accounts/login/?next=${path}`;
       return {
         name: `application over ${listener.protocol}${family(listener)}`,
         subject: "web",
@@ -179,7 +184,7 @@ class Site {
         expected: [
           ...(secure && listener.http2 ? [http2()] : []),
           status(302),
-          field("Location", location),
+          location(target),
           ...(secure ? [] : LOGIN_FIELDS),
         ],
         ...this.upstreamOf(route),

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 
 /** The 32 bits of a dotted IPv4 address, unsigned; undefined for anything else. */
 export function ipv4Bits(address: string): number | undefined {
@@ -44,6 +44,15 @@ export function canonicalIpv6(address: string): string | undefined {
   const hex = groups.map((g) => g.toString(16));
   if (best.at === -1) return hex.join(":");
   return `${hex.slice(0, best.at).join(":")}::${hex.slice(best.at + best.length).join(":")}`;
+}
+
+/** True for an IP address, or a range of them such as `10.0.0.0/8`. */
+export function isCidr(value: string): boolean {
+  const [address = "", length, ...rest] = value.split("/");
+  if (rest.length > 0) return false;
+  if (length === undefined) return isIP(address) !== 0;
+  if (!/^\d{1,3}$/.test(length)) return false;
+  return (isIPv4(address) && Number(length) <= 32) || (isIPv6(address) && Number(length) <= 128);
 }
 
 /** What an address is good for; decides whether DNS records and port forwards make sense (spec 1.6). */

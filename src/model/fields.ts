@@ -1,15 +1,16 @@
-import { isIP, isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import * as z from "zod";
+import { isCidr } from "./address.js";
 import type { ProblemCode } from "./problem.js";
 import { isServerName } from "./serverName.js";
 
 /**
- * Field types of the proxy config. Each carries its description, unit and default as metadata: the parser, the
+ * Field types of the documents. Each carries its description, unit and default as metadata: the parser, the
  * error texts, the JSON Schema and the docs all read the same table.
  */
 
 /** A string that must satisfy `accepts`; the problem carries `code` and says what is `allowed`. */
-function text(code: ProblemCode, allowed: string, accepts: (value: string) => boolean) {
+export function text(code: ProblemCode, allowed: string, accepts: (value: string) => boolean) {
   return z.string().superRefine((value, context) => {
     if (!accepts(value)) {
       context.addIssue({ code: "custom", message: `is not ${allowed}`, params: { code, allowed } });
@@ -62,14 +63,6 @@ export const cidr = (description: string) =>
   text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", isCidr).describe(
     description,
   );
-
-function isCidr(value: string): boolean {
-  const [address = "", length, ...rest] = value.split("/");
-  if (rest.length > 0) return false;
-  if (length === undefined) return isIP(address) !== 0;
-  if (!/^\d{1,3}$/.test(length)) return false;
-  return (isIPv4(address) && Number(length) <= 32) || (isIPv6(address) && Number(length) <= 128);
-}
 
 export const serverName = (description: string) =>
   text(

@@ -165,10 +165,16 @@ export class ForwardingRules {
   responseHeaders(headers: HeaderList, request: ForwardedRequest): HeaderList {
     const named = connectionOptions(headers);
     const out: HeaderList = [];
+    let typeAt = -1;
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
       const kind = answerKind(name);
       if (kind === DROP || (named !== undefined && named.has(name.toLowerCase()))) continue;
+      if (kind === TYPE) {
+        // Of several the last counts, as in nginx: browsers differ in which one they believe.
+        if (typeAt !== -1) out.splice(typeAt, 2);
+        typeAt = out.length;
+      }
       out.push(name, kind === LOCATION ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!);
     }
     return out;
@@ -239,6 +245,7 @@ const CLAIM = 2;
 const CHAIN = 3;
 const DESTINATION = 4;
 const LOCATION = 5;
+const TYPE = 6;
 
 const HOP_BY_HOP = [
   "connection",
@@ -275,6 +282,7 @@ const RESPONSE_KINDS = new Map<string, number>([
   ["location", LOCATION],
   ["content-location", LOCATION],
   ["refresh", LOCATION],
+  ["content-type", TYPE],
 ]);
 
 function kindOfRequestField(name: string): number {

@@ -217,3 +217,24 @@ export function portForwards(address: string, ports: readonly { from: number; to
   if (ipv4Scope(address) !== "private") return [];
   return ports.map(({ from, to }) => ({ protocol: "tcp", port: from, toAddress: address, toPort: to }));
 }
+
+/** TCP ports that the network may reach: those of the listeners, and 22 where there is an SSH server (spec 8). */
+export function exposedPorts(listeners: readonly number[], sshPort: number | undefined): number[] {
+  return ascending(sshPort === undefined ? listeners : [...listeners, sshPort]);
+}
+
+/** The database's port: nothing routes to it (spec 1.2). */
+export const DATABASE_PORT = 3306;
+
+/** TCP ports that only the host itself may reach (spec 8): the database's, and those of upstreams on loopback. */
+export function loopbackPorts(upstreamUrls: readonly string[], databasePort = DATABASE_PORT): number[] {
+  const local = upstreamUrls.flatMap((url) => {
+    const { hostname, port } = new URL(url);
+    return LOOPBACK_HOST.test(hostname) ? [port === "" ? 80 : Number(port)] : [];
+  });
+  return ascending([databasePort, ...local]);
+}
+
+const LOOPBACK_HOST = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
+
+const ascending = (ports: readonly number[]): number[] => [...new Set(ports)].sort((a, b) => a - b);

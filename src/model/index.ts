@@ -1,5 +1,6 @@
 export * from "./address.js";
 export * from "./config.js";
+export * from "./deployment.js";
 export * from "./forwarding.js";
 export { parseConfig, parseConfigText } from "./parse.js";
 export * from "./problem.js";

@@ -9,18 +9,37 @@ import { allowedAt, fieldNamesAt } from "./schema.js";
  * Rules that span fields are checked once every field is valid by itself.
  */
 export function parseConfig(input: unknown): Result<ProxyConfig> {
-  const version = unsupportedVersion(input);
-  if (version !== undefined) return { ok: false, problems: [version] };
-  const parsed = configSchema.safeParse(input, { reportInput: true });
-  if (!parsed.success) return { ok: false, problems: parsed.error.issues.flatMap(toProblems) };
-  const problems = crossCheck(parsed.data);
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
+  return parseDocument(input, { version: CONFIG_VERSION, schema: configSchema, crossCheck });
 }
 
 /** As {@link parseConfig}, from JSON text; a syntax error names line and column. */
 export function parseConfigText(text: string): Result<ProxyConfig> {
+  return fromJson(text, parseConfig);
+}
+
+/** A kind of document: its version, its fields, and the rules that span them. */
+export interface DocumentKind<T> {
+  readonly version: number;
+  readonly schema: z.ZodType<T>;
+  crossCheck(document: T): Problem[];
+}
+
+/** Unknown input → frozen document with defaults, or every problem at once. Never throws. */
+export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<T> {
+  const version = unsupportedVersion(input, kind.version);
+  if (version !== undefined) return { ok: false, problems: [version] };
+  const parsed = kind.schema.safeParse(input, { reportInput: true });
+  if (!parsed.success) {
+    return { ok: false, problems: parsed.error.issues.flatMap((issue) => toProblems(issue, kind.schema)) };
+  }
+  const problems = kind.crossCheck(parsed.data);
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
+}
+
+/** Reads JSON text and parses what it says; a syntax error names line and column. */
+export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>): Result<T> {
   try {
-    return parseConfig(JSON.parse(text));
+    return parse(JSON.parse(text));
   } catch (error) {
     const message = (error as Error).message;
     return {
@@ -39,22 +58,22 @@ function place(text: string, message: string): string {
 }
 
 /** A newer format would drown its one real problem in unknown fields, so it is reported alone. */
-function unsupportedVersion(input: unknown): Problem | undefined {
+function unsupportedVersion(input: unknown, supported: number): Problem | undefined {
   if (typeof input !== "object" || input === null || !("version" in input)) return undefined;
   const { version } = input;
-  if (typeof version !== "number" || version === CONFIG_VERSION) return undefined;
+  if (typeof version !== "number" || version === supported) return undefined;
   return problem("config.unsupported-version", "version", "is a version this release does not read", {
     received: version,
-    allowed: String(CONFIG_VERSION),
+    allowed: String(supported),
   });
 }
 
 type Issue = z.core.$ZodIssue;
 
-function toProblems(issue: Issue): Problem[] {
+function toProblems(issue: Issue, schema: z.ZodType): Problem[] {
   const path = formatPath(issue.path);
   if (issue.code === "unrecognized_keys") {
-    const known = fieldNamesAt(issue.path, issue.input);
+    const known = fieldNamesAt(schema, issue.path, issue.input);
     return issue.keys.map((key) => {
       const near = nearest(key, known);
       return problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
@@ -63,20 +82,20 @@ function toProblems(issue: Issue): Problem[] {
       });
     });
   }
-  if (issue.code === "invalid_union") return [unionProblem(issue, path)];
+  if (issue.code === "invalid_union") return [unionProblem(issue, path, schema)];
   if (issue.code === "invalid_key")
-    return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }));
-  const { code, message, allowed } = explain(issue);
+    return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }, schema));
+  const { code, message, allowed } = explain(issue, schema);
   const received = issue.input === undefined ? {} : { received: issue.input };
   return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
 }
 
 /** A union failed: report the branch that was meant, else what the field as a whole accepts. */
-function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string): Problem {
+function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string, schema: z.ZodType): Problem {
   const closest = issue.errors.find((errors) => errors.every((e) => e.path.length > 0)) ?? [];
   const inner = closest[0];
-  if (inner !== undefined) return toProblems({ ...inner, path: [...issue.path, ...inner.path] })[0]!;
-  const allowed = allowedAt(issue.path);
+  if (inner !== undefined) return toProblems({ ...inner, path: [...issue.path, ...inner.path] }, schema)[0]!;
+  const allowed = allowedAt(schema, issue.path);
   if (issue.input === undefined) return problem("config.missing-field", path, "is missing", { allowed });
   return problem("config.not-one-of", path, "is none of the values allowed here", {
     received: issue.input,
@@ -84,11 +103,15 @@ function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string): Proble
   });
 }
 
-function explain(issue: Issue): { code: ProblemCode; message: string; allowed?: string } {
+function explain(issue: Issue, schema: z.ZodType): { code: ProblemCode; message: string; allowed?: string } {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) {
-        return { code: "config.missing-field", message: "is missing", allowed: allowedAt(issue.path) };
+        return {
+          code: "config.missing-field",
+          message: "is missing",
+          allowed: allowedAt(schema, issue.path),
+        };
       }
       return {
         code: "config.wrong-type",

@@ -3,11 +3,10 @@ import { configSchema } from "./config.js";
 
 /** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
 export function configJsonSchema(): Record<string, unknown> {
-  return {
-    title: "Portico proxy config",
-    ...z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }),
-  };
+  return { title: "Portico proxy config", ...jsonSchema(configSchema) };
 }
+
+const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
 interface Node {
   properties?: Record<string, Node>;
@@ -23,9 +22,9 @@ interface Node {
 }
 
 /** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
-export function fieldNamesAt(path: readonly PropertyKey[], input: unknown): string[] {
+export function fieldNamesAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): string[] {
   const type = (input as { type?: unknown } | undefined)?.type;
-  const variants = nodesAt(path).filter((n) => n.properties !== undefined);
+  const variants = nodesAt(schema, path).filter((n) => n.properties !== undefined);
   const chosen = variants.filter(
     (n) => n.properties!.type?.const === undefined || n.properties!.type.const === type,
   );
@@ -33,8 +32,8 @@ export function fieldNamesAt(path: readonly PropertyKey[], input: unknown): stri
 }
 
 /** What the field at a path accepts, in words. */
-export function allowedAt(path: readonly PropertyKey[]): string {
-  const words = nodesAt(path).map((n) => {
+export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[]): string {
+  const words = nodesAt(schema, path).map((n) => {
     if (n.const !== undefined) return JSON.stringify(n.const);
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
     if (n.properties?.type?.const !== undefined)
@@ -49,8 +48,8 @@ export function allowedAt(path: readonly PropertyKey[]): string {
 }
 
 /** The schema nodes at a path, unions spread out. */
-function nodesAt(path: readonly PropertyKey[]): Node[] {
-  let nodes = variants([configJsonSchema() as Node]);
+function nodesAt(schema: z.ZodType, path: readonly PropertyKey[]): Node[] {
+  let nodes = variants([jsonSchema(schema) as Node]);
   for (const step of path) {
     nodes = variants(
       nodes.flatMap((n) => {

@@ -50,7 +50,7 @@ function parseAnyHost(value: string): HostParts | undefined {
 
 const PORT = /^\d{0,5}$/;
 // reg-name (RFC 3986, 3.2.2) less percent-encoding and sub-delims, which no deployed host name carries.
-const HOST_NAME = /^[a-z0-9_](?:[a-z0-9_-]|\.(?!\.))*$/;
+const HOST_NAME = /^[a-z0-9_](?:[a-z0-9_-]|\.(?!\.|$))*$/;
 
 function parseBracketedHost(value: string): HostParts | undefined {
   const end = value.indexOf("]");

@@ -97,7 +97,7 @@ export function upstreamTarget(strip: Strip, prefix: string, target: string, pat
     return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
   }
   const encoded = encodePath(path.slice(cut));
-  const query = target.charCodeAt(end) === 0x3f ? target.slice(end) : "";
+  const query = target.charCodeAt(end) === 0x3f ? target.slice(end).split("#", 1)[0]! : "";
   const rooted = encoded.charCodeAt(0) === SLASH ? encoded : `/${encoded}`;
   // nginx drops an empty query when it rebuilds a URI.
   return strip === "nginx" && query === "?" ? rooted : rooted + query;

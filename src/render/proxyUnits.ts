@@ -1,5 +1,5 @@
 import type { ListenerInput } from "../model/index.js";
-import type { UnitDocument, UnitSection } from "./systemdUnit.js";
+import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
 /** What the units of the proxy depend on. */
 export interface ProxyUnitsInput {
@@ -21,8 +21,13 @@ export interface ProxyUnitsInput {
  *
  * TLS files come in as credentials: systemd reads them as root when the service starts, and the proxy finds them in
  * `$CREDENTIALS_DIRECTORY` by their base name. The config keeps the paths on the host; the proxy prefers a credential
- * of the same base name. Key and certificate are handed over together, so a reload in the middle of a renewal never
- * pairs a new one with an old one; a renewed pair is taken by a restart.
+ * of the same base name. What was renewed since is handed over by a reload: `portico reload`, run as root (`+`), copies
+ * all of them as one set into a directory that only root can write to, has the proxy load them, and takes the copies
+ * back if they are refused. They lie in memory (`/run`), readable for the service's user alone, until it stops.
+ *
+ * A reload ends when the new configuration serves, and fails if it was refused; `Type=notify` does the same for a
+ * start. Restarts have no limit: sockets of a unit that systemd gave up would refuse connections, and a host is to
+ * recover by itself once the cause is mended. (systemd counts and delays restarts only from version 254 on.)
  */
 export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
   const { nodePath, runtime, config, listeners } = input;
@@ -31,18 +36,25 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       Description: "Portico reverse proxy",
       Requires: "portico.socket",
       After: "network.target portico.socket",
+      StartLimitIntervalSec: 0,
     },
     Service: {
-      Type: "exec",
+      Type: "notify",
+      // systemd-notify speaks for the master, and after an upgrade for another one than systemd started.
+      NotifyAccess: "all",
+      ...credentials(input),
       ExecStart: { command: [nodePath, runtime, "serve", config] },
-      ExecReload: { command: ["/bin/kill", "-HUP", { variable: "MAINPID" }] },
+      ExecReload: reloadCommand(input),
       // The master stops its workers itself; only what is left when time is up is killed.
       KillMode: "mixed",
       TimeoutStopSec: input.stopTimeoutSeconds,
       Restart: "on-failure",
       RestartSec: 2,
+      // A worker that the kernel kills for want of memory is replaced by the master.
+      OOMPolicy: "continue",
       LimitNOFILE: input.openFilesMax,
-      ...credentials(input.tlsFiles),
+      RuntimeDirectory: "portico",
+      RuntimeDirectoryMode: "0700",
       ...logs(input.logDirectory),
       ...hardening(input.servedDirectories),
     },
@@ -75,8 +87,31 @@ export function proxySocketUnit({ listeners }: ProxyUnitsInput): UnitDocument {
 
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-function credentials(files: readonly string[]): UnitSection {
-  return files.length === 0 ? {} : { LoadCredential: files.map((file) => `${baseName(file)}:${file}`) };
+/** Where a reload hands over renewed credentials. */
+const HANDED_OVER = "/run/portico-credentials";
+
+function credentials({ tlsFiles }: ProxyUnitsInput): UnitSection {
+  if (tlsFiles.length === 0) return {};
+  const forget = { command: ["/bin/rm", "-rf", HANDED_OVER], privileged: true };
+  return {
+    LoadCredential: credentialNames(tlsFiles),
+    Environment: `PORTICO_CREDENTIALS=${HANDED_OVER}`,
+    // What systemd read at the start is newer than what an earlier reload handed over.
+    ExecStartPre: forget,
+    ExecStopPost: forget,
+  };
+}
+
+function reloadCommand({ nodePath, runtime, tlsFiles }: ProxyUnitsInput): UnitCommand {
+  const reload = [nodePath, runtime, "reload"];
+  if (tlsFiles.length === 0) return { command: reload };
+  const files = credentialNames(tlsFiles).flatMap((file) => ["--credential", file]);
+  const to = ["--credential-directory", HANDED_OVER, "--pid", { variable: "MAINPID" }];
+  return { command: [...reload, ...files, ...to], privileged: true };
+}
+
+function credentialNames(files: readonly string[]): string[] {
+  return files.map((file) => `${baseName(file)}:${file}`);
 }
 
 /** Pairs of different TLS files with one base name: only one of each could be handed over. */
@@ -129,5 +164,7 @@ function hardening(servedDirectories: readonly string[]): UnitSection {
     RestrictAddressFamilies: "AF_INET AF_INET6 AF_UNIX",
     SystemCallArchitectures: "native",
     SystemCallFilter: ["@system-service", "~@privileged @resources"],
+    // A call that a later Node tries is refused, rather than the end of the process.
+    SystemCallErrorNumber: "EPERM",
   };
 }

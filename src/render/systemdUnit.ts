@@ -15,6 +15,8 @@ export type UnitValue = string | number | boolean | UnitCommand | UnitSpecifiers
 export interface UnitCommand {
   /** The program's absolute path, then its arguments. */
   readonly command: readonly (string | UnitVariable)[];
+  /** Run as root and outside of the sandbox, whatever the unit says of user and hardening (`+`). */
+  readonly privileged?: boolean;
 }
 
 /** An argument that systemd replaces: `{ variable: "MAINPID" }` is `$MAINPID`. */
@@ -52,10 +54,9 @@ function renderValue(value: UnitValue): string {
 const escapeSpecifiers = (text: string): string => text.replaceAll("%", "%%");
 
 /** A command line as systemd reads it back: quotes, `\` escapes, `$$` for a dollar, `%%` for a per cent sign. */
-export function renderCommand({ command }: UnitCommand): string {
-  return command
-    .map((part) => (typeof part === "string" ? quoteArgument(part) : `$${part.variable}`))
-    .join(" ");
+export function renderCommand({ command, privileged = false }: UnitCommand): string {
+  const parts = command.map((part) => (typeof part === "string" ? quoteArgument(part) : `$${part.variable}`));
+  return `${privileged ? "+" : ""}${parts.join(" ")}`;
 }
 
 function quoteArgument(argument: string): string {
@@ -123,10 +124,13 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
 }
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-const FASTCGI = /(?:^|[^a-z])start[-_ ]?fastcgi|^fastcgi$/i;
+/** The FastCGI variant among the words of a command line, also where they are quoted for a shell (spec 2.1). */
+export const FASTCGI_START = String.raw`(?i)(^|[^a-z])start[-_ ]?fastcgi|(^|[\s"';&|=])(run)?f(ast)?cgi($|[\s"';&|])`;
+const FASTCGI = new RegExp(FASTCGI_START.replace("(?i)", ""), "i");
 
-function startVariantProblems(command: readonly (string | UnitVariable)[], path: string): Problem[] {
-  const bad = command.find((part) => typeof part === "string" && FASTCGI.test(part));
+/** `unit.fastcgi-start`, if the parts of a command line or an environment select that variant. */
+export function startVariantProblems(parts: readonly (string | UnitVariable)[], path: string): Problem[] {
+  const bad = parts.find((part) => typeof part === "string" && FASTCGI.test(part));
   if (bad === undefined) return [];
   return [
     problem("unit.fastcgi-start", path, "starts the web application in its FastCGI variant", {

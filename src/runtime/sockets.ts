@@ -9,14 +9,41 @@ export interface ListenSocket {
   readonly fd: number;
 }
 
+/** A bound socket that this process was started with. */
+export interface PassedSocket {
+  readonly fd: number;
+  /** Who it is from, for messages. */
+  readonly name: string;
+  /** Whether portico bound it itself, so that it can do so again. */
+  readonly own: boolean;
+}
+
 /** All listening sockets of the master: its own, and those that systemd passed in. Nothing is accepted here. */
 export class ListenSockets {
   private readonly own = new Map<string, Handle>();
-  private readonly inherited: InheritedSocket[];
+  private readonly inherited: InheritedSocket[] = [];
 
   /** @param env where systemd says what it passed (sd_listen_fds(3)); the variables are removed */
   constructor(env: NodeJS.ProcessEnv = process.env) {
-    this.inherited = takeInherited(env);
+    this.adopt(passedBySystemd(env));
+  }
+
+  /** Takes over sockets that came with this process. */
+  adopt(sockets: readonly PassedSocket[]): void {
+    for (const socket of sockets) {
+      const { handle, key, name } = openPassed(socket);
+      if (socket.own && handle !== undefined) this.own.set(key, handle);
+      else this.inherited.push({ handle, key, name });
+    }
+  }
+
+  /** All there are, for a process to be started with. */
+  passable(): PassedSocket[] {
+    const own = [...this.own.values()].map(({ fd }) => ({ fd, name: "portico", own: true }));
+    const inherited = this.inherited.flatMap(({ handle, name }) =>
+      handle === undefined ? [] : [{ fd: handle.fd, name, own: false }],
+    );
+    return [...inherited, ...own];
   }
 
   /**
@@ -163,18 +190,19 @@ interface InheritedSocket {
 /** systemd passes sockets from this descriptor on (SD_LISTEN_FDS_START). */
 const FIRST_FD = 3;
 
-function takeInherited(env: NodeJS.ProcessEnv): InheritedSocket[] {
+function passedBySystemd(env: NodeJS.ProcessEnv): PassedSocket[] {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env;
   // Workers are no addressees of these.
   for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID"]) delete env[name];
   if (LISTEN_PID !== String(process.pid)) return [];
   const names = LISTEN_FDNAMES?.split(":") ?? [];
-  return Array.from({ length: Number(LISTEN_FDS) || 0 }, (_, i) =>
-    openInherited(FIRST_FD + i, names[i] || `descriptor ${FIRST_FD + i}`),
-  );
+  return Array.from({ length: Number(LISTEN_FDS) || 0 }, (_, i) => {
+    const fd = FIRST_FD + i;
+    return { fd, name: names[i] || `descriptor ${fd}`, own: false };
+  });
 }
 
-function openInherited(fd: number, name: string): InheritedSocket {
+function openPassed({ fd, name }: PassedSocket): InheritedSocket {
   const foreign = { handle: undefined, key: `a socket of this kind (descriptor ${fd})`, name };
   try {
     const handle = createServerHandle(null, null, null, fd);

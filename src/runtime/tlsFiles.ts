@@ -1,6 +1,5 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { access, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { stat } from "node:fs/promises";
 import {
   type ListenerConfig,
   type Problem,
@@ -8,6 +7,8 @@ import {
   type ProxyConfig,
   tlsPolicySettings,
 } from "../model/index.js";
+import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
+import { credentials, type FindCredential } from "./credentials.js";
 import { dhPrimeBits } from "./dhParameters.js";
 import { readText } from "./fileAccess.js";
 import { handshakeProblem, policyProblems } from "./tlsPolicyCheck.js";
@@ -36,11 +37,12 @@ export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "war
   const result: TlsLoad = { files: {}, problems: [], warnings: [] };
   // Listeners usually share their files (IPv4 and IPv6): one problem is told once, at the first of them.
   const seen = new Map<string, TlsFiles | undefined>();
+  const findCredential = await credentials();
   for (const [i, listener] of config.listeners.entries()) {
     if (listener.tls === undefined) continue;
     const same = JSON.stringify(listener.tls);
     if (!seen.has(same)) {
-      const one = await loadListener(listener.tls, `listeners[${i}].tls`, expiry);
+      const one = await loadListener(listener.tls, `listeners[${i}].tls`, expiry, findCredential);
       result.problems.push(...one.problems);
       result.warnings.push(...one.warnings);
       seen.set(same, one.files);
@@ -59,13 +61,18 @@ interface Findings {
   readonly warnings: Problem[];
 }
 
-async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "warning"): Promise<Findings> {
+async function loadListener(
+  tls: TlsConfig,
+  path: string,
+  expiry: "problem" | "warning",
+  findCredential: FindCredential,
+): Promise<Findings> {
   const found: Findings = { problems: [], warnings: [] };
-  const credential = await credentialFor(tls.key);
+  const credential = await findCredential(tls.key);
   const keyFile = credential ?? tls.key;
-  const certificateFile = (await credentialFor(tls.certificate)) ?? tls.certificate;
+  const certificateFile = (await findCredential(tls.certificate)) ?? tls.certificate;
   const dhparamFile =
-    tls.dhparam === undefined ? undefined : ((await credentialFor(tls.dhparam)) ?? tls.dhparam);
+    tls.dhparam === undefined ? undefined : ((await findCredential(tls.dhparam)) ?? tls.dhparam);
   const label = {
     key: `${path}.key (${keyFile})`,
     certificate: `${path}.certificate (${certificateFile})`,
@@ -85,7 +92,9 @@ async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "w
   const chain = cert === undefined ? undefined : parseChain(cert, label.certificate, found.problems);
   if (dhparam !== undefined) checkDhparam(dhparam, dhparamFile!, label.dhparam, found.problems);
   if (chain !== undefined) {
-    (expiry === "problem" ? found.problems : found.warnings).push(...validity(chain, label.certificate));
+    const invalid = validityProblems(chain, label.certificate);
+    (expiry === "problem" ? found.problems : found.warnings).push(...invalid);
+    found.warnings.push(...expiryWarnings(chain, label.certificate));
     found.warnings.push(...brokenChain(chain, label.certificate));
     if (privateKey !== undefined) found.problems.push(...mismatch(privateKey, chain, label, credential));
   }
@@ -100,17 +109,6 @@ async function loadListener(tls: TlsConfig, path: string, expiry: "problem" | "w
   const failed = await handshakeProblem(policy, found.files, path, privateKey!.asymmetricKeyType);
   if (failed !== undefined) found.problems.push(failed);
   return found;
-}
-
-/** A TLS file as systemd's `LoadCredential=` passes it: a file of the same name, readable for this service only. */
-async function credentialFor(path: string): Promise<string | undefined> {
-  const directory = process.env.CREDENTIALS_DIRECTORY;
-  if (directory === undefined || directory === "") return undefined;
-  const file = join(directory, basename(path));
-  return access(file).then(
-    () => file,
-    () => undefined,
-  );
 }
 
 function parseKey(pem: string, file: string, label: string, problems: Problem[]): KeyObject | undefined {
@@ -138,22 +136,15 @@ function parseKey(pem: string, file: string, label: string, problems: Problem[])
 }
 
 function parseChain(pem: string, label: string, problems: Problem[]): X509Certificate[] | undefined {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) {
+  const chain = certificatesOf(pem);
+  if (chain.length === 0) {
     const instead = /PRIVATE KEY-----/.test(pem) ? ", but a private key" : "";
     problems.push(problem("files.bad-certificate", label, `holds no certificate in PEM form${instead}`));
     return undefined;
   }
-  const chain = blocks.map((block) => {
-    try {
-      return new X509Certificate(block);
-    } catch {
-      return undefined;
-    }
-  });
   const bad = chain.findIndex((cert) => cert === undefined);
   if (bad === -1) return chain as X509Certificate[];
-  const which = blocks.length === 1 ? "its certificate" : `certificate ${bad + 1} of ${blocks.length}`;
+  const which = chain.length === 1 ? "its certificate" : `certificate ${bad + 1} of ${chain.length}`;
   problems.push(problem("files.bad-certificate", label, `is damaged: OpenSSL cannot read ${which}`));
   return undefined;
 }
@@ -171,23 +162,6 @@ function checkDhparam(pem: string, file: string, label: string, problems: Proble
 
 /** Spec 8. */
 const DH_BITS_MIN = 2048;
-
-function validity(chain: readonly X509Certificate[], label: string): Problem[] {
-  return chain.flatMap((cert, i) => {
-    const which = i === 0 ? "" : `certificate ${i + 1} of the chain `;
-    const now = Date.now();
-    if (now > Date.parse(cert.validTo)) {
-      return [problem("files.certificate-expired", label, `${which}expired on ${isoDate(cert.validTo)}`)];
-    }
-    if (now < Date.parse(cert.validFrom)) {
-      const message = `${which}is not valid before ${isoDate(cert.validFrom)}, and it is ${new Date(now).toISOString()}`;
-      return [problem("files.certificate-not-yet-valid", label, message)];
-    }
-    return [];
-  });
-}
-
-const isoDate = (text: string): string => new Date(text).toISOString();
 
 /** Clients build the chain from what they are sent; many give up where one does not sign the one before it. */
 function brokenChain(chain: readonly X509Certificate[], label: string): Problem[] {
@@ -214,7 +188,7 @@ function mismatch(
   const more =
     credential === undefined
       ? {}
-      : { fix: "systemd passes a renewed key only when the service restarts: systemctl restart portico" };
+      : { fix: "Renew key and certificate together, then hand both over: systemctl reload portico" };
   return [
     problem("files.key-mismatch", label.key, `does not belong to the certificate in ${certificate}`, more),
   ];

@@ -8,11 +8,12 @@ import { WorkerService } from "./workerService.js";
  */
 export function runWorker(): void {
   // First of all, as without a listener Node would open its debugger on SIGUSR1, and end on the others. A terminal or
-  // `systemctl kill` signals the whole group: reloading and interrupting is for the master to order.
+  // `systemctl kill` signals the whole group: reloading, upgrading and interrupting is for the master to order.
   const worker = new Worker();
   process.on("SIGUSR1", () => worker.reopenLogs());
   process.on("SIGHUP", () => undefined);
   process.on("SIGINT", () => undefined);
+  process.on("SIGUSR2", () => undefined);
   process.on("SIGTERM", () => worker.leave());
   process.on("SIGQUIT", () => worker.leave());
   process.title = "portico: worker";

@@ -107,7 +107,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], ticketKeys: stri
 }
 
 /** Node's own options (loaders, memory limits) hold for workers too; a debugger's port cannot be shared. */
-function execArgv(): string[] {
+export function execArgv(): string[] {
   return process.execArgv.filter((arg) => !arg.startsWith("--inspect"));
 }
 

@@ -34,7 +34,8 @@ export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] 
       stacks.set(stack, synthesized);
     }
     const { terraformResourceType: type, friendlyUniqueId: id } = file.resource;
-    return describe(file.path, type === "local_sensitive_file", synthesized.resource[type]![id]!);
+    const resource = synthesized.resource[type]![id]!;
+    return type === "terraform_data" ? uploaded(file, resource, synthesized) : written(file, resource);
   });
   return described.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -48,18 +49,55 @@ export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFil
 }
 
 interface Synthesized {
-  readonly resource: Record<string, Record<string, Record<string, string>>>;
+  readonly resource: Record<string, Record<string, Resource>>;
+  readonly locals?: Record<string, string>;
 }
 
-function describe(path: string, sensitive: boolean, resource: Record<string, string>): SynthesizedFile {
-  const file = {
-    path,
-    filename: resource["filename"]!,
-    mode: resource["file_permission"]!,
-    directoryMode: resource["directory_permission"]!,
-    sensitive,
-  };
-  const { content, source } = resource;
+interface Resource {
+  readonly filename?: string;
+  readonly file_permission?: string;
+  readonly directory_permission?: string;
+  readonly content?: string;
+  readonly source?: string;
+  readonly triggers_replace?: { readonly mode: string };
+  readonly provisioner?: readonly {
+    readonly file?: { readonly content?: string; readonly source?: string };
+  }[];
+}
+
+/** A file as a local delivery writes it. */
+function written(file: HostFile, resource: Resource): SynthesizedFile {
+  return withContent(resource, {
+    path: file.path,
+    filename: resource.filename!,
+    mode: resource.file_permission!,
+    directoryMode: resource.directory_permission!,
+    sensitive: file.resource.terraformResourceType === "local_sensitive_file",
+  });
+}
+
+/** A file as a delivery over ssh uploads it; activation makes directories as packages have them. */
+function uploaded(file: HostFile, resource: Resource, { locals = {} }: Synthesized): SynthesizedFile {
+  const { content, source } = resource.provisioner!.find(
+    (provisioner) => provisioner.file !== undefined,
+  )!.file!;
+  const local = /^\$\{local\.([\w-]+)\}$/.exec(content ?? "")?.[1];
+  return withContent(
+    { content: local === undefined ? content : locals[local], source },
+    {
+      path: file.path,
+      filename: file.path,
+      mode: resource.triggers_replace!.mode,
+      directoryMode: "0755",
+      sensitive: file.sensitive,
+    },
+  );
+}
+
+function withContent(
+  { content, source }: Pick<Resource, "content" | "source">,
+  file: Omit<SynthesizedFile, "content" | "placeholder" | "source">,
+): SynthesizedFile {
   if (content === undefined) return { ...file, source };
   const text = literal(content);
   return text === undefined ? { ...file, placeholder: content } : { ...file, content: text };

@@ -136,7 +136,8 @@ async function writeTlsFiles(folder: string): Promise<void> {
     private_key_pem: key,
     subject: [{ common_name: HOST }],
     ip_addresses: [HOST],
-    validity_period_hours: 24 * 30,
+    // As deployed (spec 2.2).
+    validity_period_hours: 24 * 3650,
     allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
   });
   writeFileSync(join(folder, "cacert.pem"), certificate!);

@@ -27,6 +27,18 @@ export function shown(path: string): string {
   return fsPath(path).toString("utf8").replaceAll('"', "\\x22");
 }
 
+/** The command that gives a permission, to be pasted into a shell. */
+export function chmodCommand(grant: "o+r" | "o+rx", path: string): string {
+  const name = fsPath(path).toString("utf8");
+  const printable = Buffer.from(name, "utf8").equals(fsPath(path)) && !/\p{Cc}/u.test(name);
+  if (printable) return `chmod ${grant} '${name.replaceAll("'", "'\\''")}'`;
+  const escaped = path.replace(
+    /[^ !"#-&(-[\]-~]/g,
+    (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+  return `chmod ${grant} $'${escaped}'`;
+}
+
 const LINKS_MAX = 8;
 
 /** Walks down from the root. What stands in a directory is seen only with execute permission on that directory. */
@@ -60,7 +72,7 @@ async function linkTarget(path: string): Promise<string | undefined> {
   }
 }
 
-async function advise(reached: string, lacks: "read" | "execute", grant: string): Promise<string> {
+async function advise(reached: string, lacks: "read" | "execute", grant: "o+r" | "o+rx"): Promise<string> {
   // `chmod` is to hit the thing itself, by its own name.
   const path = (await fs.promises.realpath(fsPath(reached), "buffer")).toString("latin1");
   const stats = await fs.promises.stat(fsPath(path));
@@ -71,6 +83,6 @@ async function advise(reached: string, lacks: "read" | "execute", grant: string)
     const place = `${kind} "${shown(path)}" has mode ${mode}, which allows others to ${lacks}`;
     return `${place}; look at its owner and group, ACLs, and the sandbox of the service`;
   }
-  const quoted = `'${shown(path).replaceAll("'", "'\\''")}'`;
-  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; mend it with: chmod ${grant} ${quoted}`;
+  const mend = chmodCommand(grant, path);
+  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; mend it with: ${mend}`;
 }

@@ -1,5 +1,6 @@
 import { address } from "../dispatch.js";
 import type { RequestHead } from "../exchange.js";
+import { repeatedField } from "../singleFields.js";
 import { type Fields, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";
 
@@ -28,6 +29,8 @@ export function parseRequestHead(head: string, limits: HeadLimits, now: number):
   if (line.method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
   if (line.target === "*") throw new HeadError(400, "asterisk-form is not served");
   const where = locate(line, fields);
+  const twice = repeatedField(fields.list);
+  if (twice !== undefined) throw new HeadError(400, `two ${twice} fields`);
   const bodyLength = checkedLength(line, fields, where.serverName);
   const upgrades =
     fields.connectionUpgrade && line.version === "1.1" && line.method === "GET" && bodyLength === 0;

@@ -1,5 +1,6 @@
 import { address } from "../dispatch.js";
 import type { HeaderList, RequestHead } from "../exchange.js";
+import { repeatedField } from "../singleFields.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or what stands in for one that is refused. */
@@ -182,6 +183,8 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
     return refused(400, "scheme is neither https nor http");
   // Two names for one request would let one peer route by the first and the next by the second.
   if (head.contradicts) return refused(400, "Host differs from :authority");
+  const twice = repeatedField(head.list);
+  if (twice !== undefined) return refused(400, `two ${twice} fields`);
   if (!Number.isSafeInteger(declared)) return refused(400, "Content-Length is out of range");
   return undefined;
 }

@@ -1,0 +1,452 @@
+import { execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { ActivationFailed } from "../../src/activation/index.js";
+import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
+import { applicationSettingsValues } from "../../src/render/index.js";
+import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
+
+/** Activation on a folder: files only, the real file system. */
+let site: Site;
+let one: SiteFiles;
+let two: SiteFiles;
+
+beforeAll(async () => {
+  one = await siteFiles("1");
+  two = await siteFiles("the second");
+});
+beforeEach(() => {
+  site = new Site();
+});
+afterEach(() => site.remove());
+
+async function problemsOf(act: Promise<unknown>): Promise<readonly Problem[]> {
+  const error = await act.then(
+    () => undefined,
+    (e: unknown) => e,
+  );
+  expect(error).toBeInstanceOf(ProblemError);
+  return (error as ProblemError).problems;
+}
+
+const codes = (problems: readonly Problem[]): string[] => problems.map(({ code }) => code);
+
+test("files land with content, mode and nothing beside them; a second activation has nothing to do", async () => {
+  site.deliver(one);
+  const { plan } = await site.activate();
+  expect(plan.steps).toEqual([{ do: "files" }]);
+  for (const [file, { content, mode = "0644" }] of Object.entries(one)) {
+    expect([site.read(file), statSync(site.at(file)).mode & 0o7777]).toEqual([content, parseInt(mode, 8)]);
+  }
+  expect(statSync(site.at("/var/lib/portico/deployment")).mode & 0o777).toBe(0o700);
+  // Uploads were taken over, and all the store holds is for its owner alone.
+  expect(readdirSync(site.incoming)).toEqual(["deployment.json"]);
+  for (const blob of blobsOf(site)) {
+    expect(statSync(site.at(`/var/lib/portico/deployment/blobs/${blob}`)).mode & 0o777).toBe(0o600);
+  }
+  const before = site.snapshot();
+  expect((await site.activate()).plan).toMatchObject({ files: [], steps: [] });
+  expect(site.snapshot()).toEqual(before);
+  expect(Object.keys(before).filter((name) => name.includes("portico-new"))).toEqual([]);
+});
+
+test("only what changed is uploaded and written; contents of the last state need no upload", async () => {
+  site.deliver(one);
+  await site.activate();
+  const changed = { ...one, [CONFIG]: two[CONFIG]! };
+  site.deliverDocument(document(changed));
+  writeFileSync(path.join(site.incoming, sha256(two[CONFIG]!.content)), two[CONFIG]!.content);
+  const inodes = (): number[] => Object.keys(one).map((file) => statSync(site.at(file)).ino);
+  const before = inodes();
+  const { plan } = await site.activate();
+  expect(plan.files.map(({ path: p, why }) => [p, why])).toEqual([
+    [CONFIG, "content"],
+    ["/etc/portico/deployment.json", "content"],
+  ]);
+  expect(inodes().filter((ino, i) => ino !== before[i])).toHaveLength(1);
+  // The replaced content is no longer of use to anybody.
+  expect(blobsOf(site)).not.toContain(sha256(one[CONFIG]!.content));
+});
+
+test.each<[string, (site: Site) => void, string[]]>([
+  ["content", (s) => s.write(CONFIG, "{}"), ["content"]],
+  ["mode", (s) => chmodSync(s.at(KEY), 0o644), ["mode 0644 instead of 0600"]],
+  ["a link in its place", (s) => symlinked(s, KEY), ["a link instead of a file"]],
+  ["gone", (s) => removed(s, KEY), ["new"]],
+])("what somebody changed by hand is put right: %s", async (_what, change, why) => {
+  site.deliver(one);
+  await site.activate();
+  const good = site.snapshot();
+  change(site);
+  const { plan } = await site.activate();
+  expect(plan.files.map((file) => file.why)).toEqual(why);
+  const after = site.snapshot();
+  delete after["/elsewhere"];
+  expect(after).toEqual(good);
+});
+
+function removed(s: Site, file: string): void {
+  rmSync(s.at(file));
+}
+
+function symlinked(s: Site, file: string): void {
+  s.write("/elsewhere", "mine");
+  removed(s, file);
+  symlinkSync(s.at("/elsewhere"), s.at(file));
+}
+
+test("files that leave the deployment become what they were before; directories go when empty", async () => {
+  site.write("/etc/motd", "before portico\n", 0o640);
+  symlinkSync("motd", site.at("/etc/issue"));
+  const before = site.snapshot();
+  const extra: SiteFiles = {
+    "/etc/issue": { role: "other", content: "portico" },
+    "/etc/motd": { role: "other", content: "portico", mode: "0644" },
+    "/srv/deep/er/file": { role: "other", content: "portico" },
+  };
+  site.deliver({ ...one, ...extra });
+  await site.activate();
+  expect(site.read("/etc/motd")).toBe("portico");
+  site.deliver(one);
+  const { plan } = await site.activate();
+  expect(plan.files.filter(({ path: p }) => p in extra).map(({ why }) => why)).toEqual([
+    "a file instead of a link",
+    "content, mode 0644 instead of 0640",
+    "removed",
+  ]);
+  for (const name of ["/etc/motd", "/etc/issue", "/srv"]) expect(site.snapshot()[name]).toBe(before[name]);
+  // And deactivation leaves the host as it was found.
+  expect(await site.deactivate()).toEqual([]);
+  expect(site.snapshot()).toEqual(before);
+  expect(existsSync(site.at("/var/lib/portico"))).toBe(false);
+  expect(await site.deactivate()).toBeUndefined();
+});
+
+describe("nothing is touched when", () => {
+  test.each<[string, (s: Site) => void, string[]]>([
+    [
+      "the document is no JSON",
+      (s) => writeFileSync(path.join(s.incoming, "deployment.json"), "{"),
+      ["config.not-json"],
+    ],
+    [
+      "there is no document",
+      (s) => removed(s, "/var/lib/portico/deployment/incoming/deployment.json"),
+      ["files.unreadable"],
+    ],
+    [
+      "the document has problems",
+      (s) =>
+        s.deliverDocument({
+          ...document(two),
+          config: "/etc/other.json",
+          files: [...document(two).files].reverse(),
+        }),
+      [
+        "config.duplicate-name",
+        "config.duplicate-name",
+        "config.duplicate-name",
+        "config.duplicate-name",
+        "config.unknown-reference",
+      ],
+    ],
+    ["contents are missing or damaged", damage, ["activation.corrupt-blob", "activation.missing-blob"]],
+    [
+      "the config is refused",
+      (s) => void s.deliver({ ...two, [CONFIG]: { role: "config", content: "{}" } }),
+      ["config.missing-field", "config.missing-field", "config.missing-field"],
+    ],
+    [
+      "a TLS file does not fit",
+      (s) => void s.deliver({ ...two, [KEY]: { ...two[KEY]!, content: "no key" } }),
+      ["files.bad-key"],
+    ],
+    [
+      "a file would replace a directory",
+      (s) => void s.deliver({ ...two, "/opt/sync": { role: "other", content: "x" } }),
+      ["activation.bad-target"],
+    ],
+  ])("%s", async (_what, spoil, expected) => {
+    site.deliver(one);
+    await site.activate();
+    site.deliver(two);
+    spoil(site);
+    const before = site.snapshot();
+    const problems = await problemsOf(site.activate());
+    expect(codes(problems).sort()).toEqual(expected.sort());
+    // The check works on copies; nobody is told of them.
+    expect(JSON.stringify(problems)).not.toContain("staging");
+    expect(site.snapshot()).toEqual(before);
+    // What is amiss can be delivered again.
+    site.deliver(two);
+    await site.activate();
+    expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
+  });
+
+  test("a dry run plans it", async () => {
+    site.deliver(two);
+    const before = site.snapshot();
+    const { plan } = await site.activate({ dryRun: true });
+    expect(plan.files.map(({ why }) => why)).toEqual(Array(6).fill("new"));
+    expect(site.snapshot()).toEqual(before);
+  });
+
+  test("another activation holds the lock; one that has time waits", async () => {
+    site.deliver(one);
+    await site.activate();
+    const lock = site.at("/var/lib/portico/deployment/lock");
+    const holder = spawn("flock", [lock, "sh", "-c", "echo; exec sleep 3"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await new Promise((held) => holder.stdout.once("data", held));
+    site.deliver(two);
+    const before = site.snapshot();
+    expect(codes(await problemsOf(site.activate({ lockSeconds: 1 })))).toEqual(["activation.busy"]);
+    expect(site.snapshot()).toEqual(before);
+    await site.activate();
+    expect(holder.exitCode).toBe(0);
+    expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
+  });
+
+  test("two come at once: one after the other", async () => {
+    site.deliver(one);
+    const [first, second] = await Promise.all([site.activate(), site.activate()]);
+    expect([first, second].map(({ plan }) => plan.steps.length).sort()).toEqual([0, 1]);
+  });
+});
+
+function damage(s: Site): void {
+  writeFileSync(path.join(s.incoming, sha256(two[CONFIG]!.content)), "half");
+  removed(s, `/var/lib/portico/deployment/incoming/${sha256(two["/usr/lib/portico/portico.mjs"]!.content)}`);
+}
+
+test("files that the delivery wrote in place: the last good state comes from the store", async () => {
+  const inPlace = (files: SiteFiles): void => {
+    for (const [file, { content, mode = "0644" }] of Object.entries(files)) {
+      site.write(file, content, parseInt(mode, 8));
+      chmodSync(site.at(file), parseInt(mode, 8));
+    }
+    site.write("/etc/portico/deployment.json", JSON.stringify(document(files)));
+  };
+  inPlace(one);
+  const first = await site.activate({ incoming: undefined });
+  expect(first.plan.files.map(({ why }) => why)).toEqual(Array(6).fill("in place already"));
+  const good = site.snapshot();
+  inPlace({ ...two, [CONFIG]: { role: "config", content: "{}" } });
+  expect(codes(await problemsOf(site.activate({ incoming: undefined })))).toContain("config.missing-field");
+  inPlace(two);
+  const second = await site.activate({ incoming: undefined });
+  expect(second.plan.files.map(({ path: p }) => p)).toContain("/usr/lib/portico/portico.mjs");
+  inPlace(one);
+  await site.activate({ incoming: undefined });
+  expect(site.snapshot()).toEqual(good);
+  // Who wrote the files removes them as well.
+  await site.deactivate();
+  expect(site.snapshot()).toEqual(good);
+});
+
+describe("a write that fails rolls back, and says what it was:", () => {
+  /** Mounts a file system of its own on a directory of the host. */
+  async function withMount(at: string, options: string, act: () => Promise<void>): Promise<void> {
+    mkdirSync(site.at(at), { recursive: true });
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", site.at(at)]);
+    try {
+      await act();
+    } finally {
+      execFileSync("umount", [site.at(at)]);
+    }
+  }
+
+  async function expectRollBack(spoilt: SiteFiles, path: string, message: RegExp): Promise<void> {
+    const good = site.snapshot();
+    site.deliver(spoilt);
+    const error = await site.activate().catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(ActivationFailed);
+    const reason = [{ code: "activation.file-failed", path, message: expect.stringMatching(message) }];
+    expect(error).toMatchObject({ reason, notRestored: [] });
+    expect(site.snapshot()).toEqual(good);
+    // What was wrong with it is mended, and it is tried again.
+    site.deliver(two);
+    await site.activate();
+    expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
+    site.deliver(one);
+    await site.activate();
+    expect(site.snapshot()).toEqual(good);
+  }
+
+  test("a read-only file system", async () => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/usr/share/zzz", "ro,size=64k", () =>
+      expectRollBack(
+        { ...two, "/usr/share/zzz/file": { role: "other", content: "x" } },
+        site.at("/usr/share/zzz/file"),
+        /^cannot be written \(30: Read-only file system\)$/,
+      ),
+    );
+  });
+
+  test("a full disk, among the files", async () => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/usr/share/zzz", "size=64k", () =>
+      expectRollBack(
+        { ...two, "/usr/share/zzz/file": { role: "other", content: "x".repeat(100_000) } },
+        site.at("/usr/share/zzz/file"),
+        /^cannot be written \(28: No space left on device\)$/,
+      ),
+    );
+  });
+
+  test("a full disk, in the store: nothing was begun", async () => {
+    await withMount("/var/lib/portico/deployment", "size=256k", async () => {
+      site.deliver(one);
+      await site.activate();
+      const good = site.snapshot();
+      // Taking uploads over needs no room on their own file system; what they replace has to be kept.
+      site.write("/etc/huge", "x".repeat(300_000));
+      site.deliver({ ...two, "/etc/huge": { role: "other", content: "small" } });
+      const problems = await problemsOf(site.activate());
+      expect(problems).toMatchObject([{ code: "activation.file-failed" }]);
+      removed(site, "/etc/huge");
+      expect(site.snapshot()).toEqual(good);
+      site.deliver(two);
+      await site.activate();
+    });
+  });
+});
+
+test("interrupted, it goes back", async () => {
+  site.deliver(one);
+  await site.activate();
+  const good = site.snapshot();
+  site.deliver(two);
+  const controller = new AbortController();
+  controller.abort("SIGTERM");
+  expect(codes(await problemsOf(site.activate({ signal: controller.signal })))).toEqual([
+    "activation.interrupted",
+  ]);
+  expect(site.snapshot()).toEqual(good);
+});
+
+describe("application settings", () => {
+  const SECRET = "the-secret-key-of-the-application";
+  const files = {
+    networkDaemon: "/opt/sync/conf/network.conf",
+    webApplication: "/opt/sync/conf/web_settings.py",
+    fileServer: "/opt/sync/conf/fileserver.conf",
+  };
+  const original: Record<string, string> = {
+    [files.networkDaemon]: "[General]\r\nSERVICE_URL = http://old/sync\r\nID = 1\r\n",
+    [files.webApplication]: `# caf\u00e9\nSECRET_KEY = '${SECRET}'\nSITE_ROOT = '/old/'\n\nDATABASES = {}\n`,
+    [files.fileServer]: "[fileserver]\nport = 8082\n",
+  };
+  const wanted = (host: string): Partial<DeploymentInput> => {
+    const values = applicationSettingsValues({
+      origins: [{ scheme: "https", host, port: 443 }],
+      pathPrefix: "sync",
+      enableSettingsViaWeb: false,
+      fileServerHost: "127.0.0.1",
+      fileServerPort: 8082,
+    });
+    return { settings: { values, files, apply: true } };
+  };
+  const read = (): Record<string, string> =>
+    Object.fromEntries(Object.values(files).map((file) => [file, site.read(file)]));
+
+  beforeEach(() => {
+    for (const [file, content] of Object.entries(original)) site.write(file, content, 0o640);
+  });
+
+  test("are edited with the rest, come back with the rest, and their secret goes nowhere", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    const { plan } = await site.activate();
+    expect(plan.settings.edits.map(({ path: p }) => p).sort()).toEqual(Object.values(files).sort());
+    const first = read();
+    expect(first[files.webApplication]).toMatch(
+      /^# caf\u00e9\nSECRET_KEY = '[a-z-]+'\n[^]*https:\/\/first\.example\.org\/synchttp[^]*\nSITE_ROOT = '\/sync\/'\n\nDATABASES = \{\}\n$/,
+    );
+    site.deliver(two, wanted("second.example.org"));
+    await site.activate();
+    expect(read()[files.networkDaemon]).toBe(
+      "[General]\r\nSERVICE_URL = https://second.example.org/sync\r\nID = 1\r\n",
+    );
+    const secretive = execFileSync("grep", ["-rlF", SECRET, site.root], { encoding: "utf8" });
+    for (const file of secretive.trim().split("\n")) expect(file).toContain(files.webApplication);
+    expect(site.lines.join("\n")).not.toContain(SECRET);
+    await site.deactivate();
+    expect(read()).toEqual(original);
+    expect(statSync(site.at(files.webApplication)).mode & 0o777).toBe(0o640);
+  });
+
+  test("come back when a later write fails", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    const good = read();
+    // Nobody can write into the directory, which is only found out when all the rest is written.
+    const directory = site.at(path.dirname(files.fileServer));
+    execFileSync("mount", ["--bind", directory, directory]);
+    execFileSync("mount", ["-o", "remount,ro,bind", directory]);
+    try {
+      site.deliver(two, wanted("second.example.org"));
+      const error = await site.activate().catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(ActivationFailed);
+      expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
+    } finally {
+      execFileSync("umount", [directory]);
+    }
+    expect(read()).toEqual(good);
+    expect((await site.activate()).plan.settings.edits).toHaveLength(2);
+  });
+
+  test("that somebody changed since stay as they are, and that is told", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    const changed = `${site.read(files.fileServer)}# by hand\n`;
+    site.write(files.fileServer, changed);
+    rmSync(site.at(files.networkDaemon));
+    site.lines.length = 0;
+    expect(await site.deactivate()).toEqual([]);
+    expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
+      expect.stringContaining(`${files.fileServer}: was changed by somebody else and stays as it is`),
+      expect.stringContaining(`${files.webApplication}: restored`),
+      expect.stringContaining(`${files.networkDaemon}: cannot be read`),
+    ]);
+    expect([site.read(files.fileServer), site.read(files.webApplication)]).toEqual([
+      changed,
+      original[files.webApplication],
+    ]);
+  });
+
+  test("that cannot be edited safely keep everything as it is", async () => {
+    site.write(files.webApplication, "import os\nexec(open('x').read())\nSITE_ROOT = [\n");
+    site.deliver(one, wanted("first.example.org"));
+    const before = site.snapshot();
+    expect((await problemsOf(site.activate()))[0]!.code).toMatch(/^settings\./);
+    expect(site.snapshot()).toEqual(before);
+  });
+});
+
+test("logs go only when asked", async () => {
+  mkdirSync(site.at("/var/log/portico"), { recursive: true });
+  for (const name of ["error.log", "error.log.1", "error.log-20260101.gz", "error.logbook"]) {
+    site.write(`/var/log/portico/${name}`, "x");
+  }
+  site.deliver(one);
+  await site.activate();
+  await site.deactivate();
+  expect(readdirSync(site.at("/var/log/portico"))).toHaveLength(4);
+  site.deliver(one);
+  await site.activate();
+  await site.deactivate(true);
+  expect(readdirSync(site.at("/var/log/portico"))).toEqual(["error.logbook"]);
+});

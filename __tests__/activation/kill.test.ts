@@ -1,0 +1,222 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { buildSync } from "esbuild";
+import { CONFIG, KEY, otherPair, Site, type SiteFiles, siteFiles } from "./site.js";
+
+/**
+ * An activation killed at every change it makes to the disk: strace sends SIGKILL when the n-th such system call is
+ * entered. Whatever n, each file is exactly the old or the new one, and the next activation comes through, of the same
+ * deployment and of the one before.
+ */
+const CALLS =
+  "rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,symlink,symlinkat,link,linkat,fsync,fdatasync,fchmod,chmod,fchown,chown,copy_file_range,sendfile,pwrite64,ftruncate";
+
+let folder: string;
+let portico: string;
+let one: SiteFiles;
+let two: SiteFiles;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "portico kill "));
+  portico = path.join(folder, "portico.cjs");
+  const entryPoints = [path.join(__dirname, "../../src/cli/main.ts")];
+  buildSync({
+    entryPoints,
+    outfile: portico,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+  });
+  const leaving: SiteFiles = {
+    "/etc/motd": { role: "other", content: "one" },
+    "/srv/only/one": { role: "other", content: "one" },
+  };
+  one = await siteFiles("1", leaving);
+  const coming: SiteFiles = { "/srv/other/two": { role: "other", content: "two", mode: "0640" } };
+  two = await siteFiles("the second", { ...coming, ...(await otherPair()) });
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Run {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Changes to the disk, in order. */
+  readonly calls: readonly string[];
+}
+
+/** A change, told by the name of its system call and how many of the name there were, itself included. */
+interface Change {
+  readonly call: string;
+  readonly name: string;
+  readonly nth: number;
+}
+
+/** Runs the command on a site; with `killAt` it is killed at that change. */
+function run(site: Site, args: readonly string[], killAt?: Change): Run {
+  const log = path.join(folder, "trace");
+  const inject =
+    killAt === undefined ? [] : ["-e", `inject=${killAt.name}:signal=SIGKILL:when=${killAt.nth}`];
+  // One thread makes all changes, so that they have an order.
+  const env = { ...process.env, UV_THREADPOOL_SIZE: "1" };
+  const strace = ["-f", "-qq", "-y", "-s", "300", "-o", log, "-e", `trace=${CALLS}`, ...inject];
+  const command = [process.execPath, portico, ...args, "--root", site.root];
+  const { status, signal, error } = spawnSync("strace", [...strace, ...command], { env, stdio: "ignore" });
+  if (error !== undefined) throw error;
+  const lines = readFileSync(log, "utf8").split("\n");
+  const pids = lines.map((line) => line.split(" ")[0]!);
+  const busiest = pids.toSorted((a, b) => count(pids, b) - count(pids, a))[0];
+  const calls = lines.filter((line) => line.startsWith(`${busiest} `) && line.includes("("));
+  return {
+    status,
+    signal,
+    calls: calls.map((line) => line.slice(busiest!.length).trimStart().replaceAll(site.root, "")),
+  };
+}
+
+const count = (all: readonly string[], one_: string): number => all.filter((each) => each === one_).length;
+
+/** A site in its first state, with the second one delivered. */
+async function prepared(): Promise<Site> {
+  const site = new Site(folder);
+  site.write("/etc/motd", "before portico\n", 0o640);
+  site.deliver(one);
+  await site.activate();
+  site.deliver(two);
+  return site;
+}
+
+function copyOf(site: Site): Site {
+  const copy = new Site(folder);
+  rmSync(copy.root, { recursive: true });
+  cpSync(site.root, copy.root, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  return copy;
+}
+
+const isTemporary = (name: string): boolean => path.basename(name).startsWith(".portico-new-");
+
+/** Whether a file is one of those it may be, and nothing private is open to others. */
+function expectOldOrNew(site: Site, states: readonly Record<string, string>[], at: string): void {
+  const now = site.snapshot();
+  for (const [name, state] of Object.entries(now)) {
+    if (isTemporary(name)) {
+      if (path.dirname(name) === path.dirname(KEY)) expectPrivate(site.at(name));
+      continue;
+    }
+    const allowed = states.map((s) => s[name]);
+    if (!allowed.includes(state))
+      throw new Error(`${at}: ${name} is ${state}, none of ${allowed.join(" | ")}`);
+  }
+  for (const blob of readdirSync(site.at("/var/lib/portico/deployment/blobs"))) {
+    if (!isTemporary(blob)) expectPrivate(site.at(`/var/lib/portico/deployment/blobs/${blob}`));
+  }
+}
+
+function expectPrivate(file: string): void {
+  // Between creation and chmod a certificate may be as open as its source; a key's source never is.
+  if (readFileSync(file, "utf8").includes("PRIVATE KEY")) expect(statSync(file).mode & 0o077).toBe(0);
+}
+
+/** Which changes to kill at: all but most of those to the copies that are checked, which nothing depends on. */
+function killPoints(calls: readonly string[]): Change[] {
+  const names = calls.map((call) => call.split("(")[0]!);
+  const changes = names.map((name, i) => ({
+    call: calls[i]!,
+    name,
+    nth: count(names.slice(0, i + 1), name),
+  }));
+  return changes.filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0);
+}
+
+test("an activation, killed at every change", async () => {
+  const template = await prepared();
+  const old = template.snapshot();
+  const full = copyOf(template);
+  const complete = run(full, ["activate", "--incoming", full.incoming]);
+  expect(complete.status).toBe(0);
+  const fresh = full.snapshot();
+  expect(full.read(CONFIG)).toBe(two[CONFIG]!.content);
+  expect(full.read("/etc/motd")).toBe("before portico\n");
+  full.remove();
+  const points = killPoints(complete.calls);
+  expect(points.length).toBeGreaterThan(80);
+  for (const [n, change] of points.entries()) {
+    const at = `killed at ${change.call}`;
+    const site = copyOf(template);
+    // strace ends by the signal that its command was ended by.
+    const { signal } = run(site, ["activate", "--incoming", site.incoming], change);
+    expect([at, signal]).toEqual([at, "SIGKILL"]);
+    expectOldOrNew(site, [old, fresh], at);
+    if (n % 2 === 0) site.deliver(one);
+    await site.activate();
+    expect([at, site.snapshot()]).toEqual([at, n % 2 === 0 ? old : fresh]);
+    expect(readdirSync(site.at("/var/lib/portico/deployment")).sort()).toEqual([
+      "blobs",
+      "incoming",
+      "lock",
+      "state.json",
+    ]);
+    site.remove();
+  }
+  template.remove();
+}, 600_000);
+
+test("a deactivation, killed at every change", async () => {
+  const template = await prepared();
+  const old = template.snapshot();
+  const full = copyOf(template);
+  const complete = run(full, ["deactivate"]);
+  expect(complete.status).toBe(0);
+  const gone = full.snapshot();
+  expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
+  full.remove();
+  for (const [n, change] of killPoints(complete.calls).entries()) {
+    const at = `killed at ${change.call}`;
+    const site = copyOf(template);
+    expect([at, run(site, ["deactivate"], change).signal]).toEqual([at, "SIGKILL"]);
+    if (n % 2 === 0) {
+      await site.deactivate();
+      expect([at, site.snapshot()]).toEqual([at, gone]);
+      expect(readdirSync(site.at("/var/lib"))).toEqual([]);
+    } else {
+      site.deliver(one);
+      await site.activate();
+      expect([at, site.snapshot()]).toEqual([at, old]);
+    }
+    site.remove();
+  }
+  template.remove();
+}, 600_000);
+
+test("what is written is on the disk before anything relies on it", async () => {
+  const site = await prepared();
+  const { calls } = run(site, ["activate", "--incoming", site.incoming]);
+  const store = "/var/lib/portico/deployment";
+  const renames = calls.flatMap((call, i) => {
+    const [, from, to] = /^rename\w*\("([^"]+)", "([^"]+)"/.exec(call) ?? [];
+    return to === undefined ? [] : [{ i, from: from!, to }];
+  });
+  expect(renames.length).toBeGreaterThan(10);
+  for (const { i, from, to } of renames) {
+    const synced = (file: string, since: number, until: number): boolean =>
+      calls
+        .slice(since, until)
+        .some((call) => new RegExp(`^f(data)?sync\\(\\d+<${escaped(file)}>\\)`).test(call));
+    // A file's bytes before its name, the name before the next change.
+    expect([to, synced(from, 0, i)]).toEqual([to, true]);
+    expect([to, synced(path.dirname(to), i, i + 2)]).toEqual([to, true]);
+  }
+  const at = (file: string): number => renames.find(({ to }) => to === file)!.i;
+  const outside = renames.filter(({ to }) => !to.startsWith(store)).map(({ i }) => i);
+  const blobs = renames.filter(({ to }) => to.startsWith(`${store}/blobs/`)).map(({ i }) => i);
+  const closed = calls.findIndex((call) => call.startsWith(`unlink("${store}/journal.json"`));
+  expect(Math.max(...blobs)).toBeLessThan(at(`${store}/journal.json`));
+  expect(at(`${store}/journal.json`)).toBeLessThan(Math.min(...outside));
+  expect(Math.max(...outside)).toBeLessThan(at(`${store}/state.json`));
+  expect(at(`${store}/state.json`)).toBeLessThan(closed);
+  site.remove();
+}, 60_000);
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

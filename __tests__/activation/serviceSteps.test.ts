@@ -1,0 +1,200 @@
+import {
+  formatStep,
+  serviceSteps,
+  type Situation,
+  unitOf,
+  type WantedUnit,
+} from "../../src/activation/serviceSteps.js";
+import type { UnitStatus } from "../../src/activation/serviceManager.js";
+import type { FileRole } from "../../src/model/index.js";
+
+/** Which change concerns which service, and in which order (spec 2.1, 3). `-` stands for a unit that is not running. */
+const SERVICES = {
+  proxy: { service: "portico.service", socket: "portico.socket" },
+  webApplication: "web.service",
+  fileServer: "files.service",
+  webdav: "dav.service",
+  firewall: "firewall.service",
+};
+const UNITS = [
+  "web.service",
+  "files.service",
+  "dav.service",
+  "firewall.service",
+  "portico.service",
+  "portico.socket",
+];
+
+interface Case {
+  readonly changed?: Readonly<Record<string, FileRole>>;
+  readonly settings?: readonly ("networkDaemon" | "webApplication" | "fileServer")[];
+  readonly domainOnly?: boolean;
+  readonly now?: Readonly<Record<string, Partial<UnitStatus>>>;
+  readonly wanted?: Readonly<Record<string, WantedUnit>>;
+}
+
+function stepsOf({ changed = {}, settings = [], domainOnly = false, now = {}, wanted = {} }: Case): string[] {
+  const running: UnitStatus = { known: true, active: true, failed: false, enabled: true };
+  const situation: Situation = {
+    services: SERVICES,
+    changed: Object.entries(changed).map(([path, role]) => ({ path, role })),
+    settings: new Set(settings),
+    domainOnly,
+    now: new Map([...UNITS, ...Object.keys(now)].map((unit) => [unit, { ...running, ...now[unit] }])),
+    wanted: new Map([
+      ...UNITS.map((unit): [string, WantedUnit] => [unit, { active: true }]),
+      ...Object.entries(wanted),
+    ]),
+  };
+  return serviceSteps(situation).map((step) =>
+    formatStep(step)
+      .replace(/^systemctl /, "")
+      .replaceAll(".service", ""),
+  );
+}
+
+const OFF = { active: false, enabled: false } as const;
+
+test.each<[string, Case, string[]]>([
+  ["nothing", {}, []],
+  ["the proxy's config", { changed: { "/etc/p.json": "config" } }, ["write files", "reload portico"]],
+  [
+    "a certificate and the page",
+    { changed: { "/c.pem": "tls", "/i.html": "page" } },
+    ["write files", "reload portico"],
+  ],
+  ["the runtime", { changed: { "/r.mjs": "runtime" } }, ["write files", "portico upgrade (portico)"]],
+  [
+    "Node and a certificate",
+    { changed: { "/node": "node", "/c.pem": "tls" } },
+    ["write files", "portico upgrade (portico)", "reload portico"],
+  ],
+  ["texts that nothing reads", { changed: { "/s.py": "settings", "/x": "other" } }, ["write files"]],
+  [
+    "the network daemon's config",
+    { settings: ["networkDaemon"] },
+    ["stop web", "stop files", "write files", "start files", "start web"],
+  ],
+  ["the file server's config", { settings: ["fileServer"] }, ["stop files", "write files", "start files"]],
+  [
+    "the web application's settings",
+    { settings: ["webApplication"] },
+    ["stop web", "write files", "start web"],
+  ],
+  [
+    "the domain alone",
+    { settings: ["networkDaemon", "webApplication"], domainOnly: true, changed: { "/p.json": "config" } },
+    ["stop web", "write files", "restart files", "start web", "reload portico"],
+  ],
+  [
+    "everything at once",
+    {
+      settings: ["networkDaemon", "webApplication", "fileServer"],
+      changed: {
+        "/etc/systemd/system/web.service": "unit",
+        "/etc/systemd/system/files.service.d/a.conf": "unit",
+        "/etc/systemd/system/dav.service": "unit",
+        "/etc/systemd/system/portico.service": "unit",
+        "/etc/systemd/system/portico.socket": "unit",
+        "/etc/systemd/network/10.network": "network",
+        "/etc/fw.nft": "firewall",
+        "/r.mjs": "runtime",
+      },
+    },
+    [
+      "stop web",
+      "stop dav",
+      "stop files",
+      "write files",
+      "daemon-reload",
+      "networkctl reload",
+      "reload-or-restart firewall",
+      "start files",
+      "start dav",
+      "start web",
+      "stop portico",
+      "restart portico.socket",
+      "start portico",
+    ],
+  ],
+  [
+    "the proxy's service unit",
+    { changed: { "/etc/systemd/system/portico.service": "unit", "/r.mjs": "runtime" } },
+    ["write files", "daemon-reload", "restart portico"],
+  ],
+  [
+    "the first time",
+    {
+      changed: {
+        "/etc/systemd/system/portico.service": "unit",
+        "/etc/systemd/system/portico.socket": "unit",
+      },
+      now: {
+        "portico.service": { active: false, enabled: false },
+        "portico.socket": { active: false, enabled: false },
+        "firewall.service": { active: false, enabled: false },
+      },
+      wanted: {
+        "portico.service": { active: true, enabled: true },
+        "portico.socket": { active: true, enabled: true },
+        "firewall.service": { active: true, enabled: true },
+      },
+    },
+    [
+      "write files",
+      "daemon-reload",
+      "enable firewall",
+      "enable portico",
+      "enable portico.socket",
+      "start firewall",
+      "start portico.socket",
+      "start portico",
+    ],
+  ],
+  [
+    "services that were stopped by hand, or have failed",
+    { now: { "files.service": { active: false }, "portico.service": { active: false, failed: true } } },
+    ["reset-failed portico", "start files", "start portico"],
+  ],
+  [
+    "a daemon that is not running gets its new settings when it starts",
+    { settings: ["webApplication"], now: { "web.service": { active: false } } },
+    ["write files", "start web"],
+  ],
+  [
+    "units that go away",
+    {
+      changed: { "/etc/systemd/system/dav.service": "unit", "/etc/systemd/system/t.timer": "unit" },
+      now: { "t.timer": {} },
+      wanted: { "dav.service": OFF, "t.timer": OFF },
+    },
+    ["stop t.timer", "disable t.timer", "stop dav", "disable dav", "write files", "daemon-reload"],
+  ],
+  [
+    "a unit of nobody's in particular",
+    {
+      changed: { "/etc/systemd/system/t.timer": "unit", "/etc/systemd/system/u.timer": "unit" },
+      now: { "t.timer": {}, "u.timer": { active: false, enabled: false } },
+      wanted: { "t.timer": { active: true, enabled: true }, "u.timer": { active: true, enabled: true } },
+    },
+    [
+      "write files",
+      "daemon-reload",
+      "reenable t.timer",
+      "enable u.timer",
+      "restart t.timer",
+      "start u.timer",
+    ],
+  ],
+])("%s", (_what, situation, expected) => {
+  expect(stepsOf(situation)).toEqual(expected);
+});
+
+test.each([
+  ["/etc/systemd/system/web.service", "web.service"],
+  ["/etc/systemd/system/web.service.d/10-a.conf", "web.service"],
+  ["/etc/systemd/system/multi-user.target.d/a.conf", "multi-user.target"],
+  ["/etc/systemd/system/a@.timer", "a@.timer"],
+])("%s is about %s", (path, unit) => {
+  expect(unitOf(path)).toBe(unit);
+});

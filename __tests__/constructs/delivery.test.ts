@@ -1,0 +1,405 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
+import {
+  Delivery,
+  type FileSyncFrontEndProps,
+  HostFile,
+  Mode,
+  NodeRuntime,
+  type SshDeliveryOptions,
+} from "../../src/index.js";
+import { type DeploymentInput, parseDeployment } from "../../src/model/deployment.js";
+import { synthesizedFile } from "../../src/testing/index.js";
+import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "./stacks.js";
+
+const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
+
+function overSsh(options: SshDeliveryOptions, more: Partial<FileSyncFrontEndProps> = {}, stack = newStack()) {
+  const host = { address: "192.0.2.10", delivery: Delivery.ssh(options) };
+  return frontEnd({ host, mode: Mode.tls(), ...more }, "files", stack);
+}
+
+/** Resources of a kind whose id, without its hash, ends like this. */
+function dataResource(synthesized: Synthesized, end: string) {
+  const all = synthesized.resource.terraform_data!;
+  const id = Object.keys(all).find((name) => name.replace(/_[0-9A-F]{8}$/, "").endsWith(end));
+  if (id === undefined) throw new Error(`no ${end} among ${Object.keys(all).join(", ")}`);
+  return all[id];
+}
+
+/** The document of the only activation, hashes standing for what Terraform would compute. */
+function deploymentOf(synthesized: Synthesized): DeploymentInput {
+  const { locals } = synthesized as unknown as { locals: Record<string, string> };
+  const [document] = Object.entries(locals).filter(([id]) => id.includes("Activation_Document"));
+  const text = document![1].replace(/\$\{jsonencode\((?:file)?sha256\(.*?\)\)\}/g, `"${"0".repeat(64)}"`);
+  return JSON.parse(text) as DeploymentInput;
+}
+
+describe("delivery over ssh", () => {
+  test.each<[string, (key: string) => SshDeliveryOptions, string, string]>([
+    ["a user who is not root", () => ({ user: "admin" }), "delivery.bad-connection", "user"],
+    ["no user name", () => ({ user: "a b", sudo: true }), "delivery.bad-connection", "user"],
+    ["no address", () => ({ address: "user@host" }), "delivery.bad-connection", "address"],
+    ["no port", () => ({ port: 0 }), "config.out-of-range", "port"],
+    [
+      "a known_hosts line",
+      () => ({ hostKey: `192.0.2.10 ${HOST_KEY}` }),
+      "delivery.bad-connection",
+      "hostKey",
+    ],
+    [
+      "a literal key",
+      () => ({ privateKey: "-----BEGIN OPENSSH PRIVATE KEY-----" }),
+      "delivery.clear-text-key",
+      "privateKey",
+    ],
+    ["an empty key file", () => ({ privateKeyFile: "" }), "delivery.bad-connection", "privateKeyFile"],
+    [
+      "a key and a key file",
+      (key) => ({ privateKey: key, privateKeyFile: "~/.ssh/id", privateKeyInState: true }),
+      "delivery.bad-connection",
+      "privateKey",
+    ],
+    [
+      "a key that is gone on destroy",
+      (key) => ({ privateKey: key }),
+      "delivery.key-at-destroy",
+      "privateKey",
+    ],
+    [
+      "a bastion's key that is gone on destroy",
+      (key) => ({ bastion: { address: "gate.example", privateKey: key } }),
+      "delivery.key-at-destroy",
+      "bastion.privateKey",
+    ],
+    [
+      "a certificate alone",
+      () => ({ certificate: "ssh-rsa-cert" }),
+      "delivery.bad-connection",
+      "certificate",
+    ],
+    [
+      "a bastion without address",
+      () => ({ bastion: { address: "" } }),
+      "delivery.bad-connection",
+      "bastion.address",
+    ],
+    [
+      "no time to connect",
+      () => ({ connectTimeoutSeconds: 0 }),
+      "config.out-of-range",
+      "connectTimeoutSeconds",
+    ],
+    ["a script that is no path", () => ({ scriptPath: "tmp/x.sh" }), "delivery.bad-connection", "scriptPath"],
+  ])("refuses %s", (_, options, code, field) => {
+    const key = new TerraformVariable(newStack(), "key", { sensitive: true });
+    const problems = problemsOf(() => Delivery.ssh(options(key.stringValue)));
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `Delivery.ssh.${field}`]]);
+    expect(JSON.stringify(problems)).not.toContain("BEGIN");
+  });
+
+  test("sends each file under its hash, and sends it again only when hash, mode or path change", () => {
+    const synthesized = synthesize(overSsh({ hostKey: HOST_KEY }).node.scope as TerraformStack);
+    const config = dataResource(synthesized, "files_Proxy_Config");
+    expect(config.triggers_replace).toEqual({
+      deployment: expect.stringMatching(/^\$\{terraform_data\.files_Host_Deployment_\w+\.id\}$/),
+      path: "/etc/portico/portico.json",
+      mode: "0644",
+      sha256: expect.stringMatching(/^\$\{sha256\(local\.files_Proxy_Config_Content_\w+\)\}$/),
+    });
+    expect(config.provisioner).toEqual([
+      {
+        file: {
+          content: expect.stringMatching(/^\$\{local\.files_Proxy_Config_Content_\w+\}$/),
+          destination: expect.stringMatching(
+            /^\/var\/lib\/portico\/deployment\/incoming\/\$\{sha256\(local\.\w+\)\}$/,
+          ),
+        },
+      },
+    ]);
+    const runtime = dataResource(synthesized, "files_Service_Runtime");
+    expect(runtime.triggers_replace.sha256).toMatch(/^\$\{filesha256\("assets\//);
+    expect(config.connection).toEqual({
+      type: "ssh",
+      host: "192.0.2.10",
+      port: 22,
+      user: "root",
+      timeout: "300s",
+      agent: "true",
+      host_key: HOST_KEY,
+    });
+    expect(Object.keys(synthesized.resource).sort()).toEqual([
+      "terraform_data",
+      "tls_private_key",
+      "tls_self_signed_cert",
+    ]);
+  });
+
+  test("restores the host on destroy by what state holds, and holds no key of its own accord", () => {
+    const options = {
+      address: "host.example",
+      privateKeyFile: "~/.ssh/id_ed25519",
+      bastion: { address: "gate.example", user: "jump", hostKey: `${HOST_KEY} root@gate` },
+    };
+    const { input, provisioner } = dataResource(
+      synthesize(overSsh(options).node.scope as TerraformStack),
+      "files_Host_Deployment",
+    );
+    expect(input).toEqual({
+      host: "host.example",
+      port: 22,
+      user: "root",
+      timeout: "300s",
+      agent: "false",
+      private_key_file: "~/.ssh/id_ed25519",
+      bastion_host: "gate.example",
+      bastion_port: 22,
+      bastion_user: "jump",
+      bastion_host_key: HOST_KEY,
+    });
+    const [prepare, restore] = provisioner as [
+      { "remote-exec": { connection: object } },
+      { "remote-exec": object },
+    ];
+    expect(prepare["remote-exec"].connection).toMatchObject({
+      private_key: '${file(pathexpand("~/.ssh/id_ed25519"))}',
+    });
+    expect(restore["remote-exec"]).toMatchObject({
+      when: "destroy",
+      connection: {
+        type: "ssh",
+        host: "${self.input.host}",
+        private_key: "${file(pathexpand(self.input.private_key_file))}",
+        bastion_user: "${self.input.bastion_user}",
+      },
+    });
+    const references = JSON.stringify(restore).match(/\$\{[^}]*\}/g)!;
+    expect(references.filter((reference) => !reference.includes("self."))).toEqual([]);
+  });
+
+  test("leaves a host alone that is thrown away, and says which machine it was", () => {
+    const stack = newStack();
+    const key = new TerraformVariable(stack, "key", { sensitive: true }).stringValue;
+    overSsh({ privateKey: key, whenDestroyed: "keep", machineId: "i-1" }, {}, stack);
+    const deployment = dataResource(synthesize(stack), "files_Host_Deployment");
+    expect(deployment.input).toBeUndefined();
+    expect(deployment.triggers_replace).toEqual({ machine: "i-1" });
+    expect(deployment.provisioner).toHaveLength(1);
+    expect(deployment.provisioner[0]["remote-exec"].connection.private_key).toBe("${var.key}");
+  });
+
+  test("a user with sudo uploads into a directory of its own first", () => {
+    const synthesized = synthesize(overSsh({ user: "deploy", sudo: true }).node.scope as TerraformStack);
+    const page = dataResource(synthesized, "files_DefaultPage");
+    expect(page.provisioner[0].file.destination).toMatch(/^\.portico-incoming\/\$\{sha256\(/);
+    expect(page.provisioner[1]["remote-exec"].inline[0]).toMatch(
+      /^sudo -n install -m 0600 -o root -g root \.portico-incoming\/\$\{.*\} \/var\/lib\/portico\//,
+    );
+    expect(page.depends_on).toEqual([expect.stringMatching(/^terraform_data\.files_Host_Staging_/)]);
+    const activation = dataResource(synthesized, "files_Activation");
+    expect(activation.provisioner.at(-1)["remote-exec"].inline).toEqual([
+      "set -e",
+      "sudo -n /bin/sh -eu /var/lib/portico/deployment/incoming/activate.sh",
+    ]);
+  });
+
+  test("activation knows every file of the host, also those that come later, and waits for them", () => {
+    const stack = newStack();
+    const { host } = overSsh({}, { firewall: {}, activation: { mendMedia: true } }, stack);
+    new HostFile(stack, "Motd", { host, path: "/etc/motd", content: "hello\n" });
+    const synthesized = synthesize(stack);
+    const deployment = deploymentOf(synthesized);
+    const parsed = parseDeployment(deployment);
+    expect(parsed.ok ? [] : parsed.problems).toEqual([]);
+    expect(deployment.files.map(({ path, mode, role }) => `${role} ${mode} ${path}`)).toEqual([
+      "other 0644 /etc/motd",
+      "firewall 0644 /etc/portico/firewall.nft",
+      "config 0644 /etc/portico/portico.json",
+      "tls 0644 /etc/portico/tls/cacert.pem",
+      "tls 0644 /etc/portico/tls/dhparam2048.pem",
+      "tls 0600 /etc/portico/tls/privkey.pem",
+      "firewall 0644 /etc/systemd/system/nftables.service.d/portico.conf",
+      "unit 0644 /etc/systemd/system/portico-firewall.service",
+      "unit 0644 /etc/systemd/system/portico.service",
+      "unit 0644 /etc/systemd/system/portico.socket",
+      "runtime 0755 /usr/lib/portico/portico.mjs",
+      "other 0644 /usr/lib/portico/portico.schema.json",
+      "settings 0644 /usr/share/portico/application-settings/file-server.conf",
+      "settings 0644 /usr/share/portico/application-settings/network-daemon.conf",
+      "settings 0644 /usr/share/portico/application-settings/web-application-settings.py",
+      "page 0644 /usr/share/portico/default/index.html",
+    ]);
+    expect(deployment.services).toEqual({
+      proxy: { service: "portico.service", socket: "portico.socket" },
+      firewall: "portico-firewall.service",
+    });
+    expect(deployment.media).toEqual({ directory: "/srv/sync/media", mend: true });
+    expect(deployment.network).toMatchObject({ exposedPorts: [22, 80, 443] });
+    const uploads = Object.keys(synthesized.resource.terraform_data!).filter(
+      (id) => !/Activation|Host_/.test(id),
+    );
+    expect(dataResource(synthesized, "files_Activation").depends_on.sort()).toEqual(
+      uploads.map((id) => `terraform_data.${id}`).sort(),
+    );
+  });
+
+  test("what the host would refuse does not synthesize", () => {
+    const stack = newStack();
+    const { host } = overSsh({}, {}, stack);
+    new HostFile(stack, "Own", { host, path: "/etc/portico/deployment.json", content: "{}" });
+    expect(() => synthesize(stack)).toThrow(/config\.bad-file-path/);
+  });
+
+  test("a file in another stack than its host is refused", () => {
+    const app = Testing.app();
+    const { host } = overSsh({}, {}, newStack("one", app));
+    const other = newStack("two", app);
+    const make = () => new HostFile(other, "Motd", { host, path: "/etc/motd", content: "hello\n" });
+    expect(problemsOf(make).map((p) => p.code)).toEqual(["delivery.other-stack"]);
+    rmSync(app.outdir, { recursive: true, force: true });
+  });
+
+  test("unit tests read the same files as with a local delivery", () => {
+    const stack = newStack();
+    overSsh({}, {}, stack);
+    const local = newStack();
+    frontEnd({}, "files", local);
+    for (const path of ["/etc/portico/portico.json", "/etc/systemd/system/portico.service"]) {
+      const { mode, content, sensitive } = synthesizedFile(local, path);
+      expect(synthesizedFile(stack, path)).toMatchObject({ path, mode, content, sensitive });
+    }
+    expect(synthesizedFile(stack, "/etc/portico/tls/privkey.pem")).toMatchObject({
+      mode: "0600",
+      sensitive: true,
+      placeholder: expect.stringContaining("private_key_pem"),
+    });
+  });
+});
+
+describe("activation of a local delivery", () => {
+  const local = (root?: string) => {
+    const stack = newStack();
+    const host = { address: "192.0.2.10", delivery: Delivery.local({ root }) };
+    frontEnd({ host, activation: {} }, "files", stack);
+    return synthesize(stack);
+  };
+
+  test("runs where Terraform runs, once all files are there, and again when one changes", () => {
+    const synthesized = local("/");
+    const activation = dataResource(synthesized, "files_Activation");
+    expect(activation.provisioner).toEqual([
+      { "local-exec": { command: "/usr/bin/node /usr/lib/portico/portico.mjs activate --root /" } },
+    ]);
+    expect(activation.triggers_replace.document).toMatch(
+      /^\$\{local_file\.files_Activation_DocumentFile_\w+\.content_sha256\}$/,
+    );
+    const files = synthesized.resource.local_file!;
+    const document = Object.values(files).find(({ filename }) => filename === "/etc/portico/deployment.json");
+    const hashes = document.content.match(/content_sha256/g);
+    // Every file but the document itself, and the one sensitive file.
+    expect(hashes).toHaveLength(Object.keys(files).length - 1 + 1);
+  });
+
+  test("ends the services before Terraform removes their files", () => {
+    const synthesized = local("./out/host");
+    const ending = dataResource(synthesized, "files_Activation_Deactivation");
+    expect(ending.input.command).toMatch(
+      /^node \/.*\/out\/host\/usr\/lib\/portico\/portico\.mjs deactivate --root \/.*\/out\/host$/,
+    );
+    expect(ending.provisioner).toEqual([
+      { "local-exec": { when: "destroy", command: "${self.input.command}" } },
+    ]);
+    const { local_file, local_sensitive_file } = synthesized.resource;
+    expect(ending.depends_on).toHaveLength(
+      Object.keys(local_file!).length + Object.keys(local_sensitive_file!).length,
+    );
+  });
+});
+
+describe("a Node that comes with the deployment", () => {
+  const folder = mkdtempSync(join(tmpdir(), "portico-node-"));
+  const platform = "linux-x64";
+  const version = "99.0.0";
+  let registry: ChildProcess;
+  let integrity: string;
+  const environment = { ...process.env };
+
+  /** A registry of one package, as npm's client speaks to it; a process of its own, since the client is waited for. */
+  beforeAll(async () => {
+    const source = join(folder, "source");
+    mkdirSync(join(source, "bin"), { recursive: true });
+    writeFileSync(join(source, "bin/node"), "#!/bin/sh\necho v99\n");
+    chmodSync(join(source, "bin/node"), 0o755);
+    writeFileSync(join(source, "LICENSE"), "free\n");
+    writeFileSync(join(source, "package.json"), JSON.stringify({ name: `node-${platform}`, version }));
+    const packed = spawnSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: source });
+    expect(packed.status).toBe(0);
+    const tarball = join(folder, `node-${platform}-${version}.tgz`);
+    integrity = `sha512-${createHash("sha512").update(readFileSync(tarball)).digest("base64")}`;
+    const serve = `
+      const http = require("node:http"), fs = require("node:fs");
+      const server = http.createServer((request, response) => {
+        if (request.url.endsWith(".tgz")) return fs.createReadStream(${JSON.stringify(tarball)}).pipe(response);
+        if (request.url !== "/node-${platform}") return response.writeHead(404).end("{}");
+        const tarball = "http://127.0.0.1:" + server.address().port + "/package.tgz";
+        const dist = { tarball, integrity: ${JSON.stringify(integrity)} };
+        const version = { name: "node-${platform}", version: "${version}", dist };
+        response.end(JSON.stringify({
+          name: version.name, "dist-tags": { latest: "${version}" }, versions: { "${version}": version },
+        }));
+      }).listen(0, "127.0.0.1", () => console.log(server.address().port));`;
+    registry = spawn(process.execPath, ["-e", serve], { stdio: ["ignore", "pipe", "inherit"] });
+    const port = await new Promise((done) =>
+      registry.stdout!.once("data", (data) => done(String(data).trim())),
+    );
+    process.env.npm_config_registry = `http://127.0.0.1:${port}/`;
+    process.env.npm_config_cache = join(folder, "npm");
+  }, 60_000);
+
+  afterAll(() => {
+    process.env = environment;
+    registry.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const cacheDirectory = join(folder, "cache");
+  const pinned = (more = {}) =>
+    NodeRuntime.pinned({ platform, version, integrity, cacheDirectory, ...more }).binary();
+
+  test("is fetched by npm, checked, and kept", () => {
+    const binary = pinned();
+    expect(spawnSync(binary, { encoding: "utf8" }).stdout).toBe("v99\n");
+    writeFileSync(binary, "from the cache");
+    expect(readFileSync(pinned(), "utf8")).toBe("from the cache");
+  }, 60_000);
+
+  test("is refused if it is another, or cannot be had", () => {
+    const other = `sha512-${"A".repeat(86)}==`;
+    expect(problemsOf(() => pinned({ integrity: other })).map((p) => p.code)).toEqual(["node.wrong-hash"]);
+    expect(problemsOf(() => pinned({ version: "98.0.0" })).map((p) => p.code)).toEqual(["node.not-fetched"]);
+    expect(existsSync(join(cacheDirectory, "fetch"))).toBe(false);
+  }, 60_000);
+
+  test.each([
+    ["a version without hash", { version: "20.0.0", integrity: undefined }],
+    ["no version", { version: "latest" }],
+    ["no hash", { integrity: "sha1-abc" }],
+  ])("needs a pin: %s", (_, more) => {
+    expect(problemsOf(() => pinned(more))).toMatchObject([{ code: "node.bad-pin" }]);
+  });
+
+  test("stands in the units and among the files", () => {
+    const stack = newStack();
+    overSsh({}, { service: { nodeRuntime: NodeRuntime.fromFile(process.execPath) } }, stack);
+    const unit = synthesizedFile(stack, "/etc/systemd/system/portico.service").content!;
+    expect(unit).toContain("ExecStart=/usr/lib/portico/node /usr/lib/portico/portico.mjs serve");
+    expect(synthesizedFile(stack, "/usr/lib/portico/node")).toMatchObject({ mode: "0755" });
+    expect(problemsOf(() => NodeRuntime.fromFile("/nowhere/node"))).toMatchObject([
+      { code: "files.unreadable" },
+    ]);
+  });
+});

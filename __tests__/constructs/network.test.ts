@@ -1,0 +1,259 @@
+import { TerraformVariable, Testing } from "cdktf";
+import {
+  ApplicationDaemons,
+  ApplicationSettings,
+  type Daemon,
+  Firewall,
+  Host,
+  type HostProps,
+  Mode,
+  StaticNetwork,
+  type StaticNetworkProps,
+  SystemdUnit,
+} from "../../src/index.js";
+import { synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+
+const LAN: HostProps = {
+  address: "192.168.1.10",
+  netmask: "255.255.255.0",
+  gateway: "192.168.1.1",
+  dnsDomain: "example.org",
+  nameservers: ["192.168.1.1"],
+};
+
+const daemon: Daemon = { command: ["/srv/sync/server"], type: "exec", user: "sync" };
+
+describe("ports", () => {
+  const ports = (more: Parameters<typeof frontEnd>[0]) => {
+    const { exposedPorts, loopbackPorts } = frontEnd(more);
+    return { exposedPorts, loopbackPorts };
+  };
+
+  test("are those of spec 8", () => {
+    const loopbackPorts = [3306, 8000, 8080, 8082];
+    expect(ports({})).toEqual({ exposedPorts: [22, 80, 443], loopbackPorts });
+    expect(ports({ mode: Mode.plain() })).toEqual({ exposedPorts: [22, 80], loopbackPorts });
+    const host = { address: "192.0.2.10", ipv6Address: "2001:db8::10", sshPort: false as const };
+    expect(ports({ host })).toEqual({ exposedPorts: [80, 443], loopbackPorts });
+  });
+
+  test("follow listeners, SSH server and upstreams", () => {
+    const files = frontEnd({
+      host: { address: "192.0.2.10", sshPort: 2222 },
+      mode: Mode.tls({ httpPort: 8090, httpsPort: 8443 }),
+      upstreams: { web: { url: "http://10.0.0.5:9000" }, webdav: { url: "http://[::1]:9090" } },
+    });
+    expect(files.exposedPorts).toEqual([2222, 8090, 8443]);
+    expect(files.loopbackPorts).toEqual([3306, 8082, 9090]);
+    files.proxy.addListener("status", { address: "127.0.0.1", port: 9999 });
+    files.proxy.addListener("more", { port: 8444 });
+    files.proxy.addUpstream("app", { url: "http://localhost" });
+    expect(files.exposedPorts).toEqual([2222, 8090, 8443, 8444]);
+    expect(files.loopbackPorts).toEqual([80, 3306, 8082, 9090]);
+  });
+
+  test("are Terraform outputs beside DNS records and port forwards", () => {
+    const stack = newStack();
+    const host = { ...LAN, ipv6Address: "2a00:1450::10", publicName: "files.example.org" };
+    const files = frontEnd({ outputs: true, host }, "files", stack);
+    files.proxy.addListener("more", { port: 8444 });
+    const forward = (port: number) => ({ protocol: "tcp", port, toAddress: "192.168.1.10", toPort: port });
+    // Sorted by name: DnsRecords, ExposedPorts, LoopbackPorts, PortForwards, Url.
+    const output = JSON.parse(Testing.synth(stack)).output as Record<string, { value: unknown }>;
+    expect(Object.values(output).map(({ value }) => value)).toEqual([
+      [{ name: "files.example.org", type: "AAAA", value: "2a00:1450::10" }],
+      [22, 80, 443, 8444],
+      [3306, 8000, 8080, 8082],
+      [forward(80), forward(443)],
+      "https://files.example.org/sync/",
+    ]);
+  });
+
+  test("of an SSH server are ports", () => {
+    const refused = problemsOf(() => new Host(newStack(), "host", { ...LAN, sshPort: 0 }));
+    expect(refused.map((p) => [p.code, p.path])).toEqual([["config.out-of-range", "stack/host.sshPort"]]);
+  });
+});
+
+describe("static network", () => {
+  const network = (props: Partial<StaticNetworkProps> = {}, host: Partial<HostProps> = {}) => {
+    const stack = newStack();
+    return new StaticNetwork(stack, "network", {
+      interface: { name: "eth0" },
+      ...props,
+      host: new Host(stack, "host", { ...LAN, ...host }),
+    });
+  };
+  const text = (made: StaticNetwork) => synthesizedFile(made, made.networkFile.path).content;
+
+  test("is written from the host's fields, and taken at the next boot", () => {
+    const made = network({ resolverFile: true }, { ipv6Address: "2001:0db8::0010" });
+    expect(text(made)).toMatch(
+      /Name=eth0\n[^]*Address=192\.168\.1\.10\/24\nGateway=192\.168\.1\.1\nAddress=2001:db8::10\/64\n/,
+    );
+    expect(made.networkFile).toMatchObject({
+      path: "/etc/systemd/network/05-portico.network",
+      mode: "0644",
+      role: "other",
+    });
+    expect(made.resolverFile).toMatchObject({ path: "/etc/resolv.conf", role: "other" });
+    expect(network().resolverFile).toBeUndefined();
+  });
+
+  test("is taken at once only if asked for", () => {
+    expect(network({ apply: true }).networkFile.role).toBe("network");
+  });
+
+  test("may have an address and a gateway that are known at apply only", () => {
+    const stack = newStack();
+    const [address, gateway] = ["address", "gateway"].map(
+      (name) => new TerraformVariable(stack, name, { type: "string" }).stringValue,
+    );
+    const host = new Host(stack, "host", { ...LAN, address: address!, gateway });
+    const made = new StaticNetwork(stack, "network", { host, interface: { name: "eth0" } });
+    expect(synthesizedFile(made, made.networkFile.path).placeholder).toContain(
+      "Address=${var.address}/24\nGateway=${var.gateway}\n",
+    );
+  });
+
+  test.each<[string, Partial<StaticNetworkProps>, Partial<HostProps>, string, string]>([
+    ["without netmask", {}, { netmask: undefined }, "network.bad-address", "netmask"],
+    ["for a pattern", { interface: { name: "e*" } }, {}, "network.bad-interface", "interface.name"],
+    [
+      "with a bad prefix length",
+      { ipv6PrefixLength: 129 },
+      { ipv6Address: "2001:db8::10" },
+      "network.bad-address",
+      "ipv6.prefixLength",
+    ],
+  ])("%s is refused", (_, props, host, code, path) => {
+    const problems = problemsOf(() => network(props, host));
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/network.${path}`]]);
+  });
+
+  test("needs a netmask that is known at synthesis", () => {
+    const netmask = new TerraformVariable(newStack(), "netmask", { type: "string" }).stringValue;
+    expect(problemsOf(() => network({}, { netmask })).map((p) => p.path)).toEqual(["stack/network.netmask"]);
+  });
+});
+
+describe("firewall", () => {
+  const rules = (made: Firewall) => synthesizedFile(made, made.ruleSet.path).content!;
+
+  test("of the front end follows its ports, those added later too", () => {
+    const files = frontEnd({ firewall: { allowed: [{ port: 9100, from: ["192.168.1.0/24"] }] } });
+    files.proxy.addListener("more", { port: 8444 });
+    expect(rules(files.firewall!)).toContain("tcp dport { 22, 80, 443, 8444 } accept\n");
+    expect(rules(files.firewall!)).toContain("tcp dport { 3306, 8000, 8080, 8082 } counter drop");
+    expect(rules(files.firewall!)).toContain("ip saddr { 192.168.1.0/24 } tcp dport 9100 accept\n");
+    expect(files.firewall!.ruleSet).toMatchObject({ path: "/etc/portico/firewall.nft", role: "firewall" });
+    expect(files.firewall!.unit.path).toBe("/etc/systemd/system/portico-firewall.service");
+  });
+
+  test("lets a DHCP client's answers in unless the address is static", () => {
+    const network = { interface: { name: "eth0" } };
+    const dhcp = (more: Parameters<typeof frontEnd>[0]) =>
+      rules(frontEnd({ firewall: {}, host: LAN, ...more }).firewall!).includes("dport 68");
+    expect([dhcp({}), dhcp({ network }), dhcp({ network, firewall: { dhcpClient: true } })]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  test("refuses to open a daemon's port, at once or when the app is synthesized", () => {
+    const stack = newStack();
+    const host = new Host(stack, "host", LAN);
+    const props = { host, ports: [22, 80], loopbackPorts: [8082], allowed: [{ port: 8082 }] };
+    expect(problemsOf(() => new Firewall(stack, "firewall", props)).map((p) => [p.code, p.path])).toEqual([
+      ["firewall.loopback-port", "stack/firewall.allowed[0].port"],
+    ]);
+    const late = newStack();
+    frontEnd({ firewall: { allowed: [{ port: 8000 }] } }, "files", late);
+    expect(() => synthesize(late)).toThrow("stack/files/Firewall.allowed[0].port");
+  });
+
+  test("may have a port that is known at apply only", () => {
+    const stack = newStack();
+    const port = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
+    const made = new Firewall(stack, "firewall", {
+      host: new Host(stack, "host", LAN),
+      ports: [22],
+      allowed: [{ port }],
+    });
+    expect(synthesizedFile(made, made.ruleSet.path).placeholder).toContain("tcp dport ${var.port} accept\n");
+  });
+});
+
+describe("daemons", () => {
+  const units = (daemons: Parameters<typeof frontEnd>[0]) => {
+    const made = frontEnd(daemons).daemons!;
+    return Object.fromEntries(
+      synthesizedFiles(made).map(({ path, content }) => [
+        path.split("/").at(-1),
+        (/^After=(.*)$/m.exec(content!)?.[1] ?? "") + " | " + /^Before=(.*)$/m.exec(content!)?.[1],
+      ]),
+    );
+  };
+
+  test("start in the order of spec 3", () => {
+    expect(units({ daemons: { fileServer: daemon, webApplication: daemon, webdav: daemon } })).toEqual({
+      "sync-file-server.service": "network.target mariadb.service | portico.service",
+      "sync-web-application.service":
+        "network.target mariadb.service sync-file-server.service | portico.service",
+      "sync-webdav.service": "network.target mariadb.service sync-file-server.service | portico.service",
+    });
+  });
+
+  test("are only those that are given, with the names and the database that are given", () => {
+    const names = { webApplication: "web.service" };
+    const given = { webApplication: daemon, names, databaseUnit: false as const };
+    expect(units({ daemons: given })).toEqual({ "web.service": "network.target | portico.service" });
+    expect(frontEnd({}).daemons).toBeUndefined();
+  });
+
+  test("are refused with the path of the field", () => {
+    const webApplication = {
+      ...daemon,
+      environment: { SECRET_KEY: "x" },
+      command: ["/srv/web.sh", "fastcgi"],
+    };
+    expect(problemsOf(() => frontEnd({ daemons: { webApplication } })).map((p) => [p.code, p.path])).toEqual([
+      ["unit.secret-in-environment", "stack/files/Daemons.webApplication.environment.SECRET_KEY"],
+    ]);
+    const variant = { webApplication: { ...webApplication, environment: {} } };
+    expect(problemsOf(() => frontEnd({ daemons: variant })).map((p) => [p.code, p.path])).toEqual([
+      ["unit.fastcgi-start", "stack/files/Daemons/WebApplication.unit.Service.ExecStart.command"],
+    ]);
+  });
+
+  test("have words of commands that are known at apply only looked at by then, wherever they stand", () => {
+    const stack = newStack();
+    const word = new TerraformVariable(stack, "word", { type: "string" }).stringValue;
+    const host = new Host(stack, "host", LAN);
+    const inShell = { ...daemon, command: ["/bin/sh", "-c", `/srv/web.sh "a\\b\${HOME}" ${word}`] };
+    const inEnvironment = { ...daemon, environment: { MODE: word } };
+    new ApplicationDaemons(stack, "a", {
+      host,
+      webApplication: { ...daemon, command: ["/srv/web.sh", word] },
+    });
+    new ApplicationDaemons(stack, "b", { host, webApplication: inShell });
+    new ApplicationDaemons(stack, "c", { host, webApplication: inEnvironment });
+    new SystemdUnit(stack, "d", {
+      host,
+      name: "d.service",
+      unit: () => ({ Service: { ExecStart: "/srv/known", ExecStartPre: `/srv/web.sh ${word}` } }),
+    });
+    new ApplicationSettings(stack, "e", {
+      host,
+      scheme: "https",
+      startCommand: ["/srv/web.sh", "start", word],
+    });
+    new ApplicationDaemons(stack, "known", { host, webApplication: daemon });
+    const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) =>
+      file.lifecycle === undefined ? [] : [[id.split("_")[0], file.lifecycle.precondition.length]],
+    );
+    expect(guarded).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, 1]));
+  });
+});

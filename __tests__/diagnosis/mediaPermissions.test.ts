@@ -1,0 +1,260 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkMediaPermissions, type MediaOptions } from "../../src/diagnosis/mediaPermissions.js";
+
+/** Permissions of media (spec 2.3) on real trees; what others may read is asked of a user that is nobody. */
+
+let base: string;
+beforeEach(() => {
+  base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "portico media ")));
+  fs.chmodSync(base, 0o755);
+  for (const folder of ["app/media/img", "app/media/css", "data/avatars", "elsewhere"]) {
+    fs.mkdirSync(join(base, folder), { recursive: true, mode: 0o755 });
+  }
+  for (const name of [
+    "app/media/img/logo.png",
+    "app/media/css/a.css",
+    "data/avatars/default.png",
+    "elsewhere/x.txt",
+  ])
+    file(name);
+});
+afterEach(() => fs.rmSync(base, { recursive: true, force: true }));
+
+const at = (name: string): string => join(base, name);
+function file(name: string, mode = 0o644): void {
+  fs.writeFileSync(at(name), name);
+  fs.chmodSync(at(name), mode);
+}
+const modeOf = (name: string): number => fs.statSync(at(name)).mode & 0o7777;
+const check = (more: Partial<MediaOptions> = {}) =>
+  checkMediaPermissions({ directory: at("app/media"), ...more });
+
+/** Whether a user without any rights can read a file. */
+function nobodyReads(name: string): boolean {
+  const nobody = { uid: 65_534, gid: 65_534 };
+  return spawnSync("cat", [at(name)], { ...nobody, stdio: "ignore" }).status === 0;
+}
+
+test("a tree that is as it should be", async () => {
+  const media = await check({ avatarDirectory: at("data/avatars") });
+  expect(media).toMatchObject({ violations: [], violationCount: 0, complete: true, unseen: [] });
+  // From `/`: the folders on the way, then media, img, css, two files; data, avatars, one file.
+  const way = at("app").split("/").length;
+  expect(media.looked).toBe(way + 5 + 3);
+});
+
+test("every directory on the way and every file: path, mode, what is lacking and the command", async () => {
+  fs.chmodSync(at("app"), 0o750);
+  fs.chmodSync(at("app/media"), 0o754);
+  fs.chmodSync(at("app/media/css"), 0o2751);
+  fs.chmodSync(at("app/media/img/logo.png"), 0o640);
+  fs.chmodSync(at("data/avatars/default.png"), 0o600);
+  const { violations, violationCount } = await check({ avatarDirectory: at("data/avatars") });
+  expect(violationCount).toBe(5);
+  const common = { outside: false, mended: false };
+  expect(violations).toEqual(
+    expect.arrayContaining([
+      {
+        path: at("app"),
+        part: "media",
+        kind: "directory",
+        mode: "0750",
+        lacks: "read and execute",
+        fix: `chmod o+rx '${at("app")}'`,
+        ...common,
+      },
+      {
+        path: at("app/media"),
+        part: "media",
+        kind: "directory",
+        mode: "0754",
+        lacks: "execute",
+        fix: `chmod o+rx '${at("app/media")}'`,
+        ...common,
+      },
+      {
+        path: at("app/media/css"),
+        part: "media",
+        kind: "directory",
+        mode: "2751",
+        lacks: "read",
+        fix: `chmod o+rx '${at("app/media/css")}'`,
+        ...common,
+      },
+      {
+        path: at("app/media/img/logo.png"),
+        part: "media",
+        kind: "file",
+        mode: "0640",
+        lacks: "read",
+        fix: `chmod o+r '${at("app/media/img/logo.png")}'`,
+        ...common,
+      },
+      {
+        path: at("data/avatars/default.png"),
+        part: "avatars",
+        kind: "file",
+        mode: "0600",
+        lacks: "read",
+        fix: `chmod o+r '${at("data/avatars/default.png")}'`,
+        ...common,
+      },
+    ]),
+  );
+  expect(modeOf("app")).toBe(0o750);
+});
+
+test("the commands mend it, as pasted into a shell, whatever the names are", async () => {
+  const names = ["it's", 'a"b', "new\nline", "-rf", "grüße $HOME `x`", "\\x"];
+  for (const name of names) file(`app/media/${name}`, 0o600);
+  const bytes = Buffer.concat([Buffer.from(at("app/media/")), Buffer.from([0xff, 0x27, 0xfe])]);
+  fs.writeFileSync(bytes, "x", { mode: 0o600 });
+  fs.chmodSync(at("app"), 0o700);
+  const before = await check();
+  expect(before.violationCount).toBe(names.length + 2);
+  execFileSync("bash", ["-c", before.violations.map((v) => v.fix).join("\n")]);
+  expect(await check()).toMatchObject({ violationCount: 0 });
+  expect(names.filter((name) => !nobodyReads(`app/media/${name}`))).toEqual([]);
+  expect(fs.statSync(bytes).mode & 0o777).toBe(0o604);
+});
+
+test("mended when asked, no wider than the spec asks", async () => {
+  fs.chmodSync(at("app"), 0o2700);
+  fs.chmodSync(at("app/media/img"), 0o711);
+  fs.chmodSync(at("app/media/img/logo.png"), 0o4600);
+  fs.chmodSync(at("data"), 0o750);
+  fs.chmodSync(at("data/avatars/default.png"), 0o440);
+  expect(nobodyReads("app/media/img/logo.png")).toBe(false);
+  const mended = await check({ avatarDirectory: at("data/avatars"), mend: true });
+  expect(mended.violations.map((v) => v.mended)).toEqual([true, true, true, true, true]);
+  expect(
+    ["app", "app/media/img", "app/media/img/logo.png", "data", "data/avatars/default.png"].map(modeOf),
+  ).toEqual([0o2705, 0o715, 0o4604, 0o755, 0o444]);
+  expect([nobodyReads("app/media/img/logo.png"), nobodyReads("data/avatars/default.png")]).toEqual([
+    true,
+    true,
+  ]);
+  expect(await check({ avatarDirectory: at("data/avatars"), mend: true })).toMatchObject({
+    violationCount: 0,
+  });
+});
+
+describe("symbolic links", () => {
+  test("to the avatar directory: known, so its files are avatars and are mended", async () => {
+    fs.symlinkSync("../../data/avatars", at("app/media/avatars"));
+    fs.chmodSync(at("data/avatars/default.png"), 0o600);
+    const { violations } = await check({ avatarDirectory: at("data/avatars"), mend: true });
+    expect(violations).toEqual([
+      expect.objectContaining({
+        path: at("data/avatars/default.png"),
+        part: "avatars",
+        outside: false,
+        mended: true,
+      }),
+    ]);
+  });
+
+  test("out of the trees: reported, never mended", async () => {
+    fs.symlinkSync(at("elsewhere"), at("app/media/out"));
+    fs.symlinkSync("../../data/avatars/default.png", at("app/media/one.png"));
+    fs.chmodSync(at("elsewhere"), 0o700);
+    for (const name of ["elsewhere/x.txt", "data/avatars/default.png"]) fs.chmodSync(at(name), 0o600);
+    const { violations } = await check({ mend: true });
+    expect(violations.map(({ path, outside, mended }) => ({ path, outside, mended }))).toEqual(
+      expect.arrayContaining(
+        ["elsewhere", "elsewhere/x.txt", "data/avatars/default.png"].map((n) => ({
+          path: at(n),
+          outside: true,
+          mended: false,
+        })),
+      ),
+    );
+    expect(["elsewhere", "elsewhere/x.txt", "data/avatars/default.png"].map(modeOf)).toEqual([
+      0o700, 0o600, 0o600,
+    ]);
+  });
+
+  test("on the way, in circles, and to nowhere", async () => {
+    fs.symlinkSync("app", at("latest"));
+    fs.symlinkSync("..", at("app/media/img/up"));
+    fs.symlinkSync("loop", at("app/media/loop"));
+    fs.symlinkSync("absent", at("app/media/broken"));
+    fs.symlinkSync("/dev/null", at("app/media/device"));
+    fs.chmodSync(at("app"), 0o700);
+    const media = await check({ directory: at("latest/../latest/media") });
+    expect(media.violations.map((v) => v.path)).toEqual([at("app")]);
+    expect(media.unseen).toEqual([
+      { path: at("app/media/loop"), why: "(40: Too many symbolic links encountered)" },
+    ]);
+  });
+
+  test("avatars within the media", async () => {
+    fs.mkdirSync(at("app/media/data/avatars"), { recursive: true });
+    file("app/media/data/avatars/a.png", 0o600);
+    file("app/media/data/b.png", 0o600);
+    const { violations } = await check({ avatarDirectory: at("app/media/data/avatars") });
+    expect(violations.map(({ path, part }) => [path, part]).sort()).toEqual([
+      [at("app/media/data/avatars/a.png"), "avatars"],
+      [at("app/media/data/b.png"), "media"],
+    ]);
+  });
+});
+
+test("a file with other hard links is not opened to everyone", async () => {
+  fs.chmodSync(at("elsewhere/x.txt"), 0o600);
+  fs.linkSync(at("elsewhere/x.txt"), at("app/media/x.txt"));
+  const { violations } = await check({ mend: true });
+  expect(violations).toEqual([
+    expect.objectContaining({
+      path: at("app/media/x.txt"),
+      mended: false,
+      notMended: expect.stringContaining("hard links"),
+    }),
+  ]);
+  expect(modeOf("elsewhere/x.txt")).toBe(0o600);
+});
+
+test("a link that is put in the place of a file while it is mended gains nothing", async () => {
+  // Another process swaps a file for a link to one that nobody may read, as fast as it can.
+  const secret = at("elsewhere/x.txt");
+  fs.chmodSync(secret, 0o600);
+  const swap = `
+import os, sys
+base, secret = sys.argv[1], sys.argv[2]
+while True:
+    for i in range(20):
+        path = f"{base}/{i}"
+        try: os.unlink(path)
+        except OSError: pass
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.unlink(path); os.symlink(secret, path)
+`;
+  fs.mkdirSync(at("app/media/race"));
+  const swapper = spawn("python3", ["-c", swap, at("app/media/race"), secret], { stdio: "ignore" });
+  try {
+    const until = Date.now() + 2_000;
+    while (Date.now() < until) await check({ mend: true });
+  } finally {
+    swapper.kill("SIGKILL");
+    await new Promise((resolve) => swapper.once("exit", resolve));
+  }
+  expect(modeOf("elsewhere/x.txt")).toBe(0o600);
+});
+
+test("a large tree is looked at up to a bound, and that is said", async () => {
+  for (let i = 0; i < 300; i++) file(`app/media/css/${i}`, 0o600);
+  const part = await check({ entriesMax: 100 });
+  expect(part).toMatchObject({ complete: false, looked: 100 });
+  const whole = await check();
+  expect(whole).toMatchObject({ complete: true, violationCount: 300 });
+});
+
+test("what is not there or may not be looked at is named", async () => {
+  expect(await check({ avatarDirectory: at("absent/avatars") })).toMatchObject({
+    violations: [],
+    unseen: [{ path: at("absent/avatars"), why: "(2: No such file or directory)" }],
+  });
+});

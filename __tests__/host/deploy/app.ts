@@ -1,0 +1,93 @@
+import { LocalProvider } from "@cdktf/provider-local/lib/provider";
+import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
+import { App, TerraformOutput, TerraformStack } from "cdktf";
+import {
+  Action,
+  Delivery,
+  FileSyncFrontEnd,
+  Mode,
+  NodeRuntime,
+  type SshDeliveryOptions,
+} from "../../../src/index.js";
+
+/** What differs between the deployments of one test; passed as JSON in `PORTICO_TEST`. */
+export interface DeployedApp {
+  readonly address: string;
+  readonly ipv6Address: string;
+  readonly ssh: SshDeliveryOptions;
+  readonly runtimeBundle: string;
+  readonly nodeCache: string;
+  /** Adds a route `/health`. */
+  readonly health?: boolean;
+  /** A port that nothing listens on for the web application: valid, and wrong. */
+  readonly brokenUpstream?: boolean;
+  readonly probeSeconds?: number;
+}
+
+const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
+
+const app = new App();
+const stack = new TerraformStack(app, "portico");
+new LocalProvider(stack, "local");
+new TlsProvider(stack, "tls");
+
+const files = new FileSyncFrontEnd(stack, "files", {
+  host: {
+    address: given.address,
+    ipv6Address: given.ipv6Address,
+    delivery: Delivery.ssh(given.ssh),
+  },
+  mode: Mode.tls(),
+  installDirectory: "/srv/sync",
+  service: {
+    runtimeBundle: given.runtimeBundle,
+    nodeRuntime: NodeRuntime.pinned({
+      platform: process.arch === "arm64" ? "linux-arm64" : "linux-x64",
+      cacheDirectory: given.nodeCache,
+    }),
+  },
+  upstreams: given.brokenUpstream === true ? { web: { url: "http://127.0.0.1:8999" } } : {},
+  firewall: {},
+  activation: {
+    units: {
+      webApplication: "sync-web.service",
+      fileServer: "sync-files.service",
+      webdav: "sync-webdav.service",
+    },
+    settings: {
+      files: {
+        networkDaemon: "/srv/sync/conf/network.conf",
+        webApplication: "/srv/sync/conf/web_settings.py",
+        fileServer: "/srv/sync/conf/fileserver.conf",
+      },
+      apply: true,
+    },
+    probe: { timeoutSeconds: given.probeSeconds ?? 30 },
+  },
+});
+
+// Load over plain HTTP as well, which the front end itself only redirects.
+const load = files.proxy.addVirtualServer("load", {
+  serverNames: ["load.example"],
+  listeners: [files.listeners.http, files.listeners.http6!],
+});
+load.addRoute("load", {
+  path: "/load",
+  match: "prefix",
+  action: Action.proxy(files.upstreams.fileServer),
+});
+files.application.addRoute("load", {
+  path: "/load",
+  match: "prefix",
+  action: Action.proxy(files.upstreams.fileServer),
+});
+if (given.health === true) {
+  files.application.addRoute("health", {
+    path: "/health",
+    match: "exact",
+    action: Action.respond(200, { body: "ok\n" }),
+  });
+}
+
+new TerraformOutput(stack, "url", { value: files.url });
+app.synth();

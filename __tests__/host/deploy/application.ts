@@ -1,0 +1,24 @@
+import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { createLoadUpstream } from "../../load/loadUpstream.js";
+
+/** A daemon of the application behind the front end: `application.ts web|files|webdav|database`, on loopback. */
+const DAEMONS: Readonly<Record<string, () => void>> = {
+  web: () =>
+    void createServer((request, response) => {
+      const scheme = request.headers["x-forwarded-proto"] === "https" ? "https" : "http";
+      response.writeHead(302, {
+        "Content-Type": "text/html; charset=utf-8",
+        Vary: "Accept-Language, Cookie",
+        "Content-Language": "en",
+        Location: `${scheme}://${request.headers.host}/sync/accounts/login/?next=${request.url}`,
+      });
+      response.end();
+    }).listen(8000, "127.0.0.1"),
+  files: () => void createLoadUpstream().listen(8082, "127.0.0.1"),
+  webdav: () =>
+    void createServer((_, response) => void response.writeHead(207).end()).listen(8080, "127.0.0.1"),
+  database: () =>
+    void createTcpServer((socket) => void socket.end("5.5.5-MariaDB")).listen(3306, "127.0.0.1"),
+};
+DAEMONS[process.argv[2]!]!();

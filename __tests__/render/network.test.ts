@@ -1,0 +1,360 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type Daemon,
+  daemonProblems,
+  daemonUnit,
+  firewallDropIn,
+  FASTCGI_START,
+  type FirewallInput,
+  firewallProblems,
+  firewallUnit,
+  type NetworkFileInput,
+  networkFileProblems,
+  renderFirewall,
+  renderNetworkFile,
+  renderResolverFile,
+  renderUnit,
+  unitProblems,
+} from "../../src/render/index.js";
+import { expectGolden } from "./golden.js";
+
+const folder = mkdtempSync(join(tmpdir(), "portico-network-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The lines of one section, or of all that have its name. */
+function section(text: string, name: string): string[] {
+  return text
+    .split(/^(?=\[)/m)
+    .filter((part) => part.startsWith(`[${name}]\n`))
+    .flatMap((part) => part.trim().split("\n").slice(1));
+}
+
+describe("static address", () => {
+  const input: NetworkFileInput = {
+    interface: { name: "eth0" },
+    address: "192.168.1.10",
+    netmask: "255.255.255.0",
+    gateway: "192.168.1.1",
+    dnsDomain: "example.org",
+    nameservers: ["192.168.1.1", "2001:db8::53"],
+    ipv6: { address: "2001:db8::10", prefixLength: 64 },
+  };
+  const render = (more: Partial<NetworkFileInput>): string => renderNetworkFile({ ...input, ...more });
+
+  test("is what it was", () => {
+    expectGolden("network/eth0.network", renderNetworkFile(input));
+    expectGolden("network/resolv.conf", renderResolverFile(input));
+    expect(networkFileProblems(input)).toEqual([]);
+  });
+
+  test("matches an interface by its hardware address, but no bridge over it", () => {
+    const text = render({ interface: { macAddress: "52:54:00:12:34:56" } });
+    expect(section(text, "Match")).toEqual(["MACAddress=52:54:00:12:34:56", "Type=ether"]);
+  });
+
+  test.each<[string, Partial<NetworkFileInput>, string[]]>([
+    ["in the subnet", {}, []],
+    ["outside it, as with a single address", { netmask: "255.255.255.255" }, ["192.168.1.1"]],
+    ["none", { gateway: undefined }, []],
+    [
+      "of IPv6, which a prefix need not cover",
+      { ipv6: { address: "2001:db8::10", prefixLength: 128, gateway: "fe80::1" } },
+      ["fe80::1"],
+    ],
+  ])("gateway: %s", (_, more, onLink) => {
+    const text = render(more);
+    const own = section(text, "Network").filter((line) => line.startsWith("Gateway="));
+    const gateway = "gateway" in more ? more.gateway : input.gateway;
+    expect(own).toEqual(gateway === undefined || onLink.includes(gateway) ? [] : [`Gateway=${gateway}`]);
+    expect(section(text, "Route")).toEqual(onLink.flatMap((g) => [`Gateway=${g}`, "GatewayOnLink=yes"]));
+  });
+
+  test("takes the router's word only where no IPv6 gateway is given, and never a second address from it", () => {
+    expect(section(render({}), "Network")).toContain("IPv6AcceptRA=yes");
+    expect(section(render({}), "IPv6AcceptRA")).toEqual(["UseAutonomousPrefix=no"]);
+    const withGateway = render({
+      ipv6: { address: "2001:db8::10", prefixLength: 64, gateway: "2001:db8::1" },
+    });
+    expect(section(withGateway, "Network")).toContain("IPv6AcceptRA=no");
+    const ipv4Only = render({ ipv6: undefined });
+    expect(ipv4Only).not.toMatch(/AcceptRA|2001:db8::10/);
+    expect(section(ipv4Only, "Network")).toContain("IPv6PrivacyExtensions=no");
+  });
+
+  test.each<[string, Partial<NetworkFileInput>, string, string]>([
+    ["a pattern for a name", { interface: { name: "eth*" } }, "network.bad-interface", "interface.name"],
+    ["two names", { interface: { name: "eth0 eth1" } }, "network.bad-interface", "interface.name"],
+    ["a negation", { interface: { name: "!eth0" } }, "network.bad-interface", "interface.name"],
+    ["a line end", { interface: { name: "e\n[Link]" } }, "network.bad-interface", "interface.name"],
+    ["a long name", { interface: { name: "a".repeat(16) } }, "network.bad-interface", "interface.name"],
+    [
+      "a group address",
+      { interface: { macAddress: "01:00:5e:00:00:01" } },
+      "network.bad-interface",
+      "interface.macAddress",
+    ],
+    [
+      "zeros",
+      { interface: { macAddress: "00:00:00:00:00:00" } },
+      "network.bad-interface",
+      "interface.macAddress",
+    ],
+    [
+      "two",
+      { interface: { macAddress: "52:54:00:12:34:56 52:54:00:12:34:57" } },
+      "network.bad-interface",
+      "interface.macAddress",
+    ],
+    ["no netmask", { netmask: undefined }, "network.bad-address", "netmask"],
+    [
+      "no prefix length",
+      { ipv6: { address: "2001:db8::10", prefixLength: 0 } },
+      "network.bad-address",
+      "ipv6.prefixLength",
+    ],
+    [
+      "a gateway with a zone",
+      { ipv6: { address: "2001:db8::10", prefixLength: 64, gateway: "fe80::1%eth0" } },
+      "network.bad-address",
+      "ipv6.gateway",
+    ],
+  ])("%s is refused", (_, more, code, path) => {
+    expect(networkFileProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+  });
+});
+
+describe("firewall", () => {
+  const input: FirewallInput = {
+    ports: [22, 80, 443],
+    loopbackPorts: [3306, 8000, 8080, 8082],
+    allowed: [
+      { port: 9100, from: ["192.168.1.0/24", "10.0.0.5", "2001:db8::/32"] },
+      { port: 51_820, protocol: "udp" },
+    ],
+    dhcpClient: true,
+  };
+
+  test("is what it was", () => {
+    expectGolden("network/firewall.nft", renderFirewall(input));
+    expectGolden(
+      "network/portico-firewall.service",
+      renderUnit(firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft")),
+    );
+    expectGolden("network/nftables.service.d.conf", renderUnit(firewallDropIn()));
+    expect(firewallProblems(input)).toEqual([]);
+    expect(unitProblems(firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft"))).toEqual([]);
+  });
+
+  test.each<[string, Partial<FirewallInput>]>([
+    ["as it is", {}],
+    ["without further ports", { allowed: [] }],
+    ["without any port", { ports: [], loopbackPorts: [], allowed: [], dhcpClient: false }],
+  ])("nft reads it back, %s", (_, more) => {
+    const file = join(folder, "firewall.nft");
+    writeFileSync(file, renderFirewall({ ...input, ...more }));
+    // The check asks the kernel, so it takes a network of its own.
+    const checked = spawnSync("unshare", ["--net", "nft", "--check", "--file", file], { encoding: "utf8" });
+    expect([checked.status, checked.stdout, checked.stderr]).toEqual([0, "", ""]);
+  });
+
+  test.each<[string, Partial<FirewallInput>, string, string]>([
+    ["a listener on the database's port", { ports: [3306] }, "firewall.loopback-port", "ports[0]"],
+    ["a daemon's port", { allowed: [{ port: 8082 }] }, "firewall.loopback-port", "allowed[0].port"],
+    [
+      "a daemon's port for some",
+      { allowed: [{ port: 8000, from: ["10.0.0.0/8"] }] },
+      "firewall.loopback-port",
+      "allowed[0].port",
+    ],
+    ["no port", { allowed: [{ port: 0 }] }, "config.out-of-range", "allowed[0].port"],
+    ["a name", { allowed: [{ port: 1, from: ["lan"] }] }, "config.bad-address", "allowed[0].from[0]"],
+    [
+      "a zone",
+      { allowed: [{ port: 1, from: ["fe80::1%eth0"] }] },
+      "config.bad-address",
+      "allowed[0].from[0]",
+    ],
+    [
+      "a bad range",
+      { allowed: [{ port: 1, from: ["10.0.0.0/33"] }] },
+      "config.bad-address",
+      "allowed[0].from[0]",
+    ],
+    ["nobody", { allowed: [{ port: 1, from: [] }] }, "config.missing-field", "allowed[0].from"],
+  ])("%s is refused", (_, more, code, path) => {
+    expect(firewallProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
+  });
+
+  test("a UDP port is none of the daemons'", () => {
+    expect(firewallProblems({ ...input, allowed: [{ port: 8080, protocol: "udp" }] })).toEqual([]);
+  });
+});
+
+describe("daemons", () => {
+  const web: Daemon = {
+    command: ["/srv/sync/web.sh", "start"],
+    stopCommand: ["/srv/sync/web.sh", "stop"],
+    type: "forking",
+    user: "sync",
+    group: "sync",
+    workingDirectory: "/srv/sync",
+    environment: { LANG: "C.UTF-8", GREETING: 'say "50%" of $HOME\\n', EMPTY: "" },
+    environmentFile: "/etc/sync/web.env",
+    pidFile: "/run/sync/web.pid",
+    writableDirectories: ["/usr/local/sync data"],
+  };
+  const unit = (daemon: Daemon) =>
+    daemonUnit({
+      daemon,
+      description: "Web application",
+      after: ["mariadb.service", "sync-file-server.service"],
+      before: ["portico.service"],
+    });
+
+  test("units are what they were", () => {
+    expectGolden("network/sync-web-application.service", renderUnit(unit(web)));
+    expect([...daemonProblems(web), ...unitProblems(unit(web))]).toEqual([]);
+  });
+
+  test("follow every choice", () => {
+    const text = renderUnit(
+      unit({
+        command: ["/bin/x"],
+        type: "notify",
+        user: "x",
+        restart: "always",
+        startTimeoutSeconds: 1,
+        stopTimeoutSeconds: 2,
+        hardening: false,
+        directives: { TimeoutStopSec: 3, LimitNOFILE: 9 },
+      }),
+    );
+    expect(section(text, "Service")).toEqual([
+      "Type=notify",
+      "User=x",
+      "ExecStart=/bin/x",
+      "Restart=always",
+      "RestartSec=5",
+      "TimeoutStartSec=1",
+      "TimeoutStopSec=3",
+      "LimitNOFILE=9",
+    ]);
+  });
+
+  test.each<[string, Partial<Daemon>, string, string]>([
+    ["a user with a blank", { user: "a b" }, "unit.bad-value", "user"],
+    ["a numeric user", { user: "1000" }, "unit.bad-value", "user"],
+    ["a group with a specifier", { group: "%u" }, "unit.bad-value", "group"],
+    ["a relative directory", { workingDirectory: "srv" }, "config.bad-file-path", "workingDirectory"],
+    ["a directory above", { workingDirectory: "/srv/.." }, "config.bad-file-path", "workingDirectory"],
+    ["an optional file", { environmentFile: "-/etc/x" }, "config.bad-file-path", "environmentFile"],
+    ["a pattern of files", { environmentFile: "/etc/*.env" }, "config.bad-file-path", "environmentFile"],
+    ["a line end in a path", { pidFile: "/run/x\ny" }, "config.bad-file-path", "pidFile"],
+    ["a bad name", { environment: { "A B": "x" } }, "unit.bad-value", "environment.A B"],
+    [
+      "a password",
+      { environment: { DB_PASSWORD: "x" } },
+      "unit.secret-in-environment",
+      "environment.DB_PASSWORD",
+    ],
+    [
+      "a secret key",
+      { environment: { SECRET_KEY: "x" } },
+      "unit.secret-in-environment",
+      "environment.SECRET_KEY",
+    ],
+    [
+      "an API key",
+      { environment: { S3_api_key: "x" } },
+      "unit.secret-in-environment",
+      "environment.S3_api_key",
+    ],
+    [
+      "the variant in the environment",
+      { environment: { MODE: "fastcgi" } },
+      "unit.fastcgi-start",
+      "environment.MODE",
+    ],
+    ["no time to start", { startTimeoutSeconds: 0 }, "config.out-of-range", "startTimeoutSeconds"],
+    ["endless time to stop", { stopTimeoutSeconds: Infinity }, "config.out-of-range", "stopTimeoutSeconds"],
+  ])("%s is refused", (_, more, code, path) => {
+    const problems = daemonProblems({ ...web, ...more });
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, path]]);
+    expect(JSON.stringify(problems)).not.toContain('"received":"x"');
+  });
+
+  test("what lies in the unit is checked there: control characters, commands", () => {
+    const bad = { ...web, environment: { A: "1\nExecStartPre=/bin/x" } };
+    expect(unitProblems(unit(bad)).map((p) => [p.code, p.path])).toEqual([
+      ["unit.bad-value", "Service.Environment[0]"],
+    ]);
+    expect(unitProblems(unit({ ...web, command: ["web.sh", "start"] })).map((p) => p.code)).toEqual([
+      "unit.bad-value",
+    ]);
+  });
+
+  describe("FastCGI variant", () => {
+    const refused = (command: string[]): string[] =>
+      unitProblems(unit({ ...web, command })).map((p) => p.code);
+    const script = "/srv/sync/web.sh";
+    const variants: string[][] = [
+      [script, "start-fastcgi"],
+      [script, "START-FASTCGI"],
+      [script, "fastcgi"],
+      ["/srv/sync/manage.py", "runfcgi", "method=threaded"],
+      [script, "--mode=fastcgi"],
+      ["/bin/sh", "-c", `cd /srv && exec ${script} start-fastcgi`],
+      ["/bin/sh", "-c", `${script} 'start-fastcgi'`],
+      ["/bin/bash", "-c", `${script} fastcgi; true`],
+      ["/usr/bin/env", "sh", "-c", `sh -c "${script} fastcgi"`],
+    ];
+    const others: string[][] = [
+      [script, "start"],
+      [script, "start-fast"],
+      ["/srv/fastcgi/web.sh", "start"],
+      ["/bin/sh", "-c", "/usr/lib/fcgi-tools/web.sh start"],
+      [script, "start", "fastcgi.log"],
+    ];
+    test.each(variants.map((command) => [command]))("%j is refused", (command) => {
+      expect(refused(command)).toEqual(["unit.fastcgi-start"]);
+    });
+    test.each(others.map((command) => [command]))("%j is not", (command) => {
+      expect(refused(command)).toEqual([]);
+    });
+
+    test("Terraform judges as this check does", () => {
+      const words = [...variants, ...others].flat();
+      const judged = words.map(
+        (word) => `can(regex(${JSON.stringify(FASTCGI_START)}, ${JSON.stringify(word)}))`,
+      );
+      const said = execFileSync("terraform", ["console"], {
+        cwd: folder,
+        input: `jsonencode(jsonencode([${judged.join(", ")}]))\n`,
+        encoding: "utf8",
+        stdio: ["pipe", "pipe", "ignore"],
+      });
+      const here = words.map(
+        (word) => unitProblems({ Service: { ExecStart: { command: ["/bin/x", word] } } }).length > 0,
+      );
+      expect(JSON.parse(JSON.parse(JSON.parse(said) as string) as string)).toEqual(here);
+    });
+  });
+
+  test("systemd verifies all units without a word", () => {
+    const here = { ...web, command: ["/bin/true", "start"], stopCommand: ["/bin/true"] };
+    const files = Object.entries({
+      "sync-web-application.service": unit(here),
+      "portico-firewall.service": firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft"),
+    }).map(([name, document]) => {
+      writeFileSync(join(folder, name), renderUnit(document));
+      return join(folder, name);
+    });
+    const verified = spawnSync("systemd-analyze", ["verify", "--man=no", ...files], { encoding: "utf8" });
+    // Units of this machine may have faults of their own.
+    const ours = verified.stderr.split("\n").filter((line) => /portico|sync-/.test(line));
+    expect([verified.status, ours]).toEqual([0, []]);
+  });
+});

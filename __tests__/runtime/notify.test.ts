@@ -1,0 +1,194 @@
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import type * as net from "node:net";
+import { join } from "node:path";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { askMaster, type ControlOutcome } from "../../src/runtime/control.js";
+import { issue } from "./certificates.js";
+import { freePort } from "./harness.js";
+import { KeepAliveClient } from "./keepAliveClient.js";
+import { NotifySocket } from "./notifySocket.js";
+import {
+  alive,
+  eventually,
+  installedRuntime,
+  killAll,
+  openFolder,
+  Portico,
+  processes,
+  type StartOptions,
+} from "./portico.js";
+
+/** What systemd is told, by the real systemd-notify, and when. */
+
+let folder: string;
+let port: number;
+let systemd: NotifySocket;
+let upstream: http.Server;
+let owed: http.ServerResponse[];
+let portico: Portico;
+
+const at = (name: string): string => join(folder, name);
+
+beforeEach(async () => {
+  folder = openFolder();
+  port = await freePort();
+  systemd = await NotifySocket.open(at("notify"));
+  owed = [];
+  upstream = http.createServer((_, response) => owed.push(response)).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+});
+
+afterEach(async () => {
+  killAll();
+  await eventually(() => processes("master").length === 0, "for the processes to go");
+  systemd.close();
+  upstream.closeAllConnections();
+  upstream.close();
+});
+
+function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
+  const { port: upstreamPort } = upstream.address() as net.AddressInfo;
+  return {
+    version: 1,
+    workers: 1,
+    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
+    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["http"],
+        routes: [{ name: "web", path: "/", match: "prefix", action: { type: "proxy", upstream: "web" } }],
+      },
+    ],
+    ...more,
+  };
+}
+
+async function start({ env, ...options }: StartOptions = {}): Promise<void> {
+  portico = await Portico.start(config(), {
+    env: { NOTIFY_SOCKET: at("notify"), RUNTIME_DIRECTORY: folder, ...env },
+    ...options,
+  });
+}
+
+const ask = (command: "reload" | "upgrade"): Promise<ControlOutcome> =>
+  askMaster(at("control.sock"), { command }, 30_000);
+
+const serving = (generation: number, more = ""): string =>
+  `STATUS=Serving http://127.0.0.1:${port}, 1 worker, generation ${generation}${more}`;
+
+test("systemd is told of readiness, reloads with their outcome, and the stop", async () => {
+  await start();
+  expect(systemd.messages).toEqual([serving(1), "READY=1"]);
+  const environment = readFileSync(`/proc/${portico.workers()[0]}/environ`, "latin1");
+  expect(environment).not.toContain("NOTIFY_SOCKET");
+
+  systemd.messages.length = 0;
+  expect((await ask("reload")).ok).toBe(true);
+  expect(systemd.messages.slice(0, 4)).toEqual([
+    serving(1),
+    "RELOADING=1",
+    expect.stringMatching(`^${serving(2)}(, 1 older finishing)?$`),
+    "READY=1",
+  ]);
+  await eventually(() => systemd.last("STATUS") === serving(2).slice(7), "for the old generation to be gone");
+
+  systemd.messages.length = 0;
+  portico.rewrite({ ...config(), workers: 0 });
+  expect((await ask("reload")).ok).toBe(false);
+  const refused = "; last reload refused: workers: .* [config.out-of-range]; ";
+  expect(systemd.messages).toEqual([
+    serving(2),
+    "RELOADING=1",
+    expect.stringMatching(new RegExp(`^${serving(2)}${refused.replace(/[[\]]/g, "\\$&")}`)),
+    "READY=1",
+  ]);
+
+  // A signal is a request as well; what was refused is forgotten once another succeeds.
+  portico.rewrite(config());
+  systemd.messages.length = 0;
+  portico.signal("SIGHUP");
+  await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the status");
+
+  portico.signal("SIGTERM");
+  await portico.gone;
+  expect(systemd.messages.slice(-2)).toEqual(["STATUS=Finishing the requests that run", "STOPPING=1"]);
+});
+
+test("systemd follows an upgrade to the new master, and stays with the old one when it fails", async () => {
+  const runtime = await installedRuntime();
+  await start({ runtime });
+  systemd.messages.length = 0;
+  const good = readFileSync(runtime, "utf8");
+  writeFileSync(runtime, "process.exit(1)");
+  expect((await ask("upgrade")).ok).toBe(false);
+  expect(systemd.last("MAINPID")).toBe(String(portico.pid));
+  expect(systemd.last("STATUS")).toMatch(/; last upgrade refused: the new master exited with code 1/);
+  writeFileSync(runtime, good);
+
+  const client = await KeepAliveClient.connect(port);
+  client.send("/slow");
+  await eventually(() => owed.length === 1, "for the upstream to be asked");
+  systemd.messages.length = 0;
+  expect((await ask("upgrade")).ok).toBe(true);
+  const [next] = processes("master").filter((pid) => pid !== portico.pid);
+  expect(systemd.last("MAINPID")).toBe(String(next));
+  // The old one still serves, and keeps quiet.
+  await eventually(() => systemd.last("READY") === "1", "for the new master to speak");
+  expect(systemd.last("STATUS")).toBe(serving(2, ", 1 older finishing").slice(7));
+  expect(alive(portico.pid)).toBe(true);
+  owed.shift()!.end("late");
+  expect((await client.answer()).body).toBe("late");
+  await eventually(() => systemd.last("STATUS") === serving(2).slice(7), "for the old master to be gone");
+  expect(systemd.last("STOPPING")).toBeUndefined();
+});
+
+test("without systemd-notify the service runs, and says once that nobody is told", async () => {
+  await start({ before: `export PATH=${folder}` });
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(portico.errors.match(/systemd cannot be told how the service is: systemd-notify: /g)).toHaveLength(
+    1,
+  );
+  expect(systemd.messages).toEqual([]);
+});
+
+test("without a service manager nothing is started", async () => {
+  writeFileSync(at("systemd-notify"), `#!/bin/sh\n: > ${at("called")}\n`, { mode: 0o755 });
+  await start({ env: { NOTIFY_SOCKET: "" }, before: `export PATH=${folder}` });
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(existsSync(at("called"))).toBe(false);
+});
+
+test("a certificate that ends soon is warned of at the start and by a reload", async () => {
+  const { key, cert } = await issue({ to: 9 });
+  writeFileSync(at("key.pem"), key, { mode: 0o600 });
+  writeFileSync(at("cert.pem"), cert);
+  await start();
+  portico.rewrite(
+    config({
+      listeners: [
+        {
+          name: "http",
+          address: "127.0.0.1",
+          port,
+          protocol: "https",
+          tls: { certificate: at("cert.pem"), key: at("key.pem") },
+        },
+      ],
+    }),
+  );
+  const outcome = await ask("reload");
+  expect(outcome).toMatchObject({
+    ok: true,
+    value: { warnings: [{ code: "files.certificate-expires-soon" }] },
+  });
+  expect(portico.errors).toMatch(/warning: listeners\[0\]\.tls\.certificate \(.*\): ends on .*, in 8 days/);
+  await eventually(() => readFileSync(at("error.log"), "utf8").includes("expires-soon"), "for the log line");
+});

@@ -1,0 +1,596 @@
+import { once } from "node:events";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import type * as http from "node:http";
+import * as net from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as tls from "node:tls";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/control.js";
+import { createLoadUpstream } from "../load/loadUpstream.js";
+import { type LoadReport, SteadyLoad } from "../load/steadyLoad.js";
+import { type Issued, issue } from "./certificates.js";
+import { freePort } from "./harness.js";
+import { KeepAliveClient } from "./keepAliveClient.js";
+import {
+  alive,
+  eventually,
+  installedRuntime,
+  killAll,
+  openFolder,
+  Portico,
+  processes,
+  type StartOptions,
+  workersOf,
+} from "./portico.js";
+
+/** What changes while clients are served: config, certificate, runtime; and what is lost when processes are killed. */
+
+let issued: Issued;
+let folder: string;
+let upstream: http.Server;
+let httpPort: number;
+let httpsPort: number;
+let portico: Portico;
+let load: SteadyLoad | undefined;
+/** Sockets that this process holds, as systemd does. */
+const held: Held[] = [];
+
+const at = (name: string): string => join(folder, name);
+
+beforeAll(async () => {
+  issued = await issue();
+  upstream = createLoadUpstream().listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+});
+
+afterAll(() => {
+  upstream.closeAllConnections();
+  upstream.close();
+});
+
+beforeEach(async () => {
+  folder = openFolder();
+  httpPort = await freePort();
+  httpsPort = await freePort();
+  useCertificate(issued);
+});
+
+afterEach(async () => {
+  await load?.stop();
+  load = undefined;
+  killAll();
+  for (const socket of held.splice(0)) socket.close();
+  await eventually(() => processes("master").length === 0, "for the processes to go");
+});
+
+function useCertificate({ key, cert }: Issued): void {
+  writeFileSync(at("key.pem"), key, { mode: 0o600 });
+  writeFileSync(at("cert.pem"), cert);
+}
+
+function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
+  const { port } = upstream.address() as net.AddressInfo;
+  const tlsFiles = { certificate: at("cert.pem"), key: at("key.pem") };
+  return {
+    version: 1,
+    workers: 2,
+    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: httpPort, protocol: "http" },
+      { name: "https", address: "127.0.0.1", port: httpsPort, protocol: "https", tls: tlsFiles },
+    ],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${port}` }],
+    virtualServers: [
+      {
+        name: "default",
+        serverNames: ["_"],
+        default: true,
+        versionTokens: true,
+        listeners: ["http", "https"],
+        routes: [
+          { name: "load", path: "/load", match: "prefix", action: { type: "proxy", upstream: "web" } },
+        ],
+      },
+    ],
+    ...more,
+  };
+}
+
+/** Starts a portico that listens for requests. */
+async function start(options: StartOptions & { config?: ProxyConfigInput } = {}): Promise<void> {
+  portico = await Portico.start(options.config ?? config(), {
+    ...options,
+    env: { RUNTIME_DIRECTORY: folder, ...options.env },
+  });
+  expect(portico.errors).toBe("");
+}
+
+function ask(request: ControlRequest): Promise<ControlOutcome> {
+  return askMaster(at("control.sock"), request, 30_000);
+}
+
+async function asked(request: ControlRequest): Promise<string> {
+  const outcome = await ask(request);
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems, null, 2));
+  return outcome.value.message;
+}
+
+async function refusal(request: ControlRequest): Promise<string> {
+  const outcome = await ask(request);
+  if (outcome.ok) throw new Error(`it was not refused: ${outcome.value.message}`);
+  return outcome.problems.map((p) => `${p.path}: ${p.message} [${p.code}]`).join("\n");
+}
+
+/** The release that answers now, from a new connection. */
+async function release(): Promise<string | undefined> {
+  const client = await KeepAliveClient.connect(httpPort);
+  const { head } = await client.ask("/none");
+  client.socket.destroy();
+  return /^Server: portico\/(.+)$/m.exec(head)?.[1]?.trim();
+}
+
+/** The same runtime with another version number. */
+const another =
+  (version: string) =>
+  (code: string): string =>
+    code.replaceAll('"0.1.0"', JSON.stringify(version));
+
+/** Puts another release in the place of an installed one, as a deployment does. */
+async function install(runtime: string, edit: (code: string) => string): Promise<void> {
+  renameSync(await installedRuntime(edit), runtime);
+}
+
+const TRANSFER_MS = 2_500;
+
+async function underLoad(): Promise<SteadyLoad> {
+  load = new SteadyLoad({
+    address: "127.0.0.1",
+    host: "localhost",
+    httpPort,
+    httpsPort,
+    path: "/load",
+    transferMs: TRANSFER_MS,
+    transferBytes: 3_000_000,
+    clients: 2,
+  });
+  await sleep(TRANSFER_MS / 3);
+  return load;
+}
+
+/** Transfers that had begun before a moment and ended after it, by kind. */
+function spanning({ transfers }: LoadReport, moment: number): string[] {
+  return transfers.filter(({ from, to }) => from < moment && moment < to).map(({ kind }) => kind);
+}
+
+const KINDS = ["http/1.1", "http/1.1 tls", "http/2"].flatMap((kind) => [
+  `${kind} download`,
+  `${kind} upload`,
+]);
+
+function expectNothingLost(report: LoadReport, moments: readonly number[]): void {
+  expect(report.failures).toEqual([]);
+  expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
+  for (const moment of moments) expect(spanning(report, moment).sort()).toEqual([...KINDS].sort());
+  for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(20);
+}
+
+/** A download that takes a while; resolves with its length. */
+async function download(ms: number, bytes = 200_000): Promise<() => Promise<number>> {
+  const client = await KeepAliveClient.connect(httpPort);
+  client.send(`/load/long?bytes=${bytes}&ms=${ms}`);
+  await sleep(150);
+  return async () => (await client.answer()).body.length;
+}
+
+describe("under load nothing is lost by", () => {
+  test("a changed config", async () => {
+    await start();
+    await underLoad();
+    const moment = Date.now();
+    portico.rewrite(config({ workers: 1 }));
+    expect(await asked({ command: "reload" })).toMatch(/^configuration reloaded: .*, 1 worker$/);
+    await sleep(TRANSFER_MS);
+    expectNothingLost(await load!.stop(), [moment, Date.now() - TRANSFER_MS]);
+  });
+
+  test("a renewed certificate", async () => {
+    await start();
+    const before = await certificate();
+    await underLoad();
+    const moment = Date.now();
+    useCertificate(await issue({ name: "renewed" }));
+    await asked({ command: "reload" });
+    const after = await certificate();
+    expect([before, after]).toEqual(["localhost", "renewed"]);
+    expectNothingLost(await load!.stop(), [moment]);
+  });
+
+  test("two upgrades in a row", async () => {
+    const runtime = await installedRuntime();
+    await start({ runtime });
+    expect(await release()).toBe("0.1.0");
+    const session = await tlsSession();
+    await underLoad();
+    const moments: number[] = [];
+    for (const version of ["0.2.0", "0.3.0"]) {
+      await install(runtime, another(version));
+      moments.push(Date.now());
+      expect(await asked({ command: "upgrade" })).toMatch(/^relieved by a new master, process \d+$/);
+      expect(await release()).toBe(version);
+      expect(await tlsSession(session.session)).toMatchObject({ reused: true });
+      // The next one while workers of the first still serve.
+      await sleep(200);
+    }
+    expect(processes("master")).toHaveLength(3);
+    expectNothingLost(await load!.stop(), moments);
+    await eventually(() => processes("master").length === 1, "for the old masters to go");
+    expect(processes("worker")).toHaveLength(2);
+    expect(alive(portico.pid)).toBe(false);
+    // The socket, the log and the config are the new master's.
+    portico.rewrite(config({ workers: 1 }));
+    expect(await asked({ command: "reload" })).toMatch(/1 worker$/);
+    await eventually(() => processes("worker").length === 1, "for the old workers to go");
+    process.kill(processes("master")[0]!, "SIGTERM");
+    await eventually(() => processes("master").length === 0, "for the last master to go");
+  });
+
+  test("upgrades that come to nothing", async () => {
+    const runtime = await installedRuntime();
+    await start({ runtime });
+    const pids = [processes("master"), processes("worker").sort()];
+    await underLoad();
+    const good = readFileSync(runtime, "utf8");
+    writeFileSync(runtime, "process.exit(4);");
+    expect(await refusal({ command: "upgrade" })).toBe(
+      ": the new master exited with code 4 [serve.upgrade-failed]",
+    );
+    writeFileSync(runtime, "this is no script");
+    expect(await refusal({ command: "upgrade" })).toMatch(/exited with code 1 \[serve\.upgrade-failed\]$/);
+    writeFileSync(runtime, good);
+    expect(await refusal({ command: "upgrade", runtime: at("none.js") })).toMatch(/exited with code 1/);
+    expect(await refusal({ command: "upgrade", node: at("none") })).toMatch(
+      /could not be started: no program at .*none \[serve\.upgrade-failed\]$/,
+    );
+    portico.rewrite({ ...config(), workers: 0 });
+    expect(await refusal({ command: "upgrade" })).toMatch(/^workers: .*\[config\.out-of-range\]$/);
+    portico.rewrite(config());
+    writeFileSync(runtime, good.replace(/^/, `if (process.argv[2] === "worker") process.exit(3);`));
+    expect(await refusal({ command: "upgrade" })).toMatch(
+      /worker \d+ exited with code 3 before it was ready/,
+    );
+    writeFileSync(
+      runtime,
+      good.replace(/^/, `if (process.argv[2] === "serve") process.kill(process.pid, "SIGKILL");`),
+    );
+    expect(await refusal({ command: "upgrade" })).toMatch(/the new master was killed by SIGKILL/);
+    expect(portico.errors).toMatch(/upgrade refused, the running portico stays: 1 problem/);
+    // New workers that came so far as to accept finish what they have.
+    await eventually(
+      () => JSON.stringify([processes("master"), processes("worker").sort()]) === JSON.stringify(pids),
+      "for the new processes to go",
+    );
+    const report = await load!.stop();
+    expect(report.failures).toEqual([]);
+    expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
+    // And then one that succeeds.
+    writeFileSync(runtime, another("0.4.0")(good));
+    portico.signal("SIGUSR2");
+    await portico.says(/relieved by a new master/);
+    expect(await release()).toBe("0.4.0");
+  });
+});
+
+describe("an upgrade", () => {
+  /** A release that takes its time to begin. */
+  const slow = (code: string): string =>
+    code.replace(
+      /^/,
+      `if (process.env.PORTICO_SUCCESSOR) { const until = Date.now() + 1500; while (Date.now() < until); }`,
+    );
+
+  test("passes on sockets of systemd and sockets of its own", async () => {
+    hold(httpPort);
+    const runtime = await installedRuntime();
+    await start({ runtime, sockets: passed() });
+    for (const socket of held.splice(0)) socket.close();
+    await asked({ command: "upgrade" });
+    await asked({ command: "upgrade" });
+    expect(await release()).toBe("0.1.0");
+    expect(await certificate()).toBe("localhost");
+    // One of its own is given up with its listener, one of systemd's is told of.
+    const { listeners } = config();
+    portico.rewrite(config({ listeners: [listeners[0]!], virtualServers: only("http") }));
+    await asked({ command: "reload" });
+    await eventually(() => isRefused(httpsPort), "for the port to be closed");
+    portico.rewrite(config({ listeners: [listeners[1]!], virtualServers: only("https") }));
+    await asked({ command: "reload" });
+    expect(portico.errors).toMatch(/portico\.socket: was passed by systemd, but no listener has/);
+    expect(await certificate()).toBe("localhost");
+  });
+
+  test("that is asked for with a reload and another one happens first, the others after it", async () => {
+    await start({ runtime: await installedRuntime() });
+    const answers = await Promise.all([
+      asked({ command: "upgrade" }),
+      asked({ command: "reload" }),
+      asked({ command: "upgrade" }),
+      asked({ command: "reload" }),
+    ]);
+    expect(answers.filter((answer) => answer.startsWith("relieved"))).toHaveLength(2);
+    expect(new Set(answers.slice(0, 1).concat(answers[2]!)).size).toBe(2);
+    await eventually(() => processes("master").length === 1, "for the old masters to go");
+    expect(await release()).toBe("0.1.0");
+  });
+
+  test("is given up by a stop, which lets running requests finish", async () => {
+    const runtime = await installedRuntime();
+    await start({ runtime });
+    await install(runtime, slow);
+    const whole = await download(1_000);
+    const refused = refusal({ command: "upgrade" });
+    await eventually(() => processes("master").length + successors() > 1, "for the new master");
+    portico.signal("SIGTERM");
+    expect(await refused).toMatch(/\[serve\.(stopping|upgrade-failed)\]/);
+    expect(await whole()).toBe(200_000);
+    await portico.gone;
+    expect(portico.code).toBe(0);
+    expect(processes("master").concat(processes("worker"))).toEqual([]);
+  });
+
+  test("by the new master's stop stops both, the old one first", async () => {
+    await start({ runtime: await installedRuntime() });
+    const whole = await download(1_500);
+    await asked({ command: "upgrade" });
+    const [next] = processes("master").filter((pid) => pid !== portico.pid);
+    process.kill(next!, "SIGTERM");
+    await eventually(() => isRefused(httpPort), "for the port to be closed");
+    expect(alive(portico.pid) && alive(next!)).toBe(true);
+    // An orphan, as systemd wants its main process to be.
+    expect(parentOf(next!)).not.toBe(portico.pid);
+    // A signal to the old one alone changes nothing: the new one decides.
+    portico.signal("SIGTERM");
+    expect(await whole()).toBe(200_000);
+    await eventually(() => !alive(portico.pid), "for the old master to go");
+    await eventually(() => processes("master").length === 0, "for the new master to go");
+  });
+
+  test("by the new master's second stop cuts what still runs", async () => {
+    await start({ runtime: await installedRuntime() });
+    const whole = await download(20_000);
+    await asked({ command: "upgrade" });
+    const [next] = processes("master").filter((pid) => pid !== portico.pid);
+    process.kill(next!, "SIGTERM");
+    await eventually(() => isRefused(httpPort), "for the port to be closed");
+    process.kill(next!, "SIGTERM");
+    await expect(whole()).rejects.toThrow("closed without an answer");
+    await eventually(() => processes("master").length === 0, "for both masters to go");
+  });
+
+  test("that loses its old master half-way goes on", async () => {
+    const runtime = await installedRuntime();
+    await start({ runtime });
+    await install(runtime, slow);
+    const whole = await download(2_500);
+    const outcome = refusal({ command: "upgrade" });
+    await eventually(() => successors() > 0, "for the new master");
+    portico.signal("SIGKILL");
+    expect(await outcome).toMatch(/portico ended before it had an answer \[control\.no-answer\]/);
+    expect(await whole()).toBe(200_000);
+    await eventually(
+      () => existsSync(at("control.sock")) && processes("master").length === 1,
+      "for the new master",
+    );
+    expect(await asked({ command: "reload" })).toMatch(/^configuration reloaded/);
+    expect(await release()).toBe("0.1.0");
+  });
+
+  test("whose new master dies later leaves the old one to finish, and to fail", async () => {
+    await start({ runtime: await installedRuntime() });
+    const whole = await download(1_500);
+    await asked({ command: "upgrade" });
+    const [next] = processes("master").filter((pid) => pid !== portico.pid);
+    process.kill(next!, "SIGKILL");
+    await portico.says(/the new master is gone, and nobody accepts connections/);
+    expect(await whole()).toBe(200_000);
+    await portico.gone;
+    expect(portico.code).toBe(1);
+  });
+
+  test("leaves no secret where others could see it", async () => {
+    await start({ runtime: await installedRuntime() });
+    await asked({ command: "upgrade" });
+    const [next] = processes("master").filter((pid) => pid !== portico.pid);
+    for (const pid of [next!, ...workersOf(next!)]) {
+      const seen =
+        readFileSync(`/proc/${pid}/environ`, "latin1") + readFileSync(`/proc/${pid}/cmdline`, "latin1");
+      // 48 bytes in base64.
+      expect(seen).not.toMatch(/[A-Za-z0-9+/]{64}/);
+    }
+    expect(statSync(at("control.sock")).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe("what is asked of a running portico", () => {
+  test("is refused where it is not understood, and where nobody is", async () => {
+    expect(await refusal({ command: "reload" })).toMatch(
+      /cannot ask a running portico: ENOENT \[control\.not-running\]/,
+    );
+    await start();
+    for (const text of [
+      "{}\n",
+      "nonsense\n",
+      '{"command":"stop"}\n',
+      '{"command":"upgrade","node":1}\n',
+      "x".repeat(20_000),
+    ]) {
+      const socket = net.connect(at("control.sock"));
+      socket.end(text);
+      let answer = "";
+      for await (const chunk of socket) answer += String(chunk);
+      expect(answer).toContain("control.bad-request");
+    }
+    portico.signal("SIGSTOP");
+    const outcome = await askMaster(at("control.sock"), { command: "reload" }, 300);
+    portico.signal("SIGCONT");
+    expect(outcome).toMatchObject({ ok: false, problems: [{ code: "control.no-answer" }] });
+    portico.signal("SIGKILL");
+    await portico.gone;
+    expect(await refusal({ command: "reload" })).toMatch(/ECONNREFUSED \[control\.not-running\]/);
+  });
+
+  test("by many at once is done for each, and told to each", async () => {
+    await start();
+    portico.rewrite({ ...config(), workers: 0 });
+    const refused = await Promise.all(Array.from({ length: 5 }, () => refusal({ command: "reload" })));
+    for (const text of refused) expect(text).toMatch(/^workers: /);
+    // Nobody is told of a config older than the one there was when they asked.
+    portico.rewrite(config({ workers: 1 }));
+    const before = asked({ command: "reload" });
+    await sleep(50);
+    portico.rewrite(config({ workers: 2 }));
+    const after = await Promise.all([asked({ command: "reload" }), asked({ command: "reload" })]);
+    expect(await before).toMatch(/1 worker$/);
+    for (const text of after) expect(text).toMatch(/2 workers$/);
+  });
+
+  test("ends without an answer when the master dies", async () => {
+    await start();
+    portico.signal("SIGSTOP");
+    const outcome = refusal({ command: "reload" });
+    await sleep(100);
+    portico.signal("SIGKILL");
+    expect(await outcome).toMatch(/\[control\.no-answer\]/);
+  });
+});
+
+describe("with the sockets held by systemd", () => {
+  beforeEach(() => {
+    hold(httpPort);
+    hold(httpsPort);
+  });
+
+  test.each([
+    ["a restart", "SIGTERM"],
+    ["a master that is killed", "SIGKILL"],
+  ] as const)("%s refuses no connection", async (_, signal) => {
+    await start({ sockets: passed() });
+    await underLoad();
+    const moment = Date.now();
+    portico.signal(signal);
+    await eventually(() => !alive(portico.pid), "for the master to go");
+    await sleep(500);
+    await start({ sockets: passed() });
+    await sleep(500);
+    const report = await load!.stop();
+    const refused = report.failures.filter(({ failure }) => failure.includes("ECONNREFUSED"));
+    expect(refused).toEqual([]);
+    // Workers finish what they have, with and without a master.
+    expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
+    expect(spanning(report, moment).sort()).toEqual([...KINDS].sort());
+    expect(report.failures).toEqual([]);
+    expect(report.slowestMs).toBeLessThan(10_000);
+  });
+
+  test("a worker that is killed costs at most what it served", async () => {
+    await start({ sockets: passed() });
+    await underLoad();
+    const [victim] = portico.workers();
+    const connections = connectionsOf(victim!);
+    const moment = Date.now();
+    process.kill(victim!, "SIGKILL");
+    await sleep(TRANSFER_MS / 2);
+    const report = await load!.stop();
+    const lost = [
+      ...report.failures.map(({ at: when }) => when),
+      ...report.transfers.filter(({ failure }) => failure !== undefined).map(({ from }) => from),
+    ];
+    expect(lost.length).toBeLessThanOrEqual(connections);
+    for (const when of lost) expect(when).toBeLessThan(moment + 250);
+    expect(report.failures.filter(({ failure }) => failure.includes("ECONNREFUSED"))).toEqual([]);
+    expect(portico.workers()).toHaveLength(2);
+  });
+});
+
+/**
+ * Binds a port in this process and never accepts from it, as systemd does. Once a portico listened, connections wait
+ * there whatever becomes of it.
+ */
+function hold(port: number): void {
+  const { _createServerHandle: bind } = net as unknown as {
+    _createServerHandle(address: string, port: number, family: 4, fd: number): Held;
+  };
+  held.push(bind("127.0.0.1", port, 4, -1));
+}
+
+interface Held {
+  readonly fd: number;
+  close(): void;
+}
+
+function passed(): { fd: number; name: string }[] {
+  return held.map(({ fd }) => ({ fd, name: "portico.socket" }));
+}
+
+function only(listener: string): ProxyConfigInput["virtualServers"] {
+  return config().virtualServers.map((server) => ({ ...server, listeners: [listener] }));
+}
+
+/** New masters that have not come so far as to call themselves one. */
+function successors(): number {
+  return processes("other").length;
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
+}
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = net.connect(port, "127.0.0.1");
+  const refused = await Promise.race([
+    once(socket, "connect").then(() => false),
+    once(socket, "error").then(() => true),
+  ]).catch(() => true);
+  socket.destroy();
+  return refused;
+}
+
+/** Connections that a process has; upstream's among them. */
+function connectionsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith("socket:");
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+async function tlsSession(session?: Buffer): Promise<{ session: Buffer; reused: boolean; name: string }> {
+  const socket = tls.connect({
+    port: httpsPort,
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+    session,
+    maxVersion: "TLSv1.2",
+  });
+  await once(socket, "secureConnect");
+  const found = {
+    session: socket.getSession()!,
+    reused: socket.isSessionReused(),
+    name: String(socket.getPeerCertificate().subject?.CN),
+  };
+  socket.destroy();
+  return found;
+}
+
+const certificate = async (): Promise<string> => (await tlsSession()).name;

@@ -1,0 +1,126 @@
+import { TLS_POLICIES } from "../../src/model/index.js";
+import { judge } from "../../tools/tlsScan/judge.js";
+import type { Finding, TestsslReport } from "../../tools/tlsScan/scanners.js";
+import { readLitmus, worse } from "../../tools/webdav/litmus.js";
+
+/** `npm run webdav` and `npm run tls-scan` judge real programs; here, that they would notice. */
+describe("litmus", () => {
+  const REPORT = [
+    "-> running `basic':",
+    " 0. init.................. pass",
+    " 2. expect100.............  2. expect100............. pass",
+    "<- summary for `basic': of 2 tests run: 2 passed, 0 failed. 100.0%",
+    "-> running `locks':",
+    "18. cond_put_corrupt_token WARNING: PUT failed with 400 not 423",
+    "    ...................... pass (with 1 warning)",
+    "    ...................... 19. complex_cond_put...... pass",
+    "20. lock_shared........... FAIL (LOCK on `/x': 501 Not Implemented)",
+    "21. owner_modify.......... SKIPPED",
+  ].join("\n");
+
+  test("is read test by test", () => {
+    expect(readLitmus(REPORT)).toEqual([
+      { test: "basic/init#0", result: "pass" },
+      { test: "basic/expect100#2", result: "pass" },
+      { test: "locks/cond_put_corrupt_token#18", result: "pass", says: "PUT failed with 400 not 423" },
+      { test: "locks/complex_cond_put#19", result: "pass" },
+      { test: "locks/lock_shared#20", result: "fail", says: "LOCK on `/x': 501 Not Implemented" },
+      { test: "locks/owner_modify#21", result: "skip" },
+    ]);
+  });
+
+  test.each<[string, string, string, string[]]>([
+    ["the same", "", "", []],
+    [
+      "a failure",
+      "19. complex_cond_put...... pass",
+      "19. complex_cond_put...... FAIL (no)",
+      ["locks/complex_cond_put#19"],
+    ],
+    ["a test that is not run", "19. complex_cond_put...... pass", "", ["locks/complex_cond_put#19"]],
+    [
+      "a complaint",
+      "0. init.................. pass",
+      "0. init.................. WARNING: x\n pass",
+      ["basic/init#0"],
+    ],
+    ["what failed directly too", "FAIL (LOCK on `/x': 501 Not Implemented)", "SKIPPED", []],
+    [
+      "what litmus leaves out over TLS",
+      "2. expect100.............  2. expect100............. pass",
+      "2. expect100... SKIPPED (skipping for SSL server)",
+      [],
+    ],
+  ])("%s behind the front end", (_, from, to, expected) => {
+    const behind = readLitmus(REPORT.replace(from, to));
+    expect(worse(readLitmus(REPORT), behind).map((line) => line.split(":")[0])).toEqual(expected);
+  });
+});
+
+describe("TLS scan", () => {
+  const [modern] = [TLS_POLICIES["mozilla-modern"].ciphers.split(":")];
+  const seen = {
+    protocols: ["TLSv1.3"],
+    ciphers: { "TLSv1.3": modern! },
+    groups: ["secp256r1", "secp384r1", "x25519"],
+    weaknesses: [] as string[],
+  };
+  const report = (more: readonly Finding[] = [], said: Record<string, string> = {}): TestsslReport => ({
+    findings: more,
+    notPerformed: [],
+    said: new Map(
+      Object.entries({
+        TLS1_2: "not offered",
+        TLS1_3: "offered with final",
+        ALPN_HTTP2: "h2",
+        PFS_ECDHE_curves: "prime256v1 secp384r1 X25519",
+        PFS_ciphers: modern!.join(" "),
+        cert_keySize: "RSA 2048 bits",
+        ...said,
+      }),
+    ),
+  });
+  const problems = (...[what, said]: [Partial<typeof seen>?, TestsslReport?]): readonly string[] =>
+    judge("mozilla-modern", { ...seen, ...what }, said ?? report()).problems;
+
+  test("passes what the policy says", () => {
+    expect(problems()).toEqual([]);
+  });
+
+  test.each<[string, Partial<typeof seen>, TestsslReport, RegExp]>([
+    ["an old protocol", { protocols: ["TLSv1.2", "TLSv1.3"] }, report(), /^sslscan: protocols/],
+    [
+      "a cipher more",
+      { ciphers: { "TLSv1.3": [...modern!, "TLS_AES_128_CCM_SHA256"] } },
+      report(),
+      /^sslscan: ciphers of TLSv1.3/,
+    ],
+    ["a cipher less", { ciphers: { "TLSv1.3": modern!.slice(1) } }, report(), /^sslscan: ciphers of TLSv1.3/],
+    ["a group more", { groups: [...seen.groups, "x448"] }, report(), /^sslscan: groups/],
+    ["a weakness", { weaknesses: ["heartbleed with TLSv1.3"] }, report(), /heartbleed/],
+    ["what only testssl.sh sees", {}, report([], { TLS1: "offered" }), /^testssl.sh: TLSv1.0/],
+    ["a missing protocol", {}, report([], { TLS1_3: "not offered + downgraded" }), /^testssl.sh: TLSv1.3/],
+    ["no HTTP/2", {}, report([], { ALPN_HTTP2: "http/1.1" }), /^testssl.sh: ALPN/],
+    [
+      "a vulnerability",
+      {},
+      report([{ id: "ROBOT", severity: "CRITICAL", finding: "VULNERABLE" }]),
+      /^testssl.sh: ROBOT, CRITICAL/,
+    ],
+    [
+      "what only another policy implies",
+      {},
+      report([{ id: "LUCKY13", severity: "LOW", finding: "potentially vulnerable" }]),
+      /^testssl.sh: LUCKY13/,
+    ],
+  ])("notices %s", (_, what, said, expected) => {
+    const found = problems(what, said);
+    expect(found).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test("names the reason of what is meant", () => {
+    const finding = { id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." };
+    const { findings, problems: none } = judge("mozilla-modern", seen, report([finding]));
+    expect([findings[0]!.reason, none]).toEqual([expect.stringContaining("spec 2.2"), []]);
+  });
+});

@@ -1,0 +1,78 @@
+/** A tool that shows how reliable the proxy is: one section of docs/reliability.md each. */
+export interface Tool {
+  /** Name of its result. */
+  readonly name: string;
+  readonly title: string;
+  readonly command: string;
+  /** What a passed run shows. */
+  readonly shows: string;
+}
+
+/** In the order of the document. A tool without a result is listed as not run. */
+export const TOOLS: readonly Tool[] = [
+  {
+    name: "hostile",
+    title: "Malformed messages and floods",
+    command: "npm run hostile",
+    shows:
+      "Raw requests, HTTP/2 requests and answers of upstreams that parsers read differently, endless messages, and floods of HTTP/2 frames. The upstream receives only what strict and lenient parsers read alike; a canary behind each case is answered as itself or not at all; memory stays bounded; a flood ends with ENHANCE_YOUR_CALM and one line in the log.",
+  },
+  {
+    name: "differential",
+    title: "Against nginx",
+    command: "npm run differential",
+    shows:
+      "Generated requests to real nginx on the usual config of the service and to Portico, plain and TLS, HTTP/1.1 and HTTP/2: what the upstream received and what the client got are the same, but for differences that a named rule allows.",
+  },
+  {
+    name: "fuzz",
+    title: "Coverage-guided fuzzing",
+    command: "npm run fuzz",
+    shows:
+      "Message heads, chunks, field blocks, frames, targets, hosts, configs and settings files, bred towards new code paths: only declared errors, the same result in whatever pieces, what is forwarded is read alike by every parser, and no input takes long.",
+  },
+  {
+    name: "h2spec",
+    title: "HTTP/2 conformance",
+    command: "npm run h2spec",
+    shows: "Every case of h2spec, the strict ones too, on a proxied route and on static files.",
+  },
+  {
+    name: "webdav",
+    title: "WebDAV",
+    command: "npm run webdav",
+    shows: "litmus through `/syncdav` passes what it passes directly; a real client works on a tree.",
+  },
+  {
+    name: "application",
+    title: "A real application",
+    command: "npm run application",
+    shows: "A Django site behind the proxy, driven by a browser: login, upload, image, over TLS.",
+  },
+  {
+    name: "tls",
+    title: "TLS",
+    command: "npm run tls",
+    shows: "Scanners agree with the protocols and suites that are promised, and find no vulnerability.",
+  },
+  {
+    name: "slow",
+    title: "Slow and many clients, failing resources",
+    command: "npm run slow",
+    shows:
+      "Thousands of slow connections while others are served; limits; exhausted descriptors; full disks; upstreams that hang, reset, trickle, die and move.",
+  },
+  {
+    name: "soak",
+    title: "Soak",
+    command: "npm run soak",
+    shows:
+      "Mixed load with aborts and reloads: no growth of memory, sockets or descriptors; every checksum right.",
+  },
+  {
+    name: "supply-chain",
+    title: "Supply chain",
+    command: "npm run supply-chain",
+    shows: "Dependencies counted, lock file checked, the bundle reproducible, an SBOM written.",
+  },
+];

@@ -1,0 +1,68 @@
+import { randomUUID } from "node:crypto";
+import type { Problem } from "../model/index.js";
+import { type ActivationOptions, openStore, recover, withSystemd } from "./activate.js";
+import { withLock } from "./lock.js";
+import { purgeLogs } from "./logs.js";
+import { rollBack } from "./rollBack.js";
+import { filesOf, type GoodState, type Journal } from "./store.js";
+import { broughtUnits, cameWithUs, statusOf, unitsInQuestion } from "./transition.js";
+
+export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
+  /** Whether the proxy's logs go as well. */
+  readonly purge: boolean;
+}
+
+/**
+ * Takes a deployment away: its services stop, every file becomes what it was before Portico came, and edits of the
+ * application's settings are taken back where nobody changed them since. Does as much as can be done and returns what
+ * could not; undefined if nothing was deployed.
+ */
+export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
+  const store = await openStore(options);
+  return withLock(store.at("lock"), options.lockSeconds, async () => {
+    const recovered = await recover(store, { ...options, dryRun: false });
+    const last = await store.readState();
+    if (last === undefined) {
+      await store.remove();
+      return recovered;
+    }
+    const purge = options.purge ? await purgeLogs(store, last.deployment) : undefined;
+    const journal = await takingAway(last, withSystemd(options));
+    await store.writeJournal(journal);
+    const problems = await rollBack(store, journal, undefined, withSystemd(options), options.report);
+    if ((await store.readJournal()) !== undefined) return problems;
+    for (const path of (await purge?.()) ?? []) options.report(`  ${path}: removed`);
+    await store.remove();
+    return problems;
+  });
+}
+
+/** A journal whose roll-back leads to the host as it was before the first activation. */
+async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
+  const units = await statusOf(unitsInQuestion(last.deployment), systemd);
+  const ours = new Set(
+    broughtUnits(last.deployment.files)
+      .filter(({ file }) => cameWithUs(last, file.path))
+      .map(({ unit }) => unit),
+  );
+  return {
+    version: 1,
+    kind: "deactivation",
+    id: randomUUID(),
+    startedAt: new Date().toISOString(),
+    files: filesOf(last.deployment, last.document).flatMap(({ path, role }) => {
+      const before = last.before[path] ?? "unknown";
+      // Whoever wrote the file in place also removes it.
+      return before === "unknown" ? [] : [{ path, role, restore: before }];
+    }),
+    directories: last.directories,
+    settings: last.settings,
+    units: Object.fromEntries(
+      [...units].map(([unit, { active, enabled }]) => [
+        unit,
+        ours.has(unit) ? { active: false, enabled: false } : { active, enabled },
+      ]),
+    ),
+    deployment: last.deployment,
+  };
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Deployment,
+  DEPLOYMENT_FILE,
+  parseDeploymentText,
+  type Problem,
+  problem,
+  ProblemError,
+} from "../model/index.js";
+import { systemReason } from "../runtime/systemReason.js";
+import { type FileState, hashOf, observe } from "./fileState.js";
+import { filesOf, type Store } from "./store.js";
+
+/** A deployment as it arrived, every content of it found and whole. */
+export interface Delivered {
+  readonly deployment: Deployment;
+  /** Hash of the document's text. */
+  readonly document: string;
+  /** Where each content is, by its hash. */
+  readonly contents: ReadonlyMap<string, Content>;
+  /** What stands at each path of the deployment now. */
+  readonly now: ReadonlyMap<string, FileState>;
+  /** Whether the delivery wrote the files to their places itself, so that what was there before is not known. */
+  readonly inPlace: boolean;
+}
+
+export interface Content {
+  readonly from: "incoming" | "store" | "host";
+  readonly path: string;
+}
+
+/**
+ * Reads the deployment that is to be activated and looks for the content of every file: at its place, in the store of
+ * earlier activations, among the uploads. Only what changed was uploaded. Changes nothing.
+ */
+export async function readDelivered(store: Store, incoming: string | undefined): Promise<Delivered> {
+  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, "deployment.json");
+  const text = await readFile(file).catch((error: Error) => {
+    throw new ProblemError([problem("files.unreadable", file, `cannot be read ${systemReason(error)}`)]);
+  });
+  const parsed = parseDeploymentText(text.toString("utf8"));
+  if (!parsed.ok) {
+    const at = (p: Problem): string => (p.path === "" ? file : `${file}: ${p.path}`);
+    throw new ProblemError(parsed.problems.map((p) => ({ ...p, path: at(p) })));
+  }
+  const deployment = parsed.value;
+  const document = createHash("sha256").update(text).digest("hex");
+  const now = await observeAll(
+    store,
+    filesOf(deployment, document).map(({ path }) => path),
+  );
+  const contents = new Map<string, Content>();
+  const from = incoming === undefined ? "host" : "incoming";
+  contents.set(document, { from, path: file });
+  const problems: Problem[] = [];
+  for (const { path, sha256 } of deployment.files) {
+    if (contents.has(sha256)) continue;
+    const found = await find(sha256, path, now, store, incoming);
+    if ("from" in found) contents.set(sha256, found);
+    else problems.push(found);
+  }
+  if (problems.length > 0) throw new ProblemError(problems);
+  return { deployment, document, contents, now, inPlace: incoming === undefined };
+}
+
+/** What stands at paths of the host; a directory where a file is to be is a problem. */
+export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {
+  const states = new Map<string, FileState>();
+  const problems: Problem[] = [];
+  for (const path of paths) {
+    const state = await observe(store.onHost(path)).catch((error: Error) => error);
+    if (state instanceof Error) {
+      problems.push(problem("activation.bad-target", path, `cannot be looked at ${systemReason(state)}`));
+    } else if (state !== "unfit") states.set(path, state);
+    else
+      problems.push(problem("activation.bad-target", path, "is no file, or what it lies in is no directory"));
+  }
+  if (problems.length > 0) throw new ProblemError(problems);
+  return states;
+}
+
+async function find(
+  sha256: string,
+  wanted: string,
+  now: ReadonlyMap<string, FileState>,
+  store: Store,
+  incoming: string | undefined,
+): Promise<Content | Problem> {
+  for (const [path, state] of now) {
+    if (state.kind === "file" && state.sha256 === sha256) return { from: "host", path: store.onHost(path) };
+  }
+  if (await store.has(sha256)) return { from: "store", path: store.blob(sha256) };
+  if (incoming === undefined) {
+    const fix = "Let the delivery write the file again, for example by `terraform apply`.";
+    const message = "is not there, or not as the deployment says";
+    return problem("activation.corrupt-blob", wanted, message, { fix, allowed: `SHA-256 ${sha256}` });
+  }
+  const path = join(incoming, sha256);
+  const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
+  if (hash === sha256) return { from: "incoming", path };
+  if (typeof hash === "string") {
+    const message = `does not hold what its name says, and ${wanted} needs it`;
+    return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });
+  }
+  const message = `cannot be read ${systemReason(hash)}, and ${wanted} needs it`;
+  return problem("activation.missing-blob", path, message);
+}

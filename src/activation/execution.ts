@@ -1,0 +1,76 @@
+import { type Problem, problem, ProblemError } from "../model/index.js";
+import { askMaster } from "../runtime/control.js";
+import { systemReason } from "../runtime/systemReason.js";
+import { bringTo, type FileChange, makeDirectories } from "./fileChanges.js";
+import { sameState } from "./fileState.js";
+import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager } from "./serviceManager.js";
+import { formatStep, type Step } from "./serviceSteps.js";
+import { makeEdits } from "./settingsEdits.js";
+import type { Store } from "./store.js";
+import type { Plan } from "./transition.js";
+
+/** Tells what is being done, a line at a time. */
+export type Report = (line: string) => void;
+
+/** Carries a plan out, step by step; the first failure ends it. */
+export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, report: Report): Promise<void> {
+  for (const step of plan.steps) {
+    refuseInterrupted(signal);
+    report(formatStep(step));
+    if (step.do === "files") await writeFiles(store, plan, report);
+    else await perform(step);
+  }
+}
+
+/** One step other than `files`. */
+export async function perform(step: Exclude<Step, { do: "files" }>): Promise<void> {
+  switch (step.do) {
+    case "daemon-reload":
+      return reloadServiceManager();
+    case "network-reload":
+      return reloadNetwork();
+    case "upgrade":
+      return upgradeProxy(step.unit);
+    default:
+      return actOnUnit(step.do, step.unit);
+  }
+}
+
+/** Has the running proxy be relieved by what is installed now; nothing is lost. */
+async function upgradeProxy(unit: string): Promise<void> {
+  const socket = await controlSocketOf(unit);
+  // A runtime that cannot be asked is older than this way of relieving it.
+  if (socket === undefined) return actOnUnit("restart", unit);
+  const outcome = await askMaster(socket, { command: "upgrade" }, UPGRADE_MS);
+  if (!outcome.ok) throw new ProblemError(outcome.problems);
+}
+
+const UPGRADE_MS = 120_000;
+
+async function writeFiles(store: Store, plan: Plan, report: Report): Promise<void> {
+  await makeDirectories(store, plan.directories);
+  for (const change of plan.files) {
+    if (sameState(change.now, change.to)) continue;
+    await bringTo(store, change.path, change.to);
+    report(`  ${formatChange(change)}`);
+  }
+  await makeEdits(plan.settings);
+  for (const { path } of plan.settings.edits) report(`  ${path}: application settings`);
+}
+
+export function formatChange({ path, why }: FileChange): string {
+  return `${path}: ${why}`;
+}
+
+export function refuseInterrupted(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  throw new ProblemError([
+    problem("activation.interrupted", "", `was interrupted by ${String(signal.reason)}`),
+  ]);
+}
+
+/** Whatever went wrong, as problems: a fault nobody thought of must be rolled back as well. */
+export function problemsOf(error: unknown): readonly Problem[] {
+  if (error instanceof ProblemError) return error.problems;
+  return [problem("activation.file-failed", "", systemReason(error as Error))];
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { lstat, readlink } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+
+/** What stands at a path, as far as it can be put back. */
+export type FileState =
+  | { readonly kind: "absent" }
+  | { readonly kind: "link"; readonly target: string }
+  | {
+      readonly kind: "file";
+      readonly sha256: string;
+      /** Four octal digits. */
+      readonly mode: string;
+      readonly uid: number;
+      readonly gid: number;
+    };
+
+export const ABSENT: FileState = { kind: "absent" };
+
+/** What stands at a path; `unfit` for what is neither file nor link, such as a directory. */
+export async function observe(path: string): Promise<FileState | "unfit"> {
+  try {
+    const found = await lstat(path);
+    if (found.isSymbolicLink()) return { kind: "link", target: await readlink(path) };
+    if (!found.isFile()) return "unfit";
+    const mode = (found.mode & 0o7777).toString(8).padStart(4, "0");
+    return { kind: "file", sha256: await hashOf(path), mode, uid: found.uid, gid: found.gid };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return ABSENT;
+    // A parent that is a file.
+    if (code === "ENOTDIR") return "unfit";
+    throw error;
+  }
+}
+
+/** SHA-256 of a file's content, without holding it in memory. */
+export async function hashOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest("hex");
+}
+
+export function sameState(a: FileState, b: FileState): boolean {
+  return differences(a, b).length === 0;
+}
+
+/** In which respects two states differ, in words. */
+export function differences(a: FileState, b: FileState): string[] {
+  if (a.kind !== b.kind) return [`${nameOf(a)} instead of ${nameOf(b)}`];
+  if (a.kind === "link" && b.kind === "link") return a.target === b.target ? [] : ["target"];
+  if (a.kind !== "file" || b.kind !== "file") return [];
+  return [
+    ...(a.sha256 === b.sha256 ? [] : ["content"]),
+    ...(a.mode === b.mode ? [] : [`mode ${a.mode} instead of ${b.mode}`]),
+    ...(a.uid === b.uid && a.gid === b.gid ? [] : [`owner ${a.uid}:${a.gid} instead of ${b.uid}:${b.gid}`]),
+  ];
+}
+
+function nameOf(state: FileState): string {
+  return state.kind === "absent" ? "nothing" : `a ${state.kind}`;
+}

@@ -1,0 +1,122 @@
+import { type Problem, problem } from "../model/index.js";
+import { perform, problemsOf, type Report } from "./execution.js";
+import { bringTo, makeParents, removeDirectories } from "./fileChanges.js";
+import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
+import { undoEdit } from "./settingsEdits.js";
+import type { GoodState, Journal, Store } from "./store.js";
+import { namedUnits, statusOf, stepsTo } from "./transition.js";
+import { awaitService } from "./verification.js";
+
+/**
+ * Brings a host back from an activation that failed, or that was cut off: files, settings and services of the last
+ * good state, and what stood there before for all else. It does as much as can be done and tells what could not.
+ */
+export async function rollBack(
+  store: Store,
+  journal: Journal,
+  last: GoodState | undefined,
+  withSystemd: boolean,
+  report: Report,
+): Promise<readonly Problem[]> {
+  const wanted = wantedAgain(journal, last);
+  const now = await statusOf([...wanted.keys()], withSystemd);
+  const services = last?.deployment.services ?? journal.deployment.services;
+  const { files, settings: edits } = journal;
+  const steps = stepsTo({ services, files, edits, domainOnly: false, now, wanted }, withSystemd);
+  const problems: Problem[] = [];
+  let filesAreBack = true;
+  for (const step of steps) {
+    report(formatStep(step));
+    if (step.do === "files") {
+      const restored = await restoreFiles(store, journal, report);
+      filesAreBack = restored.unwritten.length === 0;
+      problems.push(...restored.unwritten, ...restored.lost);
+    } else problems.push(...(await tryStep(step)));
+  }
+  // While a file is not what it was, the journal says what it has to become.
+  if (!filesAreBack) return problems;
+  await removeDirectories(store, journal.directories);
+  if (journal.kind === "deactivation") await store.forget();
+  await store.closeJournal();
+  return withSystemd ? [...problems, ...(await verify(store, last, wanted))] : problems;
+}
+
+/** Units as they were before; those of the last good state run in any case. */
+function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
+  const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
+  return new Map(
+    Object.entries(journal.units).map(([unit, { active, enabled }]) => [
+      unit,
+      { active: active || serving.includes(unit), enabled },
+    ]),
+  );
+}
+
+interface Restored {
+  /** Files that could not be written; another try may do it. */
+  readonly unwritten: Problem[];
+  /** Files whose stored content is gone; no other try will. */
+  readonly lost: Problem[];
+}
+
+async function restoreFiles(store: Store, journal: Journal, report: Report): Promise<Restored> {
+  const restored: Restored = { unwritten: [], lost: [] };
+  const attempt = async (act: () => Promise<void>): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      restored.unwritten.push(...problemsOf(error));
+    }
+  };
+  for (const { path, restore: state } of journal.files) {
+    if (state.kind === "file" && !(await store.has(state.sha256))) {
+      const message = `stays as it is: the content it had, ${store.blob(state.sha256)}, is missing or damaged`;
+      restored.lost.push(problem("activation.not-restored", path, message));
+      continue;
+    }
+    await attempt(async () => {
+      if (state.kind !== "absent") await makeParents(store, path);
+      await bringTo(store, path, state);
+      report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
+    });
+  }
+  const kept = new Set<string>();
+  for (const edit of journal.settings.toReversed()) {
+    if (kept.has(edit.path)) continue;
+    await attempt(async () => {
+      const refused = await undoEdit(store, edit);
+      // What was changed meanwhile is somebody's work; it stays, and is told.
+      if (refused !== undefined) kept.add(edit.path);
+      report(`  ${edit.path}: ${refused === undefined ? "restored" : refused.message}`);
+    });
+  }
+  return restored;
+}
+
+/** A proxy that cannot take the old state while it runs is started anew with it. */
+async function tryStep(step: Exclude<Step, { do: "files" }>): Promise<readonly Problem[]> {
+  try {
+    await perform(step);
+    return [];
+  } catch (error) {
+    if (step.do === "reload" || step.do === "upgrade") return tryStep({ do: "restart", unit: step.unit });
+    return problemsOf(error);
+  }
+}
+
+async function verify(
+  store: Store,
+  last: GoodState | undefined,
+  wanted: ReadonlyMap<string, WantedUnit>,
+): Promise<readonly Problem[]> {
+  if (last === undefined) return [];
+  const running = [...wanted].filter(([, { active }]) => active).map(([unit]) => unit);
+  try {
+    await awaitService(store, last.deployment, running, new AbortController().signal);
+    return [];
+  } catch (error) {
+    const message = "the last good state is back, but does not serve as it did";
+    const fix = "See the problems below; the files and units are those of the last good state.";
+    return [problem("activation.not-restored", "", message, { fix }), ...problemsOf(error)];
+  }
+}

@@ -1,0 +1,135 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { type Problem, problem, ProblemError } from "../model/index.js";
+
+/** What systemd says of a unit. */
+export interface UnitStatus {
+  /** Whether there is such a unit. */
+  readonly known: boolean;
+  readonly active: boolean;
+  readonly failed: boolean;
+  readonly enabled: boolean;
+}
+
+export type UnitAction =
+  | "stop"
+  | "start"
+  | "restart"
+  | "reload"
+  | "reload-or-restart"
+  | "enable"
+  | "reenable"
+  | "disable"
+  | "reset-failed";
+
+/** Whether systemd runs this machine. */
+export function systemdIsHere(): boolean {
+  return existsSync("/run/systemd/system");
+}
+
+/** Units by name, as they are now. */
+export async function unitStatus(units: readonly string[]): Promise<Map<string, UnitStatus>> {
+  if (units.length === 0) return new Map();
+  const properties = "--property=LoadState,ActiveState,UnitFileState";
+  const text = await mustRun(["systemctl", "show", properties, "--", ...units], COMMAND_SECONDS);
+  const blocks = text.trimEnd().split("\n\n");
+  return new Map(units.map((unit, i) => [unit, statusOf(blocks[i] ?? "")]));
+}
+
+function statusOf(block: string): UnitStatus {
+  const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
+  const state = value("ActiveState");
+  return {
+    known: value("LoadState") !== "not-found",
+    active: state === "active" || state === "reloading" || state === "activating",
+    failed: state === "failed",
+    enabled: /^(?:enabled|enabled-runtime|linked|alias)$/.test(value("UnitFileState")),
+  };
+}
+
+/** Does it and waits until it is done; a failure tells what systemctl and the unit itself said. */
+export async function actOnUnit(action: UnitAction, unit: string): Promise<void> {
+  const since = Math.floor(Date.now() / 1000);
+  const outcome = await run(["systemctl", action, "--", unit], ACTION_SECONDS);
+  if (outcome.code === 0) return;
+  const said = await run(
+    ["journalctl", "--unit", unit, `--since=@${since}`, "--lines=12", "--output=cat", "--no-pager"],
+    COMMAND_SECONDS,
+  );
+  const own = said.code === 0 ? said.stdout.trim() : "";
+  throw commandFailed(`systemctl ${action} ${unit}`, outcome, own === "" ? "" : `\n${unit} said:\n${own}`);
+}
+
+/** Where a running proxy is asked; undefined if it cannot be. */
+export async function controlSocketOf(unit: string): Promise<string | undefined> {
+  const shown = await mustRun(
+    ["systemctl", "show", "--property=RuntimeDirectory", "--value", "--", unit],
+    COMMAND_SECONDS,
+  );
+  const [directory = ""] = shown.trim().split(" ");
+  const socket = `/run/${directory}/control.sock`;
+  return directory !== "" && existsSync(socket) ? socket : undefined;
+}
+
+export async function reloadServiceManager(): Promise<void> {
+  await mustRun(["systemctl", "daemon-reload"], COMMAND_SECONDS);
+}
+
+/** Takes changed files of systemd-networkd, if that runs the network here. */
+export async function reloadNetwork(): Promise<void> {
+  const status = await unitStatus(["systemd-networkd.service"]);
+  if (status.get("systemd-networkd.service")?.active === true) {
+    await mustRun(["networkctl", "reload"], COMMAND_SECONDS);
+  }
+}
+
+export interface Outcome {
+  /** Exit status; 127 for a command that cannot be started, 124 for one that took too long. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. Never rejects. */
+export function run(
+  command: readonly [string, ...string[]],
+  seconds: number,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const [program, ...args] = command;
+  return new Promise((resolve) => {
+    const options = {
+      timeout: seconds * 1000,
+      maxBuffer: 16 << 20,
+      // Messages are read by a program.
+      env: { ...process.env, LC_ALL: "C.UTF-8", ...environment },
+    };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, stdout, stderr });
+      const { code } = error as { code?: unknown };
+      if (error.killed === true) return resolve({ code: 124, stdout, stderr: `no end within ${seconds} s` });
+      if (typeof code === "number") return resolve({ code, stdout, stderr });
+      resolve({ code: 127, stdout, stderr: error.message });
+    });
+    child.stdin?.end();
+  });
+}
+
+async function mustRun(command: readonly [string, ...string[]], seconds: number): Promise<string> {
+  const outcome = await run(command, seconds);
+  if (outcome.code === 0) return outcome.stdout;
+  throw commandFailed(command.join(" "), outcome);
+}
+
+function commandFailed(command: string, { code, stderr, stdout }: Outcome, more = ""): ProblemError {
+  const said = stderr.trim() === "" ? stdout.trim() : stderr.trim();
+  return new ProblemError([commandProblem(command, `failed with status ${code}: ${said}${more}`)]);
+}
+
+export function commandProblem(command: string, message: string): Problem {
+  return problem("activation.command-failed", command, message);
+}
+
+const COMMAND_SECONDS = 60;
+/** Longer than units take to start and stop: a proxy may wait minutes for its last requests. */
+const ACTION_SECONDS = 900;

@@ -1,0 +1,206 @@
+import type { DeploymentServices, DeploymentSettings, FileRole } from "../model/index.js";
+import type { UnitAction, UnitStatus } from "./serviceManager.js";
+
+/** One thing that is done to a host; `files` stands for all files at once. */
+export type Step =
+  | { readonly do: "files" }
+  | { readonly do: "daemon-reload" }
+  | { readonly do: "network-reload" }
+  | { readonly do: "upgrade"; readonly unit: string }
+  | { readonly do: UnitAction; readonly unit: string };
+
+/** What decides on the steps. */
+export interface Situation {
+  readonly services: DeploymentServices;
+  /** Files that change; of those that go away the role they had. */
+  readonly changed: readonly { readonly path: string; readonly role: FileRole }[];
+  /** The application's own files that are edited. */
+  readonly settings: ReadonlySet<keyof DeploymentSettings["files"]>;
+  /** Whether nothing but the host in the application's URLs changes (spec 3, last line). */
+  readonly domainOnly: boolean;
+  /** Every unit in question, as it is. */
+  readonly now: ReadonlyMap<string, UnitStatus>;
+  /** Units as they are to be; all others stay as they are. */
+  readonly wanted: ReadonlyMap<string, WantedUnit>;
+}
+
+export interface WantedUnit {
+  readonly active: boolean;
+  /** undefined: as it is. */
+  readonly enabled?: boolean;
+}
+
+/**
+ * The steps from here to there, in the order of spec 3: web application down, file server down, edit, daemon-reload,
+ * file server up, web application up, proxy last. Only what a change concerns (spec 2.1) is touched.
+ */
+export function serviceSteps(situation: Situation): Step[] {
+  const { changed, settings } = situation;
+  const has = (...roles: FileRole[]): boolean => changed.some(({ role }) => roles.includes(role));
+  const affected = affectedUnits(situation);
+  const before = [...goingAway(situation), ...stopDaemons(situation, affected)];
+  const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
+  const after: Step[] = [
+    ...(has("unit") ? [{ do: "daemon-reload" } as const] : []),
+    ...forget(situation),
+    ...(has("network") ? [{ do: "network-reload" } as const] : []),
+    ...enabling(situation, affected),
+    ...firewallSteps(situation, affected, has("firewall")),
+    ...startDaemons(situation, affected),
+    ...otherUnits(situation, affected),
+    ...proxySteps(situation, affected, has),
+  ];
+  return [...before, ...edit, ...after];
+}
+
+/** The unit that a unit file, or a drop-in for one, is about. */
+export function unitOf(path: string): string {
+  const [name = "", directory = ""] = path.split("/").reverse();
+  return directory.endsWith(".d") && name.endsWith(".conf") ? directory.slice(0, -".d".length) : name;
+}
+
+/** Spec 2.1: which change affects which component. */
+function affectedUnits({ services, changed, settings }: Situation): Set<string> {
+  const { webApplication, fileServer } = services;
+  const affected = new Set(changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)));
+  const affect = (unit: string | undefined, ...files: (keyof DeploymentSettings["files"])[]): void => {
+    if (unit !== undefined && files.some((file) => settings.has(file))) affected.add(unit);
+  };
+  affect(webApplication, "networkDaemon", "webApplication");
+  affect(fileServer, "networkDaemon", "fileServer");
+  return affected;
+}
+
+/** Daemons in the order in which they stop; they start in the reverse one. */
+function daemons({ services }: Situation): string[] {
+  const { webApplication, webdav, fileServer } = services;
+  return [webApplication, webdav, fileServer].filter((unit) => unit !== undefined);
+}
+
+function known(situation: Situation): string[] {
+  const { proxy, firewall } = situation.services;
+  return [...daemons(situation), proxy.service, proxy.socket, ...(firewall === undefined ? [] : [firewall])];
+}
+
+function goingAway(situation: Situation): Step[] {
+  const { now, wanted } = situation;
+  const others = [...wanted.keys()].filter((unit) => !known(situation).includes(unit));
+  return [...others, ...known(situation)].flatMap((unit): Step[] => {
+    const want = wanted.get(unit);
+    return [
+      ...(want?.active === false && now.get(unit)?.active === true ? [{ do: "stop", unit } as const] : []),
+      ...(want?.enabled === false && now.get(unit)?.enabled === true
+        ? [{ do: "disable", unit } as const]
+        : []),
+    ];
+  });
+}
+
+function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
+  const { now, domainOnly, services } = situation;
+  return daemons(situation)
+    .filter((unit) => affected.has(unit) && now.get(unit)?.active === true)
+    .filter((unit) => !isLeaving(situation, unit))
+    .filter((unit) => !(domainOnly && unit === services.fileServer))
+    .map((unit) => ({ do: "stop", unit }));
+}
+
+const isLeaving = ({ wanted }: Situation, unit: string): boolean => wanted.get(unit)?.active === false;
+
+/** A unit that failed keeps its state until it is forgotten, and may refuse to start for having tried too often. */
+function forget({ now, wanted }: Situation): Step[] {
+  return [...wanted.keys()]
+    .filter((unit) => now.get(unit)?.failed === true)
+    .map((unit) => ({ do: "reset-failed", unit }));
+}
+
+function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): Step[] {
+  return [...wanted].flatMap(([unit, { enabled }]): Step[] => {
+    if (enabled !== true) return [];
+    if (now.get(unit)?.enabled !== true) return [{ do: "enable", unit }];
+    // What it is wanted by may have changed.
+    return affected.has(unit) ? [{ do: "reenable", unit }] : [];
+  });
+}
+
+function firewallSteps(situation: Situation, affected: ReadonlySet<string>, rulesChanged: boolean): Step[] {
+  const { firewall: unit } = situation.services;
+  if (unit === undefined || situation.wanted.get(unit)?.active !== true) return [];
+  if (situation.now.get(unit)?.active !== true) return [{ do: "start", unit }];
+  // A restart would let everything in between the two rule sets; a reload replaces one by the other.
+  return rulesChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
+}
+
+function startDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
+  const { now, domainOnly, services } = situation;
+  return daemons(situation)
+    .reverse()
+    .flatMap((unit): Step[] => {
+      if (isLeaving(situation, unit)) return [];
+      const active = now.get(unit)?.active === true;
+      if (affected.has(unit) && active) {
+        return [{ do: domainOnly && unit === services.fileServer ? "restart" : "start", unit }];
+      }
+      return !active && situation.wanted.get(unit)?.active === true ? [{ do: "start", unit }] : [];
+    });
+}
+
+function otherUnits(situation: Situation, affected: ReadonlySet<string>): Step[] {
+  const { now, wanted } = situation;
+  return [...new Set([...wanted.keys(), ...affected])]
+    .filter((unit) => !known(situation).includes(unit) && !isLeaving(situation, unit))
+    .flatMap((unit): Step[] => {
+      if (now.get(unit)?.active === true) return affected.has(unit) ? [{ do: "restart", unit }] : [];
+      return wanted.get(unit)?.active === true ? [{ do: "start", unit }] : [];
+    });
+}
+
+function proxySteps(
+  situation: Situation,
+  affected: ReadonlySet<string>,
+  has: (...roles: FileRole[]) => boolean,
+): Step[] {
+  const { service, socket } = situation.services.proxy;
+  if (situation.wanted.get(service)?.active !== true) return [];
+  const active = (unit: string): boolean => situation.now.get(unit)?.active === true;
+  // systemd restarts a socket only while nobody uses it.
+  if (affected.has(socket) && active(socket)) {
+    return [
+      ...(active(service) ? [{ do: "stop", unit: service } as const] : []),
+      { do: "restart", unit: socket },
+      { do: "start", unit: service },
+    ];
+  }
+  if (!active(socket) || !active(service)) {
+    return [
+      ...(active(service) ? [{ do: "stop", unit: service } as const] : []),
+      ...(active(socket) ? [] : [{ do: "start", unit: socket } as const]),
+      { do: "start", unit: service },
+    ];
+  }
+  if (affected.has(service)) return [{ do: "restart", unit: service }];
+  if (has("runtime", "node")) {
+    // TLS files reach the proxy by a reload only, which also tells whether they were taken.
+    return [
+      { do: "upgrade", unit: service },
+      ...(has("tls") ? [{ do: "reload", unit: service } as const] : []),
+    ];
+  }
+  return has("config", "tls", "page") ? [{ do: "reload", unit: service }] : [];
+}
+
+/** A step as people type it. */
+export function formatStep(step: Step): string {
+  switch (step.do) {
+    case "files":
+      return "write files";
+    case "daemon-reload":
+      return "systemctl daemon-reload";
+    case "network-reload":
+      return "networkctl reload";
+    case "upgrade":
+      return `portico upgrade (${step.unit})`;
+    default:
+      return `systemctl ${step.do} ${step.unit}`;
+  }
+}

@@ -1,0 +1,184 @@
+import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { type DeployedFile, type Problem, problem } from "../model/index.js";
+import { loadConfig } from "../runtime/load.js";
+import type { Delivered } from "./delivered.js";
+import { commandProblem, run } from "./serviceManager.js";
+import { unitOf } from "./serviceSteps.js";
+import type { Store } from "./store.js";
+
+/** What was found out about a deployment before anything is touched. */
+export interface Checked {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+/** Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and the rule set. */
+export async function checkStaged(
+  store: Store,
+  delivered: Delivered,
+  withSystemd: boolean,
+): Promise<Checked> {
+  const staging = store.at("staging");
+  try {
+    await rm(staging, { recursive: true, force: true });
+    await mkdir(staging, { mode: 0o700 });
+    const config = await checkConfig(store, delivered, join(staging, "root"));
+    if (!withSystemd) return withoutApplication(config);
+    const units = await checkUnits(delivered, join(staging, "units"));
+    const rules = await checkRules(delivered);
+    return {
+      problems: [...config.problems, ...units.problems, ...rules],
+      warnings: [...config.warnings, ...units.warnings],
+    };
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** Roles of files that the proxy reads. */
+const READ_BY_PROXY = ["config", "tls", "page"];
+
+async function checkConfig(
+  store: Store,
+  { deployment, contents }: Delivered,
+  root: string,
+): Promise<Checked> {
+  const files = deployment.files.filter(({ role }) => READ_BY_PROXY.includes(role));
+  const tree = new Map(files.map((file) => [file.path, file]));
+  await layOut(tree, "/", store.root, root, contents);
+  // Who may write the logs is systemd's affair (LogsDirectory=), and this process may write anything.
+  const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
+  const told = (p: Problem): Problem =>
+    JSON.parse(JSON.stringify(p).replaceAll(JSON.stringify(root).slice(1, -1), ""));
+  return loaded.ok
+    ? { problems: [], warnings: loaded.value.warnings.map(told) }
+    : { problems: loaded.problems.map(told), warnings: [] };
+}
+
+/** Below a folder only the deployment lies, and not the application with the directories it serves. */
+function withoutApplication({ problems, warnings }: Checked): Checked {
+  const isMissing = ({ code }: Problem): boolean => code === "files.bad-directory";
+  return {
+    problems: problems.filter((p) => !isMissing(p)),
+    warnings: [...warnings, ...problems.filter(isMissing)],
+  };
+}
+
+/** The host as it will be: new files in their places, links to what is there for all else. */
+async function layOut(
+  tree: ReadonlyMap<string, DeployedFile>,
+  directory: string,
+  hostRoot: string,
+  stagedRoot: string,
+  contents: Delivered["contents"],
+): Promise<void> {
+  const below = directory === "/" ? "/" : `${directory}/`;
+  const names = [...tree.keys()].filter((path) => path.startsWith(below));
+  const entries = new Set(names.map((path) => path.slice(below.length).split("/")[0]!));
+  const staged = join(stagedRoot, directory);
+  await mkdir(staged);
+  for (const name of await readdir(join(hostRoot, directory)).catch(() => [])) {
+    if (!entries.has(name)) await symlink(join(hostRoot, directory, name), join(staged, name));
+  }
+  for (const name of entries) {
+    const file = tree.get(below + name);
+    if (file === undefined) await layOut(tree, below + name, hostRoot, stagedRoot, contents);
+    else await copy(file, contents, join(staged, name));
+  }
+}
+
+async function copy(file: DeployedFile, contents: Delivered["contents"], path: string): Promise<void> {
+  await copyFile(contents.get(file.sha256)!.path, path);
+  await chmod(path, parseInt(file.mode, 8));
+}
+
+interface UnitFindings {
+  readonly problems: Problem[];
+  readonly warnings: Problem[];
+}
+
+/** Lets systemd read the new units, beside those of the host. */
+async function checkUnits({ deployment, contents }: Delivered, staging: string): Promise<UnitFindings> {
+  const units = deployment.files.filter(({ role }) => role === "unit");
+  const found: UnitFindings = { problems: [], warnings: [] };
+  if (units.length === 0) return found;
+  for (const file of units) {
+    const dropIn = unitOf(file.path) !== basename(file.path);
+    const path = join(staging, dropIn ? `${unitOf(file.path)}.d` : "", basename(file.path));
+    await mkdir(dirname(path), { recursive: true });
+    await copy(file, contents, path);
+  }
+  const names = [...new Set(units.map(({ path }) => unitOf(path)))].map(instanceOf);
+  const environment = { SYSTEMD_UNIT_PATH: `${staging}:` };
+  const command = ["systemd-analyze", "verify", "--man=no", ...names] as const;
+  const { code, stderr } = await run([...command], 60, environment);
+  if (code === 127) {
+    const message = "is not here: the units were not verified";
+    return { problems: [], warnings: [commandProblem("systemd-analyze", message)] };
+  }
+  const delivered = new Set(deployment.files.filter(({ mode }) => mode === "0755").map(({ path }) => path));
+  for (const line of stderr.split("\n")) {
+    const at = names.find((name) => line.startsWith(`${name}:`) || line.startsWith(`${staging}/`));
+    if (at === undefined || isNotYetThere(line, delivered)) continue;
+    const text = line.replaceAll(`${staging}/`, "");
+    // What this systemd does not know it ignores, and an older one may serve all the same.
+    const kind = code === 0 || /, ignoring\b/.test(text) ? found.warnings : found.problems;
+    kind.push(problem("activation.bad-unit", text.split(":")[0]!, text));
+  }
+  return found;
+}
+
+/** A template is checked by some instance of it. */
+const instanceOf = (unit: string): string => unit.replace(/@\./, "@check.");
+
+/** A program that comes with this very deployment. */
+function isNotYetThere(line: string, delivered: ReadonlySet<string>): boolean {
+  const missing = /Command (\S+) is not executable/.exec(line)?.[1];
+  return missing !== undefined && delivered.has(missing);
+}
+
+/** Rules that nft would refuse, or that would shut out the session that brings them. */
+async function checkRules({ deployment, contents }: Delivered): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  for (const file of deployment.files.filter(({ role }) => role === "firewall")) {
+    const source = contents.get(file.sha256)!.path;
+    if (!isRuleSet(file)) continue;
+    const { code, stderr } = await run(["nft", "--check", "--file", source], 60);
+    if (code !== 0) {
+      const said = stderr.trim().replaceAll(source, file.path);
+      problems.push(commandProblem(`nft --check ${file.path}`, `failed with status ${code}: ${said}`));
+    }
+    problems.push(...lockedOut(file.path, await readFile(source, "utf8")));
+  }
+  return problems;
+}
+
+/** A drop-in of a unit may belong to the firewall too. */
+const isRuleSet = ({ path }: DeployedFile): boolean =>
+  /\.(?:nft|conf)$/.test(path) && unitOf(path) === basename(path);
+
+function lockedOut(path: string, rules: string): Problem[] {
+  const port = process.env.SSH_CONNECTION?.split(" ")[3];
+  if (port === undefined) return [];
+  const opens = new RegExp(`\\btcp dport (?:\\{[^}]*\\b${port}\\b[^}]*\\}|${port}) .*\\baccept\\b`);
+  if (opens.test(rules)) return [];
+  const message = `does not open port ${port}, by which this session came in`;
+  return [problem("activation.locked-out", path, message)];
+}
+
+/** Units that the deployment takes for granted. */
+export function missingUnits(
+  units: Readonly<Record<string, string | undefined>>,
+  isKnown: (unit: string) => boolean,
+): Problem[] {
+  return Object.entries(units).flatMap(([field, unit]) =>
+    unit === undefined || isKnown(unit)
+      ? []
+      : [
+          problem("activation.unknown-unit", `services.${field}`, "is no unit of this host", {
+            received: unit,
+          }),
+        ],
+  );
+}

@@ -1,0 +1,209 @@
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  type DeployedFile,
+  type Deployment,
+  DEPLOYMENT_FILE,
+  DEPLOYMENT_STORE,
+  type FileRole,
+  problem,
+  ProblemError,
+} from "../model/index.js";
+import {
+  currentUser,
+  isTemporary,
+  makeDirectory,
+  moveFile,
+  placeCopy,
+  placeText,
+  removeFile,
+  removeIfEmpty,
+} from "./durableFiles.js";
+import { type FileState, hashOf } from "./fileState.js";
+import type { SettingsEditRecord } from "./settingsEdits.js";
+
+/** The state that a host was brought to and that was seen to serve. */
+export interface GoodState {
+  readonly version: 1;
+  /** The activation that made it. */
+  readonly id: string;
+  readonly activatedAt: string;
+  readonly deployment: Deployment;
+  /** Hash of the deployment document. */
+  readonly document: string;
+  /** What stood at each path before Portico came; `unknown` where the delivery had been there before us. */
+  readonly before: Readonly<Record<string, FileState | "unknown">>;
+  /** Directories that were made. */
+  readonly directories: readonly string[];
+  /** Edits of the application's own files, in the order in which they were made. */
+  readonly settings: readonly SettingsEditRecord[];
+}
+
+/** An activation under way, and all it takes to undo it; or a deactivation, and all it takes to end it. */
+export interface Journal {
+  readonly version: 1;
+  readonly kind: "activation" | "deactivation";
+  readonly id: string;
+  readonly startedAt: string;
+  /** Every path that changes, and what a roll-back puts there. */
+  readonly files: readonly JournaledFile[];
+  /** Directories that it makes. */
+  readonly directories: readonly string[];
+  /** Edits of the application's own files. */
+  readonly settings: readonly SettingsEditRecord[];
+  /** Units that it may touch, as a roll-back is to leave them. */
+  readonly units: Readonly<Record<string, { readonly active: boolean; readonly enabled: boolean }>>;
+  /** The deployment that was being activated. */
+  readonly deployment: Deployment;
+}
+
+export interface JournaledFile {
+  readonly path: string;
+  readonly role: FileRole;
+  /** What a roll-back puts there. */
+  readonly restore: FileState;
+}
+
+/**
+ * What activation remembers on a host, below `/var/lib/portico/deployment`, for root alone:
+ *
+ *     state.json     the last good state
+ *     journal.json   the activation under way; there only while the host is between two states
+ *     blobs/         contents by their SHA-256: the last good state's, and what stood there before Portico
+ *     incoming/      what the delivery uploaded
+ *     staging/       the new files as they will be, to be checked
+ *     lock
+ */
+export class Store {
+  readonly directory: string;
+
+  /** @param root folder that stands for the host's `/` */
+  constructor(readonly root: string) {
+    this.directory = join(root, DEPLOYMENT_STORE);
+  }
+
+  at(...names: string[]): string {
+    return join(this.directory, ...names);
+  }
+
+  /** A path of the host below the root. */
+  onHost(path: string): string {
+    return join(this.root, path);
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(dirname(this.directory), { recursive: true });
+    await makeDirectory(this.directory, "0700");
+    await makeDirectory(this.at("blobs"), "0700");
+  }
+
+  /** Removes what a process that was killed has left behind half written. */
+  async sweep(): Promise<void> {
+    for (const directory of [this.directory, this.at("blobs")]) {
+      const names = await readdir(directory);
+      for (const name of names.filter(isTemporary)) await rm(join(directory, name), { force: true });
+    }
+  }
+
+  readState(): Promise<GoodState | undefined> {
+    return this.read<GoodState>("state.json");
+  }
+
+  readJournal(): Promise<Journal | undefined> {
+    return this.read<Journal>("journal.json");
+  }
+
+  writeState(state: GoodState): Promise<void> {
+    return placeText(this.at("state.json"), JSON.stringify(state));
+  }
+
+  writeJournal(journal: Journal): Promise<void> {
+    return placeText(this.at("journal.json"), JSON.stringify(journal));
+  }
+
+  closeJournal(): Promise<void> {
+    return removeFile(this.at("journal.json"));
+  }
+
+  /** Path of a blob; whether it is there and whole, `has` tells. */
+  blob(sha256: string): string {
+    return this.at("blobs", sha256);
+  }
+
+  async has(sha256: string): Promise<boolean> {
+    return (await hashOf(this.blob(sha256)).catch(() => "")) === sha256;
+  }
+
+  /** Takes a file over; the source is gone afterwards. */
+  async adopt(source: string, sha256: string): Promise<void> {
+    await moveFile(source, this.blob(sha256));
+  }
+
+  /** Keeps a copy of a file of the host. */
+  async keep(source: string, sha256: string): Promise<void> {
+    if (await this.has(sha256)) return;
+    await placeCopy(source, this.blob(sha256), { mode: "0600", ...currentUser() });
+    if (await this.has(sha256)) return;
+    const message = "changed while it was copied";
+    throw new ProblemError([problem("activation.file-failed", source, message, { fix: "Try again." })]);
+  }
+
+  /** Removes what no state refers to, and what the delivery uploaded. */
+  async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
+    const wanted = new Set([
+      ...filesOf(state.deployment, state.document).map((file) => file.sha256),
+      ...Object.values(state.before).flatMap((s) => (s !== "unknown" && s.kind === "file" ? [s.sha256] : [])),
+    ]);
+    const names = await readdir(this.at("blobs"));
+    for (const name of names) if (!wanted.has(name)) await rm(this.at("blobs", name), { force: true });
+    if (incoming === undefined) return;
+    for (const name of await readdir(incoming)) {
+      if (/^[0-9a-f]{64}$/.test(name)) await rm(join(incoming, name), { force: true });
+    }
+  }
+
+  /** Forgets the last good state. */
+  forget(): Promise<void> {
+    return removeFile(this.at("state.json"));
+  }
+
+  /** Removes all there is. */
+  async remove(): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true });
+    await removeIfEmpty(dirname(this.directory));
+  }
+
+  private async read<T extends { version: number }>(name: string): Promise<T | undefined> {
+    const text = await readFile(this.at(name), "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    if (text === undefined) return undefined;
+    try {
+      const value = JSON.parse(text) as T;
+      if (value.version === 1) return value;
+    } catch {
+      // Told below.
+    }
+    const message = "is not what this release of portico writes";
+    throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
+  }
+}
+
+/** Every file of a deployment, the document itself at the end. */
+export function filesOf(deployment: Deployment, document: string): readonly DeployedFile[] {
+  return [...deployment.files, { path: DEPLOYMENT_FILE, mode: "0644", sha256: document, role: "other" }];
+}
+
+/** Every file of a good state, as it stood. */
+export function goodFiles({ deployment, document }: GoodState): { path: string; state: FileState }[] {
+  return filesOf(deployment, document).map((file) => ({ path: file.path, state: stateOf(file) }));
+}
+
+/** A deployed file as it stands on the host. */
+export function stateOf(file: DeployedFile): FileState {
+  return { kind: "file", sha256: file.sha256, mode: file.mode, ...OWNER };
+}
+
+/** Deployed files belong to root; below a folder to whoever lays them out. */
+const OWNER = currentUser();

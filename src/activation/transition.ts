@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Deployment, DeploymentServices, FileRole, Problem } from "../model/index.js";
+import type { Delivered } from "./delivered.js";
+import type { FileChange } from "./fileChanges.js";
+import { type UnitStatus, unitStatus } from "./serviceManager.js";
+import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from "./serviceSteps.js";
+import type { PlannedEdits, SettingsEditRecord } from "./settingsEdits.js";
+import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
+
+/** What is going to be done to a host. */
+export interface Plan {
+  readonly files: readonly FileChange[];
+  /** Directories that have to be made for them. */
+  readonly directories: readonly string[];
+  readonly settings: PlannedEdits;
+  readonly steps: readonly Step[];
+  /** Units in question, as they are. */
+  readonly units: ReadonlyMap<string, UnitStatus>;
+  readonly warnings: readonly Problem[];
+}
+
+/** The units that a deployment names, by what they are. */
+export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
+  const { proxy, webApplication, fileServer, webdav, firewall } = services;
+  return {
+    "proxy.service": proxy.service,
+    "proxy.socket": proxy.socket,
+    webApplication,
+    fileServer,
+    webdav,
+    firewall,
+  };
+}
+
+/** Units that deployed files are about. */
+export function unitsOfFiles(files: readonly { readonly path: string; readonly role: FileRole }[]): string[] {
+  return [...new Set(files.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)))];
+}
+
+/** Units whose own file is among the files, not just a drop-in. Templates are no units that run. */
+export function broughtUnits<T extends { readonly path: string; readonly role: FileRole }>(
+  files: readonly T[],
+): { readonly unit: string; readonly file: T }[] {
+  return files
+    .filter(({ path, role }) => role === "unit" && path.endsWith(`/${unitOf(path)}`))
+    .map((file) => ({ unit: unitOf(file.path), file }))
+    .filter(({ unit }) => !unit.includes("@."));
+}
+
+/** Every unit that a change from one deployment to another may concern. */
+export function unitsInQuestion(...deployments: readonly (Deployment | undefined)[]): string[] {
+  const units = deployments.flatMap((deployment) =>
+    deployment === undefined
+      ? []
+      : [...Object.values(namedUnits(deployment.services)), ...unitsOfFiles(deployment.files)],
+  );
+  // A template is no unit that runs.
+  return [...new Set(units)].filter((unit): unit is string => unit !== undefined && !unit.includes("@."));
+}
+
+/** Units as a deployment wants them: what it names runs, and what it brings along starts with the host. */
+export async function wantedUnits(
+  { deployment, contents }: Delivered,
+  last: GoodState | undefined,
+): Promise<Map<string, WantedUnit>> {
+  const { services } = deployment;
+  const wanted = new Map<string, WantedUnit>();
+  for (const unit of goneUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
+  for (const { unit, file } of broughtUnits(deployment.files)) {
+    const starts = await hasInstallSection(contents.get(file.sha256)!.path);
+    if (starts) wanted.set(unit, { active: true, enabled: true });
+  }
+  for (const unit of Object.values(namedUnits(services))) {
+    if (unit !== undefined && !wanted.has(unit)) wanted.set(unit, { active: true });
+  }
+  return wanted;
+}
+
+/** Units whose file goes away with the last deployment, and that nobody else brought. */
+function goneUnits(deployment: Deployment, last: GoodState | undefined): string[] {
+  const staying = new Set(deployment.files.map(({ path }) => path));
+  return broughtUnits(last?.deployment.files ?? [])
+    .filter(({ file: { path } }) => !staying.has(path) && cameWithUs(last!, path))
+    .map(({ unit }) => unit);
+}
+
+/** Whether nothing stood at a path before Portico came. */
+export function cameWithUs(last: GoodState, path: string): boolean {
+  const before = last.before[path];
+  return before !== undefined && (before === "unknown" || before.kind === "absent");
+}
+
+async function hasInstallSection(path: string): Promise<boolean> {
+  return /^\[Install\]/m.test(await readFile(path, "utf8"));
+}
+
+/** Whether all that changes is the host in the application's URLs (spec 3, last line). */
+export function isDomainOnly(
+  deployment: Deployment,
+  last: GoodState | undefined,
+  files: readonly { readonly role: FileRole }[],
+): boolean {
+  const [now, then] = [deployment.settings?.values, last?.deployment.settings?.values];
+  const withoutHost = (values: unknown): string =>
+    JSON.stringify(values).replaceAll(/(https?:\/\/)(?:\[[^\]"]*\]|[^/:"]*)/g, "$1");
+  return (
+    now !== undefined &&
+    then !== undefined &&
+    JSON.stringify(now) !== JSON.stringify(then) &&
+    withoutHost(now) === withoutHost(then) &&
+    files.every(({ role }) => ["config", "tls", "page", "settings", "other"].includes(role))
+  );
+}
+
+/** The steps to a plan; none but the files without systemd. */
+export function stepsTo(
+  situation: Omit<Situation, "changed" | "settings"> & {
+    readonly files: readonly { readonly path: string; readonly role: FileRole }[];
+    readonly edits: readonly SettingsEditRecord[];
+  },
+  withSystemd: boolean,
+): Step[] {
+  const { files, edits } = situation;
+  if (!withSystemd) return files.length + edits.length > 0 ? [{ do: "files" }] : [];
+  return serviceSteps({ ...situation, changed: files, settings: new Set(edits.map(({ file }) => file)) });
+}
+
+export async function statusOf(
+  units: readonly string[],
+  withSystemd: boolean,
+): Promise<Map<string, UnitStatus>> {
+  return withSystemd ? unitStatus(units) : new Map();
+}
+
+/** What has to be remembered before a plan is carried out. */
+export async function journalOf(
+  store: Store,
+  plan: Plan,
+  deployment: Deployment,
+  last: GoodState | undefined,
+): Promise<Journal> {
+  const good = new Map((last === undefined ? [] : goodFiles(last)).map((file) => [file.path, file.state]));
+  const files = await Promise.all(
+    plan.files.map(async ({ path, role, now }) => {
+      const state = good.get(path);
+      const usable = state?.kind === "file" && (await store.has(state.sha256));
+      return { path, role, restore: usable ? state : now };
+    }),
+  );
+  return {
+    version: 1,
+    kind: "activation",
+    id: randomUUID(),
+    startedAt: new Date().toISOString(),
+    files,
+    directories: plan.directories,
+    settings: plan.settings.edits,
+    units: Object.fromEntries(
+      [...plan.units].map(([unit, { active, enabled }]) => [unit, { active, enabled }]),
+    ),
+    deployment,
+  };
+}

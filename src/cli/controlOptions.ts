@@ -1,0 +1,40 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { formatProblem } from "../model/index.js";
+import type { ControlOutcome } from "../runtime/control.js";
+import { problemCount } from "../runtime/masterReport.js";
+import { controlSocket } from "../runtime/serve.js";
+import { EXIT, type Output } from "./output.js";
+
+/** Where the deployed service is asked. */
+export const DEFAULT_CONTROL = "/run/portico/control.sock";
+
+/** The options of every command that asks a running portico. */
+export function withControl(command: Command): Command {
+  return command
+    .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
+    .option("--timeout <SECONDS>", "how long to wait for the outcome", seconds, 85);
+}
+
+/** Prints what a running portico answered, and gives the exit code. */
+export function printOutcome(outcome: ControlOutcome, what: string, output: Output): number {
+  if (outcome.ok) {
+    output.out(`${printable(outcome.value.message)}\n`);
+    for (const warning of outcome.value.warnings)
+      output.err(`warning: ${printable(formatProblem(warning))}\n`);
+    return EXIT.ok;
+  }
+  const problems = outcome.problems.map((p) => `${printable(formatProblem(p))}\n`);
+  output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}\n`);
+  return EXIT.failed;
+}
+
+/** Without what a terminal would act on: the text comes from another process. */
+const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > 3_600) {
+    throw new InvalidArgumentError("Give a whole number from 1 to 3600.");
+  }
+  return value;
+}

@@ -1,0 +1,123 @@
+import { existsSync } from "node:fs";
+import { type Command, InvalidArgumentError } from "commander";
+import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
+import { diagnose, type DiagnosisRow, unreadable } from "../diagnosis/rows.js";
+import { DEPLOYMENT_FILE } from "../model/index.js";
+import { EXIT, json, type Output } from "./output.js";
+
+interface DoctorFlags {
+  deployment: string;
+  config?: string;
+  host?: string;
+  connect?: string;
+  publicAddress: string[];
+  mediaPath?: string;
+  insecure: boolean;
+  timeout: number;
+  databaseOptionFile?: string;
+  json?: boolean;
+  elsewhere?: boolean;
+}
+
+export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
+  program
+    .command("doctor")
+    .description("find out why the front end does not work as it should, and how to mend it")
+    .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
+    .option("--config <FILE>", "proxy config (default: the one of the deployment)")
+    .option("--elsewhere", "this is another machine than the host: look at the network only")
+    .option("--host <NAME>", "name or address that clients use (default: that of SERVICE_URL)")
+    .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
+    .option(
+      "--public-address <ADDRESS>",
+      "address by which the outside reaches the host; may stand several times",
+      (value: string, all: string[]) => [...all, value],
+      [],
+    )
+    .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
+    .option("--no-insecure", "verify the certificate, which a self-signed one does not pass")
+    .option("--timeout <SECONDS>", "time for each request", seconds, 10)
+    .option(
+      "--database-option-file <FILE>",
+      "option file of the mariadb client with the password (default: PORTICO_DATABASE_PASSWORD)",
+    )
+    .option("--json", "print the rows as JSON")
+    .addHelpText("after", HELP)
+    .action(async (flags: DoctorFlags) => done(await doctor(flags, output)));
+}
+
+const HELP = `
+Every row of the spec's tables of expected responses (4.3) and errors (7) is looked at, and nothing is changed. A row that
+fails tells the cause, what was seen, and what to do. A symptom whose cause is another row that failed says which one.
+Run it as root on the host: other users may not see the private key, nor which unit does what.
+
+Examples:
+  portico doctor
+  portico doctor --public-address 198.51.100.7      does the router let the LAN in by the public address?
+  portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
+
+Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;
+
+async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
+  const databasePassword = process.env["PORTICO_DATABASE_PASSWORD"];
+  const options: DiagnosisOptions = {
+    deploymentFile: flags.deployment,
+    place: flags.elsewhere === true ? "elsewhere" : "host",
+    publicAddresses: flags.publicAddress,
+    insecure: flags.insecure,
+    timeoutMs: flags.timeout * 1000,
+    ...(flags.config === undefined ? {} : { configFile: flags.config }),
+    ...(flags.host === undefined ? {} : { host: flags.host }),
+    ...(flags.connect === undefined ? {} : { connect: flags.connect }),
+    ...(databasePassword === undefined ? {} : { databasePassword }),
+    ...(flags.databaseOptionFile === undefined ? {} : { databaseOptionFile: flags.databaseOptionFile }),
+    ...(flags.mediaPath === undefined ? {} : { mediaPath: flags.mediaPath }),
+  };
+  if (flags.deployment !== DEPLOYMENT_FILE && !existsSync(flags.deployment)) {
+    output.err(`error: --deployment: there is no ${flags.deployment}\n`);
+    return EXIT.usage;
+  }
+  const gathered = await gather(options);
+  const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems);
+  const failed = rows.filter(({ status }) => status === "failed").length;
+  output.out(
+    flags.json === true
+      ? json({ ok: failed === 0, rows })
+      : `${rows.map(formatRow).join("")}${summary(rows)}\n`,
+  );
+  return failed === 0 ? EXIT.ok : EXIT.failed;
+}
+
+const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
+  ok: "ok     ",
+  failed: "FAIL   ",
+  explained: "(FAIL) ",
+  unknown: "?      ",
+};
+
+/** One line for what is in order, and under every other row what a person needs. */
+function formatRow(row: DiagnosisRow): string {
+  const lines = [`${LABELS[row.status]}${row.title} [${row.spec}]`];
+  const more = (label: string, text: string): number => lines.push(`         ${label.padEnd(9)}${text}`);
+  if (row.status === "ok") return `${lines[0]}\n`;
+  if (row.cause !== undefined) more("cause:", row.cause);
+  if (row.because !== undefined) more("cause:", `see the row \`${row.because}\``);
+  for (const seen of row.evidence) more(row.status === "unknown" ? "" : "seen:", seen);
+  if (row.fix !== undefined) more("fix:", row.fix);
+  return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+}
+
+function summary(rows: readonly DiagnosisRow[]): string {
+  const count = (status: DiagnosisRow["status"]): number =>
+    rows.filter((row) => row.status === status).length;
+  const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} because of it`;
+  const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not seen from here`;
+  return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${unknown}`;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 3_600)
+    throw new InvalidArgumentError("give seconds, 1 to 3600");
+  return value;
+}

@@ -1,0 +1,86 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { problem, type Problem, type Result } from "../model/index.js";
+import { askMaster } from "../runtime/control.js";
+import { type CredentialSet, type CredentialSource, handOver, ownerOf } from "../runtime/credentialSet.js";
+import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import type { Output } from "./output.js";
+
+export interface ReloadOptions {
+  /** Path of the master's socket. */
+  readonly control: string;
+  readonly timeoutMs: number;
+  /** TLS files to hand over first. */
+  readonly credentials: readonly CredentialSource[];
+  /** Where to; needed with `credentials`. */
+  readonly credentialDirectory?: string;
+  /** The master's process, whose user is to read them; needed with `credentials`. */
+  readonly pid?: number;
+}
+
+/** `portico reload`: has the running portico take the config and the TLS files as they are now, and tells the outcome. */
+export async function reload(options: ReloadOptions, output: Output): Promise<number> {
+  const handedOver = await handOverCredentials(options);
+  if (!handedOver.ok) return printOutcome(handedOver, "reload", output);
+  const set = handedOver.value;
+  const outcome = await askMaster(options.control, { command: "reload" }, options.timeoutMs);
+  // What was refused must not be what the next start of a worker or master finds.
+  await (outcome.ok ? set?.keep() : set?.takeBack());
+  return printOutcome(outcome, "reload", output);
+}
+
+async function handOverCredentials(options: ReloadOptions): Promise<Result<CredentialSet | undefined>> {
+  const { credentials, credentialDirectory, pid } = options;
+  if (credentials.length === 0) return { ok: true, value: undefined };
+  const owner = pid === undefined ? undefined : await ownerOf(pid);
+  if (owner === undefined || credentialDirectory === undefined) {
+    const problems: Problem[] = [
+      problem("control.not-running", "--pid", "is no process to hand credentials to", { received: pid }),
+    ];
+    return { ok: false, problems };
+  }
+  return handOver(credentialDirectory, credentials, owner);
+}
+
+interface ReloadFlags {
+  control: string;
+  timeout: number;
+  credential: CredentialSource[];
+  credentialDirectory?: string;
+  pid?: number;
+}
+
+export function addReload(program: Command, output: Output, done: (code: number) => void): void {
+  withControl(program.command("reload"))
+    .description("have the running portico take its config and TLS files as they are now")
+    .optionsGroup("Options that the service's unit uses, as root:")
+    .option(
+      "--credential <NAME:FILE>",
+      "TLS file to hand over first; may be given several times",
+      collectCredential,
+      [],
+    )
+    .option("--credential-directory <DIR>", "where handed-over files are put")
+    .option("--pid <PID>", "the running portico, whose user may read them", Number)
+    .addHelpText(
+      "after",
+      `
+Waits until the new configuration serves, or was refused: then every problem is printed, the exit code is 1, and all
+goes on as before. No request is cut. \`systemctl reload portico\` does this and hands over renewed TLS files.
+
+Examples:
+  portico reload
+  portico reload --control ${DEFAULT_CONTROL}`,
+    )
+    .action(async (flags: ReloadFlags) => {
+      const { control, timeout, credential, ...more } = flags;
+      done(await reload({ control, timeoutMs: timeout * 1000, credentials: credential, ...more }, output));
+    });
+}
+
+function collectCredential(text: string, before: CredentialSource[]): CredentialSource[] {
+  const at = text.indexOf(":");
+  if (at < 1 || at === text.length - 1) {
+    throw new InvalidArgumentError("Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem.");
+  }
+  return [...before, { name: text.slice(0, at), file: text.slice(at + 1) }];
+}

@@ -1,0 +1,182 @@
+import path from "node:path";
+import type { Command } from "commander";
+import {
+  type Deployment,
+  DEPLOYMENT_FILE,
+  formatProblem,
+  parseDeploymentText,
+  type Problem,
+  problem,
+  type Result,
+} from "../model/index.js";
+import { readText } from "../runtime/fileAccess.js";
+import {
+  applyEdits,
+  type ItemFinding,
+  type PlannedFile,
+  planSettings,
+  type SettingsPlan,
+  type SettingsSource,
+} from "../settings/index.js";
+import { EXIT, json, type Output } from "./output.js";
+
+interface SettingsFlags {
+  root?: string;
+  deployment?: string;
+  networkDaemon?: string;
+  webApplication?: string;
+  fileServer?: string;
+  json?: boolean;
+  dryRun?: boolean;
+}
+
+/** `portico settings apply` and `portico settings show`. */
+export function addSettings(program: Command, output: Output, done: (code: number) => void): void {
+  const group = program.command("settings").description("the application's own settings on this host");
+  withFiles(group.command("apply"))
+    .description("write the deployment's values into the application's files")
+    .option("--dry-run", "show what would change as a unified diff, and change nothing")
+    .addHelpText("after", APPLY_HELP)
+    .action(async (flags: SettingsFlags) => done(await applySettings(flags, output)));
+  withFiles(group.command("show"))
+    .description("compare the application's files with the deployment's values")
+    .addHelpText("after", SHOW_HELP)
+    .action(async (flags: SettingsFlags) => done(await showSettings(flags, output)));
+}
+
+function withFiles(command: Command): Command {
+  return command
+    .option(
+      "--deployment <FILE>",
+      `the deployment (default: ${DEPLOYMENT_FILE}, below --root if that is given)`,
+    )
+    .option("--network-daemon <FILE>", "config of the network daemon (default: the deployment's)")
+    .option("--web-application <FILE>", "settings of the web application (default: the deployment's)")
+    .option("--file-server <FILE>", "config of the file server (default: the deployment's)")
+    .option("--root <DIR>", "folder below which the deployment and the files it names are looked up")
+    .option("--json", "print the outcome as JSON");
+}
+
+const APPLY_HELP = `
+An item is changed where it stands; a new one goes between the secret-key and the DATABASES item, or into its section.
+Everything else stays as it is, byte by byte. Either all files are written or none: what cannot be edited safely is
+refused with its line. Each file that changes leaves a backup beside it, FILE.portico-TIME; the last five are kept.
+
+Lines that may hold a secret are not shown. The daemons read their settings at the start: restart them afterwards.
+
+Examples:
+  portico settings apply --dry-run
+  portico settings apply
+  portico settings apply --web-application /opt/sync/conf/settings.py`;
+
+const SHOW_HELP = `
+One line for each item: whether it is as wanted, its value, and where it stands. Values that were changed in the web
+interface are in the application's database and take priority: \`portico check --live\` looks for them.
+
+Examples:
+  portico settings show
+  portico settings show --json`;
+
+async function applySettings(flags: SettingsFlags, output: Output): Promise<number> {
+  const plan = await planOf(flags);
+  if (plan.problems.length > 0) return refuse(plan, flags, output);
+  const changed = plan.files.filter((file) => file.changed);
+  const applied = flags.dryRun === true ? { ok: true as const, value: [] } : await applyEdits(plan);
+  if (!applied.ok) return refuse({ files: plan.files, problems: applied.problems }, flags, output);
+  const backups = new Map(applied.value.map(({ path: file, backup }) => [file, backup]));
+  if (flags.json === true) {
+    const files = plan.files.map((file) => ({
+      ...described(file),
+      diff: file.diff,
+      backup: backups.get(file.path),
+    }));
+    output.out(json({ ok: true, dryRun: flags.dryRun === true, files, problems: [] }));
+    return EXIT.ok;
+  }
+  output.err(plan.files.flatMap((file) => file.notes.map((note) => `note: ${note}\n`)).join(""));
+  if (changed.length === 0) output.out("nothing to change\n");
+  for (const file of changed) {
+    if (flags.dryRun === true) output.out(file.diff);
+    else output.out(appliedText(file, backups.get(file.path)));
+  }
+  return EXIT.ok;
+}
+
+async function showSettings(flags: SettingsFlags, output: Output): Promise<number> {
+  const plan = await planOf(flags);
+  const same = plan.problems.length === 0 && plan.files.every((file) => !file.changed);
+  if (flags.json === true) {
+    output.out(json({ ok: same, files: plan.files.map(described), problems: plan.problems }));
+  } else {
+    for (const file of plan.files) output.out(file.findings.map((f) => findingText(file, f)).join(""));
+    output.err(plan.problems.map((p) => `${formatProblem(p)}\n`).join(""));
+  }
+  return same ? EXIT.ok : EXIT.failed;
+}
+
+async function planOf(flags: SettingsFlags): Promise<SettingsPlan> {
+  const source = await sourceOf(flags);
+  if (!source.ok) return { files: [], problems: source.problems };
+  return planSettings(source.value, flags.root === undefined ? "/" : path.resolve(flags.root));
+}
+
+/** What the deployment wants; files that are named are taken as they are named. */
+async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
+  const root = path.resolve(flags.root ?? "/");
+  const file = flags.deployment ?? path.join(root, DEPLOYMENT_FILE);
+  const deployment = await readDeployment(file);
+  if (!deployment.ok) return deployment;
+  const { settings } = deployment.value;
+  if (settings === undefined) {
+    return { ok: false, problems: [problem("settings.not-deployed", file, "has no application settings")] };
+  }
+  const given = (named: string | undefined, deployed: string): string =>
+    named === undefined ? deployed : path.relative(root, path.resolve(named));
+  const files = {
+    networkDaemon: given(flags.networkDaemon, settings.files.networkDaemon),
+    webApplication: given(flags.webApplication, settings.files.webApplication),
+    fileServer: given(flags.fileServer, settings.files.fileServer),
+  };
+  return { ok: true, value: { values: settings.values, files } };
+}
+
+async function readDeployment(file: string): Promise<Result<Deployment>> {
+  const read = await readText(file, file);
+  return "problem" in read ? { ok: false, problems: [read.problem] } : parseDeploymentText(read.text);
+}
+
+function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): number {
+  const { problems } = plan;
+  if (flags.json === true) output.out(json({ ok: false, files: plan.files.map(described), problems }));
+  else output.out(`${problems.map(formatProblem).join("\n")}\n${counted(problems)}; nothing was changed\n`);
+  return EXIT.failed;
+}
+
+function counted(problems: readonly Problem[]): string {
+  return problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+}
+
+function described({ role, path: file, findings, notes, changed }: PlannedFile): object {
+  return { role, path: file, changed, items: findings, notes };
+}
+
+function appliedText(file: PlannedFile, backup: string | undefined): string {
+  const items = file.findings.filter((f) => f.state !== "same").map((f) => `  ${changeText(f)}\n`);
+  const kept = backup === undefined ? "" : `, the file before is ${backup}`;
+  return `${file.path}: changed${kept}\n${items.join("")}`;
+}
+
+function changeText({ item, wanted, found, state }: ItemFinding): string {
+  if (state === "missing") return `${item}: ${wanted} (new)`;
+  return `${item}: ${wanted} (was ${found ?? "an expression"})`;
+}
+
+/** `same       MEDIA_URL  /syncmedia/  (/opt/sync/conf/settings.py:12)` */
+function findingText({ path: file }: PlannedFile, finding: ItemFinding): string {
+  const { item, wanted, found, line, state } = finding;
+  const place = line === undefined ? file : `${file}:${line}`;
+  const value = state === "same" ? (found ?? wanted) : `${found ?? NOTHING_FOUND[state]}, wanted ${wanted}`;
+  return `${state.padEnd(9)}  ${item.padEnd(23)}  ${value}  (${place})\n`;
+}
+
+const NOTHING_FOUND = { missing: "not set", different: "an expression", refused: "cannot be told" };

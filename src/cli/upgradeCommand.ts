@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import { askMaster } from "../runtime/control.js";
+import type { Program } from "../runtime/handover.js";
+import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import type { Output } from "./output.js";
+
+export interface UpgradeOptions extends Program {
+  /** Path of the master's socket. */
+  readonly control: string;
+  readonly timeoutMs: number;
+}
+
+/** `portico upgrade`: has the running portico be relieved by the runtime that is installed now. */
+export async function upgrade(options: UpgradeOptions, output: Output): Promise<number> {
+  const { control, timeoutMs, ...program } = options;
+  const outcome = await askMaster(control, { command: "upgrade", ...program }, timeoutMs);
+  return printOutcome(outcome, "upgrade", output);
+}
+
+interface UpgradeFlags extends Program {
+  control: string;
+  timeout: number;
+}
+
+export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {
+  withControl(program.command("upgrade"))
+    .description("have the running portico be relieved by the runtime that is installed now")
+    .option(
+      "--node <FILE>",
+      "the Node.js binary to start (default: the path that the running one was started by)",
+    )
+    .option("--runtime <FILE>", "the portico to start (default: the path of the running one)")
+    .addHelpText(
+      "after",
+      `
+The new portico is started beside the old one and takes over its sockets. When it serves, the old one finishes what
+runs, however long that takes, and ends. If the new one cannot serve, the reason is printed, the exit code is 1, and
+the old one goes on as before. No request is cut. The arguments of \`serve\` stay what they were.
+
+Examples:
+  portico upgrade
+  portico upgrade --control ${DEFAULT_CONTROL}`,
+    )
+    .action(async ({ timeout, ...flags }: UpgradeFlags) => {
+      done(await upgrade({ ...flags, timeoutMs: timeout * 1000 }, output));
+    });
+}

@@ -1,0 +1,98 @@
+import { Lazy, type TerraformResource, TerraformStack } from "cdktf";
+import { Construct } from "constructs";
+import {
+  type DeploymentInput,
+  type DeploymentServices,
+  DEPLOYMENT_VERSION,
+  parseDeployment,
+} from "../model/deployment.js";
+import { formatProblem, type Problem } from "../model/index.js";
+import type { Host } from "./host.js";
+import { HostFile } from "./hostFile.js";
+import type { ProxyService } from "./proxyService.js";
+import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./tokens.js";
+
+/**
+ * Makes all that was delivered to a host its running state: `portico activate` checks it, stops and starts what
+ * changed, looks at the answers, and puts back the last good state if they are not as expected; the apply fails then.
+ *
+ * It comes after every file of the host, also those that are added later.
+ */
+export class Activation extends Construct {
+  /** The host that is activated. */
+  readonly host: Host;
+  /** The resource that runs it: depend on it to come after a host that serves. */
+  readonly resource: TerraformResource;
+  private readonly props: ActivationProps;
+
+  constructor(scope: Construct, id: string, props: ActivationProps) {
+    super(scope, id);
+    const { service } = props;
+    this.props = props;
+    this.host = service.host;
+    this.resource = this.host.delivery.activate(this, {
+      host: this.host,
+      document: Lazy.stringValue({ produce: () => this.document }),
+      dependsOn: () => this.files.map((file) => file.resource),
+      runtime: { path: escapeTemplate(service.runtime.path), sha256: service.runtime.sha256 },
+      node: { path: escapeTemplate(service.nodePath), sha256: service.nodeBinary?.sha256 },
+    });
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** Every file of the host in this stack, sorted by path. */
+  get files(): readonly HostFile[] {
+    const constructs = TerraformStack.of(this).node.findAll();
+    const files = constructs.filter((c): c is HostFile => c instanceof HostFile && c.host === this.host);
+    return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /** What the host is told, as it stands now; may contain tokens. */
+  get deployment(): DeploymentInput {
+    const { service, services, describe } = this.props;
+    return settleTokens(this, {
+      version: DEPLOYMENT_VERSION,
+      config: service.config.path,
+      files: this.files.map(({ path, mode, sha256, role }) => ({ path, mode, sha256, role })),
+      services: {
+        proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
+        ...services,
+      },
+      ...describe?.(),
+    } satisfies DeploymentInput);
+  }
+
+  private get document(): string {
+    return escapeTemplate(
+      renderJsonAroundTokens(this.deployment, (value) => `${JSON.stringify(value, undefined, 2)}\n`),
+    );
+  }
+
+  private get problems(): readonly Problem[] {
+    const { problems } = checkAroundTokens(this.deployment, (deployment) => {
+      const parsed = parseDeployment(deployment);
+      return parsed.ok ? [] : parsed.problems;
+    });
+    return problems.map((p) => ({ ...p, path: `${this.node.path}: ${p.path}` }));
+  }
+}
+
+export interface ActivationProps {
+  /** What runs the proxy on the host. */
+  readonly service: ProxyService;
+  /**
+   * Units of the application's daemons and of the firewall, by daemon. They are stopped and started as their settings
+   * change (spec 3).
+   * @default - none
+   */
+  readonly services?: Omit<DeploymentServices, "proxy">;
+  /**
+   * What else there is to know about the host: settings, media, database, network, and how the answers are checked. A
+   * function, called when the app is synthesized.
+   * @default - nothing; the expected responses are checked for a minute
+   */
+  readonly describe?: () => Pick<
+    DeploymentInput,
+    "name" | "settings" | "media" | "database" | "network" | "probe"
+  >;
+}

@@ -1,0 +1,66 @@
+import type { DeploymentInput, DeploymentServices } from "../model/deployment.js";
+import { Activation } from "./activation.js";
+import type { FileSyncFrontEnd } from "./fileSyncFrontEnd.js";
+
+/** What activation has to know about the application, beside what the front end knows itself. */
+export interface FileSyncActivationProps {
+  /**
+   * Units of the application's daemons, which stop and start when their settings change (spec 3).
+   * @default - those that `daemons` makes
+   */
+  readonly units?: Pick<DeploymentServices, "fileServer" | "webApplication" | "webdav">;
+  /**
+   * The application's own settings files, and whether activation edits the settings of spec 2.1 in place.
+   * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
+   */
+  readonly settings?: Omit<NonNullable<DeploymentInput["settings"]>, "values">;
+  /**
+   * Whether activation gives the permissions of spec 2.3 to media files and their directories where they are missing.
+   * @default false
+   */
+  readonly mendMedia?: boolean;
+  /**
+   * The application's database, for checks of the settings stored in it. The password is asked for at run time.
+   * @default - not checked
+   */
+  readonly database?: DeploymentInput["database"];
+  /**
+   * How the expected responses (spec 4.3) are checked afterwards.
+   * @default - they have a minute to come; an image is looked for in the media directory
+   */
+  readonly probe?: DeploymentInput["probe"];
+}
+
+/** @internal The activation of a front end. */
+export function activateFrontEnd(frontEnd: FileSyncFrontEnd, props: FileSyncActivationProps): Activation {
+  const { daemons, firewall, service } = frontEnd;
+  const units = {
+    webApplication: daemons?.webApplication?.name,
+    fileServer: daemons?.fileServer?.name,
+    webdav: daemons?.webdav?.name,
+    firewall: firewall?.unit.name,
+    ...props.units,
+  };
+  return new Activation(frontEnd, "Activation", {
+    service,
+    services: Object.fromEntries(Object.entries(units).filter(([, unit]) => unit !== undefined)),
+    describe: () => describe(frontEnd, props),
+  });
+}
+
+function describe(frontEnd: FileSyncFrontEnd, props: FileSyncActivationProps) {
+  const { settings, database, probe, mendMedia = false } = props;
+  const { values } = frontEnd.settings;
+  return {
+    ...(settings === undefined ? {} : { settings: { ...settings, values } }),
+    media: { ...frontEnd.media, mend: mendMedia },
+    ...(database === undefined ? {} : { database }),
+    network: {
+      portForwards: frontEnd.portForwards,
+      dnsRecords: frontEnd.host.dnsRecords,
+      exposedPorts: frontEnd.exposedPorts,
+      loopbackPorts: frontEnd.loopbackPorts,
+    },
+    ...(probe === undefined ? {} : { probe }),
+  };
+}

@@ -1,0 +1,85 @@
+import { resolve } from "node:path";
+import { File } from "@cdktf/provider-local/lib/file";
+import { SensitiveFile } from "@cdktf/provider-local/lib/sensitive-file";
+import { DataResource, type TerraformResource } from "cdktf";
+import type { Construct } from "constructs";
+import { DEPLOYMENT_FILE } from "../model/deployment.js";
+import { problem } from "../model/index.js";
+import { quote } from "../render/index.js";
+import { refuse } from "./checks.js";
+import type { DeliveredActivation, DeliveredFile, DeliveryWay, FileResource } from "./deliveryWay.js";
+import { dependOn, onDestroy } from "./provisioning.js";
+
+export interface LocalDeliveryOptions {
+  /**
+   * Folder that stands for the host's `/`. `/` writes onto this machine; a relative folder is taken from where the
+   * app is synthesized. Must not be empty and is not expanded (`~`).
+   *
+   * @default "/"
+   */
+  readonly root?: string;
+}
+
+/**
+ * Mode of directories that have to be made. Both providers make every missing parent with this one mode, and set it
+ * to 0777 or 0700 if left alone: the one would let anybody add units, the other would hide the config from the
+ * unprivileged user that serves it. Private files are private by their own mode.
+ */
+const DIRECTORY_MODE = "0755";
+
+/** @internal Made by `Delivery.local`. */
+export class LocalDelivery implements DeliveryWay {
+  readonly needsActivation = false;
+  private readonly root: string;
+
+  constructor({ root = "/" }: LocalDeliveryOptions) {
+    if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
+      const allowed = "`/`, an absolute path, or a folder relative to where the app is synthesized";
+      refuse([problem("host.bad-root", "Delivery.local.root", "is no folder", { received: root, allowed })]);
+    }
+    this.root = resolve(root);
+  }
+
+  deliver(scope: Construct, id: string, file: DeliveredFile): FileResource {
+    const config = {
+      filename: this.onHost(file.path),
+      filePermission: file.mode,
+      directoryPermission: DIRECTORY_MODE,
+      ...(file.source === undefined ? { content: file.content } : { source: file.source }),
+    };
+    const resource = file.sensitive ? new SensitiveFile(scope, id, config) : new File(scope, id, config);
+    return { resource, sha256: resource.contentSha256 };
+  }
+
+  activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
+    const { document: content, dependsOn } = activation;
+    const { resource: document, sha256 } = this.deliver(scope, "DocumentFile", {
+      ...activation,
+      path: DEPLOYMENT_FILE,
+      mode: "0644",
+      content,
+      sensitive: false,
+    });
+    // Terraform removes the files itself: their services have to end before, so this one ends first.
+    const taking = new DataResource(scope, "Deactivation", {
+      input: { command: this.command(activation, "deactivate") },
+      provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
+    });
+    dependOn(taking, () => [document, ...dependsOn()]);
+    return new DataResource(scope, "Resource", {
+      triggersReplace: { document: sha256 },
+      dependsOn: [taking],
+      provisioners: [{ type: "local-exec", command: this.command(activation, "activate") }],
+    });
+  }
+
+  private command({ node, runtime }: DeliveredActivation, command: string): string {
+    // Below a folder nothing can be taken to be installed, nor to be made for this machine.
+    const program = this.root === "/" ? quote(node.path) : "node";
+    return `${program} ${quote(this.onHost(runtime.path))} ${command} --root ${quote(this.root)}`;
+  }
+
+  private onHost(path: string): string {
+    return (this.root === "/" ? "" : this.root) + path;
+  }
+}

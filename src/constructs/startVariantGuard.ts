@@ -1,0 +1,33 @@
+import { Aspects, Fn, Op } from "cdktf";
+import { FASTCGI_START, type UnitDocument } from "../render/index.js";
+import type { HostFile } from "./hostFile.js";
+import { hasTokens, textArgument } from "./tokens.js";
+
+/**
+ * A word of a command that another resource knows only at apply could still choose the FastCGI variant (spec 2.1). Then
+ * Terraform looks, before it writes the file.
+ */
+export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
+  Aspects.of(file).add({
+    visit: (node) => {
+      if (node !== file) return;
+      const unknown = [...new Set(words().filter(hasTokens))];
+      if (unknown.length === 0) return;
+      const conditions = unknown.map((word) => ({
+        condition: Op.not(Fn.can(Fn.regex(textArgument(FASTCGI_START), textArgument(word)))),
+        error_message: "The web application must not be started in its FastCGI variant (spec 2.1).",
+      }));
+      file.resource.addOverride("lifecycle.precondition", conditions);
+    },
+  });
+}
+
+/** The words of a unit's commands, and the values of its environment. */
+export function commandWords(unit: UnitDocument): string[] {
+  const directives = Object.entries(unit.Service ?? {});
+  return directives
+    .filter(([directive]) => directive.startsWith("Exec") || directive === "Environment")
+    .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
+    .flatMap((value) => (typeof value === "object" && "command" in value ? value.command : [value]))
+    .filter((word) => typeof word === "string");
+}

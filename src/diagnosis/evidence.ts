@@ -1,0 +1,85 @@
+import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import type { CheckedResponse } from "./liveCheck.js";
+import type { MediaPermissions } from "./mediaPermissions.js";
+import type { ProbeOutcome } from "./probe.js";
+
+/**
+ * Everything a diagnosis looks at, seen once and then only judged. What could not be looked at is undefined, and its
+ * rows say so; nothing is guessed.
+ */
+export interface Evidence {
+  /** On the host itself, or from another machine, from which files, units and sockets cannot be seen. */
+  readonly place: "host" | "elsewhere";
+  readonly config: ProxyConfig;
+  /** What `portico check` has to say of the config and the files it names. */
+  readonly configProblems?: readonly Problem[];
+  readonly configWarnings?: readonly Problem[];
+  /** Undefined where none is deployed, or it was not given. */
+  readonly deployment?: Deployment;
+  readonly responses: readonly SeenResponse[];
+  readonly units?: Units;
+  readonly sockets?: readonly ListeningSocket[];
+  /** TCP ports tried from another machine, and whether they are open. */
+  readonly openPorts?: ReadonlyMap<number, boolean>;
+  readonly settings?: SettingsSeen;
+  readonly media?: MediaPermissions;
+  readonly publicAddresses?: readonly PublicAddress[];
+}
+
+/** One expected response (spec 4.3), what came, and the comparison. */
+export interface SeenResponse {
+  readonly row: ExpectedResponse;
+  /** Undefined if the request was not made. */
+  readonly outcome: ProbeOutcome | undefined;
+  readonly checked: CheckedResponse;
+}
+
+/** A systemd unit as it is. */
+export interface UnitState {
+  readonly name: string;
+  readonly known: boolean;
+  /** `active`, `inactive`, `failed`, … */
+  readonly state: string;
+  readonly enabled: boolean;
+  /** Program and arguments of ExecStart. */
+  readonly command: string;
+}
+
+/** The units of the deployment by what they run; those it does not name are missing. */
+export type Units = Readonly<
+  Partial<
+    Record<"proxy" | "proxySocket" | "webApplication" | "fileServer" | "webdav" | "firewall", UnitState>
+  >
+>;
+
+export interface ListeningSocket {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface SettingsSeen {
+  /** Items that are not as deployed: where they stand, and what is there. */
+  readonly deviations: readonly SettingDeviation[];
+  /** Files that could not be read or understood. */
+  readonly problems: readonly Problem[];
+  /** Whether the application's database was asked, or why not. */
+  readonly database: string;
+}
+
+export interface SettingDeviation {
+  readonly item: string;
+  readonly wanted: string;
+  /** Undefined if the item is not set. */
+  readonly found?: string;
+  /** File and line, or the database. */
+  readonly where: string;
+}
+
+/** An address by which the outside reaches the host, asked from here. */
+export interface PublicAddress {
+  readonly address: string;
+  /** Whether it is one of this machine's own. */
+  readonly own: boolean;
+  readonly outcome: ProbeOutcome;
+}

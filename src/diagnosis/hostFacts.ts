@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
+import type { DeploymentServices } from "../model/index.js";
+import type { ListeningSocket, Units, UnitState } from "./evidence.js";
+
+/** Facts about the machine the diagnosis runs on. Nothing is changed. */
+
+/** Every TCP socket that listens, as the kernel tells (proc(5), /proc/net/tcp). */
+export function listeningSockets(): ListeningSocket[] {
+  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
+    readLines(file)
+      .slice(1)
+      .flatMap((line) => {
+        const [, local = "", , state] = line.trim().split(/\s+/);
+        const [address = "", port = ""] = local.split(":");
+        return state === LISTENING ? [{ address: plainAddress(address), port: parseInt(port, 16) }] : [];
+      }),
+  );
+}
+
+const LISTENING = "0A";
+
+/** An address of the kernel's: 32-bit words in hex, each in the host's (little-endian) order. */
+function plainAddress(hex: string): string {
+  const bytes = Buffer.from(hex, "hex").swap32();
+  if (bytes.length === 4) return bytes.join(".");
+  const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16));
+  return groups.join(":") === "0:0:0:0:0:0:0:1" ? "::1" : groups.join(":");
+}
+
+function readLines(file: string): string[] {
+  try {
+    return readFileSync(file, "latin1").trimEnd().split("\n");
+  } catch {
+    // Without IPv6 there is no such file.
+    return [];
+  }
+}
+
+/** Addresses of this machine. */
+export function ownAddresses(): Set<string> {
+  return new Set(
+    Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
+  );
+}
+
+/** The units of a deployment; undefined where no systemd answers. */
+export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
+  const { proxy, ...others } = services;
+  const names: Partial<Record<keyof Units, string>> = {
+    proxy: proxy.service,
+    proxySocket: proxy.socket,
+    ...others,
+  };
+  const units: Partial<Record<keyof Units, UnitState>> = {};
+  for (const [role, name] of Object.entries(names) as [keyof Units, string][]) {
+    const state = await unitState(name);
+    if (state === undefined) return undefined;
+    units[role] = state;
+  }
+  return units;
+}
+
+async function unitState(name: string): Promise<UnitState | undefined> {
+  const properties = "--property=LoadState,ActiveState,UnitFileState,ExecStart";
+  const text = await output("systemctl", ["show", properties, "--", name]);
+  if (text === undefined) return undefined;
+  const value = (property: string): string => new RegExp(`^${property}=(.*)$`, "m").exec(text)?.[1] ?? "";
+  return {
+    name,
+    known: value("LoadState") !== "not-found",
+    state: value("ActiveState"),
+    enabled: /^(?:enabled|enabled-runtime|linked|alias|static|indirect)$/.test(value("UnitFileState")),
+    command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
+  };
+}
+
+/** What a command prints; undefined if it is not there or fails. */
+function output(program: string, args: readonly string[]): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = { timeout: COMMAND_MS, env: { ...process.env, LC_ALL: "C.UTF-8" } };
+    execFile(program, args, options, (error, stdout) => resolve(error === null ? stdout : undefined));
+  });
+}
+
+const COMMAND_MS = 10_000;
+
+/** Whether something accepts connections there. */
+export function isOpen(address: string, port: number, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port });
+    const done = (open: boolean): void => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.setTimeout(timeoutMs, () => done(false));
+    socket.once("connect", () => done(true));
+    socket.once("error", () => done(false));
+  });
+}

@@ -1,0 +1,400 @@
+import type { Problem } from "../model/index.js";
+import type { Evidence, SeenResponse } from "./evidence.js";
+import type { MediaPermissions } from "./mediaPermissions.js";
+import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
+
+/** What became of one row of a diagnosis. */
+export interface DiagnosisRow {
+  readonly id: string;
+  /** Section of the spec. */
+  readonly spec: string;
+  readonly title: string;
+  /**
+   * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be looked
+   * at from here.
+   */
+  readonly status: "ok" | "failed" | "explained" | "unknown";
+  /** Why it failed, in the spec's words. */
+  readonly cause?: string;
+  /** What was seen. */
+  readonly evidence: readonly string[];
+  readonly fix?: string;
+  /** Id of the row that explains this one. */
+  readonly because?: string;
+}
+
+type Verdict = Pick<DiagnosisRow, "status" | "cause" | "evidence" | "fix" | "because">;
+
+/** One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed. */
+interface Question {
+  readonly id: string;
+  readonly spec: string;
+  readonly title: string;
+  ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
+}
+
+/** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
+export function diagnose(evidence: Evidence): DiagnosisRow[] {
+  const failed = new Set<string>();
+  const rows: DiagnosisRow[] = [];
+  for (const { id, spec, title, ask } of [...QUESTIONS, ...evidence.responses.map(responseQuestion)]) {
+    const row = { id, spec, title, ...ask(evidence, failed) };
+    if (row.status === "failed") failed.add(id);
+    rows.push(row);
+  }
+  return rows;
+}
+
+/** The one row there is to tell where no config can be read: everything else follows from it. */
+export function unreadable(problems: readonly Problem[]): DiagnosisRow[] {
+  const { id, spec, title } = QUESTIONS[0]!;
+  return [
+    { id, spec, title, ...failure("the config cannot be read", problems.map(short), problems[0]!.fix) },
+  ];
+}
+
+const ok = (...evidence: string[]): Verdict => ({ status: "ok", evidence });
+const unknown = (why: string): Verdict => ({ status: "unknown", evidence: [why] });
+const failure = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
+  status: "failed",
+  cause,
+  evidence,
+  fix,
+});
+
+/** Why something could not be looked at. */
+function notSeen({ place, deployment }: Evidence, what: string): Verdict {
+  if (place === "elsewhere")
+    return unknown(`${what} can be seen on the host only: run \`portico doctor\` there.`);
+  const known =
+    deployment === undefined ? "there is no deployment document" : "the deployment says nothing of it";
+  return unknown(`${what} cannot be found: ${known}.`);
+}
+
+const QUESTIONS: readonly Question[] = [
+  { id: "config", spec: "4.3", title: "The proxy's config is valid", ask: askConfig },
+  { id: "proxy", spec: "3", title: "The proxy runs, and will after a reboot", ask: askProxy },
+  { id: "ports", spec: "4.3, 8", title: "Exactly the right ports are open", ask: askPorts },
+  { id: "server-name", spec: "7", title: "No 404 on media or on the application path", ask: askServerName },
+  { id: "media-permissions", spec: "7, 2.3", title: "No 403 on media", ask: askMediaPermissions },
+  { id: "avatar", spec: "7, 2.3", title: "No damaged avatar image", ask: askAvatars },
+  { id: "web-application", spec: "7, 2.1", title: "302 from the application path", ask: askWebApplication },
+  { id: "public-urls", spec: "7, 2.1", title: "Upload and view work after login", ask: askPublicUrls },
+  { id: "settings", spec: "2.1", title: "The application's other settings fit", ask: askSettings },
+  { id: "hairpin", spec: "7", title: "Works from inside the LAN as from outside", ask: askHairpin },
+];
+
+function askConfig(evidence: Evidence): Verdict {
+  const { configProblems, configWarnings = [] } = evidence;
+  if (configProblems === undefined) return notSeen(evidence, "What the config names");
+  const [first] = configProblems;
+  if (first !== undefined)
+    return failure("the proxy refuses its config", configProblems.map(short), first.fix);
+  return ok(...configWarnings.map(short));
+}
+
+function askProxy(evidence: Evidence): Verdict {
+  const { units } = evidence;
+  if (units?.proxy === undefined) return notSeen(evidence, "The state of the units");
+  const { proxy, proxySocket } = units;
+  const own = proxySocket === undefined ? [proxy] : [proxySocket, proxy];
+  const seen = own.map((unit) => `${unit.name}: ${unit.state}, ${unit.enabled ? "enabled" : "not enabled"}`);
+  if (own.every((unit) => unit.state === "active" && unit.enabled)) return ok(...seen);
+  const names = own.map((unit) => unit.name).join(" ");
+  const fix = `systemctl enable --now ${names}; if that fails: journalctl -u ${proxy.name}`;
+  return failure("the proxy does not run, or is not enabled", seen, fix);
+}
+
+function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { config, deployment, sockets, openPorts } = evidence;
+  const wanted = [...new Set(config.listeners.map((listener) => listener.port))];
+  const hidden = (deployment?.network?.loopbackPorts ?? LOOPBACK_PORTS).filter(
+    (port) => !wanted.includes(port),
+  );
+  if (openPorts !== undefined) {
+    const closed = wanted.filter((port) => openPorts.get(port) === false);
+    const open = hidden.filter((port) => openPorts.get(port) === true);
+    return judgePorts(
+      closed,
+      open,
+      `open from here: ${
+        [...openPorts]
+          .filter(([, o]) => o)
+          .map(([p]) => p)
+          .join(", ") || "none"
+      }`,
+      failed,
+    );
+  }
+  if (sockets === undefined) return unknown("The host's ports were not looked at.");
+  const everywhere = sockets.filter(({ address }) => !isLoopback(address));
+  const closed = wanted.filter((port) => !sockets.some((socket) => socket.port === port));
+  const open = everywhere.filter(({ port }) => hidden.includes(port)).map(({ port }) => port);
+  // A firewall of ours drops what comes from outside, whoever listens.
+  const guarded = evidence.units?.firewall?.state === "active";
+  const ports = [...new Set(everywhere.map(({ port }) => port))].sort((a, b) => a - b);
+  return judgePorts(
+    closed,
+    guarded ? [] : [...new Set(open)],
+    `listening for everyone: ${ports.join(", ")}`,
+    failed,
+  );
+}
+
+/** Spec 8: reachable on localhost only. 8080 is the WebDAV daemon's. */
+const LOOPBACK_PORTS = [3306, 8000, 8080, 8082];
+
+function judgePorts(
+  closed: readonly number[],
+  open: readonly number[],
+  seen: string,
+  failed: ReadonlySet<string>,
+): Verdict {
+  const cause = ["config", "proxy"].find((id) => failed.has(id));
+  if (closed.length > 0 && cause !== undefined) return explained(cause, seen);
+  if (closed.length > 0) {
+    const fix = "Start the proxy; from outside, see that firewall and router let the ports through.";
+    return failure(`nothing answers on port ${closed.join(" and ")}`, [seen], fix);
+  }
+  if (open.length > 0) {
+    const fix = "Let the daemon listen on 127.0.0.1 only, or deploy the firewall.";
+    return failure(`port ${open.join(" and ")} is to be reachable on localhost only`, [seen], fix);
+  }
+  return ok(seen);
+}
+
+const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
+
+const explained = (because: string, ...evidence: string[]): Verdict => ({
+  status: "explained",
+  because,
+  evidence,
+});
+
+/** Rows that keep the proxy from answering at all. */
+const OUTAGES = ["config", "proxy", "ports"];
+
+function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict | undefined {
+  const cause = OUTAGES.find((id) => failed.has(id));
+  const silent = responses.some(({ outcome }) => outcome !== undefined && "failure" in outcome);
+  return cause !== undefined && silent ? explained(cause, "The proxy does not answer.") : undefined;
+}
+
+/** Answers of a subject that came. */
+function answersTo(
+  { responses }: Evidence,
+  ...subjects: string[]
+): (SeenResponse & { answer: ProbeAnswer })[] {
+  return responses.flatMap((seen) =>
+    subjects.includes(seen.row.subject) && seen.outcome !== undefined && "answer" in seen.outcome
+      ? [{ ...seen, answer: seen.outcome.answer }]
+      : [],
+  );
+}
+
+const describe = ({ checked }: SeenResponse): string => `${checked.request}: ${checked.seen}`;
+
+function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const answers = answersTo(evidence, "media", "web", "redirect");
+  const missing = answers.filter(({ answer }) => answer.status === 404 && isOwnErrorPage(answer));
+  const [first] = missing;
+  if (first === undefined) return outage(evidence, failed) ?? ok(...answers.slice(0, 1).map(describe));
+  const host = first.row.request.host;
+  const byDefault = missing.filter(({ answer }) => isVersioned(answer.headers["server"]));
+  if (byDefault.length > 0) {
+    const names = evidence.config.virtualServers
+      .flatMap((server) => server.serverNames)
+      .filter((n) => n !== "_");
+    const known = `server names in the config: ${[...new Set(names)].join(", ") || "none"}`;
+    return failure(
+      "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled",
+      [...byDefault.map(describe), known],
+      `Give the host the address or name that clients use (${host}), deploy, and reload the proxy.`,
+    );
+  }
+  return failure(
+    "the media path in the config does not match the installation, or a route is missing",
+    missing.map(describe),
+    "Give `installDirectory` (or `mediaDirectory`) as the application is installed, and deploy.",
+  );
+}
+
+function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { media } = evidence;
+  const lacking = violationsOf(media, "media");
+  // An avatar is told of in its own row.
+  const avatars = lacking.length === 0 && violationsOf(media, "avatars").length > 0;
+  const refused = avatars ? [] : answersTo(evidence, "media").filter(({ answer }) => answer.status === 403);
+  if (refused.length + lacking.length > 0) {
+    return failure(
+      "the media file or one of its directories lacks the permissions of section 2.3",
+      [...refused.map(describe), ...listed(lacking)],
+      fixes(lacking) || "See the path in the proxy's error log, and chmod it.",
+    );
+  }
+  if (media !== undefined) return ok(`${media.looked} files and directories are readable for others`);
+  return outage(evidence, failed) ?? notSeen(evidence, "Permissions of all media files");
+}
+
+function askAvatars(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { media, deployment } = evidence;
+  if (media === undefined) return notSeen(evidence, "Permissions of avatars");
+  const avatars = violationsOf(media, "avatars");
+  if (avatars.length > 0)
+    return failure("the avatar path is not world readable", listed(avatars), fixes(avatars));
+  // What is above both is told once, where it belongs to the media as well.
+  const above = violationsOf(media, "media").filter(({ kind }) => kind === "directory");
+  const way = deployment?.media?.avatarDirectory;
+  const broken = above.filter(({ path }) => way !== undefined && way.startsWith(path));
+  return failed.has("media-permissions") && broken.length > 0
+    ? explained("media-permissions", ...listed(broken))
+    : ok();
+}
+
+type Violations = MediaPermissions["violations"];
+
+const violationsOf = (media: MediaPermissions | undefined, part: "media" | "avatars"): Violations =>
+  media?.violations.filter((violation) => violation.part === part) ?? [];
+
+const listed = (violations: Violations): string[] =>
+  violations.slice(0, SHOWN_MAX).map(({ path, lacks }) => `${path}: others lack ${lacks}`);
+
+const fixes = (violations: Violations): string =>
+  violations
+    .slice(0, SHOWN_MAX)
+    .map(({ fix }) => fix)
+    .join("; ");
+
+/** Violations told in one row; the next run shows the others. */
+const SHOWN_MAX = 10;
+
+function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const unit = evidence.units?.webApplication;
+  if (unit !== undefined && /\bfastcgi\b|start-fastcgi/.test(unit.command)) {
+    const fix =
+      "Let ExecStart of the unit end in `start` (spec 2.1), then systemctl daemon-reload and restart it.";
+    const cause = "the fastcgi start variant is used in the service unit";
+    return failure(cause, [`${unit.name}: ExecStart=${unit.command}`], fix);
+  }
+  const answers = answersTo(evidence, "web");
+  const wrong = answers.filter(
+    ({ answer }) => answer.status !== 302 && !(answer.status === 404 && isOwnErrorPage(answer)),
+  );
+  if (wrong.length === 0) {
+    if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
+    return outage(evidence, failed) ?? unknown("The application did not answer.");
+  }
+  const { row } = wrong[0]!;
+  const state = unit === undefined ? [] : [`${unit.name}: ${unit.state}`];
+  const start =
+    unit === undefined || unit.state === "active"
+      ? "See the application's own log."
+      : `systemctl start ${unit.name}`;
+  return failure(
+    "the web application daemon and the proxy do not work together",
+    [...wrong.map(describe), ...state],
+    `The daemon has to listen on ${row.upstream ?? "its upstream's address"} and speak HTTP. ${start}`,
+  );
+}
+
+/** The two that clients are told, and that break upload and view when they are wrong. */
+const PUBLIC_URLS = ["SERVICE_URL", "FILE_SERVER_ROOT"];
+
+function askPublicUrls(evidence: Evidence): Verdict {
+  const { settings } = evidence;
+  if (settings === undefined) return notSeen(evidence, "SERVICE_URL and FILE_SERVER_ROOT");
+  const wrong = settings.deviations.filter(({ item }) => PUBLIC_URLS.includes(item));
+  if (wrong.length > 0) {
+    const inDatabase = wrong.some(({ where }) => where.includes("database"));
+    const fix = inDatabase
+      ? "Change them in the application's web settings, which take priority over the files; then restart it."
+      : "portico settings apply, then restart the file server and the web application.";
+    return failure("SERVICE_URL or FILE_SERVER_ROOT is wrong", wrong.map(deviation), fix);
+  }
+  if (settings.problems.length > 0) return unknown(settings.problems.map(short).join("; "));
+  return ok(settings.database);
+}
+
+function askSettings(evidence: Evidence): Verdict {
+  const { settings } = evidence;
+  if (settings === undefined) return notSeen(evidence, "The application's settings");
+  const wrong = settings.deviations.filter(({ item }) => !PUBLIC_URLS.includes(item));
+  if (wrong.length > 0) {
+    const fix = "portico settings apply, then restart the components that the items belong to.";
+    return failure("items of the application's settings are not as deployed", wrong.map(deviation), fix);
+  }
+  return settings.problems.length > 0 ? unknown(settings.problems.map(short).join("; ")) : ok();
+}
+
+const deviation = ({
+  item,
+  wanted,
+  found,
+  where,
+}: {
+  item: string;
+  wanted: string;
+  found?: string;
+  where: string;
+}): string => `${item} is ${found ?? "not set"} (${where}), and should be ${wanted}`;
+
+function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { publicAddresses = [] } = evidence;
+  if (publicAddresses.length === 0)
+    return unknown("No public address is known: give it with --public-address.");
+  const seen = publicAddresses.map(({ address, own, outcome }) =>
+    "failure" in outcome
+      ? `${address}: ${outcome.failure.message}`
+      : `${address}: answers${own ? ", and is the host's own" : ""}`,
+  );
+  const silent = publicAddresses.filter(({ outcome }) => "failure" in outcome);
+  if (silent.length === 0) return ok(...seen);
+  const inside = answersTo(evidence, "default", "web", "redirect", "media");
+  if (inside.length === 0)
+    return outage(evidence, failed) ?? unknown("Neither the public nor the inner address answers.");
+  return failure(
+    "the router lacks NAT loopback (hairpinning)",
+    [...seen, `from here, by another address: ${describe(inside[0]!)}`],
+    "Turn NAT loopback on in the router, or let the name resolve to the inner address inside the LAN (split DNS). " +
+      "If it does not work from outside either, the router lacks the forwards of ports 80 and 443.",
+  );
+}
+
+/** One row of the table of expected responses (spec 4.3). */
+function responseQuestion(seen: SeenResponse): Question {
+  const { row, checked, outcome } = seen;
+  return {
+    id: `response: ${row.name}`,
+    spec: "4.3",
+    title: `Expected response: ${row.name}`,
+    ask: (_evidence, failed) => {
+      if (outcome === undefined) return unknown(checked.cause ?? "It was not asked for.");
+      if (checked.pass) return ok(describe(seen));
+      const cause = explanation(seen, failed);
+      if (cause !== undefined) return explained(cause, describe(seen));
+      return failure(
+        checked.cause ?? "the response is not as expected",
+        [describe(seen)],
+        `It should be: ${checked.expected}.`,
+      );
+    },
+  };
+}
+
+/** Which failed row explains a response that is not as expected. */
+function explanation({ row, outcome }: SeenResponse, failed: ReadonlySet<string>): string | undefined {
+  const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
+  if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
+  const { answer } = outcome;
+  if (answer.status === 404 && isOwnErrorPage(answer)) return of("server-name", "config", "proxy");
+  switch (row.subject) {
+    case "media":
+      return answer.status === 403 ? of("media-permissions", "avatar") : undefined;
+    case "web":
+      return answer.status === 302 ? of("public-urls") : of("web-application");
+    default:
+      return of("config", "proxy");
+  }
+}
+
+const short = ({ path, message }: Problem): string => (path === "" ? message : `${path}: ${message}`);

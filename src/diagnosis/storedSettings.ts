@@ -1,0 +1,60 @@
+import { isIPv6 } from "node:net";
+import type { ProxyConfig } from "../model/index.js";
+import type { DatabaseAccess, OverridableItem, Overrides } from "../settings/index.js";
+import type { ExpectedResponse } from "./expectedResponses.js";
+import type { CheckedResponse } from "./liveCheck.js";
+
+/** What SERVICE_URL and FILE_SERVER_ROOT should be; undefined where nobody knows. */
+export type WantedUrls = Readonly<Record<OverridableItem, string | undefined>>;
+
+/** The same for a host without a deployment document: from the expected responses' origin and the config's routes. */
+export function urlsOf(config: ProxyConfig, rows: readonly ExpectedResponse[]): WantedUrls {
+  const request = rows.find((row) => row.subject === "web")?.request;
+  const routes = config.virtualServers.find((v) => v.name === "application")?.routes ?? [];
+  const url = (name: string): string | undefined => {
+    const route = routes.find((r) => r.name === name);
+    return request === undefined || route === undefined
+      ? undefined
+      : `${request.scheme}://${request.host}${route.path.replace(/\/$/, "")}`;
+  };
+  return { SERVICE_URL: url("web"), FILE_SERVER_ROOT: url("fileServer") };
+}
+
+/**
+ * One row for each of the two items: a value in the database takes priority over the config files (spec 2.1), so it has
+ * to be the same.
+ */
+export function judgeOverrides(
+  overrides: Overrides,
+  wanted: WantedUrls,
+  access: DatabaseAccess,
+): CheckedResponse[] {
+  if (!overrides.looked) return [];
+  const request = `database ${describeDatabase(access)}`;
+  return (Object.keys(wanted) as OverridableItem[]).map((item) => {
+    const stored = overrides.overrides.find((o) => o.item === item)?.stored;
+    const url = wanted[item];
+    const base = {
+      name: `stored ${item}`,
+      request,
+      expected: url === undefined ? "nothing" : `nothing, or ${url}`,
+    };
+    if (stored === undefined) return { ...base, pass: true, seen: "nothing" };
+    const seen = stored.kind === "text" ? stored.text : "a value that cannot be read";
+    const pass = stored.kind === "text" && withoutSlash(stored.text) === url;
+    return pass ? { ...base, pass, seen } : { ...base, pass, seen, cause: CAUSE };
+  });
+}
+
+const CAUSE =
+  "a value stored in the application's database takes priority over the config files: correct it in the web interface, or remove it from the table constance_config";
+
+/** The application joins paths to it and does not mind a slash at the end. */
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, "");
+}
+
+/** `user@host:port/name`, without a password. */
+export function describeDatabase({ user, host, port, name }: DatabaseAccess): string {
+  return `${user}@${isIPv6(host) ? `[${host}]` : host}:${port}/${name}`;
+}

@@ -1,0 +1,246 @@
+import * as z from "zod";
+import { count, filePath, flag, ipAddress, line, name, port, serverName, text } from "./fields.js";
+import { fromJson, parseDocument } from "./parse.js";
+import { type Problem, problem, type Result } from "./problem.js";
+
+/**
+ * The deployment document, version 1: what one deployment puts on a host, what else is there, and what should answer
+ * afterwards. The constructs write it, activation and diagnosis read it. It holds no secret.
+ */
+
+/** The only version of the document that this release reads. */
+export const DEPLOYMENT_VERSION = 1;
+
+/** Where a host keeps the document of its deployment. */
+export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
+
+/** Directory of activation: uploads, the last good state, the journal. Root's alone. */
+export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
+
+/** Where a delivery uploads blobs (files named by their SHA-256) and `deployment.json`. */
+export const INCOMING_DIRECTORY = `${DEPLOYMENT_STORE}/incoming`;
+
+const sha256 = (description: string) =>
+  text("config.bad-text", "a SHA-256 in 64 lower-case hexadecimal digits", (value) =>
+    /^[0-9a-f]{64}$/.test(value),
+  ).describe(description);
+
+const unitName = (suffix: "service" | "socket", description: string) =>
+  text("config.bad-name", `the name of a systemd unit that ends in .${suffix}`, (value) =>
+    new RegExp(`^[A-Za-z0-9:_.@\\\\-]{1,240}\\.${suffix}$`).test(value),
+  ).describe(description);
+
+const service = (description: string) => unitName("service", description);
+
+/**
+ * What a file is, and so what has to happen when it changes:
+ *
+ * | role                  | on change                                                        |
+ * | --------------------- | ---------------------------------------------------------------- |
+ * | `config` `tls` `page` | the proxy reloads                                                |
+ * | `runtime` `node`      | the proxy upgrades                                               |
+ * | `unit`                | daemon-reload; the unit restarts (a drop-in: the unit it is for) |
+ * | `network`             | networkd reloads                                                 |
+ * | `firewall`            | `services.firewall` reloads                                      |
+ * | `settings` `other`    | nothing                                                          |
+ */
+export const FILE_ROLES = [
+  "config",
+  "tls",
+  "page",
+  "runtime",
+  "node",
+  "unit",
+  "network",
+  "firewall",
+  "settings",
+  "other",
+] as const;
+
+const deployedFile = z.strictObject({
+  path: filePath("Where the file lies on the host."),
+  mode: z.enum(["0600", "0640", "0644", "0755"]).describe("Permissions; owner and group are root."),
+  sha256: sha256("Hash of its content."),
+  role: z.enum(FILE_ROLES).describe("What the file is; decides which services a change concerns."),
+});
+
+const services = z.strictObject({
+  proxy: z
+    .strictObject({
+      service: service("Service unit of the proxy."),
+      socket: unitName("socket", "Socket unit of the proxy."),
+    })
+    .describe("Units of the proxy."),
+  webApplication: service("Unit of the web application daemon.").optional(),
+  fileServer: service("Unit of the file server daemon.").optional(),
+  webdav: service("Unit of the WebDAV daemon.").optional(),
+  firewall: service("Unit that loads the rule set of the firewall, if one was deployed.").optional(),
+});
+
+/** A value as the settings editor writes it. */
+const settingText = (description: string) => line(description);
+
+const settingsValues = z.strictObject({
+  serviceUrl: settingText("SERVICE_URL."),
+  fileServerRoot: settingText("FILE_SERVER_ROOT."),
+  serveStatic: z.literal(false).describe("SERVE_STATIC: the proxy serves static files."),
+  mediaUrl: settingText("MEDIA_URL."),
+  siteRoot: settingText("SITE_ROOT."),
+  loginUrl: settingText("LOGIN_URL."),
+  compressUrl: settingText("COMPRESS_URL."),
+  staticUrl: settingText("STATIC_URL."),
+  enableSettingsViaWeb: z.boolean().describe("ENABLE_SETTINGS_VIA_WEB."),
+  csrfTrustedOrigins: z.array(settingText("An origin.")).describe("CSRF_TRUSTED_ORIGINS."),
+  fileServerHost: settingText("host of section fileserver."),
+  // A port that Terraform had to resolve arrives as text.
+  fileServerPort: z
+    .union([port("A port."), text("config.out-of-range", "a port", (value) => /^[1-9]\d{0,4}$/.test(value))])
+    .describe("port of section fileserver."),
+});
+
+const settings = z
+  .strictObject({
+    values: settingsValues.describe("The application's configuration items (spec 2.1)."),
+    files: z
+      .strictObject({
+        networkDaemon: filePath("Config file of the network daemon."),
+        webApplication: filePath("Settings file of the web application."),
+        fileServer: filePath("Config file of the file server."),
+      })
+      .describe("The application's own files."),
+    apply: flag(false, "Whether activation edits the files in place; else they are only reported."),
+  })
+  .describe("Settings of the application.");
+
+const media = z
+  .strictObject({
+    directory: filePath("Directory of the static media."),
+    avatarDirectory: filePath("Directory of avatars, if they lie elsewhere.").optional(),
+    mend: flag(false, "Whether activation gives the permissions of spec 2.3 where they are missing."),
+  })
+  .describe("Files the proxy serves for the application (spec 2.3).");
+
+const database = z
+  .strictObject({
+    host: line("Name or address."),
+    port: port("TCP port."),
+    name: line("Name of the database."),
+    user: line("User that may read it; the password is given at run time only."),
+  })
+  .describe("The application's database, whose stored settings take priority (spec 2.1).");
+
+const network = z
+  .strictObject({
+    portForwards: z
+      .array(
+        z.strictObject({
+          protocol: z.literal("tcp").describe("Transport."),
+          port: port("Port of the router."),
+          toAddress: ipAddress("Address of the host."),
+          toPort: port("Port of the host."),
+        }),
+      )
+      .default([])
+      .describe("Forwards that a NAT router needs (spec 1.5)."),
+    dnsRecords: z
+      .array(
+        z.strictObject({
+          name: serverName("Name of the record."),
+          type: z.enum(["A", "AAAA"]).describe("Type of the record."),
+          value: ipAddress("Address."),
+        }),
+      )
+      .default([])
+      .describe("DNS records that lead to the host (spec 1.6)."),
+    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone (spec 8)."),
+    loopbackPorts: z
+      .array(port("A port."))
+      .default([])
+      .describe("TCP ports reachable on the host only (spec 8)."),
+  })
+  .describe("What the network around the host should look like.");
+
+const probe = z
+  .strictObject({
+    enabled: flag(true, "Whether the expected responses (spec 4.3) decide on success."),
+    mediaPath: line("Image below the media route; by default one is looked for.").optional(),
+    timeoutSeconds: count(60, 1, 3_600, "How long the responses may take to become as expected. Seconds;"),
+  })
+  .prefault({})
+  .describe("The check of the running host after activation.");
+
+const deploymentSchema = z.strictObject({
+  version: z.literal(DEPLOYMENT_VERSION).describe("Version of the document: 1."),
+  name: name("Name of the deployment, for messages.").optional(),
+  config: filePath("The proxy config on the host; one of the files."),
+  files: z.array(deployedFile).min(1).describe("Every file of the deployment, sorted by path."),
+  services: services.describe("systemd units that serve."),
+  settings: settings.optional(),
+  media: media.optional(),
+  database: database.optional(),
+  network: network.optional(),
+  probe,
+});
+
+type DeepReadonly<T> = T extends (infer E)[]
+  ? readonly DeepReadonly<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T;
+
+/** A valid deployment with every default filled in, frozen. */
+export type Deployment = DeepReadonly<z.output<typeof deploymentSchema>>;
+/** A deployment as it may be written: defaults left out. */
+export type DeploymentInput = DeepReadonly<z.input<typeof deploymentSchema>>;
+export type DeployedFile = Deployment["files"][number];
+export type FileRole = (typeof FILE_ROLES)[number];
+export type DeploymentServices = Deployment["services"];
+export type DeploymentSettings = NonNullable<Deployment["settings"]>;
+
+/** Unknown input → frozen deployment with defaults, or every problem at once. Never throws. */
+export function parseDeployment(input: unknown): Result<Deployment> {
+  return parseDocument(input, { version: DEPLOYMENT_VERSION, schema: deploymentSchema, crossCheck });
+}
+
+/** As {@link parseDeployment}, from JSON text; a syntax error names line and column. */
+export function parseDeploymentText(text: string): Result<Deployment> {
+  return fromJson(text, parseDeployment);
+}
+
+/** Rules that span fields. Every field is valid by itself when this runs. */
+function crossCheck({ config, files, settings: edited }: Deployment): Problem[] {
+  const found = files.flatMap(({ path }, i) => pathProblems(path, `files[${i}].path`, files[i - 1]?.path));
+  const configFile = files.find((file) => file.path === config);
+  if (configFile?.role !== "config") {
+    const allowed = files.flatMap((file) => (file.role === "config" ? [file.path] : [])).join(", ");
+    const message = "is none of the files with the role `config`";
+    found.push(problem("config.unknown-reference", "config", message, { received: config, allowed }));
+  }
+  if (edited?.apply !== true) return found;
+  const deployed = new Set(files.map((file) => file.path));
+  return found.concat(
+    Object.entries(edited.files)
+      .filter(([, path]) => deployed.has(path))
+      .map(([field, received]) => {
+        const fix = "Deploy the file as a whole, or edit it in place, not both.";
+        const message = "is a deployed file as well";
+        return problem("config.duplicate-name", `settings.files.${field}`, message, { received, fix });
+      }),
+  );
+}
+
+function pathProblems(path: string, at: string, previous: string | undefined): Problem[] {
+  const own = [DEPLOYMENT_FILE, DEPLOYMENT_STORE].find((p) => path === p || path.startsWith(`${p}/`));
+  if (own !== undefined) {
+    const fix = "Choose another path: this one belongs to activation itself.";
+    return [problem("config.bad-file-path", at, `lies in ${own}`, { received: path, fix })];
+  }
+  if (path.endsWith("/")) {
+    const allowed = "the path of a file";
+    return [problem("config.bad-file-path", at, "is a directory", { received: path, allowed })];
+  }
+  if (previous === undefined || previous < path) return [];
+  const message = previous === path ? "stands twice" : `stands behind ${previous}`;
+  const fix = "List every file once, sorted by path.";
+  return [problem("config.duplicate-name", at, message, { received: path, fix })];
+}

@@ -1,0 +1,212 @@
+import { type Problem, problem } from "../model/index.js";
+import {
+  type UnitCommand,
+  type UnitDocument,
+  type UnitSection,
+  startVariantProblems,
+} from "./systemdUnit.js";
+
+/** How one of the application's daemons runs. */
+export interface Daemon {
+  /** The program's absolute path, then its arguments; not by way of a shell. */
+  readonly command: UnitCommand["command"];
+  /**
+   * When the daemon counts as started (systemd.service(5)): `exec` if the program itself is the daemon and stays in
+   * the foreground, `forking` if it is a start script that returns once the daemon runs, `notify` if the daemon tells
+   * systemd.
+   */
+  readonly type: "exec" | "forking" | "notify";
+  /** User it runs as. Must exist. */
+  readonly user: string;
+  /**
+   * Group it runs as.
+   * @default - the user's own
+   */
+  readonly group?: string;
+  /**
+   * Command that stops it, if a signal is not enough.
+   * @default - SIGTERM to all its processes
+   */
+  readonly stopCommand?: UnitCommand["command"];
+  /**
+   * File that holds the number of its main process; for `forking`, where systemd cannot guess it.
+   * @default - none
+   */
+  readonly pidFile?: string;
+  /**
+   * Directory it starts in. Must exist.
+   * @default "/"
+   */
+  readonly workingDirectory?: string;
+  /**
+   * Environment, for everybody to read. A name that promises a secret is refused (`unit.secret-in-environment`).
+   * @default - none
+   */
+  readonly environment?: Readonly<Record<string, string>>;
+  /**
+   * File with more of it, one `NAME=value` a line: the place for secrets. systemd reads it as root, so mode 0600 will
+   * do; without the file the daemon does not start.
+   * @default - none
+   */
+  readonly environmentFile?: string;
+  /**
+   * When systemd starts it again: after a failure, after every end, or never; each time 5 s later, without giving up.
+   * @default "on-failure"
+   */
+  readonly restart?: "on-failure" | "always" | "no";
+  /**
+   * How long starting may take, in seconds; then the start has failed. 1 to 86400.
+   * @default 90
+   */
+  readonly startTimeoutSeconds?: number;
+  /**
+   * How long stopping may take, in seconds; then it is killed. 1 to 86400.
+   * @default 90
+   */
+  readonly stopTimeoutSeconds?: number;
+  /**
+   * Whether it is kept from what no such daemon needs: `/usr`, `/boot` and `/etc` are read-only, kernel and clock out
+   * of reach, set-uid programs (`sudo`, a local `sendmail`) give no privileges. Data, devices, homes, network and
+   * sub-processes stay as they are. `false` leaves it all out.
+   * @default true
+   */
+  readonly hardening?: boolean;
+  /**
+   * Directories it may write to although they lie in `/usr`, `/boot` or `/etc`.
+   * @default - none
+   */
+  readonly writableDirectories?: readonly string[];
+  /**
+   * More directives of the `[Service]` section; they win over those that follow from the rest.
+   * @default - none
+   */
+  readonly directives?: UnitSection;
+}
+
+/** What a daemon's unit depends on besides the daemon. */
+export interface DaemonUnitInput {
+  readonly daemon: Daemon;
+  readonly description: string;
+  /** Units that start before it and stop after it. */
+  readonly after: readonly string[];
+  /** Units that start after it and stop before it. */
+  readonly before: readonly string[];
+}
+
+/**
+ * A unit that starts in its place (spec 3). It wants what comes before and does not require it: where a daemon fails,
+ * the others go on, and come up again at boot.
+ */
+export function daemonUnit(input: DaemonUnitInput): UnitDocument {
+  const { daemon, after, before } = input;
+  return {
+    Unit: {
+      Description: input.description,
+      ...(after.length === 0 ? {} : { Wants: after.join(" ") }),
+      After: ["network.target", ...after].join(" "),
+      ...(before.length === 0 ? {} : { Before: before.join(" ") }),
+    },
+    Service: {
+      Type: daemon.type,
+      User: daemon.user,
+      ...given("Group", daemon.group),
+      ...given("WorkingDirectory", daemon.workingDirectory),
+      ...environment(daemon.environment),
+      ...given("EnvironmentFile", daemon.environmentFile),
+      ExecStart: { command: daemon.command },
+      ...(daemon.stopCommand === undefined ? {} : { ExecStop: { command: daemon.stopCommand } }),
+      ...given("PIDFile", daemon.pidFile),
+      Restart: daemon.restart ?? "on-failure",
+      // Slower than systemd's limit of five starts in ten seconds, after which it would give up.
+      RestartSec: 5,
+      TimeoutStartSec: daemon.startTimeoutSeconds ?? 90,
+      TimeoutStopSec: daemon.stopTimeoutSeconds ?? 90,
+      ...(daemon.hardening === false ? {} : HARDENING),
+      ...writable(daemon.writableDirectories),
+      ...daemon.directives,
+    },
+    Install: { WantedBy: "multi-user.target" },
+  };
+}
+
+const given = (directive: string, value: string | undefined): UnitSection =>
+  value === undefined ? {} : { [directive]: value };
+
+/**
+ * Not here, because some application needs it: PrivateTmp (daemons that meet in /tmp), ProtectHome (data in homes),
+ * PrivateDevices (FUSE, GPUs), RestrictNamespaces (sandboxed converters), MemoryDenyWriteExecute (JITs), filters of
+ * system calls and address families.
+ */
+const HARDENING: UnitSection = {
+  NoNewPrivileges: true,
+  ProtectSystem: "full",
+  ProtectClock: true,
+  ProtectControlGroups: true,
+  ProtectHostname: true,
+  ProtectKernelLogs: true,
+  ProtectKernelModules: true,
+  ProtectKernelTunables: true,
+  RestrictRealtime: true,
+  RestrictSUIDSGID: true,
+  LockPersonality: true,
+};
+
+function environment(variables: Readonly<Record<string, string>> = {}): UnitSection {
+  const assignments = Object.entries(variables).map(([name, value]) => quote(`${name}=${value}`));
+  return assignments.length === 0 ? {} : { Environment: assignments };
+}
+
+const writable = (directories: readonly string[] = []): UnitSection =>
+  directories.length === 0 ? {} : { ReadWritePaths: directories.map(quote) };
+
+/** One word of a list that systemd splits at white space; `$` means nothing there. */
+const quote = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+
+const SECRET = /pass(?:word|wd|phrase)|secret|token|credential|(?:api|private|access|encryption)_?key/i;
+
+/** Problems of a daemon, by field; those of its commands and directives are the unit's. */
+export function daemonProblems(daemon: Daemon): Problem[] {
+  const { user, group, environment: variables = {}, writableDirectories = [] } = daemon;
+  const account = (path: string, value: string | undefined): Problem[] =>
+    value === undefined || /^[a-zA-Z_][\w-]{0,30}$/.test(value)
+      ? []
+      : [problem("unit.bad-value", path, "is no name of an account", { received: value })];
+  const seconds = (path: string, value: number | undefined): Problem[] =>
+    value === undefined || (Number.isInteger(value) && value >= 1 && value <= 86_400)
+      ? []
+      : [
+          problem("config.out-of-range", path, "is no timeout", {
+            received: value,
+            allowed: "1 to 86400 seconds",
+          }),
+        ];
+  return [
+    ...account("user", user),
+    ...account("group", group),
+    ...pathProblems("workingDirectory", daemon.workingDirectory),
+    ...pathProblems("environmentFile", daemon.environmentFile),
+    ...pathProblems("pidFile", daemon.pidFile),
+    ...writableDirectories.flatMap((path, i) => pathProblems(`writableDirectories[${i}]`, path)),
+    ...Object.entries(variables).flatMap(([name, value]) => variableProblems(name, value)),
+    ...seconds("startTimeoutSeconds", daemon.startTimeoutSeconds),
+    ...seconds("stopTimeoutSeconds", daemon.stopTimeoutSeconds),
+  ];
+}
+
+/** systemd reads `-`, `~` and patterns in paths as more than a path; none of them is needed. */
+function pathProblems(at: string, path: string | undefined): Problem[] {
+  if (path === undefined || /^\/(?!.*\/\.\.?(?:\/|$))[\w./+@:,= -]*(?<! )$/.test(path)) return [];
+  const allowed = "an absolute path of letters, digits, spaces and ./_-+@:,=";
+  return [problem("config.bad-file-path", at, "is no path", { received: path, allowed })];
+}
+
+function variableProblems(name: string, value: string): Problem[] {
+  const path = `environment.${name}`;
+  if (!/^[A-Za-z_]\w*$/.test(name)) {
+    return [problem("unit.bad-value", path, "is no name of a variable", { received: name })];
+  }
+  // The value is not shown: it may be the secret that the name promises.
+  if (SECRET.test(name)) return [problem("unit.secret-in-environment", path, "promises a secret")];
+  // Control characters are found in the unit.
+  return startVariantProblems([value], path);
+}

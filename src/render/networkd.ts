@@ -1,0 +1,143 @@
+import { ipv6Groups, netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
+
+/** A static address as systemd-networkd sets it (spec 1.4). */
+export interface NetworkFileInput {
+  readonly interface: NetworkInterface;
+  readonly address: string;
+  readonly netmask?: string;
+  readonly gateway?: string;
+  readonly dnsDomain?: string;
+  readonly nameservers: readonly string[];
+  readonly ipv6?: StaticIpv6;
+}
+
+/** Which interface: by its name, or by the address of its hardware, which outlasts renaming. */
+export type NetworkInterface = { readonly name: string } | { readonly macAddress: string };
+
+export interface StaticIpv6 {
+  readonly address: string;
+  readonly prefixLength: number;
+  /** Without one, routers announce the way. */
+  readonly gateway?: string;
+}
+
+type Section = readonly (readonly [key: string, value: string])[];
+
+/** The `.network` file (systemd.network(5)). */
+export function renderNetworkFile(input: NetworkFileInput): string {
+  const { ipv6, gateway, nameservers, dnsDomain } = input;
+  const length = netmaskLength(input.netmask!)!;
+  const outside = gateway !== undefined && !inSubnet(gateway, input.address, length);
+  const sections: [string, Section][] = [
+    ["Match", match(input.interface)],
+    [
+      "Network",
+      [
+        ["DHCP", "no"],
+        ["Address", `${input.address}/${length}`],
+        ...(gateway === undefined || outside ? [] : [["Gateway", gateway] as const]),
+        ...(ipv6 === undefined ? [] : ipv6Lines(ipv6)),
+        ...nameservers.map((server) => ["DNS", server] as const),
+        ...(dnsDomain === undefined ? [] : [["Domains", dnsDomain] as const]),
+        // A server is found by its address, not by one that changes every day.
+        ["IPv6PrivacyExtensions", "no"],
+        // Both would listen for names on the local network, on ports that nobody asked to open.
+        ["LLMNR", "no"],
+        ["MulticastDNS", "no"],
+      ],
+    ],
+    // A prefix that a router announces must not add further addresses to the one the records name.
+    ...(ipv6 !== undefined && ipv6.gateway === undefined
+      ? [["IPv6AcceptRA", [["UseAutonomousPrefix", "no"]]] as [string, Section]]
+      : []),
+    ...(outside ? [onLink(gateway)] : []),
+    ...(ipv6?.gateway === undefined ? [] : [onLink(ipv6.gateway)]),
+  ];
+  return sections
+    .map(([name, lines]) => `[${name}]\n${lines.map(([key, value]) => `${key}=${value}\n`).join("")}`)
+    .join("\n");
+}
+
+function match(face: NetworkInterface): Section {
+  if ("name" in face) return [["Name", face.name]];
+  // Bridges and bonds take the hardware address of a port of theirs; they are of other types.
+  return [
+    ["MACAddress", face.macAddress],
+    ["Type", "ether"],
+  ];
+}
+
+function ipv6Lines(ipv6: StaticIpv6): Section {
+  return [
+    ["Address", `${ipv6.address}/${ipv6.prefixLength}`],
+    ["IPv6AcceptRA", ipv6.gateway === undefined ? "yes" : "no"],
+  ];
+}
+
+/** A router that the host's own prefix need not cover: providers route single addresses that way. */
+const onLink = (gateway: string): [string, Section] => [
+  "Route",
+  [
+    ["Gateway", gateway],
+    ["GatewayOnLink", "yes"],
+  ],
+];
+
+function inSubnet(gateway: string, address: string, length: number): boolean {
+  const [a, b] = [ipv4Bits(gateway), ipv4Bits(address)];
+  return a === undefined || b === undefined || sameNetwork(a, b, length);
+}
+
+/** `/etc/resolv.conf` (resolv.conf(5)), for hosts without systemd-resolved. */
+export function renderResolverFile(input: Pick<NetworkFileInput, "nameservers" | "dnsDomain">): string {
+  const search = input.dnsDomain === undefined ? "" : `search ${input.dnsDomain}\n`;
+  return search + input.nameservers.map((server) => `nameserver ${server}\n`).join("");
+}
+
+/** What is missing for a static address. Address, gateway and nameservers are the host's, and checked there. */
+export function networkFileProblems(input: NetworkFileInput): Problem[] {
+  const { ipv6 } = input;
+  const problems = interfaceProblems(input.interface);
+  if (input.netmask === undefined || netmaskLength(input.netmask) === undefined) {
+    const allowed = "a netmask such as 255.255.255.0, known at synthesis";
+    problems.push(
+      problem("network.bad-address", "netmask", "is needed", { received: input.netmask, allowed }),
+    );
+  }
+  if (ipv6 === undefined) return problems;
+  const { prefixLength: length, gateway } = ipv6;
+  if (!Number.isInteger(length) || length < 1 || length > 128) {
+    const allowed = "1 to 128";
+    problems.push(
+      problem("network.bad-address", "ipv6.prefixLength", "is no prefix length", {
+        received: length,
+        allowed,
+      }),
+    );
+  }
+  if (gateway !== undefined && (gateway.includes("%") || ipv6Groups(gateway) === undefined)) {
+    const allowed = "an IPv6 address without zone";
+    problems.push(
+      problem("network.bad-address", "ipv6.gateway", "is no IPv6 address", { received: gateway, allowed }),
+    );
+  }
+  return problems;
+}
+
+function interfaceProblems(face: NetworkInterface): Problem[] {
+  if ("name" in face) {
+    // What the kernel accepts (IFNAMSIZ), less what networkd reads as a pattern, a list or a negation.
+    if (/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,15}$/.test(face.name)) return [];
+    const allowed = "a name such as eth0: up to 15 letters, digits, `_`, `.` and `-`";
+    const message = "is no name of an interface";
+    return [problem("network.bad-interface", "interface.name", message, { received: face.name, allowed })];
+  }
+  const { macAddress } = face;
+  // The lowest bit of the first byte marks a group: no interface has such an address of its own.
+  if (/^[0-9a-f][02468ace](?::[0-9a-f]{2}){5}$/i.test(macAddress) && !/^[0:]+$/.test(macAddress)) return [];
+  const allowed = "an address such as 52:54:00:12:34:56";
+  const message = "is no MAC address of an interface";
+  return [
+    problem("network.bad-interface", "interface.macAddress", message, { received: macAddress, allowed }),
+  ];
+}

@@ -1,0 +1,186 @@
+import { isIPv4 } from "node:net";
+import { isCidr, type Problem, problem } from "../model/index.js";
+import type { UnitDocument } from "./systemdUnit.js";
+
+/** What a host lets in. */
+export interface FirewallInput {
+  /** TCP ports open to everybody. */
+  readonly ports: readonly number[];
+  /** TCP ports that only the host itself reaches. */
+  readonly loopbackPorts: readonly number[];
+  readonly allowed: readonly AllowedPort[];
+  readonly dhcpClient: boolean;
+}
+
+/** A further port that is open. */
+export interface AllowedPort {
+  readonly port: number;
+  /** @default "tcp" */
+  readonly protocol?: "tcp" | "udp";
+  /**
+   * Addresses and ranges that may reach it.
+   * @default - everybody
+   */
+  readonly from?: readonly string[];
+}
+
+/** The one table that is ours; all others stay as they are. */
+const TABLE = "inet portico";
+
+/**
+ * The rule set, to be loaded by `nft -f`, which takes a file as one transaction: the old rules hold until the new ones
+ * do. A verdict of another table still counts, so what another table drops stays dropped (fail2ban), and what is
+ * forwarded is none of this one's business (containers).
+ */
+export function renderFirewall(input: FirewallInput): string {
+  const { ports, loopbackPorts, allowed, dhcpClient } = input;
+  const rules = [
+    'iif "lo" accept',
+    ...(loopbackPorts.length === 0
+      ? []
+      : [`tcp dport ${set(loopbackPorts)} counter drop comment "on loopback only"`]),
+    "ct state vmap { established : accept, related : accept, invalid : drop }",
+    "",
+    ...(ports.length === 0 ? [] : [`tcp dport ${set(ports)} accept`]),
+    ...allowed.flatMap(allowedRules),
+    "",
+    ...ICMP,
+    ...(dhcpClient ? DHCP : []),
+    "",
+    'counter drop comment "everything else"',
+  ];
+  const body = rules.map((rule) => (rule === "" ? "" : `\t\t${rule}`)).join("\n");
+  return `# What this host lets in (nft -f takes all of it, or nothing). Made by Portico; changes here are overwritten.
+
+# The first line makes the table if there is none, so that the second one can delete it.
+table ${TABLE}
+delete table ${TABLE}
+
+table ${TABLE} {
+\tchain input {
+\t\ttype filter hook input priority filter; policy drop;
+
+${body}
+\t}
+}
+`;
+}
+
+const set = (items: readonly (number | string)[]): string => `{ ${items.join(", ")} }`;
+
+function allowedRules({ port, protocol = "tcp", from }: AllowedPort): string[] {
+  const accept = `${protocol} dport ${port} accept`;
+  if (from === undefined) return [accept];
+  const ipv4 = from.filter((range) => isIPv4(range.split("/")[0]!));
+  const ipv6 = from.filter((range) => !ipv4.includes(range));
+  return [
+    ...(ipv4.length === 0 ? [] : [`ip saddr ${set(ipv4)} ${accept}`]),
+    ...(ipv6.length === 0 ? [] : [`ip6 saddr ${set(ipv6)} ${accept}`]),
+  ];
+}
+
+/**
+ * What IP cannot do without: errors, path MTU discovery, and for IPv6 finding neighbours and routers, which only counts
+ * from the same link (hop limit 255), and telling switches about groups (RFC 4890, 4.4). Echo helps whoever looks for
+ * a fault.
+ */
+const ICMP = [
+  "icmp type { destination-unreachable, time-exceeded, parameter-problem, echo-request } accept",
+  "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem, echo-request } accept",
+  "ip6 hoplimit 255 icmpv6 type { nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept",
+  "ip6 saddr fe80::/10 icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report } accept",
+];
+
+// Answers to what was asked of everybody are no part of an established connection.
+const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"];
+
+/** Problems of what is let in, by field. */
+export function firewallProblems(input: FirewallInput): Problem[] {
+  const { ports, loopbackPorts, allowed } = input;
+  const open = [
+    ...ports.map((port, i) => [`ports[${i}]`, port, "tcp"] as const),
+    ...allowed.map(({ port, protocol }, i) => [`allowed[${i}].port`, port, protocol ?? "tcp"] as const),
+  ];
+  return [
+    ...[...open, ...loopbackPorts.map((port, i) => [`loopbackPorts[${i}]`, port] as const)].flatMap(
+      ([path, port]) =>
+        Number.isInteger(port) && port >= 1 && port <= 65_535
+          ? []
+          : [problem("config.out-of-range", path, "is no port", { received: port, allowed: "1 to 65535" })],
+    ),
+    ...open.flatMap(([path, port, protocol]) =>
+      protocol === "tcp" && loopbackPorts.includes(port)
+        ? [problem("firewall.loopback-port", path, "is to be reached on loopback only", { received: port })]
+        : [],
+    ),
+    ...allowed.flatMap(({ from = [] }, i) =>
+      from.flatMap((range, j) =>
+        isCidr(range) && !range.includes("%")
+          ? []
+          : [
+              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is no address and no range", {
+                received: range,
+              }),
+            ],
+      ),
+    ),
+    ...allowed.flatMap(({ from }, i) =>
+      from?.length === 0
+        ? [problem("config.missing-field", `allowed[${i}].from`, "is empty: nobody could reach the port")]
+        : [],
+    ),
+  ];
+}
+
+/** `portico-firewall.service`: loads the rules before the network comes up, and takes away no more than it loaded. */
+export function firewallUnit(nft: string, ruleSet: string): UnitDocument {
+  const load = { command: [nft, "-f", ruleSet] };
+  return {
+    Unit: {
+      Description: "Packet filter of the Portico front end",
+      DefaultDependencies: false,
+      Wants: "network-pre.target",
+      // The distribution's own rules flush everything, whenever they come and go.
+      After: "nftables.service",
+      PartOf: "nftables.service",
+      Before: "network-pre.target shutdown.target",
+      Conflicts: "shutdown.target",
+      AssertFileIsExecutable: nft,
+    },
+    Service: {
+      Type: "oneshot",
+      RemainAfterExit: true,
+      ExecStart: load,
+      ExecReload: load,
+      ExecStop: { command: [nft, `add table ${TABLE}; delete table ${TABLE}`] },
+      CapabilityBoundingSet: "CAP_NET_ADMIN",
+      NoNewPrivileges: true,
+      ProtectSystem: "strict",
+      ProtectHome: true,
+      PrivateDevices: true,
+      ProtectKernelTunables: true,
+      ProtectKernelLogs: true,
+      ProtectControlGroups: true,
+      ProtectClock: true,
+      ProtectHostname: true,
+      RestrictAddressFamilies: "AF_NETLINK AF_UNIX",
+      RestrictNamespaces: true,
+      RestrictRealtime: true,
+      RestrictSUIDSGID: true,
+      LockPersonality: true,
+      MemoryDenyWriteExecute: true,
+      SystemCallArchitectures: "native",
+      SystemCallFilter: "@system-service",
+      UMask: "0077",
+    },
+    Install: { WantedBy: "sysinit.target nftables.service" },
+  };
+}
+
+/** A drop-in for `nftables.service`: whenever it has loaded its rules, and so flushed ours, ours are loaded again. */
+export function firewallDropIn(): UnitDocument {
+  const again = {
+    specifiers: "-/usr/bin/systemctl --no-block try-reload-or-restart portico-firewall.service",
+  };
+  return { Service: { ExecStartPost: again, ExecReload: again } };
+}

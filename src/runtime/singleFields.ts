@@ -1,0 +1,30 @@
+import type { HeaderList } from "./exchange.js";
+
+/** Fields that a request has once at most: peers differ in which of two they read. The same as nginx refuses. */
+const SINGLE = [
+  "authorization",
+  "content-range",
+  "expect",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+];
+/** A bit for each of their lengths, so that most names cost no comparison. */
+const LENGTHS = SINGLE.reduce((bits, { length }) => bits | (1 << length), 0);
+const LENGTH_MAX = 31;
+
+/** The name of a field that is there twice although it must not be; undefined if none is. */
+export function repeatedField(headers: HeaderList): string | undefined {
+  let seen = 0;
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length > LENGTH_MAX || ((LENGTHS >>> name.length) & 1) === 0) continue;
+    const at = SINGLE.indexOf(name.toLowerCase());
+    if (at === -1) continue;
+    if ((seen & (1 << at)) !== 0) return SINGLE[at];
+    seen |= 1 << at;
+  }
+  return undefined;
+}

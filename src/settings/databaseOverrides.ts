@@ -1,0 +1,149 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readStoredValue, type StoredValue } from "./storedValue.js";
+
+/** Where the application's database is and who may read it. */
+export interface DatabaseAccess {
+  readonly host: string;
+  readonly port: number;
+  readonly name: string;
+  readonly user: string;
+  /** Without one, and without an option file, nobody looks. */
+  readonly password?: string;
+  /** File of the client's own options that has the password (`[client]`, `password=…`). */
+  readonly optionFile?: string;
+  /**
+   * Time for connection and answer together. Milliseconds.
+   * @default 10000
+   */
+  readonly timeoutMs?: number;
+}
+
+/** A setting that the database has a value for; it has priority over the files (spec 2.1). */
+export interface Override {
+  readonly item: OverridableItem;
+  readonly stored: StoredValue;
+}
+
+const OVERRIDABLE = ["SERVICE_URL", "FILE_SERVER_ROOT"] as const;
+
+export type OverridableItem = (typeof OVERRIDABLE)[number];
+
+/** What the database says, or why nobody looked. */
+export type Overrides =
+  | { readonly looked: true; readonly overrides: readonly Override[] }
+  | { readonly looked: false; readonly why: string };
+
+/** How much of the client's own words is passed on. */
+const SAID_MAX = 400;
+
+/** Hexadecimal, so that neither line ends nor encodings of the client come in between. */
+const QUERY = `START TRANSACTION READ ONLY;
+SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('${OVERRIDABLE.join("','")}')`;
+
+/**
+ * Asks the application's database for settings that were changed in the web interface, by the host's own command-line
+ * client. The password is in no argument, environment variable or file that others can see. Reads only; never throws.
+ */
+export async function readOverrides(access: DatabaseAccess): Promise<Overrides> {
+  if (access.password === undefined && access.optionFile === undefined) {
+    return { looked: false, why: "no password was given" };
+  }
+  try {
+    for (const client of ["mariadb", "mysql"]) {
+      const answer = await ask(client, access);
+      if (answer !== "missing") return answer;
+    }
+    return { looked: false, why: "neither the client mariadb nor mysql is installed here" };
+  } catch (error) {
+    return { looked: false, why: (error as Error).message };
+  }
+}
+
+async function ask(client: string, access: DatabaseAccess): Promise<Overrides | "missing"> {
+  if (access.optionFile !== undefined) return runClient(client, access, access.optionFile);
+  const options = await secretOptions(access.password!);
+  try {
+    return await runClient(client, access, "/dev/fd/3", options.fd);
+  } finally {
+    await options.close();
+  }
+}
+
+/** The client's options in a file without a name: nobody can open it, and nothing of it stays, even if we are killed. */
+async function secretOptions(password: string): Promise<FileHandle> {
+  const path = join(tmpdir(), `portico-${randomBytes(12).toString("hex")}`);
+  const file = await open(path, "wx+", 0o600);
+  await rm(path);
+  const quoted = password.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
+  await file.writeFile(`[client]\npassword="${quoted}"\n`);
+  return file;
+}
+
+function runClient(
+  client: string,
+  access: DatabaseAccess,
+  optionFile: string,
+  fd?: number,
+): Promise<Overrides | "missing"> {
+  const { host, port, name, user, password, timeoutMs = 10_000 } = access;
+  const args = [
+    `--defaults-extra-file=${optionFile}`,
+    `--host=${host}`,
+    `--port=${port}`,
+    `--user=${user}`,
+    `--database=${name}`,
+    `--connect-timeout=${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
+    "--batch",
+    "--skip-column-names",
+    `--execute=${QUERY}`,
+  ];
+  return new Promise((resolve) => {
+    // Without a home, for a password in ~/.my.cnf would win over the one that was given.
+    const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: "/nonexistent" };
+    const stdio = ["ignore", "pipe", "pipe", ...(fd === undefined ? [] : [fd])] as const;
+    const child = spawn(client, args, { env, stdio: [...stdio] });
+    // Not spawn's own `timeout`: its timer outlives a client that is not installed.
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+    const done = (outcome: Overrides | "missing"): void => {
+      clearTimeout(timer);
+      resolve(outcome);
+    };
+    let [out, err] = ["", ""];
+    child.stdout!.on("data", (chunk: Buffer) => (out += chunk.toString("latin1")));
+    child.stderr!.on("data", (chunk: Buffer) => (err += chunk.toString("utf8")));
+    child.on("error", (error: NodeJS.ErrnoException) =>
+      done(error.code === "ENOENT" ? "missing" : { looked: false, why: error.message }),
+    );
+    child.on("close", (code, signal) => {
+      if (code === 0) return done({ looked: true, overrides: parseRows(out) });
+      if (signal !== null) return done({ looked: false, why: `no answer within ${timeoutMs / 1000} s` });
+      const said = err.trim().replaceAll("\n", "; ").slice(0, SAID_MAX);
+      done({ looked: false, why: whyNot(without(said, password), name, client) });
+    });
+  });
+}
+
+function parseRows(out: string): Override[] {
+  return out
+    .split("\n")
+    .map((line) => line.split("\t"))
+    .flatMap(([key, hex]) => {
+      const item = OVERRIDABLE.find((each) => each === key);
+      if (item === undefined || hex === undefined || hex === "NULL") return [];
+      return [{ item, stored: readStoredValue(Buffer.from(hex, "hex")) }];
+    });
+}
+
+/** The server's own error, in words where they help. */
+function whyNot(said: string, name: string, client: string): string {
+  if (said.includes("ERROR 1146")) return `the database ${name} has no table constance_config`;
+  return `${client} says: ${said === "" ? "nothing" : said}`;
+}
+
+function without(text: string, secret: string | undefined): string {
+  return secret === undefined || secret === "" ? text : text.replaceAll(secret, "…");
+}

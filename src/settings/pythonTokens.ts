@@ -1,0 +1,231 @@
+/**
+ * A scanner for Python source, as deep as editing a settings file needs: strings, comments, brackets and continuation
+ * lines (Python reference, 2: lexical analysis). It knows no grammar beyond that.
+ */
+
+export interface Token {
+  readonly kind: "name" | "string" | "number" | "operator";
+  readonly text: string;
+  readonly from: number;
+  /** Offset behind the last character. */
+  readonly to: number;
+  /** How many brackets are open around it; a bracket itself counts as outside. */
+  readonly depth: number;
+}
+
+/** One logical line: what ends at a line end outside brackets and strings. */
+export interface LogicalLine {
+  readonly tokens: readonly Token[];
+  readonly indented: boolean;
+  /** Begin of its first line of text. */
+  readonly from: number;
+  /** Offset behind its line end, a trailing comment included. */
+  readonly to: number;
+}
+
+/** Where scanning could not go on, and why. */
+export interface Fault {
+  readonly at: number;
+  readonly message: string;
+}
+
+/** Every logical line with a token in it; blank lines and comments are none. */
+export function scanPython(text: string): { lines: LogicalLine[] } | { fault: Fault } {
+  try {
+    return { lines: new Scanner(text).scan() };
+  } catch (error) {
+    if (error instanceof ScanFault) return { fault: error.fault };
+    throw error;
+  }
+}
+
+class ScanFault extends Error {
+  constructor(readonly fault: Fault) {
+    super(fault.message);
+  }
+}
+
+function fail(at: number, message: string): never {
+  throw new ScanFault({ at, message });
+}
+
+/** Every character beyond ASCII counts as a letter: Python allows it nowhere else outside strings and comments. */
+const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/y;
+const NUMBER = /\.?\d[\w.]*/y;
+const STRING_BEGIN = /([rbuft]|br|rb|fr|rf|tr|rt|ur)?('''|"""|'|")/iy;
+const OPERATOR = /\*\*=|\/\/=|>>=|<<=|\.\.\.|:=|->|[=!<>+\-*/%&|^@]=|\*\*|\/\/|<<|>>|<>|[^]/y;
+/** Python takes a lone carriage return for a line end, too. */
+const LINE_END = /\r\n|\n|\r/y;
+const COMMENT = /#[^\r\n]*/y;
+const BLANK = /[ \t\f]+/y;
+const CONTINUATION = /\\(?:\r\n|\n|\r)/y;
+
+const CLOSES: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
+
+class Scanner {
+  private at = 0;
+  private tokens: Token[] = [];
+  private readonly lines: LogicalLine[] = [];
+  private readonly open: Token[] = [];
+  private lineFrom = 0;
+
+  constructor(private readonly text: string) {}
+
+  scan(): LogicalLine[] {
+    if (this.text.startsWith("\ufeff")) this.at = this.lineFrom = 1;
+    const nul = this.text.indexOf("\0");
+    if (nul !== -1) fail(nul, "a NUL character");
+    while (this.at < this.text.length) this.step();
+    const unclosed = this.open.at(-1);
+    if (unclosed !== undefined) fail(unclosed.from, `\`${unclosed.text}\` is never closed`);
+    this.endLine();
+    return this.lines;
+  }
+
+  private step(): void {
+    if (this.skip(BLANK) || this.skip(COMMENT)) return;
+    if (this.skip(LINE_END)) {
+      if (this.open.length === 0) this.endLine();
+    } else if (this.text[this.at] === "\\") {
+      if (!this.skip(CONTINUATION)) fail(this.at, "a backslash that does not end the line");
+      if (this.at === this.text.length) fail(this.at - 1, "the file ends behind a backslash");
+    } else {
+      this.token();
+    }
+  }
+
+  private skip(pattern: RegExp): boolean {
+    const end = matchAt(pattern, this.text, this.at);
+    if (end === undefined) return false;
+    this.at = end;
+    return true;
+  }
+
+  private token(): void {
+    const from = this.at;
+    const begin = stringBegin(this.text, from);
+    if (begin !== undefined) return this.push("string", from, endOfString(this.text, begin));
+    const name = matchAt(NAME, this.text, from);
+    if (name !== undefined) return this.push("name", from, name);
+    const number = matchAt(NUMBER, this.text, from);
+    if (number !== undefined) return this.push("number", from, number);
+    this.operator(from, matchAt(OPERATOR, this.text, from)!);
+  }
+
+  private operator(from: number, to: number): void {
+    const text = this.text.slice(from, to);
+    if (")]}".includes(text)) {
+      const opening = this.open.pop();
+      if (opening === undefined || CLOSES[opening.text] !== text)
+        fail(from, `a \`${text}\` that closes nothing`);
+    }
+    this.push("operator", from, to);
+    if (text in CLOSES) this.open.push(this.tokens.at(-1)!);
+  }
+
+  private push(kind: Token["kind"], from: number, to: number): void {
+    const source = this.text.slice(from, to);
+    // Python compares names in this form (reference, 2.3).
+    const text = kind === "name" ? source.normalize("NFKC") : source;
+    this.tokens.push({ kind, text, from, to, depth: this.open.length });
+    this.at = to;
+  }
+
+  private endLine(): void {
+    const first = this.tokens[0];
+    if (first !== undefined) {
+      const lead = /^[ \t\f]*/.exec(this.text.slice(this.lineFrom, first.from))![0];
+      // A form feed begins the count of the indentation anew.
+      const indented = lead.slice(lead.lastIndexOf("\f") + 1) !== "";
+      this.lines.push({ tokens: this.tokens, indented, from: this.lineFrom, to: this.at });
+    }
+    this.tokens = [];
+    this.lineFrom = this.at;
+  }
+}
+
+interface StringBegin {
+  readonly from: number;
+  /** Offset behind the opening quotes. */
+  readonly at: number;
+  readonly quotes: string;
+  readonly raw: boolean;
+  /** Whether `{` begins an expression. */
+  readonly formatted: boolean;
+}
+
+function stringBegin(text: string, from: number): StringBegin | undefined {
+  STRING_BEGIN.lastIndex = from;
+  const match = STRING_BEGIN.exec(text);
+  if (match === null) return undefined;
+  const prefix = (match[1] ?? "").toLowerCase();
+  const at = from + match[0].length;
+  return { from, at, quotes: match[2]!, raw: prefix.includes("r"), formatted: /[ft]/.test(prefix) };
+}
+
+function endOfString(text: string, begin: StringBegin): number {
+  const { quotes, raw, formatted } = begin;
+  for (let at = begin.at; at < text.length;) {
+    if (text.startsWith(quotes, at)) return at + quotes.length;
+    const c = text[at]!;
+    if (c === "\\") {
+      at = endOfEscape(text, at, raw, formatted);
+    } else if (isLineEnd(c) && quotes.length === 1) {
+      break;
+    } else if (formatted && c === "{") {
+      at = text[at + 1] === "{" ? at + 2 : endOfField(text, at + 1, begin);
+    } else {
+      at++;
+    }
+  }
+  return fail(begin.from, "a string that is never closed");
+}
+
+/** A backslash takes the next character with it, in raw strings as well; before `{` it does not. */
+function endOfEscape(text: string, at: number, raw: boolean, formatted: boolean): number {
+  if (formatted && !raw && text.startsWith("\\N{", at)) return at + 3;
+  if (formatted && /[{}]/.test(text[at + 1] ?? "")) return at + 1;
+  return text.startsWith("\\\r\n", at) ? at + 3 : at + 2;
+}
+
+/**
+ * Offset behind the `}` of a replacement field. Since Python 3.12 it may hold strings in the quotes of the whole
+ * (PEP 701); what older versions accept ends at the same place by the same rule.
+ */
+function endOfField(text: string, from: number, string: StringBegin): number {
+  let depth = 0;
+  for (let at = from; at < text.length;) {
+    const inner = stringBegin(text, at);
+    const c = text[at]!;
+    if (inner !== undefined) at = endOfString(text, inner);
+    else if (c === "}" && depth === 0) return at + 1;
+    else if (c === ":" && depth === 0) return endOfFormat(text, at + 1, string);
+    else if (c === "#") at = matchAt(COMMENT, text, at)!;
+    else {
+      if ("([{".includes(c)) depth++;
+      else if (")]}".includes(c)) depth--;
+      at = matchAt(NAME, text, at) ?? at + 1;
+    }
+  }
+  return fail(string.from, "a string that is never closed");
+}
+
+/** Offset behind the `}` that ends a format specification; `{` in it begins another field. */
+function endOfFormat(text: string, from: number, string: StringBegin): number {
+  for (let at = from; at < text.length;) {
+    const c = text[at]!;
+    if (c === "}") return at + 1;
+    if (text.startsWith(string.quotes, at) || (isLineEnd(c) && string.quotes.length === 1)) break;
+    at = c === "{" ? endOfField(text, at + 1, string) : at + 1;
+  }
+  return fail(string.from, "a string that is never closed");
+}
+
+function isLineEnd(c: string): boolean {
+  return c === "\n" || c === "\r";
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}

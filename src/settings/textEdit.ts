@@ -1,0 +1,42 @@
+/** A piece of a text to be replaced; everything around it stays as it is. */
+export interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/** Applies splices that do not overlap, in any order. */
+export function applySplices(text: string, splices: readonly Splice[]): string {
+  const ordered = splices.toSorted((a, b) => a.from - b.from);
+  let at = 0;
+  const pieces = ordered.flatMap((splice) => {
+    const kept = text.slice(at, splice.from);
+    at = splice.to;
+    return [kept, splice.text];
+  });
+  return [...pieces, text.slice(at)].join("");
+}
+
+/** Adds whole lines at the begin of a line or at the end of the text, with the line end that the text uses there. */
+export function insertLines(text: string, at: number, lines: readonly string[]): Splice {
+  const end = lineEndBefore(text, at);
+  const unended = at > 0 && !/[\r\n\ufeff]/.test(text[at - 1]!);
+  const block = lines.join(end);
+  return { from: at, to: at, text: unended ? end + block : block + end };
+}
+
+/** The line end in front of an offset; where there is none, the first of the text. */
+function lineEndBefore(text: string, at: number): string {
+  const before = /\r\n$|\n$|\r$/.exec(text.slice(Math.max(0, at - 2), at));
+  return (before ?? /\r\n|\n|\r/.exec(text))?.[0] ?? "\n";
+}
+
+/** Line number of an offset, from 1. */
+export function lineOf(text: string, at: number): number {
+  return splitLines(text.slice(0, at)).length;
+}
+
+/** Lines without their ends; one more than there are line ends. */
+export function splitLines(text: string): string[] {
+  return text.split(/\r\n|\n|\r/);
+}

@@ -1,0 +1,75 @@
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { writeResult } from "../../reliability/results.js";
+import { GENERATED_RULES } from "./deviations.js";
+import { answerText } from "./generate.js";
+import { startProxies } from "./proxies.js";
+import { byUse, type Finding, search } from "./search.js";
+
+/**
+ * `npm run differential -- [--seed N] [--count N] [--findings N] [--case N]`: the same generated requests to nginx and
+ * to Portico. What differs by no rule is shrunk and printed with the command that repeats it.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: "string" },
+      count: { type: "string", default: "5000" },
+      findings: { type: "string", default: "5" },
+      case: { type: "string" },
+    },
+  });
+  const seed = Number(values.seed ?? randomInt(2 ** 30));
+  const from = Number(values.case ?? 0);
+  const to = values.case === undefined ? Number(values.count) : from + 1;
+  console.log(`seed ${seed}, ${to - from} requests`);
+  const start = Date.now();
+  const proxies = await startProxies();
+  try {
+    const result = await search(proxies, { seed, from, to, findingsMax: Number(values.findings) });
+    const seconds = Math.round((Date.now() - start) / 1000);
+    for (const finding of result.findings) console.log(describe(finding, seed));
+    console.log(`${result.compared} requests compared in ${seconds} s`);
+    for (const [channel, times] of Object.entries(result.channels)) console.log(`  ${channel}: ${times}`);
+    console.log("differences that a rule allows, by rule:");
+    for (const [rule, times] of byUse(result.rules))
+      console.log(`  ${String(times).padStart(5)} ${rule} (${GENERATED_RULES[rule].allowedBy})`);
+    console.log(`${result.findings.length} differences that no rule allows`);
+    process.exitCode = result.findings.length > 0 ? 1 : 0;
+    if (values.case === undefined) record(seed, seconds, result);
+  } finally {
+    await proxies.stop();
+  }
+}
+
+function record(seed: number, seconds: number, result: Awaited<ReturnType<typeof search>>): void {
+  const { compared, channels, rules, findings } = result;
+  writeResult({
+    name: "differential",
+    verdict: findings.length === 0 ? "passed" : "failed",
+    seed,
+    seconds,
+    counts: {
+      "requests compared": compared,
+      ...Object.fromEntries(Object.entries(channels).map(([channel, times]) => [`over ${channel}`, times])),
+      "rules that allowed a difference": Object.keys(rules).length,
+      "differences that no rule allows": findings.length,
+    },
+  });
+}
+
+function describe({ minimal, differences, number }: Finding, seed: number): string {
+  const { channel, method, target, host, version, fields, body } = minimal;
+  const pieces = body?.pieces.map((piece) => piece.slice(0, 60));
+  return [
+    "",
+    `over ${channel}: ${JSON.stringify(`${method} ${target} ${version}`)}, host ${JSON.stringify(host)}`,
+    ...fields.map(([name, value]) => `  ${JSON.stringify(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
+    `  answered ${JSON.stringify(answerText(minimal).slice(0, 300))}`,
+    differences,
+    `  again: npm run differential -- --seed ${seed} --case ${number}`,
+  ].join("\n");
+}
+
+void main();

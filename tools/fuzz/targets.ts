@@ -1,0 +1,13 @@
+import type { FuzzTarget } from "./target.js";
+import { HTTP1_TARGETS } from "./targets/http1.js";
+import { HTTP2_TARGETS } from "./targets/http2.js";
+import { MODEL_TARGETS } from "./targets/model.js";
+import { SETTINGS_TARGETS } from "./targets/settings.js";
+
+/** Everything that is fuzzed. */
+export const TARGETS: readonly FuzzTarget[] = [
+  ...HTTP1_TARGETS,
+  ...HTTP2_TARGETS,
+  ...MODEL_TARGETS,
+  ...SETTINGS_TARGETS,
+];

@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from "node:util";
+import {
+  encodePath,
+  normalisePath,
+  parseConfigText,
+  parseHost,
+  upstreamTarget,
+} from "../../../src/model/index.js";
+import { renderProxyConfig } from "../../../src/render/index.js";
+import { demand, type FuzzTarget } from "../target.js";
+
+const target: FuzzTarget = {
+  name: "target",
+  dictionary: [
+    "/synchttp",
+    "/synchttp/",
+    "/../",
+    "/./",
+    "//",
+    "%2e%2e",
+    "%2f",
+    "%00",
+    "%",
+    "?",
+    "#",
+    "%25",
+    "/..",
+    "\xe4",
+    "..;/",
+  ],
+  run(input) {
+    // Bytes that the request line does not let through never get here.
+    const text = `/${input.toString("latin1").replace(/[\x00-\x20\x7f]/g, "_")}`;
+    const path = normalisePath(text);
+    if (path === undefined) return;
+    demand(path.startsWith("/"), "not rooted", path);
+    demand(
+      !path.split("/").some((segment) => segment === ".." || segment === "."),
+      "dot segments are left",
+      path,
+    );
+    demand(!path.includes("//"), "slashes are left", path);
+    demand(!path.includes("\0"), "a NUL is left", path);
+    demand(normalisePath(encodePath(path)) === path, "another path, encoded", path);
+    demand(upstreamTarget("none", "/sync", text, path) === text, "not as it came", text);
+    if (path !== "/synchttp" && !path.startsWith("/synchttp/")) return;
+    for (const strip of ["raw", "nginx"] as const) {
+      const sent = upstreamTarget(strip, "/synchttp", text, path);
+      demand(/^\/[\x21-\x7e\x80-\xff]*$/.test(sent), "not one target", { strip, sent });
+      const there = normalisePath(sent);
+      demand(there !== undefined, "refused at the upstream", { strip, sent });
+      // The file server sees the same file, however the client wrote it.
+      const expected = path.slice("/synchttp".length);
+      demand(there === (expected === "" ? "/" : expected), "another file", { strip, text, sent, there });
+    }
+  },
+};
+
+const host: FuzzTarget = {
+  name: "host",
+  dictionary: ["[::1]", ":80", ".", "..", "@", "%", "xn--", "_", "-", "65536", "[", "]", "127.0.0.1"],
+  run(input) {
+    const text = input.toString("latin1");
+    const parts = parseHost(text);
+    if (parts === undefined) return;
+    const { serverName, port } = parts;
+    demand(/^[\x21-\x7e]+$/.test(text), "a host with blanks or controls", text);
+    demand(!/[/?#@\\,%]/.test(text), "a host with delimiters", text);
+    demand(port === "" || Number(port) <= 65_535, "no port", port);
+    demand(
+      serverName === serverName.toLowerCase() && !serverName.endsWith("."),
+      "not normalised",
+      serverName,
+    );
+    const again = parseHost(serverName.includes(":") ? `[${serverName}]` : serverName);
+    demand(again?.serverName === serverName, "another name when parsed again", { text, serverName, again });
+  },
+};
+
+const config: FuzzTarget = {
+  name: "config",
+  dictionary: [
+    '"version": 1',
+    '"listeners": []',
+    '"protocol": "https"',
+    '"tls": {}',
+    '"action": {"type": "proxy", "upstream": "web"}',
+    '"type": "staticFiles"',
+    '"match": "exact"',
+    "null",
+    "{}",
+    "[]",
+    '"\\u0000"',
+    "1e999",
+    "-1",
+    "0.5",
+    '"_"',
+    '"__proto__": {}',
+    '"constructor": {}',
+    '"path": "/../"',
+    "true",
+  ],
+  run(input) {
+    const parsed = parseConfigText(input.toString("utf8"));
+    if (!parsed.ok) {
+      demand(parsed.problems.length > 0, "refused without a problem");
+      for (const problem of parsed.problems)
+        demand(problem.message !== "" && problem.fix !== "", "a mute problem", problem);
+      return;
+    }
+    demand(Object.isFrozen(parsed.value), "the config is not frozen");
+    const text = renderProxyConfig(parsed.value);
+    const again = parseConfigText(text);
+    demand(again.ok, "what was rendered is refused", again.ok ? undefined : again.problems);
+    const { $schema: _where, ...rest } = again.value;
+    const { $schema: _before, ...given } = parsed.value;
+    demand(isDeepStrictEqual(rest, given), "another config when parsed again", text);
+  },
+};
+
+export const MODEL_TARGETS: readonly FuzzTarget[] = [target, host, config];

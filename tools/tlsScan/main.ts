@@ -1,0 +1,92 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { TlsPolicy } from "../../src/constructs/index.js";
+import type { TlsPolicyName } from "../../src/model/index.js";
+import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
+import { type Judgement, judge } from "./judge.js";
+import { sslscan, testssl, versions } from "./scanners.js";
+
+const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
+  "file-sync": TlsPolicy.fileSync(),
+  "mozilla-intermediate": TlsPolicy.mozillaIntermediate(),
+  "mozilla-modern": TlsPolicy.mozillaModern(),
+};
+
+const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
+
+testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
+groups and tickets must be those of the policy, and every finding must be one that the policy or the self-signed
+certificate implies; those are listed with the reason. Needs the Debian packages testssl.sh and sslscan.
+
+  --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
+  --help         print this
+`;
+
+interface PolicyResult extends Judgement {
+  readonly policy: TlsPolicyName;
+  readonly protocols: readonly string[];
+  readonly ciphers: number;
+  readonly groups: readonly string[];
+  readonly notPerformed: readonly string[];
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { policy: { type: "string" }, help: { type: "boolean" } } });
+  if (values.help === true) {
+    console.log(HELP);
+    return 0;
+  }
+  const tools = versions();
+  const missing = Object.entries(tools).filter(([, version]) => version === undefined);
+  for (const [tool] of missing) console.error(`${tool} is missing: apt-get install testssl.sh sslscan`);
+  if (missing.length > 0) return 1;
+  const names = (Object.keys(POLICIES) as TlsPolicyName[]).filter((name) => name === (values.policy ?? name));
+  // The scanners mostly wait.
+  const policies = await Promise.all(names.map(scan));
+  for (const result of policies) console.log(describe(result));
+  const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
+  const folder = join(__dirname, "../../reliability/results");
+  mkdirSync(folder, { recursive: true });
+  const record = { name: "tls-scan", date: new Date().toISOString(), passed, tools, policies };
+  writeFileSync(join(folder, "tls-scan.json"), `${JSON.stringify(record, null, 2)}\n`);
+  return passed ? 0 : 1;
+}
+
+async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
+  const [web, fileServer, webdav] = await freePorts(3);
+  const frontEnd = await startFrontEnd({
+    upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
+    policy: POLICIES[policy],
+  });
+  try {
+    const seen = await sslscan(frontEnd.tlsPort);
+    const report = await testssl(frontEnd.tlsPort);
+    const { protocols, groups } = seen;
+    const ciphers = Object.values(seen.ciphers).flat().length;
+    const notPerformed = report.notPerformed.map(({ id, finding }) => `${id}: ${finding}`);
+    return { policy, protocols, ciphers, groups, ...judge(policy, seen, report), notPerformed };
+  } finally {
+    await frontEnd.stop();
+  }
+}
+
+function describe(result: PolicyResult): string {
+  const { policy, protocols, ciphers, groups, findings, problems, notPerformed } = result;
+  return [
+    `${problems.length === 0 ? "ok  " : "FAIL"} ${policy}: ${protocols.join(", ")}; ${ciphers} ciphers; ${groups.join(", ")}`,
+    ...findings.flatMap(({ id, severity, reason }) =>
+      reason === undefined ? [] : [`     meant: ${id} (${severity}): ${reason}`],
+    ),
+    ...notPerformed.map((line) => `     not found out: ${line}`),
+    ...problems.map((line) => `     ${line}`),
+  ].join("\n");
+}
+
+main().then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);

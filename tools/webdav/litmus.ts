@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What became of one test: passed, passed with a complaint, failed with a reason, or not run. */
+export interface Outcome {
+  /** `copymove/move_coll#11`: suite, test and its place, since names repeat. */
+  readonly test: string;
+  readonly result: "pass" | "fail" | "skip";
+  readonly says?: string;
+}
+
+/** Runs all suites of litmus against a WebDAV server; certificates are not checked (litmus never does). */
+export async function litmus(url: string): Promise<Outcome[]> {
+  // It leaves a log where it runs.
+  const cwd = mkdtempSync(join(tmpdir(), "portico-litmus-"));
+  try {
+    const child = spawn("litmus", ["--keep-going", `${url}/`], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
+    let text = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (text += data));
+    await new Promise((done, failed) => {
+      child.once("close", done);
+      child.once("error", failed);
+    });
+    clearTimeout(late);
+    return readLitmus(text);
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
+}
+
+const WORD =
+  /-> running `(\w+)'|(\d+)\. (\w+)\.*|WARNING: ([^\n]*)|\b(pass|FAIL|SKIPPED)\b(?: \(([^\n]*)\))?/g;
+
+/** Reads the report: suite by suite, a number and a name, warnings, then the result. */
+export function readLitmus(text: string): Outcome[] {
+  const outcomes: Outcome[] = [];
+  let [suite, test, warning] = ["", "", ""];
+  for (const [, running, number, name, complaint, result, reason] of text.matchAll(WORD)) {
+    if (running !== undefined) suite = running;
+    else if (name !== undefined) test = `${suite}/${name}#${number}`;
+    else if (complaint !== undefined) warning = complaint.trim();
+    else if (test !== "") {
+      const says = result === "pass" ? warning : (reason ?? "").trim();
+      const kind = result === "pass" ? "pass" : result === "FAIL" ? "fail" : "skip";
+      outcomes.push({ test, result: kind, ...(says === "" ? {} : { says }) });
+      [test, warning] = ["", ""];
+    }
+  }
+  return outcomes;
+}
+
+/** Tests that do worse behind the front end than directly: failed or not run there, or with another complaint. */
+export function worse(direct: readonly Outcome[], behind: readonly Outcome[]): string[] {
+  const there = new Map(behind.map((outcome) => [outcome.test, outcome]));
+  return direct.flatMap(({ test, result, says }) => {
+    if (result !== "pass") return [];
+    const other = there.get(test);
+    if (other?.result === "pass" && other.says === says) return [];
+    // One test looks at the bytes of the connection, and litmus leaves it out over TLS.
+    if (other?.result === "skip" && other.says === "skipping for SSL server") return [];
+    return [
+      `${test}: ${other?.result ?? "missing"} ${other?.says ?? ""} (directly: ${result} ${says ?? ""})`,
+    ];
+  });
+}

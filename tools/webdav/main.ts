@@ -1,0 +1,137 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
+import { litmus, type Outcome, worse } from "./litmus.js";
+import { DAV_PATH, SERVERS, startServer } from "./servers.js";
+import { type TreeResult, treeThrough } from "./tree.js";
+
+const HELP = `npm run webdav -- [OPTIONS]: WebDAV through the front end, measured against WebDAV without it
+
+Real servers (${Object.keys(SERVERS).join(", ")}) are asked by litmus directly, and behind the front end over http and
+https: what passes directly must pass there. Then rclone uploads a tree, lists, renames, copies and downloads it, by
+checksum. Needs the Debian packages litmus, rclone and apache2-bin, and Python 3 with venv.
+
+  --server NAME  one of them only
+  --help         print this
+`;
+
+interface Way {
+  readonly way: "direct" | "http" | "https";
+  readonly passed: number;
+  readonly failed: readonly string[];
+  readonly warnings: number;
+  /** What passes directly and does not here. */
+  readonly worse: readonly string[];
+  readonly tree: TreeResult;
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { server: { type: "string" }, help: { type: "boolean" } } });
+  if (values.help === true) {
+    console.log(HELP);
+    return 0;
+  }
+  const names = values.server === undefined ? Object.keys(SERVERS) : [values.server];
+  const missing = missingTools(names);
+  for (const line of missing) console.error(line);
+  if (missing.length > 0) return 1;
+  const servers = [];
+  for (const name of names) {
+    const ways = await measure(name);
+    for (const way of ways) console.log(describe(name, way));
+    const { destination = "path" } = SERVERS[name]!;
+    servers.push({ name, version: SERVERS[name]!.version(), destination, ways });
+  }
+  const passed = servers.every(({ ways }) =>
+    ways.every((way) => way.worse.length === 0 && way.tree.problems.length === 0 && way.passed > 0),
+  );
+  const folder = join(__dirname, "../../reliability/results");
+  mkdirSync(folder, { recursive: true });
+  const record = { name: "webdav", date: new Date().toISOString(), passed, litmus: litmusVersion(), servers };
+  writeFileSync(join(folder, "webdav.json"), `${JSON.stringify(record, null, 2)}\n`);
+  return passed ? 0 : 1;
+}
+
+const litmusVersion = (): string | undefined =>
+  spawnSync("litmus", ["--version"], { encoding: "utf8" }).stdout?.trim();
+
+function missingTools(names: readonly string[]): string[] {
+  return [
+    ...(litmusVersion() === undefined ? ["litmus is missing: it is the Debian package litmus"] : []),
+    ...[...new Set([...names, "rclone"])].flatMap((name) => {
+      const recipe = SERVERS[name];
+      if (recipe === undefined) return [`${name} is no server: ${Object.keys(SERVERS).join(", ")}`];
+      return recipe.version() === undefined ? [`${name} is missing: it needs ${recipe.needs}`] : [];
+    }),
+  ];
+}
+
+/** One server, directly and behind a front end of its own. */
+async function measure(name: string): Promise<Way[]> {
+  const server = await startServer(name);
+  const [web, fileServer] = await freePorts(2);
+  const frontEnd = await startFrontEnd({
+    upstreams: { web: web!, fileServer: fileServer!, webdav: server.port },
+    change: (config) => withDestination(config, SERVERS[name]!.destination ?? "path"),
+  });
+  try {
+    const ways = [
+      ["direct", `http://127.0.0.1:${server.port}`],
+      ["http", `http://127.0.0.1:${frontEnd.plainPort}`],
+      ["https", `https://127.0.0.1:${frontEnd.tlsPort}`],
+    ] as const;
+    let direct: readonly Outcome[] = [];
+    const measured: Way[] = [];
+    for (const [way, origin] of ways) {
+      const outcomes = await litmus(origin + DAV_PATH);
+      if (way === "direct") direct = outcomes;
+      measured.push({
+        way,
+        passed: outcomes.filter(({ result }) => result === "pass").length,
+        failed: outcomes
+          .filter(({ result }) => result !== "pass")
+          .map(({ test, says }) => `${test}: ${says ?? ""}`),
+        warnings: outcomes.filter(({ result, says }) => result === "pass" && says !== undefined).length,
+        worse: worse(direct, outcomes),
+        tree: await treeThrough(origin + DAV_PATH, server.root),
+      });
+    }
+    return measured;
+  } finally {
+    await frontEnd.stop();
+    await server.stop();
+  }
+}
+
+/** What `webdavDestination` of the front end does. */
+function withDestination(config: ProxyConfigInput, destination: "path" | "absolute"): ProxyConfigInput {
+  const virtualServers = config.virtualServers.map((server) => ({
+    ...server,
+    routes: server.routes.map((route) =>
+      route.name === "webdav" ? { ...route, action: { ...route.action, destination } } : route,
+    ),
+  }));
+  return { ...config, virtualServers: virtualServers as ProxyConfigInput["virtualServers"] };
+}
+
+function describe(server: string, { way, passed, failed, warnings, worse: lost, tree }: Way): string {
+  const good = lost.length === 0 && tree.problems.length === 0 && passed > 0;
+  const size = (tree.bytes / 2 ** 20).toFixed(0);
+  return [
+    `${good ? "ok  " : "FAIL"} ${server}, ${way}: litmus ${passed} passed, ${failed.length} not, ${warnings} warnings; tree of ${tree.files} files, ${size} MiB`,
+    ...failed.map((line) => `     not passed: ${line}`),
+    ...lost.map((line) => `     worse than directly: ${line}`),
+    ...tree.problems.map((line) => `     tree: ${line}`),
+  ].join("\n");
+}
+
+main().then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);
