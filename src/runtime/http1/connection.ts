@@ -5,6 +5,7 @@ import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
 import { adopt, readInto, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
+import { TextWriter } from "../textWriter.js";
 import { batch } from "../writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 import { Http1Exchange } from "./exchange.js";
@@ -48,6 +49,7 @@ const HALF_CLOSED_MS = 1_000;
 export class Http1Connection implements ChunkSink {
   private state: State = State.Head;
   private readonly socket: Socket;
+  private readonly writer: TextWriter;
   private readonly buffer: ReceiveBuffer;
   /** Whether reads go into `buffer`, and not into memory of their own. */
   private reused = true;
@@ -87,6 +89,8 @@ export class Http1Connection implements ChunkSink {
       socket.on("data", receive);
     }
     this.socket = socket;
+    this.writer = new TextWriter(socket, () => this.written());
+    if (client.scheme === "http") this.writer.direct();
     socket.on("end", () => this.clientEnded());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.closed());
@@ -96,7 +100,7 @@ export class Http1Connection implements ChunkSink {
 
   /** True while bytes that were written have not all reached the kernel. */
   get writePending(): boolean {
-    return this.socket.writableLength > 0;
+    return this.writer.pending;
   }
 
   write(text: string): void {
@@ -109,7 +113,7 @@ export class Http1Connection implements ChunkSink {
     const text = this.heldText;
     if (text === "") return;
     this.heldText = "";
-    this.socket.write(text, "latin1", this.written);
+    this.writer.write(text);
     this.armWrite();
   }
   private heldText = "";
@@ -248,7 +252,7 @@ export class Http1Connection implements ChunkSink {
   private readonly written = (): void => {
     // The connection is gone, though its close is still to be told: nothing more is begun on it.
     if (this.socket.destroyed) return;
-    if (this.socket.writableLength > 0) {
+    if (this.writePending) {
       this.armWrite();
       return;
     }
@@ -267,7 +271,7 @@ export class Http1Connection implements ChunkSink {
     // The last answer may still be on its way when its exchange is over.
     if (this.exchange !== undefined)
       this.sendTimeoutMs = this.exchange.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS;
-    if (this.socket.writableLength === 0) this.writeDeadline = Infinity;
+    if (!this.writePending) this.writeDeadline = Infinity;
     else this.writeDeadline = coarseNow() + this.sendTimeoutMs;
   }
 

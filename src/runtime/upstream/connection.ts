@@ -4,7 +4,7 @@ import { coarseNow } from "../clock.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
-import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
+import { onRead, readDirectly, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
@@ -63,7 +63,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket = connect({
       host: address.host,
       port: address.port,
-      onread: onRead(this.buffer, (chunk) => this.receive(chunk)),
+      onread: onRead(this.buffer, this.receive),
       noDelay: true,
       keepAlive: true,
       allowHalfOpen: true,
@@ -170,6 +170,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private connected(): void {
     this.connecting = false;
+    readDirectly(this.socket, this.buffer, this.receive);
+    this.request.connected();
     this.onWrite();
   }
 
@@ -177,7 +179,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.readDeadline = coarseNow() + this.config.readTimeoutMs;
   }
 
-  private receive(chunk: Buffer): void {
+  private readonly receive = (chunk: Buffer): void => {
     if (this.state === State.Idle) return this.destroyUnasked();
     // An answer to nothing: the request is still to be sent, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
@@ -202,7 +204,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.buffer.fit(this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1, chunk.length);
     if (!this.paused && (this.requestSent || this.state === State.Tunnel)) this.armRead();
     this.answer.onAnswerPause();
-  }
+  };
 
   private readHead(chunk: Buffer, at: number): number {
     const text = this.reader.read(chunk, at);
