@@ -42,7 +42,7 @@ function findStreams(): StreamBinding | undefined {
     const found = binding("stream_wrap");
     const complete =
       typeof found.WriteWrap === "function" &&
-      found.streamBaseState instanceof Int32Array &&
+      ArrayBuffer.isView(found.streamBaseState) &&
       typeof found.kReadBytesOrError === "number" &&
       typeof found.kLastWriteWasAsync === "number";
     return complete ? (found as StreamBinding) : undefined;

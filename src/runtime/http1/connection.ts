@@ -328,22 +328,25 @@ export class Http1Connection implements ChunkSink {
   }
 
   private readHead(chunk: Buffer, at: number): number {
-    let head: string | undefined;
+    const { reader } = this;
+    let found = false;
     try {
-      const fresh = this.reader.empty;
-      head = this.reader.read(chunk, at);
-      if (head === undefined) {
+      const fresh = reader.empty;
+      found = reader.read(chunk, at);
+      if (!found) {
         // From the first byte of a head its whole time runs; more bytes do not prolong it.
-        if (fresh && !this.reader.empty)
+        if (fresh && !reader.empty)
           this.readDeadline = coarseNow() + this.services.config.timeouts.requestHeadMs;
         return chunk.length;
       }
-      const next = this.reader.next;
-      this.begin(parseRequestHead(head, this.services.config.limits, Date.now()));
+      const { next } = reader;
+      const request = parseRequestHead(reader, this.services.config.limits, Date.now());
+      reader.release();
+      this.begin(request);
       return next;
     } catch (error) {
       if (!(error instanceof HeadError)) throw error;
-      this.refuse(error, head?.slice(0, head.indexOf("\r")));
+      this.refuse(error, found ? reader.text.slice(0, reader.text.indexOf("\r")) : reader.firstLine());
       return chunk.length;
     }
   }

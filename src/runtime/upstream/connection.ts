@@ -207,10 +207,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   };
 
   private readHead(chunk: Buffer, at: number): number {
-    const text = this.reader.read(chunk, at);
-    if (text === undefined) return chunk.length;
+    if (!this.reader.read(chunk, at)) return chunk.length;
     const { next } = this.reader;
-    const head = parseResponseHead(text, this.method, HEADER_COUNT_MAX);
+    const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.answer!.wantsList);
+    this.reader.release();
     if (head.status < 200 && head.status !== 101) {
       if (++this.informational > INFORMATIONAL_MAX)
         throw new HeadError(400, "too many informational answers");

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { latin1 } from "../latin1.js";
 import { TextWriter } from "../textWriter.js";
 import { batch } from "../writeBatch.js";
 
@@ -85,7 +86,7 @@ export class RequestWriter {
     const before = this.takeHead() + text;
     if (bytes.length <= JOINED_BYTES_MAX) {
       // Few bytes go out fastest as text, which is a copy as well.
-      if (transient) return this.join(before + (bytes as Buffer).toString("latin1") + after);
+      if (transient) return this.join(before + latin1(bytes, 0, bytes.length) + after);
       return this.gather(before, bytes, after);
     }
     this.writeGathered();
