@@ -177,6 +177,7 @@ describe("bytes of one connection never reach another", () => {
         const ignore = (): void => undefined;
         connection.begin(
           {
+            wantsList: false,
             onInformational: ignore,
             onAnswerHead: ignore,
             onAnswerData: () => true,

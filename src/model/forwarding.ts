@@ -17,6 +17,8 @@ export interface ForwardedRequest {
   /** The normalised path that routing used. */
   readonly path: string;
   readonly headers: HeaderList;
+  /** The lines of `headers` that pass, where {@link requestFieldFate} alone decides of each; else undefined. */
+  readonly plainLines?: string | undefined;
   /** Host as the client asked, port included; empty if it named none. */
   readonly host: string;
   /** The same, normalised and without port. */
@@ -67,9 +69,13 @@ export class ForwardingRules {
         ? request.host || forwarded.host || this.upstreamAuthority
         : this.upstreamAuthority;
     const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
+    const begin = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
+    if (request.plainLines !== undefined && this.replaced.size === 0 && !request.webSocket) {
+      return `${begin}${this.usualFields(request)}${framing}${request.plainLines}\r\n`;
+    }
     const rest = this.clientFields(request, host);
     const own = rest.claimed ? this.ownFields(request, rest) : this.usualFields(request);
-    const head = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${own}${framing}${rest.lines}`;
+    const head = `${begin}${own}${framing}${rest.lines}`;
     return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
   }
 
@@ -101,16 +107,16 @@ export class ForwardingRules {
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
       let value = headers[i + 1]!;
-      const kind = fieldKind(name);
-      if (kind === DROP) continue;
+      const fate = requestFieldFate(name);
+      if (fate === FieldFate.Drop) continue;
       // Before claims are weighed: a claim that goes no further must not stand in for our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
-      if (kind !== PASS) {
-        if (kind === DESTINATION) value = this.destination(value, request, host);
+      if (fate !== FieldFate.Pass) {
+        if (fate === FieldFate.Destination) value = this.destination(value, request, host);
         else {
           sent.claimed = true;
           if (!this.passesClaim(name.toLowerCase(), request, sent)) {
-            if (kind === CHAIN && value !== "") sent.chain += `${value}, `;
+            if (fate === FieldFate.Chain && value !== "") sent.chain += `${value}, `;
             continue;
           }
         }
@@ -168,14 +174,17 @@ export class ForwardingRules {
     let typeAt = -1;
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
-      const kind = answerKind(name);
-      if (kind === DROP || (named !== undefined && named.has(name.toLowerCase()))) continue;
-      if (kind === TYPE) {
+      const fate = answerFieldFate(name);
+      if (fate === FieldFate.Drop || (named !== undefined && named.has(name.toLowerCase()))) continue;
+      if (fate === FieldFate.Type) {
         // Of several the last counts, as in nginx: browsers differ in which one they believe.
         if (typeAt !== -1) out.splice(typeAt, 2);
         typeAt = out.length;
       }
-      out.push(name, kind === LOCATION ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!);
+      out.push(
+        name,
+        fate === FieldFate.Location ? this.publicUrls(headers[i + 1]!, request) : headers[i + 1]!,
+      );
     }
     return out;
   }
@@ -239,13 +248,21 @@ function connectionOptions(headers: HeaderList): ReadonlySet<string> | undefined
   return options;
 }
 
-const PASS = 0;
-const DROP = 1;
-const CLAIM = 2;
-const CHAIN = 3;
-const DESTINATION = 4;
-const LOCATION = 5;
-const TYPE = 6;
+/** What becomes of a field on its way through, by its name. */
+export const enum FieldFate {
+  /** Goes on as it is. */
+  Pass,
+  /** Ends here. */
+  Drop,
+  /** Says who asks, or how: what is believed of it depends on the client. */
+  Claim,
+  /** The same, and is a chain that our own field goes on with. */
+  Chain,
+  Destination,
+  Location,
+  /** Goes on once. */
+  Type,
+}
 
 const HOP_BY_HOP = [
   "connection",
@@ -258,8 +275,8 @@ const HOP_BY_HOP = [
   "http2-settings",
   "content-length",
 ];
-const REQUEST_KINDS = new Map<string, number>([
-  ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, DROP] as const),
+const REQUEST_FATES = new Map<string, FieldFate>([
+  ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, FieldFate.Drop] as const),
   // What gunicorn, wsgidav and Django frameworks take for the word of a proxy.
   ...[
     "forwarded",
@@ -271,45 +288,53 @@ const REQUEST_KINDS = new Map<string, number>([
     "x-url-scheme",
     "x-scheme",
     "x-script-name",
-  ].map((n) => [n, CLAIM] as const),
-  ["x-forwarded-for", CHAIN],
-  ["destination", DESTINATION],
+  ].map((n) => [n, FieldFate.Claim] as const),
+  ["x-forwarded-for", FieldFate.Chain],
+  ["destination", FieldFate.Destination],
 ]);
-const RESPONSE_KINDS = new Map<string, number>([
+const ANSWER_FATES = new Map<string, FieldFate>([
   ...[...HOP_BY_HOP, "server", "date", "proxy-authenticate", "proxy-authentication-info"].map(
-    (n) => [n, DROP] as const,
+    (n) => [n, FieldFate.Drop] as const,
   ),
-  ["location", LOCATION],
-  ["content-location", LOCATION],
-  ["refresh", LOCATION],
-  ["content-type", TYPE],
+  ["location", FieldFate.Location],
+  ["content-location", FieldFate.Location],
+  ["refresh", FieldFate.Location],
+  ["content-type", FieldFate.Type],
 ]);
 
-function kindOfRequestField(name: string): number {
+/** Lower-case names that have a kind of their own; of all others only `x-…` and names with `_` may have one. */
+export const NAMED_FIELDS: readonly string[] = [
+  ...new Set([...REQUEST_FATES.keys(), ...ANSWER_FATES.keys()]),
+];
+
+function fateOfRequestField(name: string): FieldFate {
   const lower = name.toLowerCase();
   // Names with `_` collide with `-` once an application turns them into environment variables.
-  if (lower.includes("_")) return DROP;
-  return REQUEST_KINDS.get(lower) ?? (lower.startsWith("x-forwarded") ? CLAIM : PASS);
+  if (lower.includes("_")) return FieldFate.Drop;
+  return REQUEST_FATES.get(lower) ?? (lower.startsWith("x-forwarded") ? FieldFate.Claim : FieldFate.Pass);
 }
 
-function kindOfResponseField(name: string): number {
+function fateOfAnswerField(name: string): FieldFate {
   const lower = name.toLowerCase();
-  return RESPONSE_KINDS.get(lower) ?? (lower.startsWith("x-accel-") || lower === "x-pad" ? DROP : PASS);
+  return (
+    ANSWER_FATES.get(lower) ??
+    (lower.startsWith("x-accel-") || lower === "x-pad" ? FieldFate.Drop : FieldFate.Pass)
+  );
 }
 
-const fieldKind = remembered(kindOfRequestField);
-const answerKind = remembered(kindOfResponseField);
+export const requestFieldFate = remembered(fateOfRequestField);
+export const answerFieldFate = remembered(fateOfAnswerField);
 
-/** Field names repeat endlessly, so their kind is looked up by the name as written; bounded against hostile names. */
-function remembered(kindOf: (name: string) => number): (name: string) => number {
-  const kinds = new Map<string, number>();
+/** Field names repeat endlessly, so their fate is looked up by the name as written; bounded against hostile names. */
+function remembered(fateOf: (name: string) => FieldFate): (name: string) => FieldFate {
+  const fates = new Map<string, FieldFate>();
   return (name) => {
-    const known = kinds.get(name);
+    const known = fates.get(name);
     if (known !== undefined) return known;
-    const kind = kindOf(name);
+    const fate = fateOf(name);
     // As a string of its own: a slice of a head would keep the whole head in memory.
-    if (kinds.size < 1024 && name.length <= 64)
-      kinds.set(Buffer.from(name, "latin1").toString("latin1"), kind);
-    return kind;
+    if (fates.size < 1024 && name.length <= 64)
+      fates.set(Buffer.from(name, "latin1").toString("latin1"), fate);
+    return fate;
   };
 }

@@ -47,6 +47,12 @@ export interface Exchange {
    */
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
   /**
+   * The same with fields as the lines they are in an HTTP/1.1 head; only where the protocol has such.
+   *
+   * @param lines each with its CRLF, checked as strictly as a request's
+   */
+  sendLines?(status: number, reason: string, lines: string, bodyLength: number): void;
+  /**
    * Sends body bytes.
    *
    * @param transient true if the buffer is reused as soon as this returns, whatever it returns: then what cannot be
@@ -89,6 +95,8 @@ export interface RequestHead {
   readonly requestLine: string;
   readonly version: "1.0" | "1.1" | "2.0";
   readonly headers: HeaderList;
+  /** What the parser knows of `headers` already; only where it read them as lines. */
+  readonly fields?: ReadFields;
   /** Host that was asked for, port included, as the client wrote it; empty if HTTP/1.0 named none. */
   readonly host: string;
   /** The same normalised: lower case, without port. */
@@ -101,6 +109,16 @@ export interface RequestHead {
   readonly upgrade: string | undefined;
   /** Milliseconds since the epoch when the head was complete. */
   readonly receivedAt: number;
+}
+
+/** Header fields of which the common ones are known without a search. */
+export interface ReadFields {
+  /** The lines that pass to an upstream if no rule concerns one of them; undefined if one may. */
+  readonly plainLines: string | undefined;
+  /** First values of what the access log shows. */
+  readonly referer: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly authorization: string | undefined;
 }
 
 export interface ClientInfo {

@@ -1,4 +1,4 @@
-import type { Exchange, HeaderList } from "./exchange.js";
+import type { Exchange, RequestHead } from "./exchange.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
@@ -11,7 +11,7 @@ import type { Exchange, HeaderList } from "./exchange.js";
  */
 export function combinedLine(exchange: Exchange): string {
   const { request } = exchange;
-  const fields = loggedFields(request.headers);
+  const fields = loggedFields(request);
   return (
     `${exchange.client.address} - ${remoteUser(fields.authorization) ?? "-"} [${clock().local}] ` +
     `"${request.requestLine === "" ? "-" : escape(request.requestLine)}" ${statusOf(exchange)} ` +
@@ -22,7 +22,7 @@ export function combinedLine(exchange: Exchange): string {
 /** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
 export function jsonLine(exchange: Exchange): string {
   const { client, request } = exchange;
-  const fields = loggedFields(request.headers);
+  const fields = loggedFields(request);
   const now = clock();
   const milliseconds = now.at % 1000;
   return (
@@ -54,7 +54,7 @@ export function errorLine(
   const text = escapeControls(message);
   if (exchange === undefined) return `${start}${text}\n`;
   const { client, request, server } = exchange;
-  const referer = loggedFields(request.headers).referer;
+  const referer = loggedFields(request).referer;
   return (
     `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
     (request.requestLine === "" ? "" : `, request: "${escape(request.requestLine)}"`) +
@@ -80,7 +80,10 @@ interface LoggedFields {
 }
 
 /** The first value of each field that a log shows, in one pass over the head. */
-function loggedFields(headers: HeaderList): LoggedFields {
+function loggedFields(request: RequestHead): LoggedFields {
+  // Asking for the list would have it made.
+  if (request.fields !== undefined) return request.fields;
+  const { headers } = request;
   const found: LoggedFields = { referer: undefined, userAgent: undefined, authorization: undefined };
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;

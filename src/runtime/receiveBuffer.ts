@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { handleOf, streams } from "./streamBinding.js";
 
 /**
  * Where sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector, which
@@ -11,6 +12,8 @@ import type { TLSSocket } from "node:tls";
  */
 export class ReceiveBuffer {
   private own: Buffer | undefined = undefined;
+  /** What the socket reads into now. */
+  private into: Buffer = shared;
   /** Where the next read begins in an own buffer that is filled piece by piece. */
   private at = 0;
 
@@ -26,17 +29,29 @@ export class ReceiveBuffer {
    */
   transient = true;
 
-  /** The buffer for the next read; handed to Node as `onread.buffer`. */
-  readonly next = (): Buffer => {
-    if (this.own === undefined) return shared;
-    if (!this.pieces) return this.own;
-    if (this.own.length - this.at < RECORD_BYTES_MAX) this.at = 0;
-    return this.own.subarray(this.at);
-  };
+  /** The buffer for the first read. */
+  get first(): Buffer {
+    return this.into;
+  }
 
-  /** Notes that a read brought that many bytes. */
-  advance(bytes: number): void {
+  /** The buffer for the next read; undefined for the same as before. */
+  next(): Buffer | undefined {
+    const next = this.own === undefined ? shared : this.pieces ? this.behind(this.own) : this.own;
+    if (next === this.into) return undefined;
+    return (this.into = next);
+  }
+
+  /** What a read of that many bytes brought. */
+  read(bytes: number): Buffer {
+    this.transient = this.into === shared;
     if (!this.transient) this.at += bytes;
+    else if (bytes < VIEWS_MAX) return (views[bytes] ??= shared.subarray(0, bytes));
+    return this.into.subarray(0, bytes);
+  }
+
+  private behind(own: Buffer): Buffer {
+    if (own.length - this.at < RECORD_BYTES_MAX) this.at = 0;
+    return own.subarray(this.at);
   }
 
   /**
@@ -66,17 +81,42 @@ const OWN_BYTES_MAX = 1_048_576;
 const RECORD_BYTES_MAX = 16_384;
 const shared = Buffer.allocUnsafeSlow(SHARED_BYTES);
 
+/** Views of the shared buffer by their length: few lengths make up most reads, and a view costs more than its bytes. */
+const views: (Buffer | undefined)[] = [];
+const VIEWS_MAX = 4096;
+
 /** What Node's `onread` option takes, for a receiver of whole reads. */
 export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) {
+  let begun = false;
   return {
-    buffer: buffer.next,
-    callback: (bytes: number, into: Uint8Array): boolean => {
-      buffer.transient = into.buffer === shared.buffer;
-      receive((into as Buffer).subarray(0, bytes));
-      buffer.advance(bytes);
+    buffer: (): Buffer => {
+      // Node asks for the first buffer by the same function; later anything that is no buffer means the same again.
+      if (begun) return buffer.next() as Buffer;
+      begun = true;
+      return buffer.first;
+    },
+    callback: (bytes: number): boolean => {
+      receive(buffer.read(bytes));
       // Whoever wants to pause does so on the socket.
       return true;
     },
+  };
+}
+
+/**
+ * Has a socket that reads into `buffer` by `onRead` hand over what it reads without Node's stream machinery in between.
+ * Does nothing where that cannot be done. Ends and errors go the usual way.
+ */
+export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receive: (chunk: Buffer) => void): void {
+  const handle = streams && handleOf(socket);
+  if (handle === undefined) return;
+  const { streamBaseState, kReadBytesOrError } = streams!;
+  const { onread } = handle;
+  handle.onread = function (bytes) {
+    const count = streamBaseState[kReadBytesOrError]!;
+    if (count <= 0 || socket.destroyed) return onread.call(this, bytes);
+    receive(buffer.read(count));
+    return buffer.next();
   };
 }
 
@@ -92,6 +132,7 @@ export function adopt(accepted: Socket, buffer: ReceiveBuffer, receive: (chunk: 
   // The server counts its connections by this field, and closes when none is left.
   (socket as unknown as AcceptedSocket)._server = from._server;
   from._server = null;
+  readDirectly(socket, buffer, receive);
   return socket;
 }
 
@@ -109,10 +150,12 @@ export function readInto(
   if (handle?.useUserBuffer === undefined || !kBuffer || !kCallback || !kGenerate) return false;
   const fields = socket as unknown as Record<symbol, unknown>;
   if (!(kBuffer in fields) || !(kCallback in fields) || !(kGenerate in fields)) return false;
-  fields[kBuffer] = buffer.next();
-  fields[kCallback] = onRead(buffer, receive).callback;
-  fields[kGenerate] = buffer.next;
-  handle.useUserBuffer(buffer.next());
+  const { callback, buffer: generate } = onRead(buffer, receive);
+  fields[kBuffer] = generate();
+  fields[kCallback] = callback;
+  fields[kGenerate] = generate;
+  handle.useUserBuffer(buffer.first);
+  readDirectly(socket, buffer, receive);
   return true;
 }
 

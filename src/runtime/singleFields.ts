@@ -1,7 +1,7 @@
 import type { HeaderList } from "./exchange.js";
 
 /** Fields that a request has once at most: peers differ in which of two they read. The same as nginx refuses. */
-const SINGLE = [
+export const SINGLE_FIELDS = [
   "authorization",
   "content-range",
   "expect",
@@ -12,18 +12,18 @@ const SINGLE = [
   "if-unmodified-since",
 ];
 /** A bit for each of their lengths, so that most names cost no comparison. */
-const LENGTHS = SINGLE.reduce((bits, { length }) => bits | (1 << length), 0);
+const LENGTHS = SINGLE_FIELDS.reduce((bits, { length }) => bits | (1 << length), 0);
 const LENGTH_MAX = 31;
 
-/** The name of a field that is there twice although it must not be; undefined if none is. */
+/** The name of a field that is there twice although it must not be; undefined if none is. HTTP/1.1 notes it as it parses. */
 export function repeatedField(headers: HeaderList): string | undefined {
   let seen = 0;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     if (name.length > LENGTH_MAX || ((LENGTHS >>> name.length) & 1) === 0) continue;
-    const at = SINGLE.indexOf(name.toLowerCase());
+    const at = SINGLE_FIELDS.indexOf(name.toLowerCase());
     if (at === -1) continue;
-    if ((seen & (1 << at)) !== 0) return SINGLE[at];
+    if ((seen & (1 << at)) !== 0) return SINGLE_FIELDS[at];
     seen |= 1 << at;
   }
   return undefined;

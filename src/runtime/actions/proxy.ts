@@ -6,7 +6,7 @@ import {
   type RouteConfig,
 } from "../../model/index.js";
 import { respondError } from "../errorPages.js";
-import type { BodySink, Exchange } from "../exchange.js";
+import type { BodySink, ClientInfo, Exchange, HeaderList, RequestHead } from "../exchange.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 import type { Action } from "../routeRuntime.js";
 import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
@@ -37,8 +37,47 @@ export class ProxyAction implements Action {
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
 
+/** What the header rules need to know of a request. */
+class Facts implements ForwardedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly path: string;
+  readonly plainLines: string | undefined;
+  readonly host: string;
+  readonly serverName: string;
+  readonly scheme: "http" | "https";
+  readonly clientAddress: string;
+  readonly trusted: boolean;
+
+  constructor(
+    private readonly request: RequestHead,
+    client: ClientInfo,
+    readonly webSocket: boolean,
+  ) {
+    // HTTP/2 opens a WebSocket without method GET and key (RFC 8441, 5); HTTP/1.1 upstreams want both.
+    this.method = request.method === "CONNECT" ? "GET" : request.method;
+    this.target = request.target;
+    this.path = request.path;
+    this.plainLines = request.fields?.plainLines;
+    this.host = request.host;
+    this.serverName = request.serverName;
+    this.scheme = client.scheme;
+    this.clientAddress = client.address;
+    this.trusted = client.trusted;
+  }
+
+  /** Not a field: for requests whose lines pass as they are, no list is ever made. */
+  get headers(): HeaderList {
+    const { headers, method } = this.request;
+    return method === "CONNECT"
+      ? [...headers, "Sec-WebSocket-Key", randomBytes(16).toString("base64")]
+      : headers;
+  }
+}
+
 /** One request on its way through: the sink of its body and the reader of its answer. */
 class ProxiedExchange implements BodySink, AnswerReader {
+  readonly wantsList: boolean;
   private connection: UpstreamConnection | undefined = undefined;
   private readonly facts: ForwardedRequest;
   /** Body bytes still come from the client. */
@@ -54,22 +93,8 @@ class ProxiedExchange implements BodySink, AnswerReader {
   ) {
     const { request, client } = exchange;
     this.uploading = request.bodyLength !== 0 && !webSocket;
-    const opens = request.method === "CONNECT";
-    this.facts = {
-      // HTTP/2 opens a WebSocket without method GET and key (RFC 8441, 5); HTTP/1.1 upstreams want both.
-      method: opens ? "GET" : request.method,
-      headers: opens
-        ? [...request.headers, "Sec-WebSocket-Key", randomBytes(16).toString("base64")]
-        : request.headers,
-      target: request.target,
-      path: request.path,
-      host: request.host,
-      serverName: request.serverName,
-      scheme: client.scheme,
-      clientAddress: client.address,
-      trusted: client.trusted,
-      webSocket,
-    };
+    this.wantsList = exchange.sendLines === undefined;
+    this.facts = new Facts(request, client, webSocket);
   }
 
   start(retry: boolean): void {
@@ -119,15 +144,18 @@ class ProxiedExchange implements BodySink, AnswerReader {
   onInformational(head: ParsedResponse): void {
     // A 100 answers an Expect that was never forwarded.
     if (head.status === 103)
-      this.exchange.sendInformational(103, this.rules.responseHeaders(head.headers, this.facts));
+      this.exchange.sendInformational(103, this.rules.responseHeaders(head.fields.list, this.facts));
   }
 
   onAnswerHead(head: ParsedResponse): void {
-    const headers = this.rules.responseHeaders(head.headers, this.facts);
-    if (head.status === 101) return this.openTunnel(head, headers);
-    const bodiless = this.facts.method === "HEAD" || head.status === 304;
+    const { exchange, rules, facts } = this;
+    const { status, reason, fields } = head;
+    if (status === 101) return this.openTunnel(head, rules.responseHeaders(fields.list, facts));
+    const bodiless = facts.method === "HEAD" || status === 304;
     const length = bodiless ? head.contentLength : Math.max(head.bodyLength, -1);
-    this.exchange.sendHead(head.status, head.reason, headers, length);
+    if (exchange.sendLines !== undefined && fields.plainLines !== undefined)
+      exchange.sendLines(status, reason, fields.plainLines, length);
+    else exchange.sendHead(status, reason, rules.responseHeaders(fields.list, facts), length);
   }
 
   onAnswerData(chunk: Buffer, transient: boolean): boolean {

@@ -5,6 +5,7 @@ import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
 import { adopt, readInto, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
+import { TextWriter } from "../textWriter.js";
 import { batch } from "../writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 import { Http1Exchange } from "./exchange.js";
@@ -48,6 +49,7 @@ const HALF_CLOSED_MS = 1_000;
 export class Http1Connection implements ChunkSink {
   private state: State = State.Head;
   private readonly socket: Socket;
+  private readonly writer: TextWriter;
   private readonly buffer: ReceiveBuffer;
   /** Whether reads go into `buffer`, and not into memory of their own. */
   private reused = true;
@@ -87,6 +89,8 @@ export class Http1Connection implements ChunkSink {
       socket.on("data", receive);
     }
     this.socket = socket;
+    this.writer = new TextWriter(socket, () => this.written());
+    if (client.scheme === "http") this.writer.direct();
     socket.on("end", () => this.clientEnded());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.closed());
@@ -96,7 +100,7 @@ export class Http1Connection implements ChunkSink {
 
   /** True while bytes that were written have not all reached the kernel. */
   get writePending(): boolean {
-    return this.socket.writableLength > 0;
+    return this.writer.pending;
   }
 
   write(text: string): void {
@@ -109,7 +113,7 @@ export class Http1Connection implements ChunkSink {
     const text = this.heldText;
     if (text === "") return;
     this.heldText = "";
-    this.socket.write(text, "latin1", this.written);
+    this.writer.write(text);
     this.armWrite();
   }
   private heldText = "";
@@ -248,7 +252,7 @@ export class Http1Connection implements ChunkSink {
   private readonly written = (): void => {
     // The connection is gone, though its close is still to be told: nothing more is begun on it.
     if (this.socket.destroyed) return;
-    if (this.socket.writableLength > 0) {
+    if (this.writePending) {
       this.armWrite();
       return;
     }
@@ -267,7 +271,7 @@ export class Http1Connection implements ChunkSink {
     // The last answer may still be on its way when its exchange is over.
     if (this.exchange !== undefined)
       this.sendTimeoutMs = this.exchange.route?.config.sendTimeoutMs ?? LINGER_TOTAL_MS;
-    if (this.socket.writableLength === 0) this.writeDeadline = Infinity;
+    if (!this.writePending) this.writeDeadline = Infinity;
     else this.writeDeadline = coarseNow() + this.sendTimeoutMs;
   }
 
@@ -324,22 +328,25 @@ export class Http1Connection implements ChunkSink {
   }
 
   private readHead(chunk: Buffer, at: number): number {
-    let head: string | undefined;
+    const { reader } = this;
+    let found = false;
     try {
-      const fresh = this.reader.empty;
-      head = this.reader.read(chunk, at);
-      if (head === undefined) {
+      const fresh = reader.empty;
+      found = reader.read(chunk, at);
+      if (!found) {
         // From the first byte of a head its whole time runs; more bytes do not prolong it.
-        if (fresh && !this.reader.empty)
+        if (fresh && !reader.empty)
           this.readDeadline = coarseNow() + this.services.config.timeouts.requestHeadMs;
         return chunk.length;
       }
-      const next = this.reader.next;
-      this.begin(parseRequestHead(head, this.services.config.limits, Date.now()));
+      const { next } = reader;
+      const request = parseRequestHead(reader, this.services.config.limits, Date.now());
+      reader.release();
+      this.begin(request);
       return next;
     } catch (error) {
       if (!(error instanceof HeadError)) throw error;
-      this.refuse(error, head?.slice(0, head.indexOf("\r")));
+      this.refuse(error, found ? reader.text.slice(0, reader.text.indexOf("\r")) : reader.firstLine());
       return chunk.length;
     }
   }

@@ -3,6 +3,7 @@ import type { DispatchedExchange } from "../dispatch.js";
 import { serverHeader } from "../errorPages.js";
 import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
 import { httpDate } from "../httpDate.js";
+import { latin1 } from "../latin1.js";
 import type { RouteRuntime } from "../routeRuntime.js";
 import type { Http1Connection } from "./connection.js";
 import type { ParsedRequest } from "./requestHead.js";
@@ -70,13 +71,18 @@ export class Http1Exchange implements DispatchedExchange {
   sendInformational(): void {}
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
+    let lines = "";
+    for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    this.sendLines(status, reason, lines, bodyLength);
+  }
+
+  sendLines(status: number, reason: string, lines: string, bodyLength: number): void {
     if (this.over || this.headSent) return;
     this.status = status;
     this.headSent = true;
     const { request } = this;
     this.framing = this.chooseFraming(status, bodyLength);
-    let head = beginning(status, reason, serverHeader(this.server));
-    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    let head = beginning(status, reason, serverHeader(this.server)) + lines;
     if (this.framing === "tunnel") head += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
     else {
       if (bodyLength >= 0 && status !== 204) head += `Content-Length: ${bodyLength}\r\n`;
@@ -94,7 +100,8 @@ export class Http1Exchange implements DispatchedExchange {
     const chunked = this.framing === "chunked";
     const prefix = chunked ? `${chunk.length.toString(16)}\r\n` : "";
     if (chunk.length + this.held.length <= JOINED_BYTES_MAX) {
-      this.held += chunked ? `${prefix}${bytes.toString("latin1")}\r\n` : bytes.toString("latin1");
+      const text = latin1(bytes, 0, bytes.length);
+      this.held += chunked ? `${prefix}${text}\r\n` : text;
       return !this.connection.writePending;
     }
     const kept = transient ? Buffer.from(bytes) : bytes;

@@ -1,22 +1,58 @@
+import { FieldFate } from "../../model/index.js";
 import type { HeaderList } from "../exchange.js";
-import { COLON, CR, HTAB, IS_TOKEN, IS_VALUE, LF, SP } from "./syntax.js";
+import * as name from "./fieldNames.js";
+import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
+
+/** A message head: as text, and as the bytes it was made of, which cost a third to look at. */
+export interface Head {
+  /** From the first byte of its first line to the end of the blank line, one char a byte. */
+  readonly text: string;
+  /** What the head stands in; good only while it is being parsed. */
+  readonly bytes: Uint8Array;
+  /** Where in `bytes` it begins. */
+  readonly at: number;
+}
 
 /** What the fields of a message say about its framing and its connection; the same for requests and answers. */
-export interface Fields {
-  readonly list: HeaderList;
+export class Fields {
   /** Value of the one `Host` field; undefined without one. */
-  host: string | undefined;
+  host: string | undefined = undefined;
   /** Declared length; -1 without a `Content-Length`. */
-  contentLength: number;
+  contentLength = -1;
   /** Value of `Transfer-Encoding`, lower case; undefined without one. */
-  transferEncoding: string | undefined;
+  transferEncoding: string | undefined = undefined;
   /** `Connection` options this engine acts on. */
-  close: boolean;
-  keepAlive: boolean;
-  connectionUpgrade: boolean;
+  close = false;
+  keepAlive = false;
+  connectionUpgrade = false;
+  /** A `Connection` field names other fields, or may. */
+  namesOthers = false;
   /** `Upgrade` value, lower case. */
-  upgrade: string | undefined;
-  expectContinue: boolean;
+  upgrade: string | undefined = undefined;
+  expectContinue = false;
+  /** Name of a field that a request may have once only, and this message has twice. */
+  repeated: string | undefined = undefined;
+  /** First values of what the access log shows. */
+  referer: string | undefined = undefined;
+  userAgent: string | undefined = undefined;
+  authorization: string | undefined = undefined;
+  /**
+   * Lines that go on as they came, if every field either does or is dropped; undefined where one of them has to be
+   * weighed, or is not written as we write them.
+   */
+  plainLines: string | undefined = "";
+
+  /** @param made the list, if it is wanted at once */
+  constructor(
+    private readonly text: string,
+    private readonly from: number,
+    private made: HeaderList | undefined,
+  ) {}
+
+  /** All fields, in their order. Made when it is first asked for: most messages pass as lines. */
+  get list(): HeaderList {
+    return (this.made ??= listOf(this.text, this.from));
+  }
 }
 
 /** Why a head was refused. The message goes to the error log, never to the peer. */
@@ -38,80 +74,126 @@ export class HeadError extends Error {
  * Parses field lines strictly (design 5.6): every name a token directly followed by a colon, no obs-fold, no bare CR
  * or LF, no control byte in a value.
  *
- * @param head the head as latin1, the blank line's CRLF CRLF included
- * @param at where the first field line begins
+ * @param from where in the head the first field line begins
+ * @param fates what becomes of each field by its name
+ * @param list where each field is put as well; for messages that are known to be wanted as a list
  */
-export function parseFields(head: string, at: number, headerCountMax: number): Fields {
-  const fields: Fields = {
-    list: [],
-    host: undefined,
-    contentLength: -1,
-    transferEncoding: undefined,
-    close: false,
-    keepAlive: false,
-    connectionUpgrade: false,
-    upgrade: undefined,
-    expectContinue: false,
-  };
-  const { list } = fields;
-  const end = head.length - 2;
-  while (at < end) {
-    let i = at;
-    while (IS_TOKEN[head.charCodeAt(i)] === 1) i++;
-    if (i === at || head.charCodeAt(i) !== COLON)
+export function parseFields(
+  head: Head,
+  from: number,
+  headerCountMax: number,
+  fates: name.Fates,
+  list?: HeaderList,
+): Fields {
+  const { text, bytes, at: base } = head;
+  const fields = new Fields(text, from, list);
+  const end = base + text.length - 2;
+  // Lines are passed on in runs: where the one that is not yet in `lines` begins.
+  let run = base + from;
+  let lines = "";
+  let plain = true;
+  let count = 0;
+  let singles = 0;
+  let types = 0;
+  for (let i = run; i < end; i += 2) {
+    const start = i;
+    let seen = 0;
+    for (let kind; (kind = NAME_BYTES[bytes[i]!]!) !== 0; i++) seen |= kind;
+    const colon = i;
+    if (colon === start || bytes[colon] !== COLON)
       throw new HeadError(400, "field name is no token, or no colon follows it");
-    const name = head.slice(at, i++);
-    let code = head.charCodeAt(i);
-    while (code === SP || code === HTAB) code = head.charCodeAt(++i);
-    const from = i;
-    while (IS_VALUE[code] === 1) code = head.charCodeAt(++i);
-    if (code !== CR || head.charCodeAt(i + 1) !== LF)
-      throw new HeadError(400, "control byte in a field value");
-    let to = i;
-    while (to > from && isBlank(head.charCodeAt(to - 1))) to--;
-    const value = head.slice(from, to);
-    list.push(name, value);
-    if (list.length > headerCountMax * 2) throw new HeadError(400, "too many fields");
-    note(fields, name, value);
-    at = i + 2;
+    let code = bytes[++i]!;
+    while (code === SP || code === HTAB) code = bytes[++i]!;
+    const valueFrom = i;
+    while (IS_VALUE[code] === 1) code = bytes[++i]!;
+    if (code !== CR || bytes[i + 1] !== LF) throw new HeadError(400, "control byte in a field value");
+    let valueTo = i;
+    while (valueTo > valueFrom && isBlank(bytes[valueTo - 1]!)) valueTo--;
+    if (++count > headerCountMax) throw new HeadError(400, "too many fields");
+    list?.push(text.slice(start - base, colon - base), text.slice(valueFrom - base, valueTo - base));
+    const number = name.nameNumber(bytes, start, colon);
+    if (number !== name.OTHER) {
+      note(fields, number, text.slice(valueFrom - base, valueTo - base));
+      const bit = name.SINGLE_BITS[number]!;
+      if ((singles & bit) !== 0) fields.repeated = name.NAMES[number];
+      singles |= bit;
+    }
+    // A name without a number may have a fate of its own if it is `x-…`, or has a `_`.
+    const fate =
+      number === name.OTHER && (seen > 1 || (bytes[start]! | 0x20) === 0x78)
+        ? fates.of(text.slice(start - base, colon - base))
+        : fates.byNumber[number]!;
+    if (fate === FieldFate.Drop) {
+      if (run < start) lines += text.slice(run - base, start - base);
+      run = i + 2;
+    } else {
+      // One type passes; of several only one does.
+      const passes = fate === FieldFate.Pass || (fate === FieldFate.Type && ++types === 1);
+      if (!passes || valueFrom !== colon + 2 || bytes[colon + 1] !== SP || valueTo !== i) plain = false;
+    }
   }
+  if (run < end) lines += text.slice(run - base, end - base);
+  // A Connection field may name any other as one that ends here.
+  fields.plainLines = plain && !fields.namesOthers ? lines : undefined;
   return fields;
+}
+
+/** The fields of a head that was parsed before. */
+function listOf(text: string, from: number): HeaderList {
+  const list: HeaderList = [];
+  const end = text.length - 2;
+  for (let at = from; at < end;) {
+    const colon = text.indexOf(":", at);
+    const lineEnd = text.indexOf("\r\n", colon);
+    let valueFrom = colon + 1;
+    let valueTo = lineEnd;
+    while (valueFrom < valueTo && isBlank(text.charCodeAt(valueFrom))) valueFrom++;
+    while (valueTo > valueFrom && isBlank(text.charCodeAt(valueTo - 1))) valueTo--;
+    list.push(text.slice(at, colon), text.slice(valueFrom, valueTo));
+    at = lineEnd + 2;
+  }
+  return list;
 }
 
 const isBlank = (code: number): boolean => code === SP || code === HTAB;
 
-/** Records what the engine itself needs. Names are told apart by length first, so that most cost one switch. */
-function note(fields: Fields, name: string, value: string): void {
-  switch (name.length) {
-    case 4:
-      if (name.toLowerCase() === "host") {
-        if (fields.host !== undefined) throw new HeadError(400, "two Host fields");
-        fields.host = value;
-      }
+/** Records what the engine itself needs. */
+function note(fields: Fields, number: number, value: string): void {
+  switch (number) {
+    case name.HOST:
+      if (fields.host !== undefined) throw new HeadError(400, "two Host fields");
+      fields.host = value;
       return;
-    case 6:
-      if (name.toLowerCase() === "expect") fields.expectContinue = value.toLowerCase() === "100-continue";
+    case name.EXPECT:
+      fields.expectContinue = value.toLowerCase() === "100-continue";
       return;
-    case 7:
-      if (name.toLowerCase() === "upgrade") fields.upgrade = value.toLowerCase();
+    case name.UPGRADE:
+      fields.upgrade = value.toLowerCase();
       return;
-    case 10:
-      if (name.toLowerCase() === "connection") noteConnection(fields, value.toLowerCase());
+    case name.CONNECTION:
+      return noteConnection(fields, value.toLowerCase());
+    case name.CONTENT_LENGTH:
+      return noteContentLength(fields, value);
+    case name.TRANSFER_ENCODING: {
+      // A second field would continue the list: anything but a lone `chunked` is refused by the caller.
+      const before = fields.transferEncoding;
+      fields.transferEncoding =
+        before === undefined ? value.toLowerCase() : `${before}, ${value.toLowerCase()}`;
       return;
-    case 14:
-      if (name.toLowerCase() === "content-length") noteContentLength(fields, value);
+    }
+    case name.REFERER:
+      fields.referer ??= value;
       return;
-    case 17:
-      if (name.toLowerCase() === "transfer-encoding") {
-        // A second field would continue the list: anything but a lone `chunked` is refused by the caller.
-        const before = fields.transferEncoding;
-        fields.transferEncoding =
-          before === undefined ? value.toLowerCase() : `${before}, ${value.toLowerCase()}`;
-      }
+    case name.USER_AGENT:
+      fields.userAgent ??= value;
+      return;
+    case name.AUTHORIZATION:
+      fields.authorization ??= value;
   }
 }
 
 function noteConnection(fields: Fields, value: string): void {
+  if (value !== "close" && value !== "keep-alive") fields.namesOthers = true;
   for (const option of value.includes(",") ? value.split(",") : [value]) {
     const trimmed = option.trim();
     if (trimmed === "close") fields.close = true;

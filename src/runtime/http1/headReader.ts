@@ -1,4 +1,5 @@
-import { HeadError } from "./fields.js";
+import { latin1 } from "../latin1.js";
+import { type Head, HeadError } from "./fields.js";
 import { CR, IS_TOKEN, LF } from "./syntax.js";
 
 /** Bytes of a refused request line that are worth a log line. */
@@ -7,13 +8,18 @@ const LOGGED_BYTES_MAX = 2048;
 const headTooLong = (): HeadError =>
   new HeadError(400, "request head too long", "Request Header Or Cookie Too Large");
 
+const NO_BYTES = new Uint8Array(0);
 const END_OF_HEAD = "\r\n\r\n";
 
 /**
  * Finds the end of message heads in a stream of buffers. A head that arrives whole is sliced from the buffer it came
  * in; only a split one is copied.
  */
-export class HeadReader {
+export class HeadReader implements Head {
+  /** The head that `read` found last. */
+  text = "";
+  bytes: Uint8Array = NO_BYTES;
+  at = 0;
   private partial: Buffer | undefined;
   private length = 0;
   /** The first half of an empty line before a head has arrived. */
@@ -32,10 +38,10 @@ export class HeadReader {
   }
 
   /**
-   * @returns the head as latin1, its blank line included; undefined if more bytes are needed
+   * @returns whether there is a head now; else more bytes are needed
    * @throws HeadError if no more bytes can make it a head
    */
-  read(chunk: Buffer, from: number): string | undefined {
+  read(chunk: Buffer, from: number): boolean {
     if (this.length > 0) return this.readOn(chunk, from);
     if (this.cr) {
       this.cr = false;
@@ -46,17 +52,26 @@ export class HeadReader {
     while (chunk[from] === CR && chunk[from + 1] === LF) from += 2;
     if (chunk[from] === CR && from + 1 === chunk.length) {
       this.cr = true;
-      return undefined;
+      return false;
     }
     // As text from the start: searching a string costs less than searching a buffer, and a head becomes text anyway.
-    const text = chunk.toString("latin1", from, Math.min(chunk.length, from + this.bytesMax));
+    const text = latin1(chunk, from, Math.min(chunk.length, from + this.bytesMax));
     const end = text.indexOf(END_OF_HEAD);
     if (end === -1) {
       this.keep(chunk, from);
-      return undefined;
+      return false;
     }
     this.next = from + end + 4;
-    return end + 4 === text.length ? text : text.slice(0, end + 4);
+    this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
+    this.bytes = chunk;
+    this.at = from;
+    return true;
+  }
+
+  /** Lets go of the head that was found: its bytes may be those of a large buffer. */
+  release(): void {
+    this.text = "";
+    this.bytes = NO_BYTES;
   }
 
   /** The first line of what is held, for the log of a refused request. */
@@ -71,17 +86,19 @@ export class HeadReader {
     this.length = 0;
   }
 
-  private readOn(chunk: Buffer, from: number): string | undefined {
+  private readOn(chunk: Buffer, from: number): boolean {
     const before = this.length;
     this.keep(chunk, from);
     const held = this.partial!.subarray(0, this.length);
     const end = held.indexOf(END_OF_HEAD, Math.max(0, before - 3), "latin1");
-    if (end === -1) return undefined;
+    if (end === -1) return false;
     if (end + 4 > this.bytesMax) throw headTooLong();
     this.next = from + (end + 4 - before);
-    const head = held.toString("latin1", 0, end + 4);
+    this.text = latin1(held, 0, end + 4);
+    this.bytes = held;
+    this.at = 0;
     this.reset();
-    return head;
+    return true;
   }
 
   /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was behind it. */

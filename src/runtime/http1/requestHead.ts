@@ -1,7 +1,7 @@
 import { address } from "../dispatch.js";
-import type { RequestHead } from "../exchange.js";
-import { repeatedField } from "../singleFields.js";
-import { type Fields, HeadError, parseFields } from "./fields.js";
+import type { HeaderList, RequestHead } from "../exchange.js";
+import { REQUEST_FATES } from "./fieldNames.js";
+import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";
 
 /** A request head and what it means for its connection. */
@@ -19,37 +19,57 @@ export interface HeadLimits {
 /**
  * Parses a complete request head (RFC 9112, 3 and 5) by the rules of design 5.6.
  *
- * @param head latin1, from the first byte of the request line to the end of the blank line
  * @throws HeadError with the status to answer
  */
-export function parseRequestHead(head: string, limits: HeadLimits, now: number): ParsedRequest {
+export function parseRequestHead(head: Head, limits: HeadLimits, now: number): ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
-  const fields = parseFields(head, line.end, limits.headerCountMax);
+  const fields = parseFields(head, line.end, limits.headerCountMax, REQUEST_FATES);
   // CONNECT would make this a tunnel to anywhere (nginx-semantics A7).
   if (line.method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
   if (line.target === "*") throw new HeadError(400, "asterisk-form is not served");
   const where = locate(line, fields);
-  const twice = repeatedField(fields.list);
-  if (twice !== undefined) throw new HeadError(400, `two ${twice} fields`);
-  const bodyLength = checkedLength(line, fields, where.serverName);
-  const upgrades =
-    fields.connectionUpgrade && line.version === "1.1" && line.method === "GET" && bodyLength === 0;
-  return {
-    method: line.method,
-    target: where.target,
-    path: where.path,
-    requestLine: line.text,
-    version: line.version,
-    headers: fields.list,
-    host: where.host,
-    serverName: where.serverName,
-    bodyLength,
-    lengthDeclared: fields.contentLength !== -1,
-    upgrade: upgrades ? fields.upgrade : undefined,
-    receivedAt: now,
-    keepAlive: line.version === "1.1" ? !fields.close : fields.keepAlive && !fields.close,
-    expectContinue: fields.expectContinue && line.version === "1.1",
-  };
+  if (fields.repeated !== undefined) throw new HeadError(400, `two ${fields.repeated} fields`);
+  return new Http1Request(line, fields, where, checkedLength(line, fields, where.serverName), now);
+}
+
+class Http1Request implements ParsedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly path: string;
+  readonly requestLine: string;
+  readonly version: "1.0" | "1.1";
+  readonly host: string;
+  readonly serverName: string;
+  readonly lengthDeclared: boolean;
+  readonly upgrade: string | undefined;
+  readonly keepAlive: boolean;
+  readonly expectContinue: boolean;
+
+  constructor(
+    line: RequestLine,
+    readonly fields: Fields,
+    where: Place,
+    readonly bodyLength: number,
+    readonly receivedAt: number,
+  ) {
+    const { method, version } = line;
+    this.method = method;
+    this.target = where.target;
+    this.path = where.path;
+    this.requestLine = line.text;
+    this.version = version;
+    this.host = where.host;
+    this.serverName = where.serverName;
+    this.lengthDeclared = fields.contentLength !== -1;
+    const upgrades = fields.connectionUpgrade && version === "1.1" && method === "GET" && bodyLength === 0;
+    this.upgrade = upgrades ? fields.upgrade : undefined;
+    this.keepAlive = version === "1.1" ? !fields.close : fields.keepAlive && !fields.close;
+    this.expectContinue = fields.expectContinue && version === "1.1";
+  }
+
+  get headers(): HeaderList {
+    return this.fields.list;
+  }
 }
 
 interface RequestLine {
@@ -62,22 +82,21 @@ interface RequestLine {
   readonly end: number;
 }
 
-function parseRequestLine(head: string, bytesMax: number): RequestLine {
-  let i = 0;
-  while (IS_TOKEN[head.charCodeAt(i)] === 1) i++;
-  if (i === 0 || head.charCodeAt(i) !== SP) throw new HeadError(400, "method is no token");
-  const method = head.slice(0, i);
+function parseRequestLine(head: Head, bytesMax: number): RequestLine {
+  const { text, bytes, at } = head;
+  let i = at;
+  while (IS_TOKEN[bytes[i]!] === 1) i++;
+  if (i === at || bytes[i] !== SP) throw new HeadError(400, "method is no token");
+  const method = text.slice(0, i - at);
   const from = ++i;
-  while (IS_TARGET[head.charCodeAt(i)] === 1) i++;
-  if (i > bytesMax) throw new HeadError(414, "request line too long");
-  if (i === from || head.charCodeAt(i) !== SP)
-    throw new HeadError(400, "request line has no target or no version");
-  const target = head.slice(from, i);
-  const version = parseVersion(head, i + 1);
+  while (IS_TARGET[bytes[i]!] === 1) i++;
+  if (i - at > bytesMax) throw new HeadError(414, "request line too long");
+  if (i === from || bytes[i] !== SP) throw new HeadError(400, "request line has no target or no version");
+  const target = text.slice(from - at, i - at);
+  const version = parseVersion(text, i - at + 1);
   const end = i + 9;
-  if (head.charCodeAt(end) !== CR || head.charCodeAt(end + 1) !== LF)
-    throw new HeadError(400, "bytes after the version");
-  return { method, target, version, text: head.slice(0, end), end: end + 2 };
+  if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new HeadError(400, "bytes after the version");
+  return { method, target, version, text: text.slice(0, end - at), end: end - at + 2 };
 }
 
 /** `HTTP/1.0`, or any later minor version as 1.1 (RFC 9110, 2.5); other major versions are 505. */
@@ -102,11 +121,15 @@ function checkedLength(line: RequestLine, fields: Fields, serverName: string): n
   }
 }
 
+interface Place {
+  readonly host: string;
+  readonly serverName: string;
+  readonly target: string;
+  readonly path: string;
+}
+
 /** Host and path that were asked for; the authority of an absolute-form target wins over Host (RFC 9112, 3.2.2). */
-function locate(
-  line: RequestLine,
-  fields: Fields,
-): { host: string; serverName: string; target: string; path: string } {
+function locate(line: RequestLine, fields: Fields): Place {
   let { target } = line;
   let authority = fields.host;
   if (authority === undefined && line.version === "1.1") throw new HeadError(400, "no Host field");

@@ -1,12 +1,12 @@
-import type { HeaderList } from "../exchange.js";
-import { HeadError, parseFields } from "./fields.js";
-import { CR, IS_VALUE, LF } from "./syntax.js";
+import { ANSWER_FATES } from "./fieldNames.js";
+import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
+import { CR, IS_VALUE, LF, SP } from "./syntax.js";
 
 /** An upstream's answer head, read as strictly as a request (design 5.6). */
 export interface ParsedResponse {
   readonly status: number;
   readonly reason: string;
-  readonly headers: HeaderList;
+  readonly fields: Fields;
   /** Bytes of body; -1 for chunked, {@link UNTIL_CLOSE} where only the end of the connection ends it. */
   readonly bodyLength: number;
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
@@ -19,29 +19,33 @@ export interface ParsedResponse {
 export const UNTIL_CLOSE = -2;
 
 /**
- * @param head latin1, from the status line to the end of the blank line
  * @param method of the request it answers: decides whether a body follows (RFC 9112, 6.3)
+ * @param listed whether the fields will be wanted as a list
  * @throws HeadError; the answer is 502 then, never passed on
  */
-export function parseResponseHead(head: string, method: string, headerCountMax: number): ParsedResponse {
-  const version = head.slice(0, 9);
-  if (version !== "HTTP/1.1 " && version !== "HTTP/1.0 ") throw new HeadError(400, "malformed status line");
-  const status = statusCode(head);
+export function parseResponseHead(
+  head: Head,
+  method: string,
+  headerCountMax: number,
+  listed = false,
+): ParsedResponse {
+  const { text, bytes, at } = head;
+  const version = text.slice(0, 9);
+  const http11 = version === "HTTP/1.1 ";
+  if (!http11 && version !== "HTTP/1.0 ") throw new HeadError(400, "malformed status line");
+  const status = statusCode(text);
   let end = 12;
   // The reason may be missing with its space, as nginx and browsers allow.
-  if (head.charCodeAt(end) !== CR && head.charCodeAt(end) !== 0x20)
-    throw new HeadError(400, "malformed status line");
-  while (IS_VALUE[head.charCodeAt(end)] === 1) end++;
-  if (head.charCodeAt(end) !== CR || head.charCodeAt(end + 1) !== LF)
-    throw new HeadError(400, "malformed status line");
-  const fields = parseFields(head, end + 2, headerCountMax);
+  if (bytes[at + end] !== CR && bytes[at + end] !== SP) throw new HeadError(400, "malformed status line");
+  while (IS_VALUE[bytes[at + end]!] === 1) end++;
+  if (bytes[at + end] !== CR || bytes[at + end + 1] !== LF) throw new HeadError(400, "malformed status line");
+  const fields = parseFields(head, end + 2, headerCountMax, ANSWER_FATES, listed ? [] : undefined);
   if (fields.transferEncoding !== undefined && fields.transferEncoding !== "chunked") {
     throw new HeadError(400, "transfer coding other than chunked");
   }
   if (fields.transferEncoding !== undefined && fields.contentLength !== -1) {
     throw new HeadError(400, "Content-Length beside Transfer-Encoding");
   }
-  const http11 = head.charCodeAt(7) === 0x31;
   if (fields.transferEncoding !== undefined && !http11)
     throw new HeadError(400, "Transfer-Encoding in HTTP/1.0");
   const bodiless = method === "HEAD" || status < 200 || status === 204 || status === 304;
@@ -50,8 +54,8 @@ export function parseResponseHead(head: string, method: string, headerCountMax: 
   const bodyLength = bodiless ? 0 : unframed ? UNTIL_CLOSE : declared;
   return {
     status,
-    reason: head.slice(13, end),
-    headers: fields.list,
+    reason: text.slice(13, end),
+    fields,
     bodyLength,
     contentLength: fields.contentLength,
     keepAlive: http11 ? !fields.close && bodyLength !== UNTIL_CLOSE : fields.keepAlive && bodyLength >= 0,

@@ -8,6 +8,9 @@ export const IS_TOKEN = table(
   "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
 );
 
+/** The same for a field name in which `_` is worth knowing: 2 for it, 1 for every other token byte. */
+export const NAME_BYTES = IS_TOKEN.map((is, byte) => (byte === 0x5f ? 2 : is));
+
 /** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (design 5.6). */
 export const IS_VALUE = ranges([0x09, 0x09], [0x20, 0x7e], [0x80, 0xff]);
 

@@ -2,6 +2,8 @@ import type { ParsedResponse } from "../http1/responseHead.js";
 
 /** Who waits for an answer on an upstream connection. */
 export interface AnswerReader {
+  /** Whether fields will be read as a list, and not as lines. */
+  readonly wantsList: boolean;
   /** A 1xx answer other than 101. */
   onInformational(head: ParsedResponse): void;
   /** The final head, or 101. */

@@ -5,7 +5,7 @@ import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
 import { CR } from "../http1/syntax.js";
-import { onRead, ReceiveBuffer } from "../receiveBuffer.js";
+import { onRead, readDirectly, ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
@@ -66,7 +66,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket = connect({
       host: address.host,
       port: address.port,
-      onread: onRead(this.buffer, (chunk) => this.receive(chunk)),
+      onread: onRead(this.buffer, this.receive),
       noDelay: true,
       keepAlive: true,
       allowHalfOpen: true,
@@ -173,6 +173,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private connected(): void {
     this.connecting = false;
+    readDirectly(this.socket, this.buffer, this.receive);
+    this.request.connected();
     this.onWrite();
   }
 
@@ -180,7 +182,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.readDeadline = coarseNow() + this.config.readTimeoutMs;
   }
 
-  private receive(chunk: Buffer): void {
+  private readonly receive = (chunk: Buffer): void => {
     if (this.state === State.Idle) return this.destroyUnasked();
     // An answer to nothing: the request is still to be sent, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
@@ -205,15 +207,15 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.buffer.fit(this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1, chunk.length);
     if (!this.paused && (this.requestSent || this.state === State.Tunnel)) this.armRead();
     this.answer.onAnswerPause();
-  }
+  };
 
   private readHead(chunk: Buffer, at: number): number {
     // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be without end.
     if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the answer");
-    const text = this.reader.read(chunk, at);
-    if (text === undefined) return chunk.length;
+    if (!this.reader.read(chunk, at)) return chunk.length;
     const { next } = this.reader;
-    const head = parseResponseHead(text, this.method, HEADER_COUNT_MAX);
+    const head = parseResponseHead(this.reader, this.method, HEADER_COUNT_MAX, this.answer!.wantsList);
+    this.reader.release();
     if (head.status < 200 && head.status !== 101) {
       if (++this.informational > INFORMATIONAL_MAX)
         throw new HeadError(400, "too many informational answers");

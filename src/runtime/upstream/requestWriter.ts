@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import { latin1 } from "../latin1.js";
+import { TextWriter } from "../textWriter.js";
 import { batch } from "../writeBatch.js";
 
 /** Body pieces up to this size go out in one write with what stands around them. */
@@ -26,20 +28,28 @@ export class RequestWriter {
   private joined = "";
   /** The socket is corked until the end of this turn. */
   private gathering = false;
+  private readonly text: TextWriter;
 
   constructor(
     private readonly socket: Socket,
     private readonly listener: WriteListener,
-  ) {}
+  ) {
+    this.text = new TextWriter(socket, (error) => this.written(error));
+  }
 
   /** True while bytes that were written have not all reached the kernel. */
   get pending(): boolean {
-    return this.socket.writableLength > 0;
+    return this.text.pending;
   }
 
   /** True while nothing of the request that was begun has been sent. */
   get unsent(): boolean {
     return this.head !== "";
+  }
+
+  /** The connection stands. */
+  connected(): void {
+    this.text.direct();
   }
 
   begin(head: string): void {
@@ -61,7 +71,7 @@ export class RequestWriter {
   write(text: string): boolean {
     if (this.failed) return true;
     this.writeGathered();
-    this.socket.write(this.takeHead() + text, "latin1", this.written);
+    this.text.write(this.takeHead() + text);
     return this.told();
   }
 
@@ -76,7 +86,7 @@ export class RequestWriter {
     const before = this.takeHead() + text;
     if (bytes.length <= JOINED_BYTES_MAX) {
       // Few bytes go out fastest as text, which is a copy as well.
-      if (transient) return this.join(before + (bytes as Buffer).toString("latin1") + after);
+      if (transient) return this.join(before + latin1(bytes, 0, bytes.length) + after);
       return this.gather(before, bytes, after);
     }
     this.writeGathered();
@@ -99,7 +109,7 @@ export class RequestWriter {
     if (this.joined !== "") {
       const text = this.joined;
       this.joined = "";
-      this.socket.write(text, "latin1", this.written);
+      this.text.write(text);
       return this.told();
     }
     if (!this.gathering) return true;

@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import { type ForwardedRequest, ForwardingRules, parseConfig } from "../../src/model/index.js";
+import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/http1/fieldNames.js";
+import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/http1/fields.js";
+import { HeadReader } from "../../src/runtime/http1/headReader.js";
+
+/** Heads pass as lines wherever no rule concerns a field: that has to come to the same as weighing every field. */
+
+const headOf = (text: string, before = ""): Head => ({
+  text,
+  bytes: Buffer.from(`${before}${text}bytes behind`, "latin1"),
+  at: before.length,
+});
+
+const parsed = (lines: string, fates = REQUEST_FATES, list?: string[]): Fields =>
+  parseFields(headOf(`${lines}\r\n`, "x: y\r\n"), 0, 200, fates, list);
+
+const letters = (name: fc.Arbitrary<string>) =>
+  fc.tuple(name, fc.infiniteStream(fc.boolean())).map(([text, upper]) => {
+    const coins = upper[Symbol.iterator]();
+    return [...text].map((char) => (coins.next().value ? char.toUpperCase() : char)).join("");
+  });
+
+const fieldName = letters(
+  fc.oneof(
+    fc.constantFrom(
+      ...["host", "expect", "upgrade", "connection", "te", "trailer", "keep-alive", "proxy-authorization"],
+      ...[
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "x-forwarded",
+        "x-real-ip",
+        "forwarded",
+      ],
+      ...["x_forwarded_for", "x-url-scheme", "destination", "location", "refresh", "server", "date", "x-pad"],
+      ...[
+        "x-accel-redirect",
+        "x-accel",
+        "cookie",
+        "accept",
+        "user-agent",
+        "referer",
+        "authorization",
+        "a_b",
+        "~",
+      ],
+      ...[
+        "set-cookie",
+        "etag",
+        "date2",
+        "hosts",
+        "hos^",
+        "proxy-authenticate",
+        "http2-settings",
+        "content-type",
+      ],
+    ),
+    fc.stringMatching(/^[!#$%&'*+.^_`|~0-9a-z-]{1,20}$/),
+  ),
+);
+const fieldValue = fc.oneof(
+  fc.constantFrom(
+    "",
+    "close",
+    "keep-alive",
+    "x-secret, close",
+    "cookie",
+    "/sync/a",
+    "http://127.0.0.1:9/x",
+    "1",
+  ),
+  fc.stringMatching(/^[!-~\x80-\xff](?:[\t -~\x80-\xff]{0,30}[!-~\x80-\xff])?$/),
+);
+const fieldLine = fc
+  .tuple(
+    fieldName,
+    fc.constantFrom(" ", " ", " ", " ", "", "  ", "\t"),
+    fieldValue,
+    fc.constantFrom("", "", "", " "),
+  )
+  .map(([name, before, value, after]) => ({ name, value, line: `${name}:${before}${value}${after}\r\n` }));
+const fieldLines = fc
+  .array(fieldLine, { maxLength: 12 })
+  // Two of these, or a bad one, are refused; what is refused goes nowhere.
+  .map((all) =>
+    all.filter(({ name }, i) => all.findIndex((f) => /^host$/i.test(f.name)) === i || !/^host$/i.test(name)),
+  );
+
+const config = parseConfig({
+  version: 1,
+  listeners: [{ name: "http", address: "127.0.0.1", port: 8080, protocol: "http" }],
+  upstreams: [{ name: "web", url: "http://127.0.0.1:9" }],
+  virtualServers: [
+    {
+      name: "front",
+      listeners: ["http"],
+      serverNames: ["a.example"],
+      default: true,
+      routes: [
+        {
+          name: "plain",
+          path: "/sync",
+          action: { type: "proxy", upstream: "web", forwarded: { for: true, realIp: true, proto: true } },
+        },
+        {
+          name: "sets",
+          path: "/set",
+          action: { type: "proxy", upstream: "web", setHeaders: { Cookie: "", "X-Own": "1" } },
+        },
+      ],
+    },
+  ],
+});
+
+function rulesOf(index: number): ForwardingRules {
+  if (!config.ok) throw new Error(JSON.stringify(config.problems));
+  const { virtualServers, upstreams } = config.value;
+  const route = virtualServers[0]!.routes[index]! as ConstructorParameters<typeof ForwardingRules>[0];
+  return new ForwardingRules(route, upstreams[0]!);
+}
+
+function request(fields: Fields, trusted: boolean): ForwardedRequest {
+  return {
+    method: "GET",
+    target: "/sync/x",
+    path: "/sync/x",
+    headers: fields.list,
+    host: "a.example",
+    serverName: "a.example",
+    scheme: "http",
+    clientAddress: "192.0.2.7",
+    trusted,
+    webSocket: false,
+  };
+}
+
+describe("fields that pass as lines", () => {
+  test("a request's head is the same as when every field is weighed", () => {
+    let plain = 0;
+    const rules = [rulesOf(0), rulesOf(1)];
+    fc.assert(
+      fc.property(fieldLines, fc.boolean(), fc.nat(1), (lines, trusted, which) => {
+        const fields = parsed(lines.map(({ line }) => line).join(""));
+        const weighed = request(fields, trusted);
+        if (fields.plainLines !== undefined) plain++;
+        const asLines = { ...weighed, plainLines: fields.plainLines };
+        expect(rules[which]!.requestHead(asLines, "")).toBe(rules[which]!.requestHead(weighed, ""));
+      }),
+      { numRuns: 3000 },
+    );
+    expect(plain).toBeGreaterThan(100);
+  });
+
+  test("an answer's fields are the same as when every field is weighed", () => {
+    let plain = 0;
+    const rules = rulesOf(0);
+    fc.assert(
+      fc.property(fieldLines, (lines) => {
+        const fields = parsed(lines.map(({ line }) => line).join(""), ANSWER_FATES);
+        if (fields.plainLines === undefined) return;
+        plain++;
+        const list = rules.responseHeaders(fields.list, request(fields, false));
+        const joined = list.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
+        expect(fields.plainLines).toBe(joined);
+      }),
+      { numRuns: 3000 },
+    );
+    expect(plain).toBeGreaterThan(100);
+  });
+
+  test("the list made later is the one made at once, and what was sent", () => {
+    fc.assert(
+      fc.property(fieldLines, (lines) => {
+        const text = lines.map(({ line }) => line).join("");
+        const list = parsed(text, REQUEST_FATES, []).list;
+        expect(parsed(text).list).toEqual(list);
+        expect(list).toEqual(lines.flatMap(({ name, value }) => [name, value]));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test.each([
+    ["Accept: a\r\nHost: h\r\nCookie: b\r\nTE: x\r\n", "Accept: a\r\nCookie: b\r\n"],
+    ["Host: h\r\nConnection: Keep-Alive\r\nAccept: a\r\n", "Accept: a\r\n"],
+    ["X-Custom: 1\r\nA_B: 2\r\n", "X-Custom: 1\r\n"],
+    ["", ""],
+    // Each of these needs a decision.
+    ["Connection: cookie\r\nCookie: b\r\n", undefined],
+    ["Cookie: b\r\nConnection: close, cookie\r\n", undefined],
+    ["X-FORWARDED-for: 1\r\n", undefined],
+    ["x-forwarded-unheard-of: 1\r\n", undefined],
+    ["Destination: /a\r\n", undefined],
+    // What is not written as we write it is written anew.
+    ["Accept:a\r\n", undefined],
+    ["Accept: a \r\n", undefined],
+    ["Accept:\ta\r\n", undefined],
+  ])("%j passes as %j", (lines, passes) => {
+    expect(parsed(lines).plainLines).toBe(passes);
+  });
+});
+
+test("names are told apart by their bytes as by their letters", () => {
+  const number = (text: string): number => nameNumber(Buffer.from(`:${text}:`, "latin1"), 1, text.length + 1);
+  expect(number("Host")).toBe(number("hOST"));
+  for (const near of ["hos", "hostt", "gost", "hos^", "ho_t", "content_length", "content-lengtj"]) {
+    expect([near, number(near)]).toEqual([near, OTHER]);
+  }
+  fc.assert(
+    fc.property(fieldName, (text) => {
+      for (const fates of [REQUEST_FATES, ANSWER_FATES]) {
+        const at = number(text);
+        if (at !== OTHER) expect([text, fates.byNumber[at]]).toEqual([text, fates.of(text)]);
+        else if (!/^x|_/i.test(text)) expect([text, fates.of(text)]).toEqual([text, fates.byNumber[OTHER]]);
+      }
+    }),
+  );
+});
+
+test("a head is the same in whatever pieces it arrives, and wherever in a buffer it stands", () => {
+  const text = "GET / HTTP/1.1\r\nHost: a.example\r\nCookie: \xe9=1\r\nX-Real-IP: 1\r\n\r\n";
+  const bytes = Buffer.from(`junk${text}GET /next`, "latin1");
+  for (let cut = 4; cut < 4 + text.length; cut++) {
+    const reader = new HeadReader(1024, 512);
+    const whole = cut === 4 || reader.read(bytes.subarray(0, cut), 4);
+    expect(whole === (cut === 4)).toBe(true);
+    // The shared buffer holds another connection's bytes by now.
+    const rest = Buffer.concat([Buffer.alloc(cut === 4 ? 4 : 7, "#"), bytes.subarray(cut)]);
+    expect(reader.read(rest, cut === 4 ? 4 : 7)).toBe(true);
+    expect(reader.text).toBe(text);
+    const fields = parseFields(reader, 16, 10, REQUEST_FATES);
+    expect([fields.host, fields.list.length]).toEqual(["a.example", 6]);
+    reader.release();
+    expect([reader.text, reader.bytes.length]).toEqual(["", 0]);
+  }
+});
+
+test.each([
+  "a",
+  "a\r\n",
+  ": b\r\n",
+  "a : b\r\n",
+  " a: b\r\n",
+  "a: b\n\r\n",
+  "a: \x00\r\n",
+  "a: b\rc\r\n",
+  "a\x80: b\r\n",
+])("%j is refused as a field line", (lines) => {
+  expect(() => parsed(lines)).toThrow(HeadError);
+});

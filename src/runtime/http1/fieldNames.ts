@@ -1,0 +1,83 @@
+import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from "../../model/index.js";
+import { SINGLE_FIELDS } from "../singleFields.js";
+
+/**
+ * Field names told apart by their bytes, so that most never become strings. Those that anything here acts on have a
+ * number; all others are {@link OTHER}.
+ */
+export const OTHER = 0;
+/** What {@link note} and the access log look at. */
+export const HOST = 1;
+export const EXPECT = 2;
+export const UPGRADE = 3;
+export const CONNECTION = 4;
+export const CONTENT_LENGTH = 5;
+export const TRANSFER_ENCODING = 6;
+export const REFERER = 7;
+export const USER_AGENT = 8;
+export const AUTHORIZATION = 9;
+
+const NOTED = [
+  "host",
+  "expect",
+  "upgrade",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "referer",
+  "user-agent",
+  "authorization",
+];
+export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
+
+/** By number: a bit of its own for each field that a request has once at most, 0 for every other. */
+export const SINGLE_BITS = Uint32Array.from(NAMES, (field) => {
+  const at = SINGLE_FIELDS.indexOf(field);
+  return at === -1 ? 0 : 1 << at;
+});
+
+/** What becomes of the fields of a message, by the numbers of their names. */
+export interface Fates {
+  readonly byNumber: readonly FieldFate[];
+  /** For names that have no number. */
+  readonly of: (name: string) => FieldFate;
+}
+
+export const REQUEST_FATES = fates(requestFieldFate);
+export const ANSWER_FATES = fates(answerFieldFate);
+
+function fates(of: (name: string) => FieldFate): Fates {
+  return { byNumber: NAMES.map(of), of };
+}
+
+/** Number of the name `bytes[from..to)`, upper or lower case. The bytes must be token bytes. */
+export function nameNumber(bytes: Uint8Array, from: number, to: number): number {
+  let number = firstBySlot[slot(to - from, bytes[from]!, bytes[to - 1]!)]!;
+  while (number !== OTHER && !isNamed(number, bytes, from, to)) number = nextInSlot[number]!;
+  return number;
+}
+
+function isNamed(number: number, bytes: Uint8Array, from: number, to: number): boolean {
+  const codes = codesOf[number]!;
+  if (codes.length !== to - from) return false;
+  // Among token bytes, setting this bit only makes letters lower case, and `^` and `_` what no name here has.
+  for (let i = 0; i < codes.length; i++) if ((bytes[from + i]! | 0x20) !== codes[i]) return false;
+  return true;
+}
+
+const SLOTS = 256;
+
+/** Length, first and last letter tell nearly all names apart. */
+function slot(length: number, first: number, last: number): number {
+  return (length * 67 + (first & 0x1f) * 7 + (last & 0x1f)) & (SLOTS - 1);
+}
+
+const codesOf = NAMES.map((name) => Uint8Array.from(name, (char) => char.charCodeAt(0)));
+const firstBySlot = new Uint8Array(SLOTS);
+const nextInSlot = new Uint8Array(NAMES.length);
+codesOf.forEach((codes, number) => {
+  if (number === OTHER) return;
+  const at = slot(codes.length, codes[0]!, codes.at(-1)!);
+  nextInSlot[number] = firstBySlot[at]!;
+  firstBySlot[at] = number;
+});

@@ -1,0 +1,69 @@
+import type { Socket } from "node:net";
+import { getSystemErrorName } from "node:util";
+import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streamBinding.js";
+
+/**
+ * Writes text to a socket at once, past Node's stream machinery, whenever nothing else waits to be written; else
+ * behind it. Most heads and small answers fit the kernel's buffer whole, and then nothing is allocated and nobody called.
+ */
+export class TextWriter {
+  /** A write of ours has not reached the kernel whole. */
+  private waiting = false;
+  private handle: StreamHandle | undefined = undefined;
+
+  /**
+   * @param written called when what did not go out at once has been written, or could not be
+   */
+  constructor(
+    private readonly socket: Socket,
+    private readonly written: (error?: Error | null) => void,
+  ) {}
+
+  /** Allows writes past the stream; for a connected socket without TLS, whose writes never end at once. */
+  direct(): void {
+    if (streams !== undefined) this.handle = handleOf(this.socket);
+  }
+
+  /** True while bytes that were written have not all reached the kernel. */
+  get pending(): boolean {
+    return this.waiting || this.socket.writableLength > 0;
+  }
+
+  /** @param text one char a byte */
+  write(text: string): void {
+    if (!this.writeDirectly(text)) this.socket.write(text, "latin1", this.written);
+  }
+
+  /** @returns false if the text has to take the usual way, which also reports what went wrong in this one */
+  private writeDirectly(text: string): boolean {
+    const { handle, socket } = this;
+    // A destroyed socket's handle is closed; an ended one has told the kernel that nothing follows.
+    if (handle === undefined || !socket.writable || this.pending) return false;
+    const request = (spare ??= new streams!.WriteWrap());
+    if (handle.writeLatin1String(request, text) !== 0) return false;
+    if (streams!.streamBaseState[streams!.kLastWriteWasAsync] === 0) return true;
+    // The request belongs to this write now; libuv holds the text.
+    spare = undefined;
+    this.waiting = true;
+    request.oncomplete = (status) => this.completed(status);
+    return true;
+  }
+
+  private completed(status: number): void {
+    this.waiting = false;
+    // Closing the socket ends its writes.
+    if (this.socket.destroyed) return;
+    if (status >= 0) return this.written();
+    const error = writeError(status);
+    this.written(error);
+    this.socket.emit("error", error);
+  }
+}
+
+/** A write request that no write owns; it knows nothing of the writes it served. */
+let spare: WriteRequest | undefined = undefined;
+
+function writeError(errno: number): Error {
+  const code = getSystemErrorName(errno);
+  return Object.assign(new Error(`write ${code}`), { errno, code, syscall: "write" });
+}
