@@ -1,10 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { serve } from "../runtime/serve.js";
 import { VERSION } from "../runtime/version.js";
-import { check, checkRunning } from "./checkCommand.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { EXIT, type Output, STDIO } from "./output.js";
-import { preview } from "./previewCommand.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
 export async function run(args: readonly string[], output: Output = STDIO): Promise<number> {
@@ -108,6 +106,7 @@ function addCheck(program: Command, output: Output, done: (code: number) => void
     .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .addHelpText("after", CHECK_HELP);
   command.action(async (file: string | undefined, flags: CheckFlags) => {
+    const { check, checkRunning } = await import("./checkCommand.js");
     const source = sourceOf(file, flags.root);
     if (flags.live === true) {
       const options = {
@@ -180,6 +179,7 @@ Examples:
   portico preview --upstream web=http://127.0.0.1:18000 --upstream webdav=http://127.0.0.1:18080`,
     )
     .action(async (file: string | undefined, flags: PreviewFlags) => {
+      const { preview } = await import("./previewCommand.js");
       const options = { portOffset: flags.portOffset, upstreams: flags.upstream };
       done(await preview(sourceOf(file, flags.root), options, output));
     });

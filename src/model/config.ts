@@ -313,8 +313,3 @@ export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
 export type RouteInput = VirtualServerInput["routes"][number];
 export type ActionInput = RouteInput["action"];
-
-/** Port a redirect leads to: its own, or its scheme's. */
-export function redirectPort(action: RedirectActionConfig): number {
-  return action.port ?? (action.scheme === "https" ? 443 : 80);
-}

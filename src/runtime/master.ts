@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { formatProblem, type Problem, problem, type ProxyConfig, type Result } from "../model/index.js";
+import { formatProblem, type Problem, problem, type ProxyConfig, type Result } from "../model/serving.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
 import type { LoadedConfig } from "./load.js";

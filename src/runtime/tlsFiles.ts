@@ -7,7 +7,7 @@ import {
   problem,
   type ProxyConfig,
   tlsPolicySettings,
-} from "../model/index.js";
+} from "../model/serving.js";
 import { dhPrimeBits } from "./dhParameters.js";
 import { readText } from "./fileAccess.js";
 import { handshakeProblem, policyProblems } from "./tlsPolicyCheck.js";
