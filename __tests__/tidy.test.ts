@@ -81,6 +81,41 @@ test("only constructs, testing and main.ts import cdktf; model and render are pu
   );
 });
 
+test("a worker loads neither the parser nor a command line, and Node's HTTP is loaded with probes only", () => {
+  const loaded = new Set<string>();
+  const modules = new Set<string>();
+  for (const next = [join(ROOT, "src/runtime/worker.ts")]; next.length > 0;) {
+    const path = next.pop()!;
+    if (loaded.has(path)) continue;
+    loaded.add(path);
+    for (const specifier of loadedBy(path)) {
+      if (specifier.startsWith(".")) next.push(resolve(dirname(path), specifier).replace(/\.js$/, ".ts"));
+      else modules.add(specifier);
+    }
+  }
+  expect(loaded).toContain(join(ROOT, "src/runtime/http2/connection.ts"));
+  expect([...loaded].map(name).filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
+  expect([...modules].filter((module) => !/^node:(?!http)/.test(module))).toEqual(["mrmime"]);
+});
+
+/** Imports that are there at run time: those of types alone are not. */
+function loadedBy(path: string): string[] {
+  const source = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest);
+  return source.statements.flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) && !ts.isExportDeclaration(statement)) return [];
+    const clause = ts.isImportDeclaration(statement) ? statement.importClause : statement;
+    const named = ts.isImportDeclaration(statement)
+      ? statement.importClause?.name === undefined && statement.importClause?.namedBindings
+      : statement.exportClause;
+    const typesOnly =
+      !!named &&
+      (ts.isNamedImports(named) || ts.isNamedExports(named)) &&
+      (named.elements as readonly { isTypeOnly: boolean }[]).every(({ isTypeOnly }) => isTypeOnly);
+    if (statement.moduleSpecifier === undefined || clause?.isTypeOnly === true || typesOnly) return [];
+    return [(statement.moduleSpecifier as ts.StringLiteral).text];
+  });
+}
+
 test(`files have at most ${FILE_LINES_MAX} lines, functions ${FUNCTION_LINES_MAX}`, () => {
   const long = sources.flatMap((path) => {
     const text = readFileSync(path, "utf8");

@@ -103,9 +103,8 @@ function readWithOurs(bytes: Buffer): Reading {
   try {
     while (at < bytes.length) {
       const reader = new HeadReader(1 << 20, LIMITS.requestLineBytesMax);
-      const head = reader.read(bytes, at);
-      if (head === undefined) return { messages, rest: "part" };
-      const request = parseRequestHead(head, LIMITS, 0);
+      if (!reader.read(bytes, at)) return { messages, rest: "part" };
+      const request = parseRequestHead(reader, LIMITS, 0);
       at = reader.next;
       let body = "";
       if (request.bodyLength === -1) {

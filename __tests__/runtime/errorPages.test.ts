@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { reasonPhrase, respondError, serverHeader } from "../../src/runtime/errorPages.js";
+import { respondError, serverHeader } from "../../src/runtime/errorPages.js";
+import { reasonPhrase } from "../../src/runtime/reasonPhrases.js";
 import { VERSION } from "../../src/runtime/version.js";
 import { FakeExchange, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
 

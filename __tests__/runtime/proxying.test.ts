@@ -515,6 +515,31 @@ describe("connections", () => {
     client.socket.destroy();
   });
 
+  test("as many connections as a burst of concurrent requests took are kept for the next one", async () => {
+    const concurrent = 200;
+    let held: Accepted[] = [];
+    script = (peer) => {
+      peer.socket.on("data", () => {
+        // None is answered before all are there: every request has a connection of its own.
+        if (held.push(peer) < concurrent) return;
+        held.forEach((one) => one.send(OK));
+        held = [];
+      });
+    };
+    await start();
+    const clients = await Promise.all(Array.from({ length: concurrent }, () => connectTo(proxy.port)));
+    for (const answers of [1, 2]) {
+      clients.forEach((client) => client.send(GET));
+      await Promise.all(
+        clients.map((client) =>
+          client.until(({ received }) => received.split("\r\n\r\nok").length > answers),
+        ),
+      );
+    }
+    expect(upstream.connections).toHaveLength(concurrent);
+    clients.forEach((client) => client.socket.destroy());
+  });
+
   test.each([
     ["GET", "", true],
     ["POST", "Content-Length: 2\r\n\r\nab", false],

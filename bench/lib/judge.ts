@@ -8,9 +8,10 @@ export interface Line {
   readonly family: Row["family"];
   /** The row its ratio refers to. */
   readonly reference?: string;
-  /** Medians of the rounds. */
+  /** What is compared: the lowest of the rounds where CPU time is measured, else their median. */
   readonly value?: number;
   readonly lowest?: number;
+  readonly median?: number;
   readonly highest?: number;
   readonly throughput?: number;
   readonly p50Ms?: number;
@@ -38,27 +39,29 @@ export interface Result {
   readonly what: string;
   readonly unit: string;
   readonly rate?: string;
+  readonly by: Work["by"];
   readonly lines: readonly Line[];
   readonly verdicts: readonly Verdict[];
   readonly failure?: string;
 }
 
 export function judge(work: Work, rows: readonly Row[]): Result {
-  const { name, what, unit, rate, bars } = work;
-  const lines = rows.map((row) => line(row, referenceOf(row, rows)));
-  return { name, what, unit, rate, lines, verdicts: bars.map((bar) => verdict(bar, lines)) };
+  const { name, what, unit, rate, by, bars } = work;
+  const estimate = by === "cpu" ? (values: readonly number[]) => Math.min(...values) : median;
+  const lines = rows.map((row) => line(row, referenceOf(row, rows), estimate));
+  return { name, what, unit, rate, by, lines, verdicts: bars.map((bar) => verdict(bar, lines)) };
 }
 
-/** The median that a row is compared with. */
-function referenceOf({ reference = "nginx" }: Row, rows: readonly Row[]): number | undefined {
-  return medianOf(rows.find(({ proxy }) => proxy === reference)?.samples ?? [], "value");
+/** What a row is compared with. */
+function referenceOf({ reference = "nginx" }: Row, rows: readonly Row[]): readonly Sample[] {
+  return rows.find(({ proxy }) => proxy === reference)?.samples ?? [];
 }
 
-function line(row: Row, reference: number | undefined): Line {
+function line(row: Row, reference: readonly Sample[], estimate: (values: readonly number[]) => number): Line {
   const { proxy, family, reference: name, samples, failure } = row;
   if (samples.length === 0) return { proxy, family, rounds: 0, failure };
   const values = samples.map((sample) => sample.value);
-  const value = median(values);
+  const value = estimate(values);
   const peaks = samples.map((sample) => sample.peakBytes ?? 0);
   return {
     proxy,
@@ -66,13 +69,14 @@ function line(row: Row, reference: number | undefined): Line {
     reference: name,
     value,
     lowest: Math.min(...values),
+    median: median(values),
     highest: Math.max(...values),
     throughput: medianOf(samples, "throughput"),
     p50Ms: medianOf(samples, "p50Ms"),
     p99Ms: medianOf(samples, "p99Ms"),
     peakBytes: Math.max(...peaks) || undefined,
     othersShare: medianOf(samples, "othersShare"),
-    ratio: reference === undefined ? undefined : value / reference,
+    ratio: reference.length === 0 ? undefined : value / estimate(reference.map((sample) => sample.value)),
     rounds: samples.length,
     note: samples.at(-1)!.note,
     failure,
@@ -99,7 +103,7 @@ function bestNodePeer(lines: readonly Line[]): number | undefined {
 
 function medianOf(
   samples: readonly Sample[],
-  field: "value" | "throughput" | "p50Ms" | "p99Ms" | "othersShare",
+  field: "throughput" | "p50Ms" | "p99Ms" | "othersShare",
 ): number | undefined {
   const values = samples.flatMap((sample) => sample[field] ?? []);
   return values.length === 0 ? undefined : median(values);

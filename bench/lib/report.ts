@@ -10,13 +10,14 @@ const README = path.join(BENCH, "README.md");
 const BEGIN = "<!-- results: written by `npm run bench` -->";
 const END = "<!-- end of results -->";
 
-/** Writes `results/last.json`, and after a complete run the results in the README. */
+/** Writes `results/last.json`; after a complete run `results/complete.json`, and the results in the README. */
 export function writeReport(results: readonly Result[], machine: Machine, options: Options): void {
   const { rounds, workers, quick, complete } = options;
   const at = new Date().toISOString();
   const document = { at, machine, rounds, workers, quick, results };
   mkdirSync(path.join(BENCH, "results"), { recursive: true });
-  writeFileSync(path.join(BENCH, "results/last.json"), `${JSON.stringify(document, null, 2)}\n`);
+  const file = complete ? "complete.json" : "last.json";
+  writeFileSync(path.join(BENCH, "results", file), `${JSON.stringify(document, null, 2)}\n`);
   if (!complete) return;
   const text = readFileSync(README, "utf8");
   const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
@@ -29,7 +30,7 @@ function machineText(machine: Machine, at: string, rounds: number): string {
   const { cpu, cores, memoryGiB, kernel, node, openssl, versions } = machine;
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return (
-    `Measured ${at.slice(0, 10)}, medians of ${rounds} rounds, on ${cores} cores of ${cpu}, ${memoryGiB} GiB, Linux ${kernel}, ` +
+    `Measured ${at.slice(0, 10)}, ${rounds} rounds, on ${cores} cores of ${cpu}, ${memoryGiB} GiB, Linux ${kernel}, ` +
     `Node ${node} with OpenSSL ${openssl}. Versions: ${list.join(", ")}.`
   );
 }

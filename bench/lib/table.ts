@@ -4,13 +4,13 @@ import type { Line, Result, Verdict } from "./judge.js";
 /** Results as Markdown, which reads as a table in a terminal, too. */
 
 export function resultTable(result: Result): string {
-  const { name, what, unit, rate, lines, verdicts, failure } = result;
+  const { name, what, unit, rate, by, lines, verdicts, failure } = result;
   const title = `### ${name}: ${what}\n`;
   if (failure !== undefined) return `${title}\nFAILED: ${failure}\n`;
   const columns: [string, (line: Line) => string][] = [
     ["proxy", (line) => line.proxy],
     [unit, (line) => digits(line.value)],
-    ["lowest–highest", (line) => (line.rounds > 1 ? `${digits(line.lowest)}–${digits(line.highest)}` : "")],
+    ["lowest · median · highest", (line) => (line.rounds > 1 ? spread(line) : "")],
     ["ratio to nginx", (line) => digits(line.ratio)],
     [rate ?? "", (line) => digits(line.throughput)],
     ["p50 ms", (line) => digits(line.p50Ms)],
@@ -24,7 +24,7 @@ export function resultTable(result: Result): string {
     used.map(([head]) => head),
     lines.map((line) => used.map(([, cell]) => cell(line))),
   );
-  return `${title}\n${table}${verdicts.map((v) => `\n${verdictText(v, unit)}\n`).join("")}`;
+  return `${title}\n${table}${verdicts.map((v) => `\n${verdictText(v, unit)}, by ${by}\n`).join("")}`;
 }
 
 /** One line for every bar, and one for every item without. */
@@ -54,7 +54,7 @@ function shownRow({ name, unit, lines, failure }: Result): string[] {
 
 export function verdictText(verdict: Verdict, unit: string): string {
   const reached = verdict.reached === undefined ? "" : `: ${digits(verdict.reached)}`;
-  return `${barText(verdict, unit)}${reached}, ${outcome(verdict)} (judged by ${verdict.by})`;
+  return `${barText(verdict, unit)}${reached}, ${outcome(verdict)}`;
 }
 
 function outcome(verdict: Verdict, result?: Result): string {
@@ -66,6 +66,10 @@ function outcome(verdict: Verdict, result?: Result): string {
 function barText({ row, to, limit, atLeast }: Verdict, unit: string): string {
   const sign = `${row === undefined ? "" : `${row}: `}${atLeast ? "≥" : "≤"}`;
   return to === ABSOLUTE ? `${sign} ${limit} ${unit}` : `${sign} ${limit} × ${to}`;
+}
+
+function spread({ lowest, median, highest }: Line): string {
+  return [lowest, median, highest].map(digits).join(" · ");
 }
 
 /** Part of the core that others had; what is below 5 % is usual. */

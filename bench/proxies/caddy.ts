@@ -32,7 +32,7 @@ function config(setup: Setup): string {
     `reverse_proxy 127.0.0.1:${port} {
       header_up X-Real-IP {remote_host}
       transport http {
-        keepalive_idle_conns_per_host 64
+        keepalive_idle_conns_per_host 512
       }
     }`;
   return `{

@@ -31,7 +31,7 @@ function config(setup: Setup): string {
     ` ssl crt ${folder}/both.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2 curves secp384r1` +
     ` ciphers EECDH+AESGCM:EDH+AESGCM`;
   const backend = (name: string, port: number): string =>
-    `backend ${name}\n  http-reuse safe\n  server ${name} 127.0.0.1:${port} pool-max-conn 64\n`;
+    `backend ${name}\n  http-reuse safe\n  server ${name} 127.0.0.1:${port} pool-max-conn 512\n`;
   return `global
   nbthread ${setup.workers}
   # Where files are limited to 20,000 it would not start with twice its connections.

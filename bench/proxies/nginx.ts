@@ -20,13 +20,13 @@ export const nginx: ProxyKind = {
 };
 
 /**
- * The spec's config written out for nginx, as the tests have it, with upstream connections kept alive, as Portico
- * keeps them: nginx without it is a third slower. `worker_connections` is raised for the test of idle connections.
+ * The spec's config written out for nginx, as the tests have it, with upstream connections kept alive, as many as
+ * Portico keeps: nginx without it is a third slower. `worker_connections` is raised for the test of idle connections.
  */
 function config(setup: Setup): string {
   const { upstreams } = setup;
   const upstream = (name: string, port: number): string =>
-    `upstream ${name} { server 127.0.0.1:${port}; keepalive 64; }`;
+    `upstream ${name} { server 127.0.0.1:${port}; keepalive 512; }`;
   return `daemon off;
 worker_processes ${setup.workers};
 ${process.getuid?.() === 0 ? "user root;" : ""}

@@ -48,6 +48,7 @@ function download({ suffix, over, rounds, args }: Variant, bars: readonly Bar[])
     what: `bulk download of 1 GiB, ${over}`,
     unit: "s/GiB",
     rate: "MB/s",
+    by: "cpu",
     bars,
     quick: bars.length > 0,
     run: (bench) =>
@@ -63,6 +64,7 @@ function upload({ suffix, over, rounds, args }: Variant, bars: readonly Bar[]): 
     what: `bulk upload of 1 GiB, ${over}`,
     unit: "s/GiB",
     rate: "MB/s",
+    by: "cpu",
     bars,
     quick: bars.length > 0,
     run: (bench) =>

@@ -16,7 +16,8 @@ export const distantUpload: Work = {
   name: "upload-http2-50ms",
   what: `upload of 8 MB over HTTP/2 with ${ROUND_TRIP_MS} ms of added round trip`,
   unit: "MB/s",
-  bars: [{ to: "nginx", limit: 20, atLeast: true, by: "clock" }],
+  by: "clock",
+  bars: [{ to: "nginx", limit: 20, atLeast: true }],
   run: (bench) =>
     alternate(bench, { mode: "tls", ability: "http2", rounds: Math.min(bench.rounds, 3) }, (proxy) =>
       upload(bench, proxy),

@@ -10,6 +10,7 @@ export const tlsFull: Work = {
   what: "full TLS handshakes, one after the other",
   unit: "µs/handshake",
   rate: "handshakes/s",
+  by: "cpu",
   bars: [],
   run: (bench) =>
     alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-new")),
@@ -20,6 +21,7 @@ export const tlsResumed: Work = {
   what: "resumed TLS handshakes, one after the other",
   unit: "µs/handshake",
   rate: "handshakes/s",
+  by: "cpu",
   bars: [],
   run: (bench) =>
     alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => handshakes(bench, proxy, "-reuse")),

@@ -16,7 +16,8 @@ export const latency: Work = {
   what: "99th percentile of latency at half of nginx's peak rate, HTTP/1.1",
   unit: "ms",
   rate: "requests/s",
-  bars: [{ to: "nginx", limit: 1.5, by: "clock" }],
+  by: "clock",
+  bars: [{ to: "nginx", limit: 1.5 }],
   run: measureAll,
 };
 

@@ -30,7 +30,8 @@ function idle(name: string, mode: Setup["mode"], limit: number): Work {
     name,
     what: `memory of ${IDLE_CONNECTIONS.toLocaleString("en-US")} idle keep-alive connections, ${mode === "tls" ? "TLS" : mode}`,
     unit: "MiB",
-    bars: [{ to: ABSOLUTE, limit, by: "memory" }],
+    by: "memory",
+    bars: [{ to: ABSOLUTE, limit }],
     run: (bench) => once(bench, mode, idleConnections),
   };
 }
@@ -40,7 +41,8 @@ function slow(name: string, mode: Setup["mode"]): Work {
     name,
     what: `memory of ${SLOW_READERS} downloads of 1 GiB to slow clients, ${mode === "tls" ? "TLS" : mode}`,
     unit: "MiB/transfer",
-    bars: [{ to: ABSOLUTE, limit: 4, by: "memory" }],
+    by: "memory",
+    bars: [{ to: ABSOLUTE, limit: 4 }],
     run: (bench) => once(bench, mode, slowReaders),
   };
 }

@@ -11,6 +11,7 @@ export const routeScaling: Work = {
   what: "small request, HTTP/1.1, with 1,000 more routes",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [{ ...cpuBar(1.1, "portico, few routes"), row: "portico, 1,000 more" }],
   run: (bench) =>
     alternate(
@@ -25,6 +26,7 @@ export const serverScaling: Work = {
   what: "small request, HTTP/1.1, with 1,000 more virtual servers",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [{ ...cpuBar(1.1, "portico, few servers"), row: "portico, 1,000 more" }],
   run: (bench) =>
     alternate(
@@ -40,6 +42,7 @@ export const workerScaling: Work = {
   what: "small request, HTTP/1.1, one worker and two, proxy and load on all cores",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [{ ...cpuBar(1.0, "nginx, 2 workers"), row: "portico, 2 workers" }],
   run: (bench) => {
     const shared = { ...bench, loadCores: ALL_CORES };

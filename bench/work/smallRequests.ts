@@ -10,6 +10,7 @@ export const smallHttp1: Work = {
   what: "small proxied request, HTTP/1.1, 32 connections",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [cpuBar(1.0), cpuBar(0.5, "best Node peer")],
   quick: true,
   run: (bench) => alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
@@ -20,6 +21,7 @@ export const smallTls: Work = {
   what: "small proxied request, HTTP/1.1 over TLS, 32 connections",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [cpuBar(1.0)],
   quick: true,
   run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => wrk(bench, proxy, TARGET)),
@@ -30,6 +32,7 @@ export const smallHttp2: Work = {
   what: "small proxied request, HTTP/2 over TLS, 8 connections × 16 streams",
   unit: "µs/request",
   rate: "requests/s",
+  by: "cpu",
   bars: [cpuBar(1.2)],
   quick: true,
   run: (bench) =>

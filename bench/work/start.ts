@@ -15,7 +15,8 @@ export const start: Work = {
   name: "start",
   what: "start of the process to the first 200",
   unit: "ms",
-  bars: [{ to: ABSOLUTE, limit: 250, by: "clock" }],
+  by: "clock",
+  bars: [{ to: ABSOLUTE, limit: 250 }],
   quick: true,
   run: async (bench) => {
     const kinds = able(bench, { ability: "http1" });

@@ -10,13 +10,18 @@ export interface Work {
   readonly unit: string;
   /** Unit of the throughput, if there is one. */
   readonly rate?: string;
+  /**
+   * What the value is measured by. Other work on the machine can only add to CPU time, so of a proxy's rounds the
+   * cheapest tells what the work costs; time by the clock and memory vary by themselves, and are told by their median.
+   */
+  readonly by: "cpu" | "clock" | "memory";
   readonly bars: readonly Bar[];
   /** Whether `--quick` runs it. */
   readonly quick?: boolean;
   run(bench: Bench): Promise<Row[]>;
 }
 
-/** What a row's median has to reach. */
+/** What a row's value has to reach. */
 export interface Bar {
   /** Name of the row; default `portico`. */
   readonly row?: string;
@@ -25,8 +30,6 @@ export interface Bar {
   readonly limit: number;
   /** Whether the limit is the least (throughput) and not the most (cost). */
   readonly atLeast?: boolean;
-  /** `cpu` holds on a busy machine as well; the rest depends on the clock and is judged by it. */
-  readonly by: "cpu" | "clock" | "memory";
 }
 
 /** The limit is in the item's unit. */
@@ -34,4 +37,4 @@ export const ABSOLUTE = "absolute";
 /** The cheapest of the peers that run on Node. */
 export const BEST_NODE_PEER = "best Node peer";
 
-export const cpuBar = (limit: number, to = "nginx"): Bar => ({ to, limit, by: "cpu" });
+export const cpuBar = (limit: number, to = "nginx"): Bar => ({ to, limit });

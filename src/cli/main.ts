@@ -1,10 +1,13 @@
-import { runWorker } from "../runtime/worker.js";
-import { run } from "./program.js";
-
-// Not a command for people: `serve` starts its workers with it, and they have no use for a command line.
-if (process.argv[2] === "worker") runWorker();
+/*
+ * Modules are loaded by who needs them, since `serve` waits for two processes to load theirs, one after the other: a
+ * worker has no use for a command line and a parser, and its master none for protocols.
+ */
+// Not a command for people: `serve` starts its workers with it.
+if (process.argv[2] === "worker") void import("../runtime/worker.js").then(({ runWorker }) => runWorker());
 else {
-  void run(process.argv.slice(2)).then((code) => {
-    process.exitCode = code;
-  });
+  void import("./program.js")
+    .then(({ run }) => run(process.argv.slice(2)))
+    .then((code) => {
+      process.exitCode = code;
+    });
 }

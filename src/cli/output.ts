@@ -6,6 +6,13 @@ export interface Output {
   err(text: string): void;
 }
 
+/** Whoever closes the pipe early, as `head` does, has read what it wanted. */
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 export const STDIO: Output = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),

@@ -53,7 +53,7 @@ export interface UpstreamProps {
   readonly readTimeoutMs?: number;
   /**
    * Idle connections kept for reuse, each worker: 0 to 65535. 0 opens a connection for every request.
-   * @default 64
+   * @default 512
    */
   readonly idleConnectionsMax?: number;
   /**

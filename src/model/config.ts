@@ -72,7 +72,7 @@ const upstream = z.strictObject({
   connectTimeoutMs: milliseconds(60_000, "Time to establish a connection."),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request."),
   readTimeoutMs: milliseconds(60_000, "Idle time allowed between two reads of an answer."),
-  idleConnectionsMax: count(64, 0, 65_535, "Idle connections kept for reuse, each worker; 0 disables reuse."),
+  idleConnectionsMax: count(512, 0, 65_535, "Idle connections kept for reuse, each worker; 0 disables reuse."),
   idleTimeoutMs: milliseconds(
     1_500,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
@@ -320,8 +320,3 @@ export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
 export type RouteInput = VirtualServerInput["routes"][number];
 export type ActionInput = RouteInput["action"];
-
-/** Port a redirect leads to: its own, or its scheme's. */
-export function redirectPort(action: RedirectActionConfig): number {
-  return action.port ?? (action.scheme === "https" ? 443 : 80);
-}

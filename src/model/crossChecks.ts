@@ -4,11 +4,11 @@ import {
   type ListenerConfig,
   type ProxyConfig,
   type RedirectActionConfig,
-  redirectPort,
   type RouteConfig,
   type VirtualServerConfig,
 } from "./config.js";
 import { type Problem, problem } from "./problem.js";
+import { redirectPort } from "./redirect.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "./serverName.js";
 import { tlsPolicySettings } from "./tlsPolicy.js";

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { type Problem, problem, type ProxyConfig } from "../model/index.js";
+import { type Problem, problem, type ProxyConfig } from "../model/serving.js";
 import type { TlsFiles } from "./tlsFiles.js";
 
 /** The certificates of a PEM file, in its order; `undefined` stands for one that cannot be read. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { ipv6Groups, type ProxyConfig } from "../model/index.js";
+import { ipv6Groups, type ProxyConfig } from "../model/serving.js";
 import { plainAddress } from "./clientInfo.js";
 
 /**

@@ -1,6 +1,6 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { type Problem, problem, type Result } from "../model/index.js";
+import { type Problem, problem, type Result } from "../model/serving.js";
 
 /** What may be asked of a running master. */
 export type ControlRequest =

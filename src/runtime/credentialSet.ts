@@ -14,7 +14,7 @@ import {
   unlink,
 } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type Problem, problem, type Result } from "../model/index.js";
+import { type Problem, problem, type Result } from "../model/serving.js";
 import { CURRENT_SET } from "./credentials.js";
 
 /**

@@ -4,7 +4,7 @@ import {
   type ProxyConfig,
   Router,
   type VirtualServerConfig,
-} from "../model/index.js";
+} from "../model/serving.js";
 import { respondError } from "./errorPages.js";
 import type { Exchange } from "./exchange.js";
 import type { LogFiles } from "./logs.js";

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from "node:http";
 import type { VirtualServerConfig } from "../model/index.js";
 import type { Exchange, HeaderList } from "./exchange.js";
+import { reasonPhrase } from "./reasonPhrases.js";
 import { VERSION } from "./version.js";
 
 export interface ErrorOptions {
@@ -37,24 +37,8 @@ export function serverHeader(server: VirtualServerConfig): string {
   return server.versionTokens ? `portico/${VERSION}` : "portico";
 }
 
-/** Reason phrase of a status line, in nginx's words where those differ from the registered ones; else empty. */
-export function reasonPhrase(status: number): string {
-  return NGINX_PHRASES[status] ?? STATUS_CODES[status] ?? "";
-}
-
 /** After these nginx closes the connection (nginx-semantics F). */
 const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
-
-/** nginx-semantics I. Scripts that watch for these words keep working. */
-const NGINX_PHRASES: Readonly<Record<number, string>> = {
-  405: "Not Allowed",
-  408: "Request Time-out",
-  413: "Request Entity Too Large",
-  414: "Request-URI Too Large",
-  416: "Requested Range Not Satisfiable",
-  503: "Service Temporarily Unavailable",
-  504: "Gateway Time-out",
-};
 
 /** Shared by every page: whoever receives the list must not change it. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem } from "../model/serving.js";
 import { systemReason } from "./systemReason.js";
 
 /**

@@ -1,4 +1,4 @@
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem } from "../model/serving.js";
 import type { MasterMessage } from "./ipc.js";
 import { type WorkerEvents, WorkerProcess, type WorkerSpec } from "./workerProcess.js";
 

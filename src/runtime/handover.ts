@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
 import { isAbsolute } from "node:path";
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem } from "../model/serving.js";
 import type { MasterMessage } from "./ipc.js";
 import type { PassedSocket } from "./sockets.js";
 import { execArgv } from "./workerProcess.js";

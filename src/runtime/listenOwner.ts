@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { ipv4Bits, ipv6Groups } from "../model/index.js";
+import { ipv4Bits, ipv6Groups } from "../model/serving.js";
 
 /**
  * Which process listens on an address and port, as `nginx (pid 812)`, as far as /proc shows it: other users'

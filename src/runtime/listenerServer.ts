@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
-import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../model/index.js";
+import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../model/serving.js";
 import type { ConnectionGate } from "./connectionGate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { Services } from "./services.js";

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { userInfo } from "node:os";
 import { dirname } from "node:path";
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem } from "../model/serving.js";
 import { systemReason } from "./systemReason.js";
 
 /**

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Problem, problem, type ProxyConfig, type Result } from "../model/index.js";
+import { type Problem, problem, type ProxyConfig, type Result } from "../model/serving.js";
 import { certificateWarnings } from "./certificateExpiry.js";
 import { type ControlOutcome, type ControlRequest, ControlServer } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { formatProblem, type Problem, type ProxyConfig } from "../model/index.js";
+import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 import { keyOf } from "./sockets.js";
 
 /** What the master says of itself, in words. */

@@ -1,6 +1,6 @@
 import net, { isIPv6 } from "node:net";
 import { getSystemErrorName } from "node:util";
-import { canonicalIpv6, type ListenerConfig, type Problem, problem, type Result } from "../model/index.js";
+import { canonicalIpv6, type ListenerConfig, type Problem, problem, type Result } from "../model/serving.js";
 import { listenOwner } from "./listenOwner.js";
 
 /** A bound socket that the master holds open, so that it goes on listening whatever becomes of the workers. */

@@ -6,7 +6,7 @@ import {
   problem,
   type ProxyConfig,
   tlsPolicySettings,
-} from "../model/index.js";
+} from "../model/serving.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { dhPrimeBits } from "./dhParameters.js";

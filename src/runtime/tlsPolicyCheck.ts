@@ -1,6 +1,6 @@
 import { duplexPair } from "node:stream";
 import { connect, createSecureContext, type SecureContextOptions, TLSSocket } from "node:tls";
-import { type Problem, problem, type TlsPolicySettings } from "../model/index.js";
+import { type Problem, problem, type TlsPolicySettings } from "../model/serving.js";
 import type { TlsFiles } from "./tlsFiles.js";
 
 /** A policy and its material as Node takes them; the listeners use the same. */

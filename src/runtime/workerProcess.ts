@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { type Problem, problem } from "../model/index.js";
+import { type Problem, problem } from "../model/serving.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "./load.js";
 import type { ListenSocket } from "./sockets.js";

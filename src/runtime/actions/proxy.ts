@@ -4,7 +4,7 @@ import {
   type ForwardedRequest,
   type ProxyActionConfig,
   type RouteConfig,
-} from "../../model/index.js";
+} from "../../model/serving.js";
 import { respondError } from "../errorPages.js";
 import type { BodySink, ClientInfo, Exchange, HeaderList, RequestHead } from "../exchange.js";
 import type { ParsedResponse } from "../http1/responseHead.js";

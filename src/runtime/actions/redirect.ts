@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { CATCH_ALL, type RedirectActionConfig, redirectPort, type RouteConfig } from "../../model/index.js";
+import { CATCH_ALL, type RedirectActionConfig, redirectPort, type RouteConfig } from "../../model/serving.js";
 import { sendPage } from "../errorPages.js";
 import type { Exchange } from "../exchange.js";
 import type { Action } from "../routeRuntime.js";

@@ -1,5 +1,5 @@
 import type { RespondActionConfig, RouteConfig } from "../../model/index.js";
-import { reasonPhrase } from "../errorPages.js";
+import { reasonPhrase } from "../reasonPhrases.js";
 import type { Exchange, HeaderList } from "../exchange.js";
 import type { Action } from "../routeRuntime.js";
 

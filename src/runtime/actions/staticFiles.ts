@@ -1,7 +1,13 @@
-import { encodePath, endOfPath, type RouteConfig, type StaticFilesActionConfig } from "../../model/index.js";
-import { reasonPhrase, respondError, sendPage } from "../errorPages.js";
+import {
+  encodePath,
+  endOfPath,
+  type RouteConfig,
+  type StaticFilesActionConfig,
+} from "../../model/serving.js";
+import { respondError, sendPage } from "../errorPages.js";
 import type { Exchange, HeaderList } from "../exchange.js";
 import type { ErrorLevel } from "../logFormat.js";
+import { reasonPhrase } from "../reasonPhrases.js";
 import type { Action } from "../routeRuntime.js";
 import { systemReason } from "../systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";

@@ -8,8 +8,9 @@ import type { RouteRuntime } from "../routeRuntime.js";
 import type { Http1Connection } from "./connection.js";
 import type { ParsedRequest } from "./requestHead.js";
 
-/** Body pieces up to this size are copied behind the head and go out in one write. */
+/** Body pieces up to this size are copied behind the head as text: what must be copied anyway, and what may stay. */
 const JOINED_BYTES_MAX = 16_384;
+const JOINED_KEPT_BYTES_MAX = 2_048;
 
 /** How the end of the answer is told on the wire. */
 type Framing = "none" | "length" | "chunked" | "close" | "tunnel";
@@ -99,7 +100,7 @@ export class Http1Exchange implements DispatchedExchange {
     const bytes = chunk as Buffer;
     const chunked = this.framing === "chunked";
     const prefix = chunked ? `${chunk.length.toString(16)}\r\n` : "";
-    if (chunk.length + this.held.length <= JOINED_BYTES_MAX) {
+    if (chunk.length + this.held.length <= (transient ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
       const text = latin1(bytes, 0, bytes.length);
       this.held += chunked ? `${prefix}${text}\r\n` : text;
       return !this.connection.writePending;

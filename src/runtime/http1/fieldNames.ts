@@ -1,4 +1,4 @@
-import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from "../../model/index.js";
+import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from "../../model/serving.js";
 import { SINGLE_FIELDS } from "../singleFields.js";
 
 /**

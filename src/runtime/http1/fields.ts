@@ -1,4 +1,4 @@
-import { FieldFate } from "../../model/index.js";
+import { FieldFate } from "../../model/serving.js";
 import type { HeaderList } from "../exchange.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";

@@ -1,6 +1,6 @@
 /**
  * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: the lengths of its
- * codes say it all, and the table of states is made of them when the module is loaded.
+ * codes say it all. The table of states is made of them for the first string, not for a worker to wait for at its start.
  */
 
 /**
@@ -10,18 +10,19 @@
  *   longer than 7 bits or no beginning of that code (RFC 7541, 5.2)
  */
 export function huffmanDecode(bytes: Uint8Array, from: number, to: number, into: Uint8Array): number {
+  const { steps, accepts } = (tables ??= buildTables());
   let state = 0;
   let at = 0;
   for (let i = from; i < to; i++) {
     const byte = bytes[i]!;
-    let step = STEPS[(state << 4) | (byte >> 4)]!;
+    let step = steps[(state << 4) | (byte >> 4)]!;
     if ((step & EMITS) !== 0) into[at++] = step & 0xff;
-    step = STEPS[((step >>> STATE_SHIFT) << 4) | (byte & 0xf)]!;
+    step = steps[((step >>> STATE_SHIFT) << 4) | (byte & 0xf)]!;
     if ((step & EMITS) !== 0) into[at++] = step & 0xff;
     state = step >>> STATE_SHIFT;
     if (state === BROKEN) return -1;
   }
-  return ACCEPTS[state] === 1 ? at : -1;
+  return accepts[state] === 1 ? at : -1;
 }
 
 /** A step: the next state above {@link STATE_SHIFT}, whether it emits a byte, and the byte. */
@@ -86,11 +87,22 @@ function numberStates(root: Node): Node[] {
   return states;
 }
 
-const states = numberStates(buildTree());
-const ACCEPTS = Uint8Array.from([...states.map((node) => (node.accepts ? 1 : 0)), 0]);
-const STEPS = buildSteps();
+interface Tables {
+  /** For each state and four bits; see {@link EMITS}. */
+  readonly steps: Uint32Array;
+  /** 1 for states in which a string may end. */
+  readonly accepts: Uint8Array;
+}
 
-function buildSteps(): Uint32Array {
+let tables: Tables | undefined;
+
+function buildTables(): Tables {
+  const states = numberStates(buildTree());
+  const accepts = Uint8Array.from([...states.map((node) => (node.accepts ? 1 : 0)), 0]);
+  return { steps: buildSteps(states), accepts };
+}
+
+function buildSteps(states: readonly Node[]): Uint32Array {
   const steps = new Uint32Array((BROKEN + 1) * 16).fill(BROKEN << STATE_SHIFT);
   for (const from of states) {
     for (let nibble = 0; nibble < 16; nibble++) {

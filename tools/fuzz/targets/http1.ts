@@ -1,7 +1,7 @@
 import { disagreements, READERS } from "../../../__tests__/hostile/readers.js";
 import { ForwardingRules, normalisePath, parseConfig } from "../../../src/model/index.js";
 import { ChunkDecoder, ChunkError } from "../../../src/runtime/http1/chunkDecoder.js";
-import { HeadError } from "../../../src/runtime/http1/fields.js";
+import { type Head, HeadError } from "../../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../../src/runtime/http1/headReader.js";
 import { parseRequestHead, type ParsedRequest } from "../../../src/runtime/http1/requestHead.js";
 import { parseResponseHead } from "../../../src/runtime/http1/responseHead.js";
@@ -122,6 +122,8 @@ interface ForwardedLike {
   readonly lengthDeclared: boolean;
 }
 
+const headOf = (text: string): Head => ({ text, bytes: Buffer.from(text, "latin1"), at: 0 });
+
 const refusal = (error: unknown): string => {
   if (error instanceof HeadError) return "refused";
   throw error;
@@ -132,8 +134,7 @@ function readInPieces(bytes: Buffer, size: number): string {
   const reader = new HeadReader(LIMITS.headBytesMax, LIMITS.requestLineBytesMax);
   try {
     for (let at = 0; at < bytes.length; at += size) {
-      const head = reader.read(Buffer.from(bytes.subarray(at, at + size)), 0);
-      if (head !== undefined) return head;
+      if (reader.read(Buffer.from(bytes.subarray(at, at + size)), 0)) return reader.text;
     }
   } catch (error) {
     return refusal(error);
@@ -150,7 +151,7 @@ const requestHead: FuzzTarget = {
     let outcome = whole;
     if (whole !== "refused" && whole !== "more") {
       try {
-        request = parseRequestHead(whole, LIMITS, 0);
+        request = parseRequestHead(headOf(whole), LIMITS, 0);
       } catch (error) {
         outcome = refusal(error);
       }
@@ -176,7 +177,7 @@ const responseHead: FuzzTarget = {
     const head = input.toString("latin1", 0, end + 4);
     for (const method of ["GET", "HEAD"]) {
       try {
-        const first = parseResponseHead(head, method, 500);
+        const first = parseResponseHead(headOf(head), method, 500);
         const request = { method, target: "/sync/", path: "/sync/", headers: [], host: "a", serverName: "a" };
         const facts = {
           ...request,
@@ -185,16 +186,16 @@ const responseHead: FuzzTarget = {
           trusted: false,
           webSocket: false,
         } as const;
-        const fields = RULES[0]!.responseHeaders(first.headers, facts);
+        const fields = RULES[0]!.responseHeaders(first.fields.list, facts);
         let lines = "";
         for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`;
         const again = parseResponseHead(
-          `HTTP/1.1 ${first.status} ${first.reason}\r\n${lines}\r\n`,
+          headOf(`HTTP/1.1 ${first.status} ${first.reason}\r\n${lines}\r\n`),
           method,
           500,
         );
         demand(again.status === first.status && again.reason === first.reason, "another status line", head);
-        demand(again.headers.join("\n") === fields.join("\n"), "other fields", { head, lines });
+        demand(again.fields.list.join("\n") === fields.join("\n"), "other fields", { head, lines });
         demand(again.contentLength === -1 && again.upgrade === undefined, "framing passes", lines);
       } catch (error) {
         refusal(error);

@@ -1,0 +1,90 @@
+import type { Command } from "commander";
+import { check, checkRunning } from "./checkCommand.js";
+import { sourceOf } from "./document.js";
+import { withSource, wholeNumber } from "./options.js";
+import type { Output } from "./output.js";
+import { addDatabaseOptions, DATABASE_FLAGS, type DatabaseFlags } from "./storedSettingsOptions.js";
+
+interface CheckFlags extends Pick<DatabaseFlags, "database" | "databaseOptionFile"> {
+  root?: string;
+  json?: boolean;
+  files: boolean;
+  live?: boolean;
+  connect?: string;
+  host?: string;
+  mediaPath?: string;
+  portOffset: number;
+  insecure?: boolean;
+  timeout: number;
+}
+
+export function addCheck(program: Command, output: Output, done: (code: number) => void): void {
+  const command = withSource(program.command("check"))
+    .description("check a config and the files it names, or with --live the running front end")
+    .option("--json", "print the outcome as JSON")
+    .option("--no-files", "check the document only: no TLS files, directories or logs")
+    .optionsGroup("Options of --live:")
+    .option("--live", "probe the running front end for the responses its config promises")
+    .option("--connect <HOST>", "address to connect to (default: loopback, or the listener's own address)")
+    .option("--host <NAME>", "server name to ask for (default: the application's first name in the config)")
+    .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
+    .option(
+      "--port-offset <N>",
+      "the front end runs as a preview with this offset",
+      wholeNumber(0, 65_535),
+      0,
+    )
+    .option("--insecure", "accept a certificate that nobody vouches for (the default)")
+    .option("--no-insecure", "verify the certificate")
+    .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
+    .addHelpText("after", CHECK_HELP);
+  addDatabaseOptions(command);
+  command.action(async (file: string | undefined, flags: CheckFlags) => {
+    const source = sourceOf(file, flags.root);
+    if (flags.live === true) {
+      const options = {
+        ...flags,
+        json: flags.json === true,
+        insecure: flags.insecure !== false,
+        timeoutMs: flags.timeout * 1000,
+      };
+      return done(await checkRunning(source, options, output));
+    }
+    for (const option of LIVE_ONLY) {
+      if (command.getOptionValueSource(option.key) === "cli") {
+        command.error(`error: option '${option.flag}' needs --live`);
+      }
+    }
+    done(await check(source, { json: flags.json === true, files: flags.files }, output));
+  });
+}
+
+const LIVE_ONLY = [
+  { key: "connect", flag: "--connect" },
+  { key: "host", flag: "--host" },
+  { key: "mediaPath", flag: "--media-path" },
+  { key: "portOffset", flag: "--port-offset" },
+  { key: "insecure", flag: "--[no-]insecure" },
+  { key: "timeout", flag: "--timeout" },
+  ...DATABASE_FLAGS,
+];
+
+const CHECK_HELP = `
+Prints every problem at once: where it is, what was received, what is allowed, how to mend it.
+
+--live sends one HEAD request for each expected response and prints one line for each: PASS or FAIL, the request,
+what was expected, what was seen, and for FAIL the likely cause. It reads the document only, and may run on another
+machine that has a copy of it.
+
+With credentials for the application's database, --live also looks for values of SERVICE_URL and FILE_SERVER_ROOT that
+were stored through the web interface: they take priority over the config files.
+
+Examples:
+  portico check ./portico.json
+  portico check --root ./out/host --json
+  portico check --no-files ./portico.json                 on a machine that has none of the TLS files
+  portico check --live                                    on the host itself
+  portico check --live --connect 192.0.2.10               from another machine
+  portico check --live --port-offset 10000                what \`portico preview\` serves
+  portico check --live --no-insecure --host files.example.org
+  PORTICO_DATABASE_PASSWORD=… portico check --live --database sync@127.0.0.1:3306/sync_web`;

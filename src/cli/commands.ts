@@ -1,0 +1,20 @@
+import type { Command } from "commander";
+import { addActivate } from "./activateCommand.js";
+import { addCheck } from "./checkOptions.js";
+import { addDoctor } from "./doctorCommand.js";
+import type { Output } from "./output.js";
+import { addPreview } from "./previewOptions.js";
+import { addReload } from "./reloadCommand.js";
+import { addSettings } from "./settingsCommand.js";
+import { addUpgrade } from "./upgradeCommand.js";
+
+/** Every command but `serve`, in the order of the help. A process that serves loads none of them. */
+export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
+  addReload(program, output, done);
+  addUpgrade(program, output, done);
+  addCheck(program, output, done);
+  addPreview(program, output, done);
+  addDoctor(program, output, done);
+  addActivate(program, output, done);
+  addSettings(program, output, done);
+}

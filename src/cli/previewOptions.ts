@@ -1,0 +1,45 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { sourceOf } from "./document.js";
+import { withSource, wholeNumber } from "./options.js";
+import type { Output } from "./output.js";
+import { preview } from "./previewCommand.js";
+
+interface PreviewFlags {
+  root?: string;
+  portOffset: number;
+  upstream: Record<string, string>;
+}
+
+export function addPreview(program: Command, output: Output, done: (code: number) => void): void {
+  withSource(program.command("preview"))
+    .description("serve a config on loopback and unprivileged ports, logging to standard error")
+    .option("--port-offset <N>", "added to every port: 80 becomes 10080", wholeNumber(1, 65_534), 10_000)
+    .option(
+      "--upstream <NAME=URL>",
+      "other address for an upstream; may be given several times",
+      collectUpstream,
+      {},
+    )
+    .addHelpText(
+      "after",
+      `
+Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. Log files are left alone. All else is as it will
+be on the host: TLS, routes, headers, limits.
+
+Examples:
+  portico preview ./portico.json
+  portico preview --root ./out/host --port-offset 20000
+  portico preview --upstream web=http://127.0.0.1:18000 --upstream webdav=http://127.0.0.1:18080`,
+    )
+    .action(async (file: string | undefined, flags: PreviewFlags) => {
+      const options = { portOffset: flags.portOffset, upstreams: flags.upstream };
+      done(await preview(sourceOf(file, flags.root), options, output));
+    });
+}
+
+function collectUpstream(text: string, before: Record<string, string>): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1 || at === text.length - 1)
+    throw new InvalidArgumentError("Give NAME=URL, as web=http://127.0.0.1:18000.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
