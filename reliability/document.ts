@@ -27,35 +27,74 @@ export function renderReliability(
 function table(tools: readonly Tool[], results: ReadonlyMap<string, RecordedResult>): string[] {
   const rows = tools.map(({ name, title, command }) => {
     const result = results.get(name);
-    return [title, `\`${command}\``, result?.verdict ?? "not run", result?.date ?? ""];
+    const verdict = result === undefined ? "not run" : result.passed ? "passed" : "**failed**";
+    return [title, `\`${command}\``, verdict, result?.date.slice(0, 10) ?? ""];
   });
   return aligned([["", "command", "verdict", "date"], ...rows]);
 }
 
+/** Fields that the line above the figures says. */
+const SAID: ReadonlySet<string> = new Set(["name", "date", "passed", "seed", "seconds", "commit", "node"]);
+
 function section({ title, command, shows }: Tool, result: RecordedResult | undefined): string[] {
   const head = [`## ${title}`, "", shows, ""];
   if (result === undefined) return [...head, `Not run: no result of \`${command}\` is recorded.`, ""];
-  const { verdict, date, commit, node, seed, seconds, counts, notes = [] } = result;
-  const repeat = seed === undefined ? `\`${command}\`` : `\`${command} -- --seed ${seed}\``;
-  const run = `${verdict === "passed" ? "Passed" : "**Failed**"} on ${date}, commit ${commit}, Node ${node}, in ${seconds} s: ${repeat}`;
-  const figures = Object.entries(counts).map(([what, count]) => [what, figure(count)]);
+  const { passed, date, seed } = result;
+  const how = [
+    `on ${date.slice(0, 10)}`,
+    ...(result["commit"] === undefined ? [] : [`commit ${String(result["commit"])}`]),
+    ...(result["node"] === undefined ? [] : [`Node ${String(result["node"])}`]),
+    ...(result["seconds"] === undefined ? [] : [`${String(result["seconds"])} s`]),
+  ];
+  const repeat = seed === undefined ? command : `${command} -- --seed ${seed}`;
+  const figures = Object.entries(result)
+    .filter(([field]) => !SAID.has(field))
+    .flatMap(([field, value]) => rows(inWords(field), value));
   return [
     ...head,
-    run,
+    `${passed ? "Passed" : "**Failed**"} ${how.join(", ")}: \`${repeat}\``,
     "",
     ...aligned([["", "figure"], ...figures]),
     "",
-    ...notes.flatMap((note) => [note, ""]),
   ];
 }
 
-const figure = (count: number | string): string =>
-  typeof count === "number" ? count.toLocaleString("en") : count;
+const TEXT_CHARS_MAX = 100;
+
+/** A value as rows: lists of things by what names them, the fields of a thing each by itself. */
+function rows(path: string, value: unknown): string[][] {
+  if (Array.isArray(value)) {
+    if (value.every((item) => typeof item !== "object")) return [[path, cell(value.join(", "))]];
+    return value.flatMap((item: Record<string, unknown>, i) => {
+      const [key, label] = Object.entries(item).find(([field]) => LABELS.has(field)) ?? ["", i + 1];
+      const rest = Object.fromEntries(Object.entries(item).filter(([field]) => field !== key));
+      return rows(`${path}: ${String(label)}`, rest);
+    });
+  }
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value).flatMap(([field, inner]) => rows(`${path}: ${inWords(field)}`, inner));
+  return [[path, typeof value === "number" ? figure(value) : cell(String(value))]];
+}
+
+/** Fields that name the thing they belong to. */
+const LABELS: ReadonlySet<string> = new Set(["name", "mode", "policy", "way", "id"]);
+
+const figure = (value: number): string =>
+  value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
+
+function cell(text: string): string {
+  const line = text.replaceAll("|", "\\|").replace(/\s+/g, " ").trim();
+  return line.length <= TEXT_CHARS_MAX ? line : `${line.slice(0, TEXT_CHARS_MAX)}…`;
+}
+
+/** `memoryMiB` → `memory MiB`: names of fields read as text. */
+const inWords = (field: string): string =>
+  field.includes(" ") ? field.replaceAll("|", "\\|") : field.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ");
 
 /** A table whose columns are as wide as their widest cell, as prettier has it. */
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, i) => Math.max(3, ...rows.map((row) => row[i]!.length)));
+function aligned(lines: readonly (readonly string[])[]): string[] {
+  const widths = lines[0]!.map((_, i) => Math.max(3, ...lines.map((line) => line[i]!.length)));
   const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(" | ")} |`;
-  return [line(rows[0]!), line(widths.map((width) => "-".repeat(width))), ...rows.slice(1).map(line)];
+    `| ${cells.map((text, i) => text.padEnd(widths[i]!)).join(" | ")} |`;
+  return [line(lines[0]!), line(widths.map((width) => "-".repeat(width))), ...lines.slice(1).map(line)];
 }

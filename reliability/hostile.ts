@@ -39,13 +39,11 @@ function record(report: JestReport, seconds: number): void {
   process.exitCode = ok ? 0 : 1;
   writeResult({
     name: "hostile",
-    verdict: ok ? "passed" : "failed",
+    passed: ok,
     seconds,
-    counts: {
-      "cases passed": report.numPassedTests,
-      "cases failed": report.numFailedTests,
-      ...Object.fromEntries(files.map(([name, count]) => [`${name}: passed`, count])),
-    },
+    "cases that hold": report.numPassedTests,
+    "cases that do not": report.numFailedTests,
+    "cases that hold, by file": Object.fromEntries(files),
   });
 }
 

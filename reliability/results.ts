@@ -3,26 +3,21 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../build/paths.js";
 
-/** What one run of a tool found: the source of docs/reliability.md. */
+/** What one run of a tool found: the source of docs/reliability.md. Whatever else a tool records is shown as it is. */
 export interface Result {
   /** As in `reliability/tools.ts`. */
   readonly name: string;
-  readonly verdict: "passed" | "failed";
+  readonly passed: boolean;
   /** What leads to the same run again. */
   readonly seed?: number;
-  readonly seconds: number;
   /** What was counted or measured, in words: `requests compared`. */
-  readonly counts: Readonly<Record<string, number | string>>;
-  /** Things to know beside the figures. */
-  readonly notes?: readonly string[];
+  readonly [figure: string]: unknown;
 }
 
+/** A result as it is kept. */
 export interface RecordedResult extends Result {
-  /** Day of the run. */
+  /** When it was recorded, ISO 8601. */
   readonly date: string;
-  /** Commit that was run; `+` behind it if files had been changed. */
-  readonly commit: string;
-  readonly node: string;
 }
 
 const FOLDER = join(ROOT, "reliability/results");
@@ -30,8 +25,8 @@ const FOLDER = join(ROOT, "reliability/results");
 /** Writes a result in place of the last one of the same name. */
 export function writeResult(result: Result): void {
   const { name, ...found } = result;
-  const date = new Date().toISOString().slice(0, 10);
-  const recorded: RecordedResult = { name, date, commit: commit(), node: process.version, ...found };
+  const run = { date: new Date().toISOString(), commit: commit(), node: process.version };
+  const recorded = { name, ...run, ...found };
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify(recorded, undefined, 2)}\n`);
 }
@@ -44,6 +39,8 @@ export function readResults(folder = FOLDER): Map<string, RecordedResult> {
     .sort()) {
     const result = JSON.parse(readFileSync(join(folder, file), "utf8")) as RecordedResult;
     if (`${result.name}.json` !== file) throw new Error(`${file} holds the result of ${result.name}`);
+    if (typeof result.passed !== "boolean" || Number.isNaN(Date.parse(result.date)))
+      throw new Error(`${file} does not say whether it passed, or when`);
     results.set(result.name, result);
   }
   return results;

@@ -50,17 +50,17 @@ export const TOOLS: readonly Tool[] = [
     shows: "A Django site behind the proxy, driven by a browser: login, upload, image, over TLS.",
   },
   {
-    name: "tls",
+    name: "tls-scan",
     title: "TLS",
-    command: "npm run tls",
+    command: "npm run tls-scan",
     shows: "Scanners agree with the protocols and suites that are promised, and find no vulnerability.",
   },
   {
-    name: "slow",
-    title: "Slow and many clients, failing resources",
-    command: "npm run slow",
+    name: "slow-clients",
+    title: "Slow and many clients",
+    command: "npm run slow-clients",
     shows:
-      "Thousands of slow connections while others are served; limits; exhausted descriptors; full disks; upstreams that hang, reset, trickle, die and move.",
+      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges.",
   },
   {
     name: "soak",

@@ -6,7 +6,7 @@ import { buildSync } from "esbuild";
 import { CONFIG, KEY, otherPair, Site, type SiteFiles, siteFiles } from "./site.js";
 
 /**
- * An activation killed at every change it makes to the disk: strace sends SIGKILL when the n-th such system call is
+ * An activation killed at a change it makes to the disk: strace sends SIGKILL when the n-th such system call is
  * entered. Whatever n, each file is exactly the old or the new one, and the next activation comes through, of the same
  * deployment and of the one before.
  */
@@ -119,18 +119,25 @@ function expectPrivate(file: string): void {
   if (readFileSync(file, "utf8").includes("PRIVATE KEY")) expect(statSync(file).mode & 0o077).toBe(0);
 }
 
-/** Which changes to kill at: all but most of those to the copies that are checked, which nothing depends on. */
+/**
+ * Which changes to kill at: every fourth of them, from a random one on, or with `PORTICO_KILL_EVERY=1` all (which takes
+ * minutes). Of those to the copies that are checked, which nothing depends on, only some.
+ */
 function killPoints(calls: readonly string[]): Change[] {
+  const every = Number(process.env.PORTICO_KILL_EVERY ?? 4);
+  const first = Math.floor(Math.random() * every);
   const names = calls.map((call) => call.split("(")[0]!);
   const changes = names.map((name, i) => ({
     call: calls[i]!,
     name,
     nth: count(names.slice(0, i + 1), name),
   }));
-  return changes.filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0);
+  return changes
+    .filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0)
+    .filter((_, i) => i % every === first);
 }
 
-test("an activation, killed at every change", async () => {
+test("an activation, killed at any change", async () => {
   const template = await prepared();
   const old = template.snapshot();
   const full = copyOf(template);
@@ -141,7 +148,7 @@ test("an activation, killed at every change", async () => {
   expect(full.read("/etc/motd")).toBe("before portico\n");
   full.remove();
   const points = killPoints(complete.calls);
-  expect(points.length).toBeGreaterThan(80);
+  expect(complete.calls.length).toBeGreaterThan(120);
   for (const [n, change] of points.entries()) {
     const at = `killed at ${change.call}`;
     const site = copyOf(template);
@@ -163,7 +170,7 @@ test("an activation, killed at every change", async () => {
   template.remove();
 }, 600_000);
 
-test("a deactivation, killed at every change", async () => {
+test("a deactivation, killed at any change", async () => {
   const template = await prepared();
   const old = template.snapshot();
   const full = copyOf(template);

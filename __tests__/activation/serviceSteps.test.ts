@@ -123,6 +123,11 @@ test.each<[string, Case, string[]]>([
     ["write files", "daemon-reload", "restart portico"],
   ],
   [
+    "the rules of the firewall, and its drop-in",
+    { changed: { "/etc/fw.nft": "firewall", "/etc/systemd/system/nftables.service.d/p.conf": "firewall" } },
+    ["write files", "daemon-reload", "reload-or-restart firewall"],
+  ],
+  [
     "the first time",
     {
       changed: {
@@ -195,6 +200,7 @@ test.each([
   ["/etc/systemd/system/web.service.d/10-a.conf", "web.service"],
   ["/etc/systemd/system/multi-user.target.d/a.conf", "multi-user.target"],
   ["/etc/systemd/system/a@.timer", "a@.timer"],
+  ["/etc/nginx/conf.d/a.conf", "a.conf"],
 ])("%s is about %s", (path, unit) => {
   expect(unitOf(path)).toBe(unit);
 });

@@ -231,7 +231,11 @@ class Preview {
   private readonly child: ChildProcess;
 
   constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [BUNDLE, "preview", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    this.child = spawn(process.execPath, [BUNDLE, "preview", ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      // Jest's copy, which tests may change.
+      env: process.env,
+    });
     this.child.stdout!.on("data", (chunk: Buffer) => (this.out += String(chunk)));
     this.child.stderr!.on("data", (chunk: Buffer) => (this.err += String(chunk)));
   }

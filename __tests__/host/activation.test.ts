@@ -9,9 +9,12 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
 import {
   applicationSettingsValues,
+  firewallDropIn,
+  firewallUnit,
   proxyServiceUnit,
   proxySocketUnit,
   type ProxyUnitsInput,
+  renderFirewall,
   renderUnit,
 } from "../../src/render/index.js";
 import { siteConfig } from "../cli/siteConfig.js";
@@ -168,6 +171,7 @@ async function deploy(
   files: HostedFiles,
   more: Partial<DeploymentInput> = {},
   options = "",
+  prefix = "",
 ): Promise<Result> {
   const hashed = Object.keys(files)
     .sort()
@@ -190,7 +194,7 @@ async function deploy(
     ...more,
   };
   writeFileSync(path.join(incoming, "deployment.json"), JSON.stringify(deployment));
-  return host.run(`/root/node /root/portico.mjs activate --incoming ${STORE}/incoming ${options}`, {
+  return host.run(`${prefix} /root/node /root/portico.mjs activate --incoming ${STORE}/incoming ${options}`, {
     timeoutSeconds: 120,
   });
 }
@@ -510,14 +514,8 @@ describe("a failure brings the last good state back, running", () => {
 
   test("power is lost in the middle; the next activation mends it", async () => {
     const before = await traces();
-    const slow: HostedFiles = {
-      "/etc/systemd/system/sync-web.service.d/slow.conf": {
-        role: "unit",
-        content: "[Service]\nExecStartPre=/bin/sh -c 'test ! -e /run/slow || sleep 60'\n",
-      },
-    };
     await host.must("touch /run/slow");
-    const cutOff = deploy({ ...changedConfig(), ...slow }).catch(() => undefined);
+    const cutOff = deploy({ ...changedConfig(), ...slowStart }).catch(() => undefined);
     const journal = path.join(host.root, STORE, "journal.json");
     await waitFor(async () => existsSync(journal) && (await active("sync-web.service")) === "activating");
     await host.powerCut();
@@ -531,12 +529,82 @@ describe("a failure brings the last good state back, running", () => {
   }, 180_000);
 });
 
+/** Lets an activation be met while it waits for a daemon; not after the next boot. */
+const slowStart: HostedFiles = {
+  "/etc/systemd/system/sync-web.service.d/slow.conf": {
+    role: "unit",
+    content: "[Service]\nExecStartPre=/bin/sh -c 'test ! -e /run/slow || sleep 60'\n",
+  },
+};
+
 async function waitFor(ask: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await ask()); tries++) {
     if (tries > 300) throw new Error("it never came");
     await new Promise((wake) => setTimeout(wake, 50));
   }
 }
+
+test("a firewall comes, changes and goes with the deployment; one that locks out is refused", async () => {
+  const walled = (ports: readonly number[]): [HostedFiles, Partial<DeploymentInput>] => [
+    {
+      ...base,
+      "/etc/portico/firewall.nft": {
+        role: "firewall",
+        content: renderFirewall({ ports, loopbackPorts: [8000], allowed: [], dhcpClient: false }),
+      },
+      "/etc/systemd/system/portico-firewall.service": {
+        role: "unit",
+        content: renderUnit(firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft")),
+      },
+      "/etc/systemd/system/nftables.service.d/portico.conf": {
+        role: "firewall",
+        content: renderUnit(firewallDropIn()),
+      },
+    },
+    {
+      services: {
+        proxy: { service: "portico.service", socket: "portico.socket" },
+        ...DAEMONS,
+        firewall: "portico-firewall.service",
+      },
+    },
+  ];
+  const session = "SSH_CONNECTION='203.0.113.1 50000 203.0.113.10 22'";
+  const before = await traces();
+  const refused = await deploy(...walled([80, 443]), "", session);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("activation.locked-out")]);
+  const nonsense = walled([22, 80, 443]);
+  nonsense[0]["/etc/portico/firewall.nft"] = { role: "firewall", content: "tcp dport 22 accept\n" };
+  expect((await deploy(...nonsense, "", session)).stderr).toMatch(
+    /nft --check [^:]+: failed with status 1: /,
+  );
+  expect(await traces()).toBe(before);
+
+  const [first, jobs] = await observed(() => deploy(...walled([22, 80, 443]), "", session));
+  expect([first.stderr, first.code, jobs]).toEqual(["", 0, ["start portico-firewall"]]);
+  expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
+  const [second, reloads] = await observed(() => deploy(...walled([22, 80]), "", session));
+  expect([second.stderr, second.code, reloads]).toEqual(["", 0, ["reload portico-firewall"]]);
+  expect(await seenOutside(`https://${host.address}/sync/`)).toBe("000");
+  const [third, stops] = await observed(() => deploy(base));
+  expect([third.stderr, third.code, stops]).toEqual(["", 0, ["stop portico-firewall"]]);
+  expect(await host.must("nft list tables")).not.toContain("portico");
+  expect(await traces()).toBe(before);
+}, 120_000);
+
+test("killed between two services, all of them run again after the next activation", async () => {
+  const before = await traces();
+  await host.must("touch /run/slow");
+  const cutOff = deploy({ ...changedConfig(), ...slowStart }, {}, "", "echo $$ > /run/activation.pid; exec");
+  await waitFor(async () => (await active("sync-web.service")) === "activating");
+  await host.must("kill -9 $(cat /run/activation.pid); rm /run/slow");
+  expect((await cutOff).code).not.toBe(0);
+  const result = await deploy(base);
+  expect([result.stderr, result.code]).toEqual(["", 0]);
+  expect(result.stdout).toMatch(/^the activation of \S+ was cut off: rolling back\n/);
+  expect(await traces()).toBe(before);
+  expect(await active(...everything)).toBe("active active active active active");
+}, 120_000);
 
 test("deactivated, the host is as it was found", async () => {
   await deploy(base, { settings: settings(values(host.address)) });
@@ -555,4 +623,18 @@ test("deactivated, the host is as it was found", async () => {
   expect((await host.run("/root/node /root/portico.mjs deactivate")).stdout).toBe(
     "nothing is deployed here\n",
   );
+}, 120_000);
+
+test("a first activation that fails leaves nothing behind", async () => {
+  const text = base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
+  const files: HostedFiles = { ...base, [CONFIG]: { role: "config", content: text } };
+  const [result, done] = await observed(() => deploy(files, { probe: { timeoutSeconds: 2 } }));
+  expect(result.code).toBe(1);
+  expect(result.stderr).toMatch(/not activated; the host is as it was before\n$/);
+  expect(done).toEqual(["start portico.socket", "start portico", "stop portico", "stop portico.socket"]);
+  expect(await traces()).toBe(untouched);
+  const units = await host.run(
+    "systemctl list-unit-files --no-legend 'portico*'; systemctl --failed --no-legend",
+  );
+  expect(units.stdout).toBe("");
 }, 120_000);

@@ -35,7 +35,7 @@ function expectNothingLost(report: LoadReport, moments: readonly number[]): void
   expect(report.failures).toEqual([]);
   expect(lostTransfers(report)).toEqual([]);
   for (const moment of moments) expect(survivors(report, moment)).toEqual([...KINDS].sort());
-  for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(20);
+  for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(5);
 }
 
 const refusedConnections = ({ failures, transfers }: LoadReport) =>
@@ -152,8 +152,9 @@ describe("a master that is killed", () => {
     // 10 small requests and 6 transfers run at a time.
     expect(lost.length).toBeLessThanOrEqual(16);
     for (const at of lost) expect(at).toBeLessThan(moment + 1_000);
-    expect(back - moment).toBeLessThan(10_000);
-    expect(report.slowestMs).toBeLessThan(10_000);
+    // RestartSec=2 and the start.
+    expect(back - moment).toBeLessThan(15_000);
+    expect(report.slowestMs).toBeLessThan(15_000);
   }
 
   async function killMaster(): Promise<number> {

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { proxyServiceUnit, renderUnit } from "../../src/render/index.js";
 import { issue } from "../runtime/certificates.js";
 import { until } from "./harness/index.js";
 import { PorticoHost } from "./porticoHost.js";
@@ -171,3 +172,21 @@ test("after a boot it serves", async () => {
     "active\nactive\n",
   );
 }, 120_000);
+
+test("without TLS files there is nothing to hand over, and a reload needs no root", async () => {
+  const plain = { ...portico.units, listeners: [{ address: "0.0.0.0", port: 80 }], tlsFiles: [] };
+  await portico.host.write("/etc/systemd/system/portico.service", renderUnit(proxyServiceUnit(plain)));
+  const { listeners, virtualServers } = portico.config();
+  const config = portico.config({
+    listeners: [listeners[0]!],
+    virtualServers: virtualServers.map((server) => ({ ...server, listeners: [listeners[0]!.name] })),
+  });
+  await portico.writeConfig(config);
+  await portico.host.must("systemctl daemon-reload && systemctl restart portico.service");
+  const since = await now();
+  expect((await reload()).code).toBe(0);
+  expect(await said(since)).toMatch(/configuration reloaded: http:\/\/0\.0\.0\.0:80, 2 workers/);
+  expect((await portico.curl("-s http://HOST/load/small")).stdout).toBe("small\n");
+  await portico.writeConfig("{");
+  expect((await reload()).code).toBe(1);
+}, 60_000);

@@ -121,18 +121,21 @@ export class SteadyLoad {
 
 /** Bytes of the pattern, spread evenly over a time. */
 export function paced(bytes: number, ms: number): Readable {
-  const STEP_MS = 20;
-  const step = Math.max(1, Math.ceil(bytes / (ms / STEP_MS)));
+  const step = Math.max(1, Math.ceil((bytes * STEP_MS) / ms));
   return Readable.from(
     (async function* () {
+      const start = performance.now();
       for (let at = 0; at < bytes; at += step) {
         yield patternChunk(at, Math.min(step, bytes - at));
-        await sleep(STEP_MS);
+        const due = start + (ms * (at + step)) / bytes;
+        await sleep(Math.max(0, due - performance.now()));
       }
     })(),
     { objectMode: false },
   );
 }
+
+const STEP_MS = 20;
 
 interface Client {
   readonly ask: Ask;

@@ -41,7 +41,8 @@ export function serviceSteps(situation: Situation): Step[] {
   const before = [...goingAway(situation), ...stopDaemons(situation, affected)];
   const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
   const after: Step[] = [
-    ...(has("unit") ? [{ do: "daemon-reload" } as const] : []),
+    // A drop-in may have the role of what it belongs to.
+    ...(has("unit") || changed.some(({ path }) => isDropIn(path)) ? [{ do: "daemon-reload" } as const] : []),
     ...forget(situation),
     ...(has("network") ? [{ do: "network-reload" } as const] : []),
     ...enabling(situation, affected),
@@ -56,7 +57,12 @@ export function serviceSteps(situation: Situation): Step[] {
 /** The unit that a unit file, or a drop-in for one, is about. */
 export function unitOf(path: string): string {
   const [name = "", directory = ""] = path.split("/").reverse();
-  return directory.endsWith(".d") && name.endsWith(".conf") ? directory.slice(0, -".d".length) : name;
+  return isDropIn(path) ? directory.slice(0, -".d".length) : name;
+}
+
+/** Whether a file adds to a unit, as `web.service.d/portico.conf` does to `web.service`. */
+export function isDropIn(path: string): boolean {
+  return /\.(?:service|socket|timer|path|target)\.d\/[^/]+\.conf$/.test(path);
 }
 
 /** Spec 2.1: which change affects which component. */

@@ -4,7 +4,7 @@ import { type DeployedFile, type Problem, problem } from "../model/index.js";
 import { loadConfig } from "../runtime/load.js";
 import type { Delivered } from "./delivered.js";
 import { commandProblem, run } from "./serviceManager.js";
-import { unitOf } from "./serviceSteps.js";
+import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
 /** What was found out about a deployment before anything is touched. */
@@ -104,8 +104,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const found: UnitFindings = { problems: [], warnings: [] };
   if (units.length === 0) return found;
   for (const file of units) {
-    const dropIn = unitOf(file.path) !== basename(file.path);
-    const path = join(staging, dropIn ? `${unitOf(file.path)}.d` : "", basename(file.path));
+    const path = join(staging, isDropIn(file.path) ? `${unitOf(file.path)}.d` : "", basename(file.path));
     await mkdir(dirname(path), { recursive: true });
     await copy(file, contents, path);
   }
@@ -143,7 +142,7 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
   const problems: Problem[] = [];
   for (const file of deployment.files.filter(({ role }) => role === "firewall")) {
     const source = contents.get(file.sha256)!.path;
-    if (!isRuleSet(file)) continue;
+    if (isDropIn(file.path)) continue;
     const { code, stderr } = await run(["nft", "--check", "--file", source], 60);
     if (code !== 0) {
       const said = stderr.trim().replaceAll(source, file.path);
@@ -155,9 +154,6 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
 }
 
 /** A drop-in of a unit may belong to the firewall too. */
-const isRuleSet = ({ path }: DeployedFile): boolean =>
-  /\.(?:nft|conf)$/.test(path) && unitOf(path) === basename(path);
-
 function lockedOut(path: string, rules: string): Problem[] {
   const port = process.env.SSH_CONNECTION?.split(" ")[3];
   if (port === undefined) return [];

@@ -127,8 +127,8 @@ export const PROBLEM_CODES = {
   "activation.not-restored": "Follow the message: the host is between two states.",
   "activation.damaged-store":
     "Remove the file named and activate again; what stood on the host before is then no longer known.",
-  "activation.changed-since": "Compare the file with the backup named and change it by hand.",
-  "activation.not-deployed": "Name a host that has a deployment.",
+  "activation.changed-since":
+    "Compare the file with the backup beside it (`NAME.portico-TIME`), and change it by hand.",
   "delivery.bad-connection": "Give what Terraform needs to log in over ssh.",
   "delivery.clear-text-key":
     "Give `privateKeyFile`, or take the key from a sensitive variable, so that the synthesized stack does not hold it.",

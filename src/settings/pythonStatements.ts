@@ -24,6 +24,9 @@ export function unitsOf(text: string): { units: Unit[] } | { fault: Fault } {
     else if (line.indented) return { fault: { at: line.tokens[0]!.from, message: "unexpected indentation" } };
     else groups.push([line]);
   }
+  const bare = groups.find((lines) => isDecorator(lines[0]!) && !decorates(lines));
+  if (bare !== undefined)
+    return { fault: { at: bare[0]!.from, message: "decorator without a function or class" } };
   const units = groups.map((lines) => ({
     kind: kindOf(lines),
     lines,
@@ -50,6 +53,14 @@ function kindOf(group: readonly LogicalLine[]): Unit["kind"] {
   // `match` is a keyword only where a block follows.
   return BLOCK.has(first!.text) || group[0]!.tokens.at(-1)!.text === ":" ? "block" : "simple";
 }
+
+/** Whether decorators are followed by what they decorate: else the next line would be taken for a part of it. */
+function decorates(lines: readonly LogicalLine[]): boolean {
+  const decorated = lines.find((line) => !isDecorator(line));
+  return decorated !== undefined && !decorated.indented && DEFINITION.has(decorated.tokens[0]!.text);
+}
+
+const DEFINITION = new Set(["def", "class", "async"]);
 
 function isDecorator(line: LogicalLine): boolean {
   return line.tokens[0]!.text === "@";

@@ -12,6 +12,8 @@ export interface FuzzOptions {
   readonly seed: number;
   readonly ms: number;
   readonly corpus: readonly Buffer[];
+  /** Told of each input before it runs: one that never ends cannot be told of afterwards. */
+  readonly about: (input: Buffer) => void;
 }
 
 export interface FuzzRun {
@@ -24,7 +26,7 @@ export interface FuzzRun {
   readonly crash: Crash | undefined;
 }
 
-/** No input may take longer; the longest there are have a few KiB. */
+/** No input may take more time of a processor; the longest there are have a few KiB. */
 const INPUT_MS_MAX = 250;
 const INPUT_BYTES_MAX = 4_096;
 /** Inputs that are run between two looks at the clock. */
@@ -42,17 +44,18 @@ export function fuzz(target: FuzzTarget, options: FuzzOptions): FuzzRun {
   const attempt = (input: Buffer): Crash | undefined => {
     hits.fill(0);
     runs++;
-    const from = performance.now();
+    options.about(input);
+    const from = cpuMs();
     const fault = faultOf(target, input);
-    const ms = performance.now() - from;
+    const ms = cpuMs() - from;
     slowestMs = Math.max(slowestMs, ms);
     if (fault !== undefined) return { input, message: fault };
     if (ms < INPUT_MS_MAX) return undefined;
-    // Once may be the garbage collector's or the machine's fault.
-    const again = performance.now();
+    // Once may be the garbage collector's fault.
+    const again = cpuMs();
     faultOf(target, input);
-    const slow = performance.now() - again;
-    return slow < INPUT_MS_MAX ? undefined : { input, message: `takes ${slow.toFixed(0)} ms` };
+    const slow = cpuMs() - again;
+    return slow < INPUT_MS_MAX ? undefined : { input, message: `slow: takes ${slow.toFixed(0)} ms` };
   };
   for (const input of options.corpus) {
     const crash = attempt(input);
@@ -93,6 +96,11 @@ export function distilled(target: FuzzTarget, inputs: readonly Buffer[]): Buffer
       coverage.isNew();
       return coverage.blocks > blocks;
     });
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 /** What an input breaks; undefined if nothing. */
@@ -140,12 +148,15 @@ const BUCKETS = Uint8Array.from({ length: 256 }, (_, count) => {
   return count <= 127 ? 64 : 128;
 });
 
+const SHRINK_MS = 10_000;
+
 /** The shortest input found that breaks the same thing, by leaving parts out. */
 function least(target: FuzzTarget, { input, message }: Crash): Buffer {
   const kind = message.split(":", 2).join(":");
   let best = input;
+  const deadline = Date.now() + SHRINK_MS;
   for (let size = best.length >> 1; size > 0; size >>= 1) {
-    for (let at = 0; at + size <= best.length;) {
+    for (let at = 0; at + size <= best.length && Date.now() < deadline;) {
       const shorter = Buffer.concat([best.subarray(0, at), best.subarray(at + size)]);
       if (faultOf(target, shorter)?.startsWith(kind) === true) best = shorter;
       else at += size;

@@ -1,12 +1,15 @@
 import { createHash, randomInt } from "node:crypto";
 import {
   existsSync,
+  ftruncateSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +50,7 @@ async function main(): Promise<void> {
   const runs = new Map<string, FuzzRun>();
   for (const target of chosen) {
     const ms = (seconds * 1000) / chosen.length;
-    const run = fuzz(target, { seed, ms, corpus: corpusOf(target.name) });
+    const run = fuzz(target, { seed, ms, corpus: corpusOf(target.name), about: journal(target.name) });
     runs.set(target.name, run);
     console.log(describe(target.name, run));
     if (run.crash !== undefined) console.log(saveFinding(target.name, run.crash.input));
@@ -82,6 +85,18 @@ async function loadTargets(): Promise<{ targets: readonly FuzzTarget[]; blocks: 
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Keeps the input that is about to run in a file. */
+function journal(target: string): (input: Buffer) => void {
+  mkdirSync(FINDINGS, { recursive: true });
+  const file = openSync(currentInput(target), "w");
+  return (input) => {
+    ftruncateSync(file, input.length);
+    writeSync(file, input, 0, input.length, 0);
+  };
+}
+
+const currentInput = (target: string): string => join(FINDINGS, `current-${target}`);
 
 function corpusOf(target: string): Buffer[] {
   const folder = join(CORPUS, target);
@@ -126,20 +141,18 @@ function save(folder: string, input: Buffer): string {
 }
 
 function record(seed: number, seconds: number, runs: ReadonlyMap<string, FuzzRun>, crashed: boolean): void {
-  const all = [...runs];
   writeResult({
     name: "fuzz",
-    verdict: crashed ? "failed" : "passed",
+    passed: !crashed,
     seed,
     seconds,
-    counts: {
-      targets: all.length,
-      inputs: all.reduce((sum, [, run]) => sum + run.runs, 0),
-      ...Object.fromEntries(all.map(([name, run]) => [`inputs of ${name}`, run.runs])),
-      ...Object.fromEntries(all.map(([name, run]) => [`blocks reached by ${name}`, run.blocks])),
-      "slowest input, ms": Math.round(Math.max(...all.map(([, run]) => run.slowestMs))),
-      "violations and unexpected errors": all.filter(([, run]) => run.crash !== undefined).length,
-    },
+    targets: [...runs].map(([name, { runs: inputs, blocks, slowestMs, crash }]) => ({
+      name,
+      inputs,
+      "blocks reached": blocks,
+      "slowest input, ms": Math.round(slowestMs),
+      "violations and unexpected errors": crash === undefined ? 0 : 1,
+    })),
   });
 }
 

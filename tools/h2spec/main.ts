@@ -37,15 +37,12 @@ async function main(): Promise<void> {
   process.exitCode = ok ? 0 : 1;
   writeResult({
     name: "h2spec",
-    verdict: ok ? "passed" : "failed",
+    passed: ok,
     seconds: Math.round((Date.now() - from) / 1000),
-    counts: {
-      "version of h2spec": VERSION,
-      "paths asked": PATHS.length,
-      cases: cases.length,
-      passed: cases.length - failed.length,
-      "failed or skipped": failed.length,
-    },
+    "version of h2spec": VERSION,
+    "paths asked": PATHS,
+    cases: cases.length,
+    "failed or skipped": failed.length,
   });
 }
 

@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeResult } from "../../reliability/results.js";
 import { TlsPolicy } from "../../src/constructs/index.js";
 import type { TlsPolicyName } from "../../src/model/index.js";
 import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
@@ -46,11 +45,24 @@ async function main(): Promise<number> {
   const policies = await Promise.all(names.map(scan));
   for (const result of policies) console.log(describe(result));
   const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
-  const folder = join(__dirname, "../../reliability/results");
-  mkdirSync(folder, { recursive: true });
-  const record = { name: "tls-scan", date: new Date().toISOString(), passed, tools, policies };
-  writeFileSync(join(folder, "tls-scan.json"), `${JSON.stringify(record, null, 2)}\n`);
+  if (values.policy === undefined)
+    writeResult({ name: "tls-scan", passed, ...tools, policies: policies.map(figures) });
   return passed ? 0 : 1;
+}
+
+/** What is recorded: findings that are meant with their reason, and what is wrong. */
+function figures({ policy, protocols, ciphers, groups, findings, problems }: PolicyResult) {
+  const meant = findings.flatMap(({ id, severity, reason }) =>
+    reason === undefined ? [] : [[`${id} (${severity})`, reason]],
+  );
+  return {
+    policy,
+    protocols,
+    ciphers,
+    groups,
+    meant: Object.fromEntries(meant) as Record<string, string>,
+    ...(problems.length === 0 ? {} : { problems }),
+  };
 }
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {

@@ -60,8 +60,6 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
           `DavLockDB ${folder}/locks/db`,
           `DocumentRoot ${root}`,
           `Alias ${DAV_PATH} ${root}`,
-          // A file name that ends in a slash stays one that is not found.
-          "AllowEncodedSlashes NoDecode",
           `<Location ${DAV_PATH}>`,
           "  Dav On",
           "  Require all granted",

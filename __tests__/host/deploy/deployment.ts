@@ -67,15 +67,15 @@ export class Deployment {
       ipv6Address: host.address6,
       ssh,
       runtimeBundle: this.bundle,
-      nodeCache: join(CACHE, "node"),
+      nodeCache: join(CACHE, "portico/node"),
       ...more,
     };
     this.workspace.synthesize(join(__dirname, "app.ts"), { PORTICO_TEST: JSON.stringify(app) });
   }
 
-  async init(): Promise<void> {
-    const { code, stdout, stderr } = await this.terraform("init -input=false -no-color");
-    if (code !== 0) throw new Error(`terraform init exited with ${code}\n${stdout}\n${stderr}`);
+  /** Here, not in the network outside: providers may come from the registry. */
+  init(): void {
+    this.workspace.terraform("init", "-input=false");
   }
 
   get synthesized(): string {

@@ -112,9 +112,9 @@ const config: FuzzTarget = {
     const text = renderProxyConfig(parsed.value);
     const again = parseConfigText(text);
     demand(again.ok, "what was rendered is refused", again.ok ? undefined : again.problems);
-    const { $schema: _where, ...rest } = again.value;
-    const { $schema: _before, ...given } = parsed.value;
-    demand(isDeepStrictEqual(rest, given), "another config when parsed again", text);
+    // Rendering adds where the schema is.
+    const given = { ...parsed.value, $schema: again.value.$schema };
+    demand(isDeepStrictEqual(again.value, given), "another config when parsed again", text);
   },
 };
 

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { renderReliability } from "../../reliability/document.js";
+import { readResults, type RecordedResult } from "../../reliability/results.js";
+import { TOOLS } from "../../reliability/tools.js";
+import { failures, readReport } from "../../tools/h2spec/report.js";
+
+const RESULT: RecordedResult = {
+  name: "fuzz",
+  date: "2026-01-02T03:04:05.678Z",
+  passed: true,
+  seed: 7,
+  seconds: 60,
+  targets: [{ name: "chunks", inputs: 12_345, "slowest input, ms": 1.5 }],
+};
+
+test("what was not run is listed as not run", () => {
+  const text = renderReliability(TOOLS, new Map());
+  for (const { command } of TOOLS)
+    expect(text).toContain(`Not run: no result of \`${command}\` is recorded.`);
+  expect(text).not.toMatch(/\| passed|Passed on/);
+});
+
+test("a result shows with its figures and the command that repeats it", () => {
+  const text = renderReliability(TOOLS, new Map([["fuzz", RESULT]]));
+  expect(text).toContain("Passed on 2026-01-02, 60 s: `npm run fuzz -- --seed 7`");
+  expect(text).toMatch(/\| targets: chunks: inputs +\| 12,345 \|/);
+  expect(text).toMatch(/\| Coverage-guided fuzzing +\| `npm run fuzz` +\| passed +\| 2026-01-02 \|/);
+  const failed = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, passed: false }]]));
+  expect(failed).toContain("**Failed** on 2026-01-02");
+});
+
+test("a result that belongs to no tool, or says no verdict, is refused", () => {
+  expect(() => renderReliability(TOOLS, new Map([["other", { ...RESULT, name: "other" }]]))).toThrow(
+    "other.json",
+  );
+  const folder = mkdtempSync(join(tmpdir(), "portico-results-"));
+  try {
+    writeFileSync(join(folder, "fuzz.json"), JSON.stringify({ ...RESULT, passed: "yes" }));
+    expect(() => readResults(folder)).toThrow("fuzz.json does not say whether it passed");
+    writeFileSync(join(folder, "fuzz.json"), JSON.stringify({ ...RESULT, name: "soak" }));
+    expect(() => readResults(folder)).toThrow("fuzz.json holds the result of soak");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("h2spec is judged by its report: what failed, broke or was skipped has not passed", () => {
+  const report = `<?xml version="1.0"?><testsuites><testsuite name="a">
+    <testcase package="http2/3.5" classname="Sends &#34;x&#34;" time="0.1"></testcase>
+    <testcase package="http2/4.1" classname="b" time="0.1"><failure>GOAWAY</failure></testcase>
+    <testcase package="http2/4.2" classname="c" time="0.1"><skipped></skipped></testcase>
+    <testcase package="http2/4.3" classname="d" time="0.1"><error>lost</error></testcase>
+    </testsuite></testsuites>`;
+  const cases = readReport(report);
+  expect(cases).toHaveLength(4);
+  expect(cases[0]).toEqual({ section: "http2/3.5", name: 'Sends "x"', outcome: "passed" });
+  expect(failures(cases).map(({ section }) => section)).toEqual(["http2/4.1", "http2/4.2", "http2/4.3"]);
+});
