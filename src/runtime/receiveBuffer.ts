@@ -14,8 +14,10 @@ export class ReceiveBuffer {
   private own: Buffer | undefined = undefined;
   /** What the socket reads into now. */
   private into: Buffer = shared;
-  /** Where the next read begins in an own buffer that is filled piece by piece. */
+  /** Where the next read begins in an own buffer that is filled piece by piece; of another, how much it was filled. */
   private at = 0;
+  /** Size that the transfer deserves. */
+  private wanted = 0;
 
   /**
    * @param pieces true where one read of the socket is delivered in several pieces (TLS records) that are written
@@ -61,11 +63,19 @@ export class ReceiveBuffer {
    */
   fit(bytes: number, filled: number): void {
     const full = this.pieces ? RECORD_BYTES_MAX : SHARED_BYTES;
-    if (this.own !== undefined || !(bytes === -1 ? filled >= full : bytes > SHARED_BYTES)) return;
+    if (this.own !== undefined) return this.grow();
+    if (!(bytes === -1 ? filled >= full : bytes > SHARED_BYTES)) return;
     // Pieces that wait to be written must not be overwritten: with them the buffer is never a small one.
-    const size = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
-    this.own = Buffer.allocUnsafeSlow(size);
+    this.wanted = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
+    this.own = Buffer.allocUnsafeSlow(this.pieces ? this.wanted : Math.min(this.wanted, OWN_BYTES_FIRST));
     this.at = 0;
+  }
+
+  /** The whole size is for those who take what they are given: thousands of slow readers must not hold it each. */
+  private grow(): void {
+    if (this.own!.length < this.wanted && this.at >= GROWN_AFTER_BYTES) {
+      this.own = Buffer.allocUnsafeSlow(this.wanted);
+    }
   }
 
   /** Gives an own buffer back: not to a pool, as a write may still read from it, but to the garbage collector. */
@@ -77,6 +87,8 @@ export class ReceiveBuffer {
 /** Larger than any head and than most answers; the kernel fills it in one read when there is more. */
 const SHARED_BYTES = 65_536;
 const OWN_BYTES_MAX = 1_048_576;
+const OWN_BYTES_FIRST = 131_072;
+const GROWN_AFTER_BYTES = 524_288;
 /** Plaintext of one TLS record (RFC 8446, 5.1). */
 const RECORD_BYTES_MAX = 16_384;
 const shared = Buffer.allocUnsafeSlow(SHARED_BYTES);

@@ -9,13 +9,18 @@ import type { ByteRange, Segment } from "./ranges.js";
  *     fs.read ──> buffer B       (B is read while the exchange still holds A)
  *
  * While the client keeps up one buffer is enough and stays in the processor's cache; the second is taken only when
- * the exchange holds on to the first. So a transfer takes 2 × {@link CHUNK_BYTES} at most, however slow the client.
+ * the exchange holds on to the first. So a transfer takes 2 × {@link CHUNK_BYTES} at most, and half a megabyte has to be
+ * taken before it takes more than 2 × {@link FIRST_CHUNK_BYTES}: thousands of clients that do not read cost little.
  */
 export class FileTransfer {
   private index = 0;
   /** Bytes of the current segment that were read. */
   private offset = 0;
   private buffer: Buffer;
+  /** Size of buffers for a client that takes what it is given. */
+  private readonly wanted: number;
+  /** Bytes that were read in all. */
+  private total = 0;
   private other: Buffer | undefined;
   /** Bytes in `buffer` that wait for the client. */
   private held = 0;
@@ -36,7 +41,8 @@ export class FileTransfer {
     private readonly onFailure: (error: Error) => void,
   ) {
     const longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
-    this.buffer = takeBuffer(Math.min(longest, CHUNK_BYTES));
+    this.wanted = Math.min(longest, CHUNK_BYTES);
+    this.buffer = takeBuffer(Math.min(longest, FIRST_CHUNK_BYTES));
   }
 
   start(): void {
@@ -63,6 +69,8 @@ export class FileTransfer {
 
   private read(segment: ByteRange): void {
     const at = segment.start + this.offset;
+    if (this.buffer.length < this.wanted && this.total >= GROWN_AFTER_BYTES)
+      this.buffer = takeBuffer(this.wanted);
     this.reading = true;
     fs.read(this.fd, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
       this.reading = false;
@@ -76,6 +84,7 @@ export class FileTransfer {
     // The length is announced already: all that is left is to let the client see that it does not get it.
     if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
     this.offset += count;
+    this.total += count;
     this.held = count;
     if (!this.blocked) this.sendHeld();
   }
@@ -142,6 +151,9 @@ export class FileTransfer {
 
 /** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
 export const CHUNK_BYTES = 512 * 1024;
+/** Of the first pieces of a transfer. */
+export const FIRST_CHUNK_BYTES = 128 * 1024;
+const GROWN_AFTER_BYTES = 512 * 1024;
 
 /** Buffers of whole size that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
 const pool: Buffer[] = [];
