@@ -1,3 +1,38 @@
+const { execFileSync } = require("node:child_process");
+
+/** Tests that need more than Node: programs of these names, and root for mounts, namespaces and other users' files. */
+const NEEDS = [
+  { tests: "__tests__/activation/", programs: ["strace", "flock"], root: true },
+  { tests: "__tests__/application/", programs: ["python3", "chromedriver"], root: false },
+  { tests: "__tests__/diagnosis/", programs: [], root: true },
+  { tests: "__tests__/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
+  { tests: "__tests__/settings/", programs: ["python3", "mariadbd"], root: true },
+];
+
+const isHere = (program) => {
+  try {
+    execFileSync("sh", ["-c", `command -v ${program}`], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Left out where something is missing, with a notice; in CI nothing is left out, and what is missing fails. */
+function leftOut() {
+  if (process.env.CI !== undefined) return [];
+  const root = process.getuid?.() === 0;
+  return NEEDS.flatMap(({ tests, programs, root: needsRoot }) => {
+    const missing = [
+      ...(needsRoot && !root ? ["root"] : []),
+      ...programs.filter((program) => !isHere(program)),
+    ];
+    if (missing.length === 0) return [];
+    process.stderr.write(`${tests} is left out: it needs ${missing.join(", ")}\n`);
+    return [`<rootDir>/${tests}`];
+  });
+}
+
 /** @type {import('jest').Config} */
 module.exports = {
   testEnvironment: "node",
@@ -5,6 +40,12 @@ module.exports = {
   // Sources import with the extension they are compiled to.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testMatch: ["**/*.test.ts"],
+  // Tests on real hosts take minutes: `npm run test:hosts`.
+  testPathIgnorePatterns: [
+    "/node_modules/",
+    ...(process.env.PORTICO_TEST_HOSTS === undefined ? ["<rootDir>/__tests__/host/"] : []),
+    ...leftOut(),
+  ],
   transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }] },
   setupFilesAfterEnv: ["<rootDir>/__tests__/setup.js"],
   testTimeout: 30_000,

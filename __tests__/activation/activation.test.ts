@@ -235,7 +235,8 @@ test("files that the delivery wrote in place: the last good state comes from the
       site.write(file, content, parseInt(mode, 8));
       chmodSync(site.at(file), parseInt(mode, 8));
     }
-    site.write("/etc/portico/deployment.json", JSON.stringify(document(files)));
+    site.write("/etc/portico/deployment.json", JSON.stringify(document(files)), 0o640);
+    chmodSync(site.at("/etc/portico/deployment.json"), 0o640);
   };
   inPlace(one);
   const first = await site.activate({ incoming: undefined });

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
+import { rm } from "node:fs/promises";
 import {
   type Deployment,
   type DeploymentSettings,
@@ -8,7 +9,7 @@ import {
   ProblemError,
 } from "../model/index.js";
 import { applyEdits, type PlannedFile, planSettings, type SettingsPlan } from "../settings/index.js";
-import { readFound, replaceFiles } from "../settings/settingsFiles.js";
+import { readFound, removeNeedlessBackups, replaceFiles } from "../settings/settingsFiles.js";
 import { applySplices, type Splice } from "../settings/textEdit.js";
 import type { Store } from "./store.js";
 
@@ -73,6 +74,9 @@ export async function undoEdit(store: Store, edit: SettingsEditRecord): Promise<
   const undone = Buffer.from(applySplices(textOf(content), edit.undo), encodingOf(content));
   const outcome = await replaceFiles([{ file: found.value, content: undone }]);
   if (!outcome.ok) throw new ProblemError(outcome.problems);
+  // The edit can be made again at any time; nothing else is lost with the copy that was kept of it.
+  for (const { backup } of outcome.value) await rm(backup, { force: true });
+  await removeNeedlessBackups(found.value.target);
   return undefined;
 }
 

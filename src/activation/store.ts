@@ -192,7 +192,7 @@ export class Store {
 
 /** Every file of a deployment, the document itself at the end. */
 export function filesOf(deployment: Deployment, document: string): readonly DeployedFile[] {
-  return [...deployment.files, { path: DEPLOYMENT_FILE, mode: "0644", sha256: document, role: "other" }];
+  return [...deployment.files, { path: DEPLOYMENT_FILE, mode: "0640", sha256: document, role: "other" }];
 }
 
 /** Every file of a good state, as it stood. */

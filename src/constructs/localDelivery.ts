@@ -56,7 +56,7 @@ export class LocalDelivery implements DeliveryWay {
     const { resource: document, sha256 } = this.deliver(scope, "DocumentFile", {
       ...activation,
       path: DEPLOYMENT_FILE,
-      mode: "0644",
+      mode: "0640",
       content,
       sensitive: false,
     });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { type BigIntStats, constants } from "node:fs";
-import { type FileHandle, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { getSystemErrorMap, promisify } from "node:util";
 import { type Problem, problem, type Result } from "../model/index.js";
@@ -196,14 +196,27 @@ async function copyAttributes(file: FoundFile, handle: FileHandle): Promise<void
   );
 }
 
+/** Removes the backups of a file that hold nothing but what it holds itself by now. */
+export async function removeNeedlessBackups(target: string): Promise<void> {
+  const content = await readFile(target);
+  for (const name of backupsOf(target, await readdir(dirname(target)))) {
+    const backup = join(dirname(target), name);
+    if (content.equals(await readFile(backup))) await rm(backup, { force: true });
+  }
+}
+
+function backupsOf(target: string, names: readonly string[]): string[] {
+  const name = basename(target);
+  return names.filter(
+    (n) => n.startsWith(`${name}.portico-`) && /^\d{8}T\d{9}Z$/.test(n.slice(name.length + 9)),
+  );
+}
+
 /** Removes all but the last backups of a file, and what a run that was killed has left behind. */
 async function prune(target: string, latest: string): Promise<void> {
   const name = basename(target);
   const names = await readdir(dirname(target));
-  const backups = names.filter(
-    (n) => n.startsWith(`${name}.portico-`) && /^\d{8}T\d{9}Z$/.test(n.slice(name.length + 9)),
-  );
-  const old = backups
+  const old = backupsOf(target, names)
     .sort()
     .filter((n) => n !== latest)
     .slice(0, -(BACKUPS_MAX - 1));

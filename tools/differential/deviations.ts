@@ -137,10 +137,11 @@ export const GENERATED_RULES = {
     about: ({ target }) => target.includes("?"),
     explains: (d) => upstreamFact(d) === "line" && d.portico === d.nginx?.replace(/(?= HTTP\/)/, "?"),
   },
-  hugeSuffix: {
+  rangesAsStandard: {
     allowedBy: "design 5.11",
-    why: "RFC 9110, 14.1.2: a suffix longer than the file is all of it; nginx refuses one beyond 64 bits",
-    about: ({ fields }) => fields.some(([name, value]) => name === "Range" && /=-\d{19,}$/.test(value)),
+    why: "RFC 9110, 5.6.1 and 14.1.2: empty members of a list are ignored, positions may be beyond the file, however far",
+    about: ({ fields }) =>
+      fields.some(([name, value]) => name === "Range" && /\d{19,}|=\s*,|,\s*(?:,|$)/.test(value)),
     explains: (_, { nginx, portico }) => nginx["status"] === "416" && portico["status"] === "206",
   },
   rangeOfNothing: {

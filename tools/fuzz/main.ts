@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { createHash, randomInt } from "node:crypto";
 import {
   existsSync,
@@ -39,13 +40,14 @@ async function main(): Promise<void> {
       keep: { type: "boolean", default: false },
     },
   });
+  if (process.env[SUPERVISED] === undefined) return supervise(Number(values.seconds));
   const { targets, blocks } = await loadTargets();
   const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
   if (chosen.length === 0)
     throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
   if (values.input !== undefined) return repeat(chosen, readFileSync(values.input));
-  const seed = Number(values.seed ?? randomInt(1, 2 ** 31));
   const seconds = Number(values.seconds);
+  const seed = Number(values.seed ?? randomInt(1, 2 ** 31));
   console.log(`seed ${seed}, ${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
   const runs = new Map<string, FuzzRun>();
   for (const target of chosen) {
@@ -59,6 +61,24 @@ async function main(): Promise<void> {
   const crashed = [...runs.values()].some(({ crash }) => crash !== undefined);
   process.exitCode = crashed ? 1 : 0;
   if (values.target === undefined) record(seed, seconds, runs, crashed);
+}
+
+/** Set in the process that fuzzes. */
+const SUPERVISED = "PORTICO_FUZZ_SUPERVISED";
+/** Time beside the fuzzing itself: to bundle, to run the corpus, to shrink, to choose what is kept. */
+const MORE_MS = 120_000;
+
+/** Fuzzes in a process of its own: an input that never ends can only be told of from outside. */
+function supervise(seconds: number): void {
+  const { status, error } = spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    env: { ...process.env, [SUPERVISED]: "yes" },
+    stdio: "inherit",
+    timeout: seconds * 1000 + MORE_MS,
+    killSignal: "SIGKILL",
+  });
+  process.exitCode = status ?? 1;
+  if (error === undefined) return;
+  console.log(`${error.message}: the newest ${join(FINDINGS, "current-*")} holds the input that did not end`);
 }
 
 /** The targets with the sources below them, bundled so that each block counts its runs. */

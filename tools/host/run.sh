@@ -25,4 +25,4 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 npx --no-install tsx build/build.ts
-CI=true npx --no-install jest "${@:-__tests__/host}"
+CI=true PORTICO_TEST_HOSTS=1 npx --no-install jest "${@:-__tests__/host}"

@@ -106,9 +106,9 @@ const python: FuzzTarget = {
     const text = input.toString("utf8");
     const edited = checkEdit(text, (given) => editWebApplication(given, VALUES, "settings.py"));
     if (edited === undefined) return;
-    // Lines that mention the key stay as they are.
+    // What stands by itself on a line is no part of anything that may be replaced.
     const secret = (given: string): string[] =>
-      given.split(/\r\n|\n|\r/).filter((line) => line.includes(SECRET));
+      given.split(/\r\n|\n|\r/).filter((line) => line === `SECRET_KEY = "${SECRET}"`);
     demand(secret(edited).join("\n") === secret(text).join("\n"), "the secret key's line changed", {
       text,
       edited,
