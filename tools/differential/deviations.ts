@@ -24,6 +24,8 @@ const isMedia = (generated: GeneratedCase): boolean => below(pathOf(generated), 
 const isFileServer = (generated: GeneratedCase): boolean => below(pathOf(generated), "/synchttp");
 const isRead = ({ method }: GeneratedCase): boolean => method === "GET" || method === "HEAD";
 
+const merged = (url: string): string => url.replace(/^[^?]*/, (path) => path.replace(/\/{2,}/g, "/"));
+
 export const GENERATED_RULES = {
   upstreamReuse: { ...RULES.upstreamReuse, about: always },
   publicForwardedHost: { ...RULES.publicForwardedHost, about: always },
@@ -102,7 +104,8 @@ export const GENERATED_RULES = {
     explains: ({ fact, nginx = "", portico = "" }) =>
       fact === "field location" &&
       // nginx drops a query that is empty, and a fragment, which no client should send.
-      portico.replace(/#.*$/, "").replace(/(?<!\?)\?$/, "") ===
+      // It also merges slashes in the path.
+      merged(portico.replace(/#.*$/, "").replace(/(?<!\?)\?$/, "")) ===
         nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia"),
   },
   mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
@@ -121,8 +124,11 @@ export const GENERATED_RULES = {
   rewriteEndsAtLine: {
     allowedBy: "design 5.3",
     why: "a line feed is a byte of the path like any other; nginx's rewrite ends there, or does not match",
-    about: (generated) => isFileServer(generated) && pathOf(generated).includes("\n"),
-    explains: (d, { portico }) => upstreamFact(d) === "line" && portico["upstream line"]!.includes("%0"),
+    about: (generated) => pathOf(generated).includes("\n"),
+    explains: (d, { nginx, portico }) =>
+      upstreamFact(d) === "line"
+        ? portico["upstream line"]!.includes("%0")
+        : portico["status"] === "404" && ["301", "403", "404"].includes(nginx["status"]!),
   },
   invalidDate: {
     allowedBy: "design 5.11",
@@ -142,13 +148,21 @@ export const GENERATED_RULES = {
     why: "RFC 9110, 5.6.1 and 14.1.2: empty members of a list are ignored, positions may be beyond the file, however far",
     about: ({ fields }) =>
       fields.some(([name, value]) => name === "Range" && /\d{19,}|=\s*,|,\s*(?:,|$)/.test(value)),
-    explains: (_, { nginx, portico }) => nginx["status"] === "416" && portico["status"] === "206",
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "416" && ["200", "206", "304", "412"].includes(portico["status"]!),
+  },
+  twoRanges: {
+    allowedBy: "design 5.11",
+    why: "Range is no list: two of them are none that can be satisfied; nginx reads the first",
+    about: (generated) => names(generated).filter((name) => name === "range").length > 1,
+    explains: (_, { portico }) => portico["status"] === "416",
   },
   rangeOfNothing: {
     allowedBy: "design 5.11",
     why: "RFC 9110, 14.2: a range that is none is ignored; nginx refuses it also for an empty file",
     about: ({ target }) => target.includes("empty.txt"),
-    explains: (_, { nginx, portico }) => nginx["status"] === "416" && portico["status"] === "200",
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "416" && ["200", "304", "412"].includes(portico["status"]!),
   },
   emptyChain: {
     allowedBy: "design 5.4",
@@ -228,10 +242,17 @@ export const GENERATED_RULES = {
     explains: (d, { row }) => {
       const { host = HOST } = row.send as GeneratedCase;
       const asked = parseHost(host)?.serverName;
-      const own = (d.nginx ?? "").replaceAll(/https?:\/\/([^/ ]+)(?=\/)/g, (all, authority: string) =>
-        parseHost(authority)?.serverName === asked ? "" : all,
+      const theirs = (d.nginx ?? "").split(/destination: /i);
+      const ours = (d.portico ?? "").split(/destination: /i);
+      const led = (value: string): string => {
+        const [, authority = "", path] = /^https?:\/\/([^/ ]+)(\/.*)$/.exec(value) ?? [];
+        return path !== undefined && parseHost(authority)?.serverName === asked ? path : value;
+      };
+      return (
+        upstreamFact(d) === "field destination" &&
+        ours.length === theirs.length &&
+        ours.every((value, i) => value === theirs[i] || value === led(theirs[i]!))
       );
-      return upstreamFact(d) === "field destination" && d.portico === own;
     },
   },
   redirectOnlySync: { ...RULES.redirectOnlySync, about: ({ channel }) => channel === "redirect" },
