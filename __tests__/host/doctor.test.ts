@@ -248,3 +248,24 @@ EOF`;
     internet.remove();
   }
 }, 60_000);
+
+test("from another machine the network is judged, and the rest is said not to be seen", async () => {
+  const outside = await site.host.outside();
+  const files = await site.copyDocuments();
+  const doctor = (more = ""): string =>
+    `${process.execPath} ${files.runtime} doctor --json --elsewhere --timeout 3 --config ${files.config} --deployment ${files.deployment} ${more}`;
+  const ask = async (): Promise<Diagnosis> => {
+    const { code, stdout } = await outside.run(doctor());
+    return { code, rows: (JSON.parse(stdout) as { rows: DiagnosisRow[] }).rows };
+  };
+  const inOrder = await ask();
+  expect(failed(inOrder)).toEqual([]);
+  const unseen = inOrder.rows.flatMap(({ id, status }) => (status === "unknown" ? [id] : []));
+  expect(unseen).toEqual(expect.arrayContaining(["config", "proxy", "avatar", "public-urls"]));
+  await site.host.must("systemctl stop portico.socket portico.service");
+  try {
+    expect(failed(await ask())).toEqual(["ports"]);
+  } finally {
+    await site.host.must("systemctl start portico.socket portico.service");
+  }
+}, 60_000);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
@@ -58,6 +58,20 @@ export class FileSyncHost {
   async remove(): Promise<void> {
     await this.host.stop();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Copies, on this machine, of what a person would take along to look from elsewhere. */
+  async copyDocuments(): Promise<{ runtime: string; config: string; deployment: string }> {
+    const copy = async (from: string, name: string): Promise<string> => {
+      const to = join(this.folder, name);
+      writeFileSync(to, await this.host.must(`cat ${from}`));
+      return to;
+    };
+    return {
+      runtime: join(this.folder, "portico.mjs"),
+      config: await copy("/etc/portico/portico.json", "portico.json"),
+      deployment: await copy("/etc/portico/deployment.json", "deployment.json"),
+    };
   }
 
   /** What the constructs deploy, laid out as an activation leaves it. */

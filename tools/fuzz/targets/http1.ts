@@ -92,10 +92,14 @@ export function checkForwarded(
   for (const rules of RULES) {
     // A route takes only paths below its own.
     if (rules === RULES[1] && !/^\/synchttp(?:\/|$)/.test(request.path)) continue;
-    const head = rules.requestHead(
-      { ...request, scheme: "https", clientAddress: "192.0.2.1", trusted: false, webSocket },
-      framing,
-    );
+    const { method, target, path, host, serverName, headers } = request;
+    const from = { scheme: "https", clientAddress: "192.0.2.1", trusted: false, webSocket } as const;
+    const facts = { method, target, path, host, serverName, headers, ...from };
+    const head = rules.requestHead(facts, framing);
+    // Where no rule concerns a line, lines pass as they came: the same comes of it.
+    const plainLines = request.fields?.plainLines;
+    const fast = rules.requestHead({ ...facts, plainLines }, framing);
+    demand(fast === head, "other fields where lines pass as they came", { head, fast });
     const payload = request.bodyLength === -1 ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
     const bytes = Buffer.from(
       head + (request.bodyLength === -1 && body === "" ? "0\r\n\r\n" : payload),
@@ -116,6 +120,7 @@ interface ForwardedLike {
   readonly target: string;
   readonly path: string;
   readonly headers: string[];
+  readonly fields?: { readonly plainLines: string | undefined };
   readonly host: string;
   readonly serverName: string;
   readonly bodyLength: number;
@@ -189,6 +194,11 @@ const responseHead: FuzzTarget = {
         const fields = RULES[0]!.responseHeaders(first.fields.list, facts);
         let lines = "";
         for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`;
+        const { plainLines } = first.fields;
+        demand(plainLines === undefined || plainLines === lines, "other fields as lines", {
+          lines,
+          plainLines,
+        });
         const again = parseResponseHead(
           headOf(`HTTP/1.1 ${first.status} ${first.reason}\r\n${lines}\r\n`),
           method,
