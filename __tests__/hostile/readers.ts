@@ -38,7 +38,7 @@ interface Leniency {
   readonly lineEnd: RegExp;
   /** Which of several lengths counts, and whether any counts beside chunks. */
   readonly length: "first" | "last" | "beforeChunks";
-  /** Names are compared as CGI variables: `_` is `-`, and what is no letter or digit around them is cut. */
+  /** Names are compared as CGI variables, in which `_` is `-`, and without what does not print around them. */
   readonly looseNames: boolean;
 }
 
@@ -190,7 +190,9 @@ function lenientBody(all: string, at: number, fields: readonly string[], lenienc
 function valuesOf(fields: readonly string[], wanted: string, { looseNames }: Leniency): string[] {
   const values: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
-    const name = looseNames ? fields[i]!.replace(/_/g, "-").replace(/[^a-z0-9-]/gi, "") : fields[i]!;
+    const name = looseNames
+      ? fields[i]!.replace(/_/g, "-").replace(/^[\0-\x20\x7f-\xff]+|[\0-\x20\x7f-\xff]+$/g, "")
+      : fields[i]!;
     if (name.toLowerCase() === wanted) values.push(fields[i + 1]!);
   }
   return values;

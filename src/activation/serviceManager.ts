@@ -30,18 +30,21 @@ export function systemdIsHere(): boolean {
 /** Units by name, as they are now. */
 export async function unitStatus(units: readonly string[]): Promise<Map<string, UnitStatus>> {
   if (units.length === 0) return new Map();
-  const properties = "--property=LoadState,ActiveState,UnitFileState";
+  const properties = "--property=LoadState,ActiveState,SubState,UnitFileState";
   const text = await mustRun(["systemctl", "show", properties, "--", ...units], COMMAND_SECONDS);
   const blocks = text.trimEnd().split("\n\n");
   return new Map(units.map((unit, i) => [unit, statusOf(blocks[i] ?? "")]));
 }
 
-function statusOf(block: string): UnitStatus {
+/** What `systemctl show` prints of one unit. */
+export function statusOf(block: string): UnitStatus {
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
   const state = value("ActiveState");
+  // A service that has died and is to be started again is `activating` too, but can be neither reloaded nor used.
+  const starts = state === "activating" && !value("SubState").startsWith("auto-restart");
   return {
     known: value("LoadState") !== "not-found",
-    active: state === "active" || state === "reloading" || state === "activating",
+    active: state === "active" || state === "reloading" || starts,
     failed: state === "failed",
     enabled: /^(?:enabled|enabled-runtime|linked|alias)$/.test(value("UnitFileState")),
   };

@@ -71,13 +71,23 @@ export async function undoEdit(store: Store, edit: SettingsEditRecord): Promise<
   if (hash(content) !== edit.after) {
     return problem("activation.changed-since", edit.path, "was changed by somebody else and stays as it is");
   }
-  const undone = Buffer.from(applySplices(textOf(content), edit.undo), encodingOf(content));
+  const undone = undoneBytes(content, edit);
+  if (undone === undefined) {
+    return problem("activation.not-restored", edit.path, "stays as it is: the edit cannot be taken back exactly");
+  }
   const outcome = await replaceFiles([{ file: found.value, content: undone }]);
   if (!outcome.ok) throw new ProblemError(outcome.problems);
   // The edit can be made again at any time; nothing else is lost with the copy that was kept of it.
   for (const { backup } of outcome.value) await rm(backup, { force: true });
   await removeNeedlessBackups(found.value.target);
   return undefined;
+}
+
+/** Byte for byte what was there before: the edit may have replaced what made the file be no UTF-8. */
+function undoneBytes(content: Buffer, { before, undo }: SettingsEditRecord): Buffer | undefined {
+  return (["utf8", "latin1"] as const)
+    .map((encoding) => Buffer.from(applySplices(content.toString(encoding), undo), encoding))
+    .find((bytes) => hash(bytes) === before);
 }
 
 /** What leads back: the replaced pieces, at the offsets that they have in the new text. */
@@ -93,8 +103,6 @@ function inverse(text: string, splices: readonly Splice[]): Splice[] {
 }
 
 /** The editors' view of a file: whatever is no UTF-8 byte by byte. */
-const encodingOf = (bytes: Buffer): "utf8" | "latin1" => (isUtf8(bytes) ? "utf8" : "latin1");
-
-const textOf = (bytes: Buffer): string => bytes.toString(encodingOf(bytes));
+const textOf = (bytes: Buffer): string => bytes.toString(isUtf8(bytes) ? "utf8" : "latin1");
 
 const hash = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");

@@ -20,14 +20,15 @@ export async function awaitService(
   signal: AbortSignal,
 ): Promise<readonly CheckedResponse[]> {
   const { enabled, timeoutSeconds } = deployment.probe;
-  const deadline = Date.now() + timeoutSeconds * 1000;
+  // Not by the clock, which a host that has just started may still set.
+  const deadline = performance.now() + timeoutSeconds * 1000;
   for (;;) {
     const stopped = await stoppedUnits(units);
     const rows = enabled ? await responses(store, deployment) : [];
     const failed = rows.filter((row) => !row.pass);
     if (stopped.length + failed.length === 0) return rows;
     refuseInterrupted(signal);
-    if (Date.now() > deadline) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
+    if (performance.now() > deadline) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
     await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));
   }
 }

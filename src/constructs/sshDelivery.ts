@@ -47,7 +47,7 @@ export class SshDelivery implements DeliveryWay {
       triggersReplace: { deployment: deployment.id, path: file.path, mode: file.mode, sha256 },
       connection: this.connection(file.host),
       dependsOn: this.staging(file.host),
-      provisioners: this.upload(content, sha256),
+      provisioners: this.upload(scope, content, sha256),
     });
     return { resource, sha256 };
   }
@@ -60,10 +60,11 @@ export class SshDelivery implements DeliveryWay {
       triggersReplace: { deployment: deployment.id, document: Fn.sha256(document.asString) },
       connection: this.connection(host),
       provisioners: [
-        ...this.upload({ content: document.asString }, "deployment.json"),
+        ...this.upload(scope, { content: document.asString }, "deployment.json"),
         // A script of its own: Terraform repeats an inline one in full when it fails.
-        ...this.upload({ content: activateScript(PLACES, { node, runtime }) }, "activate.sh"),
-        this.asRoot(`/bin/sh -eu ${INCOMING_DIRECTORY}/activate.sh`),
+        ...this.upload(scope, { content: activateScript(PLACES, { node, runtime }) }, "activate.sh"),
+        // sudo keeps no variable that tells where the session comes in.
+        this.asRoot(`/bin/sh -eu ${INCOMING_DIRECTORY}/activate.sh "$SSH_CONNECTION"`),
       ],
     });
     dependOn(resource, () => [...this.staging(host), ...activation.dependsOn()]);
@@ -124,17 +125,24 @@ export class SshDelivery implements DeliveryWay {
     return sshConnection(sshFields(this.options, host));
   }
 
+  /** Terraform uploads several at a time, and two files may have the same content: each has a draft of its own. */
   private upload(
+    scope: Construct,
     from: Pick<FileProvisioner, "content" | "source">,
     name: string,
   ): (FileProvisioner | RemoteExecProvisioner)[] {
     const destination = `${INCOMING_DIRECTORY}/${name}`;
     if (this.options.sudo !== true) return [{ type: "file", ...from, destination }];
-    const staged = `${STAGING}/${name}`;
-    const move = `sudo -n install -m 0600 -o root -g root ${staged} ${destination} && rm -f ${staged}`;
+    const staged = `${STAGING}/${scope.node.addr}-${name}`;
+    const draft = `${INCOMING_DIRECTORY}/${scope.node.addr}.new`;
+    const move = [
+      `sudo -n install -m 0600 -o root -g root ${staged} ${draft}`,
+      `sudo -n mv -f ${draft} ${destination}`,
+      `rm -f ${staged}`,
+    ];
     return [
       { type: "file", ...from, destination: staged },
-      { type: "remote-exec", inline: [move] },
+      { type: "remote-exec", inline: [move.join(" && ")] },
     ];
   }
 

@@ -29,13 +29,15 @@ mkdir -p -m 0700 ${quote(store)} ${quote(incoming)}
 /**
  * Runs `portico activate` by the Node and the runtime of this very deployment, wherever they are by now: just uploaded,
  * kept by an activation that failed, or in place since an earlier one. What it is run by is left behind as `command`,
- * for the script below.
+ * for the script below. Its argument is the session's `SSH_CONNECTION`, or empty.
  */
 export function activateScript(
   { store, incoming }: HostScriptsInput,
   { node, runtime }: { readonly node: HostProgram; readonly runtime: HostProgram },
 ): string {
   return `umask 077
+# Where the session comes in, by which activation sees that a firewall does not shut it out.
+[ -z "$1" ] || export SSH_CONNECTION="$1"
 cd ${quote(store)}
 mkdir -p bootstrap
 # find_program SHA256 NAME INSTALLED: prints the path of a program with that content

@@ -108,7 +108,8 @@ export class Successor implements Charge {
 
   /** Makes it an orphan, which process 1 takes in. */
   async letGo(): Promise<void> {
-    if (this.isGone) return;
+    const { exitCode, signalCode } = this.shell;
+    if (this.isGone || exitCode !== null || signalCode !== null) return;
     this.shell.kill("SIGKILL");
     await once(this.shell, "exit");
   }

@@ -24,5 +24,6 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt-get install -y -qq "${missing[@]}" > /dev/null
 fi
 
+# Hosts wait more than they work: more of them at once than there are cores.
 npx --no-install tsx build/build.ts
-CI=true PORTICO_TEST_HOSTS=1 npx --no-install jest "${@:-__tests__/host}"
+CI=true PORTICO_TEST_HOSTS=1 npx --no-install jest --maxWorkers=3 "${@:-__tests__/host/}"

@@ -11,7 +11,7 @@ export const enum Nuisance {
   EmptyData,
   /** Streams beyond the number that was agreed. */
   Excess,
-  /** Frames without meaning here: PRIORITY (CVE-2019-9513) and unknown ones. */
+  /** Frames without meaning here: PRIORITY (CVE-2019-9513), acknowledgements, tiny window updates, unknown ones. */
   Ignored,
 }
 
@@ -25,14 +25,18 @@ export class FloodGuard {
     this.limits = [resetsPerSecondMax, 1_000, 200, 1_000, 20_000];
   }
 
-  /** @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5) */
-  count(nuisance: Nuisance): void {
+  /**
+   * @param weight how many of its kind it stands for
+   * @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5)
+   */
+  count(nuisance: Nuisance, weight = 1): void {
     const now = coarseNow();
     if (now - this.since >= 1_000) {
       this.since = now;
       this.counts.fill(0);
     }
-    if (++this.counts[nuisance]! > this.limits[nuisance]!)
+    this.counts[nuisance]! += weight;
+    if (this.counts[nuisance]! > this.limits[nuisance]!)
       throw new ConnectionError(ErrorCode.EnhanceYourCalm, COMPLAINTS[nuisance]!);
   }
 }

@@ -22,7 +22,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   /** Where the DATA frame that is being read goes, and what of its length was not passed on yet. */
   private target: Http2Exchange | undefined = undefined;
   private uncounted = 0;
-  private dataWasEmpty = false;
+  private hadData = false;
 
   constructor(
     private readonly connection: Http2Connection,
@@ -44,7 +44,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (!connection.window.take(length))
       throw new ConnectionError(ErrorCode.FlowControlError, "DATA beyond the connection's window");
     this.uncounted = length;
-    this.dataWasEmpty = length === 0;
+    this.hadData = false;
     this.target = undefined;
     const exchange = connection.streams.get(stream);
     if (exchange === undefined || exchange.requestEnded) {
@@ -57,6 +57,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   onDataPiece(chunk: Buffer, from: number, to: number): void {
     const { target } = this;
+    this.hadData = true;
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
     if (target.body!.data(chunk, from, to)) return;
@@ -71,9 +72,10 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     // Padding, or all of it if nobody wants it.
     if (open && uncounted > 0) target.body!.skip(uncounted);
     else if (uncounted > 0) connection.consumed(uncounted);
-    if (!open) return;
-    if ((flags & Flag.EndStream) !== 0) this.endRequest(target);
-    else if (this.dataWasEmpty) connection.guard.count(Nuisance.EmptyData);
+    // Padding is no data either.
+    if (!this.hadData && (!open || (flags & Flag.EndStream) === 0))
+      connection.guard.count(Nuisance.EmptyData);
+    if (open && (flags & Flag.EndStream) !== 0) this.endRequest(target);
   }
 
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
@@ -95,7 +97,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
         // Its streams go on, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
         checkSize(to - from >= 8, "GOAWAY");
-        return;
+        return this.connection.guard.count(Nuisance.Ignored);
       case FrameType.WindowUpdate:
         return this.onWindowUpdate(stream, bytes, from, to);
       case FrameType.Continuation:
@@ -213,7 +215,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   /** HEADERS for a stream that is closed, or was passed over (RFC 9113, 5.1 and 5.1.1). */
   private onLateHeaders(stream: number): void {
     const fate = this.connection.closedStreams.fate(stream);
-    if (fate === "reset here") return;
+    if (fate === "reset here") return this.connection.guard.count(Nuisance.Ignored);
     if (fate === "closed") throw new ConnectionError(ErrorCode.StreamClosed, "HEADERS on a closed stream");
     throw protocolError("HEADERS on a lower stream than before");
   }
@@ -253,8 +255,12 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("SETTINGS on a stream");
-    if ((flags & Flag.Ack) !== 0) return checkSize(from === to, "SETTINGS with ACK");
-    this.connection.guard.count(Nuisance.Answered);
+    if ((flags & Flag.Ack) !== 0) {
+      checkSize(from === to, "SETTINGS with ACK");
+      return this.connection.guard.count(Nuisance.Ignored);
+    }
+    // Each value may touch every stream that is open; no client has more of them than there are settings.
+    this.connection.guard.count(Nuisance.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
     this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
     // Behind the acknowledgement: only then the client counts with what was changed.
@@ -265,7 +271,10 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (stream !== 0) throw protocolError("PING on a stream");
     checkSize(to - from === 8, "PING");
     const { connection } = this;
-    if ((flags & Flag.Ack) !== 0) return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
+    if ((flags & Flag.Ack) !== 0) {
+      connection.guard.count(Nuisance.Ignored);
+      return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
+    }
     connection.guard.count(Nuisance.Answered);
     connection.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
   }
@@ -275,6 +284,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     const increment = uint31(bytes, from);
     const { connection } = this;
     const { scheduler } = connection;
+    // A fast download takes any number of them, but none of a few bytes.
+    if (increment < INCREMENT_USUAL) connection.guard.count(Nuisance.Ignored);
     if (stream === 0) {
       if (increment === 0) throw protocolError("WINDOW_UPDATE by nothing");
       if (!scheduler.grant(increment))
@@ -292,6 +303,11 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     scheduler.pump();
   }
 }
+
+/** Settings in a frame of a client that has something to say. */
+const SETTINGS_USUAL = 16;
+/** Bytes that a client at least takes before it says so. */
+const INCREMENT_USUAL = 256;
 
 /** Beside a frame's flags, which are a byte. */
 const DEPENDS_ON_ITSELF = 0x100;
