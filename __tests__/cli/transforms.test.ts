@@ -1,6 +1,10 @@
 import { causeOfAnswer, causeOfFailure } from "../../src/diagnosis/causes.js";
 import type { ProbeAnswer } from "../../src/diagnosis/expectation.js";
-import { expectedResponses, type ExpectedResponse, UNKNOWN_HOST } from "../../src/diagnosis/expectedResponses.js";
+import {
+  expectedResponses,
+  type ExpectedResponse,
+  UNKNOWN_HOST,
+} from "../../src/diagnosis/expectedResponses.js";
 import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";

@@ -195,15 +195,21 @@ describe("delivery over ssh", () => {
   test("a user with sudo uploads into a directory of its own first", () => {
     const synthesized = synthesize(overSsh({ user: "deploy", sudo: true }).node.scope as TerraformStack);
     const page = dataResource(synthesized, "files_DefaultPage");
-    expect(page.provisioner[0].file.destination).toMatch(/^\.portico-incoming\/\$\{sha256\(/);
-    expect(page.provisioner[1]["remote-exec"].inline[0]).toMatch(
-      /^sudo -n install -m 0600 -o root -g root \.portico-incoming\/\$\{.*\} \/var\/lib\/portico\//,
-    );
+    // Names of its own until it is whole: another file may have the same content, and be uploaded meanwhile.
+    const { destination } = page.provisioner[0].file;
+    expect(destination).toMatch(/^\.portico-incoming\/[0-9a-f]{42}-\$\{sha256\(/);
+    const [, own, hash] = /\/(\w+)-(.*)$/.exec(destination)!;
+    const incoming = "/var/lib/portico/deployment/incoming";
+    expect(page.provisioner[1]["remote-exec"].inline).toEqual([
+      `sudo -n install -m 0600 -o root -g root ${destination} ${incoming}/${own}.new && ` +
+        `sudo -n mv -f ${incoming}/${own}.new ${incoming}/${hash} && rm -f ${destination}`,
+    ]);
     expect(page.depends_on).toEqual([expect.stringMatching(/^terraform_data\.files_Host_Staging_/)]);
     const activation = dataResource(synthesized, "files_Activation");
     expect(activation.provisioner.at(-1)["remote-exec"].inline).toEqual([
       "set -e",
-      "sudo -n /bin/sh -eu /var/lib/portico/deployment/incoming/activate.sh",
+      // What sudo drops of the session's environment.
+      'sudo -n /bin/sh -eu /var/lib/portico/deployment/incoming/activate.sh "$SSH_CONNECTION"',
     ]);
   });
 

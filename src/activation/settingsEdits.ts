@@ -73,7 +73,11 @@ export async function undoEdit(store: Store, edit: SettingsEditRecord): Promise<
   }
   const undone = undoneBytes(content, edit);
   if (undone === undefined) {
-    return problem("activation.not-restored", edit.path, "stays as it is: the edit cannot be taken back exactly");
+    return problem(
+      "activation.not-restored",
+      edit.path,
+      "stays as it is: the edit cannot be taken back exactly",
+    );
   }
   const outcome = await replaceFiles([{ file: found.value, content: undone }]);
   if (!outcome.ok) throw new ProblemError(outcome.problems);

@@ -93,12 +93,16 @@ function targetOf(
   deployment: Deployment | undefined,
   config: ProxyConfig,
 ): Target {
-  const url = deployment?.settings?.values.serviceUrl;
-  const host =
-    options.host ?? (url === undefined ? undefined : new URL(url).hostname.replace(/^\[|\]$/g, ""));
+  const host = options.host ?? serviceUrlOf(deployment)?.hostname.replace(/^\[|\]$/g, "");
   const elsewhere = options.place === "elsewhere" ? (host ?? firstName(config)) : undefined;
   const connect = options.connect ?? elsewhere;
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
+}
+
+/** SERVICE_URL; undefined where there is none, or something else stands in its place. */
+function serviceUrlOf(deployment: Deployment | undefined): URL | undefined {
+  const text = deployment?.settings?.values.serviceUrl;
+  return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
 }
 
 function firstName(config: ProxyConfig): string | undefined {
@@ -113,10 +117,10 @@ async function seenResponses(
 ): Promise<SeenResponse[]> {
   const given = options.mediaPath ?? deployment?.probe.mediaPath;
   const mediaPath = given ?? (options.place === "host" ? await mediaFileOf(config, undefined) : undefined);
-  const serviceUrl = deployment?.settings?.values.serviceUrl;
+  const serviceUrl = serviceUrlOf(deployment);
   const rows = expectedResponses(config, {
     ...target,
-    ...(serviceUrl === undefined ? {} : { origin: new URL(serviceUrl).origin }),
+    ...(serviceUrl === undefined ? {} : { origin: serviceUrl.origin }),
     ...(mediaPath === undefined ? {} : { mediaPath }),
   });
   return Promise.all(

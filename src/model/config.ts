@@ -72,7 +72,12 @@ const upstream = z.strictObject({
   connectTimeoutMs: milliseconds(60_000, "Time to establish a connection."),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request."),
   readTimeoutMs: milliseconds(60_000, "Idle time allowed between two reads of an answer."),
-  idleConnectionsMax: count(512, 0, 65_535, "Idle connections kept for reuse, each worker; 0 disables reuse."),
+  idleConnectionsMax: count(
+    512,
+    0,
+    65_535,
+    "Idle connections kept for reuse, each worker; 0 disables reuse.",
+  ),
   idleTimeoutMs: milliseconds(
     1_500,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",

@@ -54,22 +54,34 @@ find_program() {
   echo "$3 was not delivered, or is damaged: deliver it again by terraform apply -replace=ADDRESS" >&2
   return 1
 }
-run_by() {
-  printf '#!/bin/sh\\nexec "%s" "%s" "$@"\\n' "$1" "$2" > command.new
-  chmod 0700 command.new
-  mv command.new command
-}
+cat > command.new <<'COMMAND'
+#!/bin/sh
+${readPrograms(store)}
+exec "$node" "$runtime" "$@"
+COMMAND
+chmod 0700 command.new
 node=${programOf(node, "node")}
 runtime=${programOf(runtime, "portico.mjs")}
 if [ ! -x "$node" ]; then
   echo "$node is not on this host: install Node 20.19 or later, or let NodeRuntime bring it along" >&2
   exit 1
 fi
-run_by "$node" "$runtime"
+${runBy(store, '"$node"', '"$runtime"')}
+mv command.new command
 ./command activate --incoming ${quote(incoming)} 2>&1
-run_by ${quote(node.path)} ${quote(runtime.path)}
+${runBy(store, quote(node.path), quote(runtime.path))}
 rm -rf bootstrap
 `;
+}
+
+/** Leaves behind which programs `command` runs, a line each: no path is a part of a script. */
+function runBy(store: string, node: string, runtime: string): string {
+  const file = `${quote(store)}/programs`;
+  return `printf '%s\\n' ${node} ${runtime} > ${file}.new && mv ${file}.new ${file}`;
+}
+
+function readPrograms(store: string): string {
+  return `{ IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs`;
 }
 
 /** Takes the deployment away, and then everything that activation itself used; with `purge` the logs as well. */
@@ -78,7 +90,18 @@ export function deactivateScript(
   { purge }: { readonly purge: boolean },
 ): string {
   const command = `${quote(store)}/command`;
-  return `if [ -x ${command} ]; then ${command} deactivate${purge ? " --purge" : ""} 2>&1; fi
+  const copies = `${quote(store)}/bootstrap`;
+  return `if [ -x ${command} ]; then
+  # Copies: the programs go with the rest, and by something a deactivation that was cut off must be carried on.
+  if ${readPrograms(store)} &&
+    mkdir -p -m 0700 ${copies} &&
+    { [ "$node" = ${copies}/node ] || install -m 0700 "$node" ${copies}/node; } &&
+    { [ "$runtime" = ${copies}/portico.mjs ] || install -m 0700 "$runtime" ${copies}/portico.mjs; } &&
+    sync ${copies}/node ${copies}/portico.mjs; then
+    ${runBy(store, `${copies}/node`, `${copies}/portico.mjs`)}
+  fi
+  ${command} deactivate${purge ? " --purge" : ""} 2>&1
+fi
 rm -rf ${quote(store)}
 if [ -d ${quote(parentOf(store))} ]; then rmdir --ignore-fail-on-non-empty ${quote(parentOf(store))}; fi
 `;

@@ -24,7 +24,10 @@ const isMedia = (generated: GeneratedCase): boolean => below(pathOf(generated), 
 const isFileServer = (generated: GeneratedCase): boolean => below(pathOf(generated), "/synchttp");
 const isRead = ({ method }: GeneratedCase): boolean => method === "GET" || method === "HEAD";
 
-const merged = (url: string): string => url.replace(/^[^?]*/, (path) => path.replace(/\/{2,}/g, "/"));
+function normalised(url: string): string {
+  const [path = "", ...query] = url.replace(/#.*$/, "").split("?");
+  return `${normalisePath(path)} ${query.join("?")}`;
+}
 
 export const GENERATED_RULES = {
   upstreamReuse: { ...RULES.upstreamReuse, about: always },
@@ -103,10 +106,8 @@ export const GENERATED_RULES = {
     about: isMedia,
     explains: ({ fact, nginx = "", portico = "" }) =>
       fact === "field location" &&
-      // nginx drops a query that is empty, and a fragment, which no client should send.
-      // It also merges slashes in the path.
-      merged(portico.replace(/#.*$/, "").replace(/(?<!\?)\?$/, "")) ===
-        nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia"),
+      // nginx normalises the path, drops a query that is empty, and a fragment, which no client should send.
+      normalised(portico) === normalised(nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia")),
   },
   mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
   noLengthOf204: { ...RULES.noLengthOf204, about: ({ answer }) => answer.status.startsWith("204") },
