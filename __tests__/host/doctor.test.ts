@@ -1,4 +1,4 @@
-import type { DiagnosisRow } from "../../src/diagnosis/rows.js";
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
 import { FileSyncHost } from "./fileSyncHost.js";
 import { Namespace } from "./harness/index.js";
 

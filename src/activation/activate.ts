@@ -66,6 +66,8 @@ export class ActivationFailed extends ProblemError {
 export async function activate(options: ActivationOptions): Promise<Activated> {
   const store = await openStore(options);
   return withLock(store.at("lock"), options.lockSeconds, async () => {
+    // Whoever held the lock may have taken the store away.
+    await store.prepare();
     await recover(store, options);
     const last = await store.readState();
     const delivered = await readDelivered(store, options.incoming);

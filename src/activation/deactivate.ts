@@ -20,6 +20,8 @@ export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "l
 export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
   const store = await openStore(options);
   return withLock(store.at("lock"), options.lockSeconds, async () => {
+    // Whoever held the lock may have taken the store away.
+    await store.prepare();
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
     if (last === undefined) {

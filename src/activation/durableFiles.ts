@@ -42,7 +42,7 @@ export function placeText(path: string, text: string): Promise<void> {
 }
 
 async function finish(temporary: string, { mode, uid, gid }: Ownership): Promise<void> {
-  const file = await open(temporary, "r+");
+  const file = await open(temporary, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     await file.chown(uid, gid);
     await file.chmod(parseInt(mode, 8));

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError } from "commander";
 import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
-import { diagnose, type DiagnosisRow, unreadable } from "../diagnosis/rows.js";
+import { diagnose, unreadable } from "../diagnosis/rows.js";
+import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE } from "../model/index.js";
 import { EXIT, json, type Output } from "./output.js";
 

@@ -1,29 +1,8 @@
 import type { Problem } from "../model/index.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
+import { type DiagnosisRow, explained, failure, ok, unknown, type Verdict } from "./verdict.js";
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
-
-/** What became of one row of a diagnosis. */
-export interface DiagnosisRow {
-  readonly id: string;
-  /** Section of the spec. */
-  readonly spec: string;
-  readonly title: string;
-  /**
-   * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be looked
-   * at from here.
-   */
-  readonly status: "ok" | "failed" | "explained" | "unknown";
-  /** Why it failed, in the spec's words. */
-  readonly cause?: string;
-  /** What was seen. */
-  readonly evidence: readonly string[];
-  readonly fix?: string;
-  /** Id of the row that explains this one. */
-  readonly because?: string;
-}
-
-type Verdict = Pick<DiagnosisRow, "status" | "cause" | "evidence" | "fix" | "because">;
 
 /** One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed. */
 interface Question {
@@ -52,15 +31,6 @@ export function unreadable(problems: readonly Problem[]): DiagnosisRow[] {
     { id, spec, title, ...failure("the config cannot be read", problems.map(short), problems[0]!.fix) },
   ];
 }
-
-const ok = (...evidence: string[]): Verdict => ({ status: "ok", evidence });
-const unknown = (why: string): Verdict => ({ status: "unknown", evidence: [why] });
-const failure = (cause: string, evidence: readonly string[], fix: string): Verdict => ({
-  status: "failed",
-  cause,
-  evidence,
-  fix,
-});
 
 /** Why something could not be looked at. */
 function notSeen({ place, deployment }: Evidence, what: string): Verdict {
@@ -163,13 +133,8 @@ function judgePorts(
   return ok(seen);
 }
 
-const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
-
-const explained = (because: string, ...evidence: string[]): Verdict => ({
-  status: "explained",
-  because,
-  evidence,
-});
+const isLoopback = (address: string): boolean =>
+  address.startsWith("127.") || address === "::1" || /^0:0:0:0:0:ffff:7f[0-9a-f]{2}:/.test(address);
 
 /** Rows that keep the proxy from answering at all. */
 const OUTAGES = ["config", "proxy", "ports"];

@@ -201,7 +201,9 @@ export async function removeNeedlessBackups(target: string): Promise<void> {
   const content = await readFile(target);
   for (const name of backupsOf(target, await readdir(dirname(target)))) {
     const backup = join(dirname(target), name);
-    if (content.equals(await readFile(backup))) await rm(backup, { force: true });
+    // Whoever owns the directory may have put a pipe there, which would be read for ever.
+    const kept = await readFound(backup);
+    if (kept.ok && content.equals(kept.value.content)) await rm(backup, { force: true });
   }
 }
 

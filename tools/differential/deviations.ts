@@ -110,6 +110,12 @@ export const GENERATED_RULES = {
       normalised(portico) === normalised(nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia")),
   },
   mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
+  typeOf204: {
+    allowedBy: "spec 4 (the proxy changes no answers)",
+    why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
+    about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
+    explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,
+  },
   noLengthOf204: { ...RULES.noLengthOf204, about: ({ answer }) => answer.status.startsWith("204") },
   anyToken: {
     ...RULES.anyToken,
@@ -136,7 +142,7 @@ export const GENERATED_RULES = {
     why: "RFC 9110, 13.1.4: a date that is none is ignored; nginx takes it for an early one",
     about: has(/^if-(?:un)?modified-since$/),
     explains: (_, { nginx, portico }) =>
-      ["304", "412"].includes(nginx["status"]!) && portico["status"] === "200",
+      ["304", "412"].includes(nginx["status"]!) && ["200", "206", "416"].includes(portico["status"]!),
   },
   emptyQuery: {
     allowedBy: "design 5.3",
