@@ -161,6 +161,22 @@ const BREAKAGES: readonly {
     mend: noDropIn("sync-web"),
   },
   {
+    row: "response: media file",
+    name: "a media file that is no image",
+    breakIt: `${edit("/etc/portico/deployment.json", 's/"version":1,/"version":1,"probe":{"mediaPath":"icons\\/note.txt"},/')} && echo note > /srv/sync/media/icons/note.txt`,
+    cause: /something other than the media route answered/,
+    seen: /text\/plain/,
+    mend: `${undo("/etc/portico/deployment.json")} && rm /srv/sync/media/icons/note.txt`,
+  },
+  {
+    row: "response: application's Server field",
+    name: "an application's server that tells its version",
+    breakIt: `${edit(CONFIG, 's/"name": "application",/"name": "application", "versionTokens": true,/')} && ${reload}`,
+    cause: /default virtual server answered/,
+    seen: /portico\/\d/,
+    mend: `${undo(CONFIG)} && ${reload}`,
+  },
+  {
     row: "response: file server daemon",
     name: "a file server that does not run",
     breakIt: "systemctl stop sync-fileServer",

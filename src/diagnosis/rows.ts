@@ -346,12 +346,16 @@ function responseQuestion(seen: SeenResponse): Question {
   };
 }
 
+/** The one response that is about nothing but the Server field, which all others have as well. */
+const SERVER_FIELD = "response: application's Server field";
+
 /** Which failed row explains a response that is not as expected. */
 function explanation({ row, outcome }: SeenResponse, failed: ReadonlySet<string>): string | undefined {
   const of = (...ids: string[]): string | undefined => ids.find((id) => failed.has(id));
   if (outcome === undefined || "failure" in outcome) return of(...OUTAGES);
   const { answer } = outcome;
   if (answer.status === 404 && isOwnErrorPage(answer)) return of("server-name", "config", "proxy");
+  if (isVersioned(answer.headers["server"]) && failed.has(SERVER_FIELD)) return SERVER_FIELD;
   switch (row.subject) {
     case "media":
       return answer.status === 403 ? of("media-permissions", "avatar") : undefined;
