@@ -5,27 +5,23 @@ import type { ByteRange, Segment } from "./ranges.js";
 /**
  * Sends parts of an open file as an answer's body, at the client's pace, and closes the file whatever happens.
  *
- *     fs.read ──> buffer A ──> sendData ──> client
- *     fs.read ──> buffer B       (B is read while the exchange still holds A)
+ *     fs.read ──> buffer ──sendData──> client
  *
- * While the client keeps up one buffer is enough and stays in the processor's cache; the second is taken only when
- * the exchange holds on to the first. So a transfer takes 2 × {@link CHUNK_BYTES} at most, and half a megabyte has to be
- * taken before it takes more than 2 × {@link FIRST_CHUNK_BYTES}: thousands of clients that do not read cost little.
+ * Nothing is read before all of it was taken: the kernel reads files ahead and keeps sockets filled, so a second buffer
+ * would win no time, and cost the first its place in the processor's cache. A transfer takes {@link CHUNK_BYTES} at most, and half a megabyte has to be taken before it takes
+ * more than {@link FIRST_CHUNK_BYTES}: thousands of clients that do not read cost little.
  */
 export class FileTransfer {
   private index = 0;
   /** Bytes of the current segment that were read. */
   private offset = 0;
   private buffer: Buffer;
-  /** Size of buffers for a client that takes what it is given. */
+  /** Size of the buffer for a client that takes what it is given. */
   private readonly wanted: number;
   /** Bytes that were read in all. */
   private total = 0;
-  private other: Buffer | undefined;
-  /** Bytes in `buffer` that wait for the client. */
-  private held = 0;
   private reading = false;
-  /** True while the exchange holds on to what it was given last; if that was a buffer of ours, to `other`. */
+  /** True while the exchange holds on to what it was given last. */
   private blocked = false;
   private over = false;
 
@@ -53,17 +49,12 @@ export class FileTransfer {
 
   /** Goes on until there is something to wait for. */
   private advance(): void {
-    for (; !this.blocked; this.index++, this.offset = 0) {
+    for (; !this.blocked && !this.over; this.index++, this.offset = 0) {
       const segment = this.segments[this.index];
       if (segment === undefined) return this.finish();
       if ("start" in segment) {
         if (segment.start + this.offset < segment.end) return this.read(segment);
       } else this.send(segment);
-    }
-    // The client has yet to take what it was given; the next piece can be read meanwhile.
-    const segment = this.segments[this.index];
-    if (segment !== undefined && "start" in segment && segment.start + this.offset < segment.end) {
-      this.read(segment);
     }
   }
 
@@ -85,19 +76,7 @@ export class FileTransfer {
     if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
     this.offset += count;
     this.total += count;
-    this.held = count;
-    if (!this.blocked) this.sendHeld();
-  }
-
-  private sendHeld(): void {
-    const chunk = this.buffer.subarray(0, this.held);
-    this.held = 0;
-    this.send(chunk);
-    if (this.blocked) {
-      const free = this.other ?? takeBuffer(this.buffer.length);
-      this.other = this.buffer;
-      this.buffer = free;
-    }
+    this.send(this.buffer.subarray(0, count));
     this.advance();
   }
 
@@ -109,9 +88,7 @@ export class FileTransfer {
 
   private drained(): void {
     this.blocked = false;
-    if (this.over || this.reading) return;
-    if (this.held > 0) this.sendHeld();
-    else this.advance();
+    if (!this.over && !this.reading) this.advance();
   }
 
   private finish(): void {
@@ -135,9 +112,8 @@ export class FileTransfer {
 
   private release(): void {
     fs.close(this.fd, () => undefined);
-    giveBack(this.buffer);
     // What the exchange still holds is left to it and to the garbage collector.
-    if (this.other !== undefined && !this.blocked) giveBack(this.other);
+    if (!this.blocked) giveBack(this.buffer);
   }
 
   private attempt(step: () => void): void {
