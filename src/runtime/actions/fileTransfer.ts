@@ -8,8 +8,9 @@ import type { ByteRange, Segment } from "./ranges.js";
  *     fs.read ──> buffer ──sendData──> client
  *
  * Nothing is read before all of it was taken: the kernel reads files ahead and keeps sockets filled, so a second buffer
- * would win no time, and cost the first its place in the processor's cache. A transfer takes {@link CHUNK_BYTES} at most, and half a megabyte has to be taken before it takes
- * more than {@link FIRST_CHUNK_BYTES}: thousands of clients that do not read cost little.
+ * would win no time, and cost the first its place in the processor's cache. A transfer takes {@link CHUNK_BYTES} at most,
+ * and half a megabyte has to be taken before it takes more than {@link FIRST_CHUNK_BYTES}: thousands of clients that do
+ * not read cost little.
  */
 export class FileTransfer {
   private index = 0;
