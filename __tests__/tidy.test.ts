@@ -81,22 +81,35 @@ test("only constructs, testing and main.ts import cdktf; model and render are pu
   );
 });
 
-test("a worker loads neither the parser nor a command line, and Node's HTTP is loaded with probes only", () => {
-  const loaded = new Set<string>();
+test("a worker loads neither parser nor command line; serve loads no other command, and nobody Node's HTTP", () => {
+  const worker = loadedFrom("src/runtime/worker.ts");
+  expect(worker.files).toContain("src/runtime/http2/connection.ts");
+  expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
+  expect(worker.packages).toEqual(["mrmime"]);
+  const serve = loadedFrom("src/cli/program.ts");
+  expect(serve.files).toContain("src/model/parse.ts");
+  expect(
+    serve.files.filter((path) => /diagnosis|activation|settings|http[12]|deployment/.test(path)),
+  ).toEqual([]);
+  expect(serve.packages).toEqual(["commander", "zod"]);
+});
+
+/** All that importing a module loads at once; `node:http` counts as a package, for the time it takes. */
+function loadedFrom(entry: string): { files: string[]; packages: string[] } {
+  const files = new Set<string>();
   const modules = new Set<string>();
-  for (const next = [join(ROOT, "src/runtime/worker.ts")]; next.length > 0;) {
+  for (const next = [join(ROOT, entry)]; next.length > 0;) {
     const path = next.pop()!;
-    if (loaded.has(path)) continue;
-    loaded.add(path);
+    if (files.has(path)) continue;
+    files.add(path);
     for (const specifier of loadedBy(path)) {
       if (specifier.startsWith(".")) next.push(resolve(dirname(path), specifier).replace(/\.js$/, ".ts"));
       else modules.add(specifier);
     }
   }
-  expect(loaded).toContain(join(ROOT, "src/runtime/http2/connection.ts"));
-  expect([...loaded].map(name).filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
-  expect([...modules].filter((module) => !/^node:(?!http)/.test(module))).toEqual(["mrmime"]);
-});
+  const packages = [...modules].filter((module) => !/^node:(?!http)/.test(module)).sort();
+  return { files: [...files].map(name), packages };
+}
 
 /** Imports that are there at run time: those of types alone are not. */
 function loadedBy(path: string): string[] {

@@ -1,5 +1,6 @@
 import path from "node:path";
-import { parseConfigText, type ProxyConfig, type Result } from "../model/index.js";
+import { parseConfigText } from "../model/parse.js";
+import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/fileAccess.js";
 

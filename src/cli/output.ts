@@ -1,4 +1,4 @@
-import { formatProblem, type Problem, type ProxyConfig } from "../model/index.js";
+import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 
 /** Where a command writes; the process's own streams unless a test gives others. */
 export interface Output {

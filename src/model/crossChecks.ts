@@ -1,5 +1,4 @@
-import { isIPv6 } from "node:net";
-import { canonicalIpv6 } from "./address.js";
+import { canonicalIpv6, isIpv6 } from "./address.js";
 import {
   type ListenerConfig,
   type ProxyConfig,
@@ -82,7 +81,7 @@ function listenerProblems(config: ProxyConfig): Problem[] {
   const problems = listeners.flatMap((l, i) => tlsProblems(l, `listeners[${i}]`));
   listeners.forEach((a, i) => {
     listeners.slice(0, i).forEach((b, j) => {
-      if (a.port !== b.port || isIPv6(a.address) !== isIPv6(b.address)) return;
+      if (a.port !== b.port || isIpv6(a.address) !== isIpv6(b.address)) return;
       if (canonical(a.address) === canonical(b.address)) {
         const message = `listens on the same address and port as listeners[${j}]`;
         problems.push(
@@ -94,7 +93,7 @@ function listenerProblems(config: ProxyConfig): Problem[] {
       }
     });
   });
-  if (listeners.every((l) => isIPv6(l.address))) {
+  if (listeners.every((l) => isIpv6(l.address))) {
     problems.push(
       problem("config.ipv6-only", "listeners", "has only IPv6 addresses", {
         received: listeners.map((l) => l.address),
@@ -132,7 +131,7 @@ function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
 const canonical = (address: string): string => canonicalIpv6(address) ?? address;
 const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonical(address));
 const endpoint = (l: ListenerConfig): string =>
-  isIPv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`;
+  isIpv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`;
 
 function serverNameProblems(config: ProxyConfig): Problem[] {
   return config.listeners.flatMap((listener, l) => {

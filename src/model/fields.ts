@@ -1,6 +1,6 @@
-import { isIP, isIPv6 } from "node:net";
+import { isIP } from "node:net";
 import * as z from "zod";
-import { isCidr } from "./address.js";
+import { isCidr, isIpv6 } from "./address.js";
 import type { ProblemCode } from "./problem.js";
 import { isServerName } from "./serverName.js";
 
@@ -77,7 +77,7 @@ export const upstreamUrl = (description: string) =>
     if (match === null) return false;
     const [, host, portText] = match;
     if (portText !== undefined && (Number(portText) < 1 || Number(portText) > 65535)) return false;
-    return host!.startsWith("[") ? isIPv6(host!.slice(1, -1)) : isServerName(host!) && host !== "_";
+    return host!.startsWith("[") ? isIpv6(host!.slice(1, -1)) : isServerName(host!) && host !== "_";
   }).describe(description);
 
 export const filePath = (description: string) =>

@@ -1,5 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
-import { canonicalIpv6 } from "./address.js";
+import { isIPv4 } from "node:net";
+import { canonicalIpv6, isIpv6 } from "./address.js";
 
 /** The catch-all server name (spec 1.3). It matches no request by itself: its server must be a default server. */
 export const CATCH_ALL = "_";
@@ -14,7 +14,7 @@ export function isDomainName(name: string): boolean {
 /** True for what may stand in `serverNames`: domain name, IPv4, canonical IPv6 without brackets, or `_`. */
 export function isServerName(name: string): boolean {
   return (
-    name === CATCH_ALL || isIPv4(name) || (isIPv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
+    name === CATCH_ALL || isIPv4(name) || (isIpv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
   );
 }
 

@@ -1,13 +1,12 @@
 import { join, resolve } from "node:path";
+import { parseConfig, parseConfigText } from "../model/parse.js";
 import {
   type Problem,
   ProblemError,
   type ProxyConfig,
-  parseConfig,
-  parseConfigText,
   type Result,
   type RouteConfig,
-} from "../model/index.js";
+} from "../model/serving.js";
 import { directoryProblem, logProblem, readText } from "./fileAccess.js";
 import { loadTlsFiles, type TlsFiles } from "./tlsFiles.js";
 

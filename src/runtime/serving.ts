@@ -1,4 +1,5 @@
-import { BlockList, isIPv6 } from "node:net";
+import { BlockList } from "node:net";
+import { isIpv6 } from "../model/serving.js";
 import type { ProxyConfig, RouteConfig, UpstreamConfig } from "../model/index.js";
 import { ProxyAction } from "./actions/proxy.js";
 import { RedirectAction } from "./actions/redirect.js";
@@ -63,4 +64,4 @@ function trustedProxies(config: ProxyConfig): (address: string) => boolean {
   return (address) => address !== "" && lists[familyOf(address)].check(address, familyOf(address));
 }
 
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIpv6(address) ? "ipv6" : "ipv4");

@@ -1,6 +1,13 @@
-import net, { isIPv6 } from "node:net";
+import net from "node:net";
 import { getSystemErrorName } from "node:util";
-import { canonicalIpv6, type ListenerConfig, type Problem, problem, type Result } from "../model/serving.js";
+import {
+  canonicalIpv6,
+  isIpv6,
+  type ListenerConfig,
+  type Problem,
+  problem,
+  type Result,
+} from "../model/serving.js";
 import { listenOwner } from "./listenOwner.js";
 
 /** A bound socket that the master holds open, so that it goes on listening whatever becomes of the workers. */
@@ -113,7 +120,7 @@ export class ListenSockets {
   private inUse(listener: ListenerConfig, path: string, at: string): Problem {
     // One of ours, as `0.0.0.0:80` is in the way of `192.0.2.1:80`, and must go on until the new one is there.
     const ours = [...this.own.keys(), ...this.inherited.map(({ key }) => key)].find(
-      (key) => key.endsWith(`:${listener.port}`) && isIPv6(listener.address) === key.startsWith("["),
+      (key) => key.endsWith(`:${listener.port}`) && isIpv6(listener.address) === key.startsWith("["),
     );
     if (ours !== undefined) {
       const message = `cannot listen on ${at} while portico itself listens on ${ours}`;
@@ -140,7 +147,7 @@ export class ListenSockets {
 
 /** `192.0.2.1:80` or `[2001:db8::1]:80`: what makes two sockets the same, and how messages name them. */
 export function keyOf(address: string, port: number): string {
-  return isIPv6(address) ? `[${canonicalIpv6(address)}]:${port}` : `${address}:${port}`;
+  return isIpv6(address) ? `[${canonicalIpv6(address)}]:${port}` : `${address}:${port}`;
 }
 
 /** libuv's TCP handle, as much of it as is used. */
@@ -170,7 +177,7 @@ const createServerHandle = (
 const IPV6_ONLY = 1;
 
 function bind({ address, port }: ListenerConfig): Handle | number {
-  const v6 = isIPv6(address);
+  const v6 = isIpv6(address);
   const handle = createServerHandle(address, port, v6 ? 6 : 4, -1, v6 ? IPV6_ONLY : 0);
   if (typeof handle === "number") return handle;
   // libuv keeps EADDRINUSE to itself until the next call on the handle.

@@ -1,5 +1,10 @@
-import { isIPv6 } from "node:net";
-import { CATCH_ALL, type RedirectActionConfig, redirectPort, type RouteConfig } from "../../model/serving.js";
+import {
+  CATCH_ALL,
+  isIpv6,
+  type RedirectActionConfig,
+  redirectPort,
+  type RouteConfig,
+} from "../../model/serving.js";
 import { sendPage } from "../errorPages.js";
 import type { Exchange } from "../exchange.js";
 import type { Action } from "../routeRuntime.js";
@@ -43,5 +48,5 @@ function hostAsked(exchange: Exchange): string {
 }
 
 function bracketed(host: string): string {
-  return isIPv6(host) ? `[${host}]` : host;
+  return isIpv6(host) ? `[${host}]` : host;
 }
