@@ -190,7 +190,23 @@ function askHttp1(
   });
 }
 
-function askHttp2(
+/** A stream that the server refused was not looked at, and may be asked for again (RFC 9113, 8.7): browsers do so. */
+async function askHttp2(
+  client: Client,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: Readable | undefined,
+): Promise<Answer> {
+  try {
+    return await askHttp2Once(client, method, path, headers, body);
+  } catch (error) {
+    if (body !== undefined || !(error as Error).message.includes("NGHTTP2_REFUSED_STREAM")) throw error;
+    return askHttp2Once(client, method, path, headers, body);
+  }
+}
+
+function askHttp2Once(
   client: Client,
   method: string,
   path: string,
