@@ -127,6 +127,13 @@ function isRegression({ by }: Result, { passed, reached, limit }: Verdict): bool
   return passed === false && by === "cpu" && reached! > limit * QUICK_TOLERANCE;
 }
 
+/** Whoever shares the proxy's core empties its cache, which costs more where more is copied: that is no verdict. */
+const BUSY_SHARE = 0.2;
+
+function wasBusy({ lines }: Result): boolean {
+  return lines.some(({ othersShare }) => othersShare !== undefined && othersShare > BUSY_SHARE);
+}
+
 function exitCode(results: readonly Result[], { quick }: Options): number {
   const broken = results.filter(
     ({ failure, lines }) =>
@@ -140,11 +147,13 @@ function exitCode(results: readonly Result[], { quick }: Options): number {
       .filter((v) => (quick ? isRegression(result, v) : v.passed === false))
       .map(({ reached, limit, to }) => {
         const bar = `${limit}${to === ABSOLUTE ? "" : ` × ${to}`}`;
-        return `${result.name}: ${digits(reached)} against a bar of ${bar}`;
+        const excused = quick && wasBusy(result);
+        const text = `${result.name}: ${digits(reached)} against a bar of ${bar}`;
+        console.error(excused ? `not judged, the proxy's core was shared: ${text}` : `missed: ${text}`);
+        return excused;
       }),
   );
-  for (const text of missed) console.error(`missed: ${text}`);
-  return broken.length + missed.length > 0 ? 1 : 0;
+  return broken.length > 0 || missed.includes(false) ? 1 : 0;
 }
 
 /** What is being done, on one line that the next overwrites; nothing where nobody watches. */
