@@ -206,6 +206,8 @@ test.each(BREAKAGES)(
   "$name: row $row, and no other",
   async ({ row, breakIt, cause, seen, mend }) => {
     await site.host.must(breakIt);
+    // What the proxy knows of a file it believes for a second.
+    await site.host.must("sleep 1.1");
     try {
       const broken = await diagnosis();
       // A front end on both families has some rows twice.

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { HIDDEN, unifiedDiff } from "../../src/settings/unifiedDiff.js";
 import { secretPythonLines } from "../../src/settings/secretLines.js";
 import { applySplices } from "../../src/settings/textEdit.js";
-import { editWebApplication, webApplicationItems } from "../../src/settings/webApplicationFile.js";
+import { webApplicationItems } from "../../src/render/index.js";
+import { editWebApplication } from "../../src/settings/webApplicationFile.js";
 import { evaluate, type Evaluated, wantedValues } from "./oracle.js";
 
 /** The web application's settings file, edited in place; what the edit means is asked of the real Python. */

@@ -8,6 +8,7 @@ import {
   type ProxyConfig,
   type Result,
 } from "../model/index.js";
+import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/fileAccess.js";
 import { loadConfig } from "../runtime/load.js";
 import { planSettings, readOverrides } from "../settings/index.js";
@@ -42,7 +43,7 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
   const deployment = await readDeployment(options.deploymentFile);
   if (!deployment.ok) return deployment;
   const onHost = options.place === "host";
-  const configFile = options.configFile ?? deployment.value?.config ?? DEFAULT_CONFIG;
+  const configFile = options.configFile ?? deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
   const document = await readConfig(configFile);
   if (!document.ok) return document;
   const config = document.value;
@@ -66,8 +67,6 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
     },
   };
 }
-
-const DEFAULT_CONFIG = "/etc/portico/portico.json";
 
 async function readDeployment(file: string): Promise<Result<Deployment | undefined>> {
   if (!existsSync(file)) return { ok: true, value: undefined };

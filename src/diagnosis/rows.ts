@@ -1,4 +1,5 @@
 import type { Problem } from "../model/index.js";
+import { startVariantProblems } from "../render/systemdUnit.js";
 import type { Evidence, SeenResponse } from "./evidence.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
 import { type DiagnosisRow, explained, failure, ok, unknown, type Verdict } from "./verdict.js";
@@ -235,7 +236,7 @@ const SHOWN_MAX = 10;
 
 function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const unit = evidence.units?.webApplication;
-  if (unit !== undefined && /\bfastcgi\b|start-fastcgi/.test(unit.command)) {
+  if (unit !== undefined && startVariantProblems(unit.command.split(" "), unit.name).length > 0) {
     const fix =
       "Let ExecStart of the unit end in `start` (spec 2.1), then systemctl daemon-reload and restart it.";
     const cause = "the fastcgi start variant is used in the service unit";

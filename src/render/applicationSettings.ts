@@ -78,8 +78,11 @@ function fileServer(values: ApplicationSettingsValues): string {
   return `[fileserver]\nhost = ${values.fileServerHost}\nport = ${values.fileServerPort}\n`;
 }
 
-function webApplication(values: ApplicationSettingsValues): string {
-  const items: [string, string | boolean | readonly string[]][] = [
+/** The items of the web application's settings file (spec 2.1), in the order in which they are written. */
+export function webApplicationItems(
+  values: ApplicationSettingsValues,
+): [string, string | boolean | readonly string[]][] {
+  return [
     ["FILE_SERVER_ROOT", values.fileServerRoot],
     ["SERVE_STATIC", values.serveStatic],
     ["MEDIA_URL", values.mediaUrl],
@@ -90,8 +93,16 @@ function webApplication(values: ApplicationSettingsValues): string {
     ["ENABLE_SETTINGS_VIA_WEB", values.enableSettingsViaWeb],
     ["CSRF_TRUSTED_ORIGINS", values.csrfTrustedOrigins],
   ];
+}
+
+function webApplication(values: ApplicationSettingsValues): string {
   const place = "# Between the secret-key item and the DATABASES item.\n";
-  return place + items.map(([name, value]) => `${name} = ${pythonLiteral(value)}\n`).join("");
+  return (
+    place +
+    webApplicationItems(values)
+      .map(([name, value]) => `${name} = ${pythonLiteral(value)}\n`)
+      .join("")
+  );
 }
 
 /** A drop-in for the web application's service unit; the empty ExecStart removes the one it had. */

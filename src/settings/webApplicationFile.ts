@@ -1,26 +1,11 @@
 import { type Problem, problem } from "../model/index.js";
-import { type ApplicationSettingsValues, pythonLiteral } from "../render/index.js";
+import { type ApplicationSettingsValues, pythonLiteral, webApplicationItems } from "../render/index.js";
 import { type Binding, bindingsOf } from "./pythonBindings.js";
 import { listElements, literalValue, type LiteralValue, withoutParentheses } from "./pythonLiteral.js";
 import { type Unit, unitsOf } from "./pythonStatements.js";
 import type { Fault } from "./pythonTokens.js";
 import type { ItemFinding, SettingsEdit } from "./settingsEdit.js";
 import { insertLines, lineOf, type Splice } from "./textEdit.js";
-
-/** The items of the web application's settings file (spec 2.1), in the order in which new ones are written. */
-export function webApplicationItems(values: ApplicationSettingsValues): [string, LiteralValue][] {
-  return [
-    ["FILE_SERVER_ROOT", values.fileServerRoot],
-    ["SERVE_STATIC", values.serveStatic],
-    ["MEDIA_URL", values.mediaUrl],
-    ["SITE_ROOT", values.siteRoot],
-    ["LOGIN_URL", values.loginUrl],
-    ["COMPRESS_URL", values.compressUrl],
-    ["STATIC_URL", values.staticUrl],
-    ["ENABLE_SETTINGS_VIA_WEB", values.enableSettingsViaWeb],
-    ["CSRF_TRUSTED_ORIGINS", values.csrfTrustedOrigins],
-  ];
-}
 
 /**
  * Edits the web application's settings, a Python module. An item is set where it is set already: by the last plain
