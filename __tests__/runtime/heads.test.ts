@@ -162,7 +162,7 @@ describe("fields that pass as lines", () => {
         plain++;
         const list = rules.responseHeaders(fields.list, request(fields, false));
         const joined = list.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
-        expect(fields.plainLines).toBe(joined);
+        expect(fields.plainLines).toBe(`${joined}\r\n`);
       }),
       { numRuns: 3000 },
     );
@@ -182,10 +182,10 @@ describe("fields that pass as lines", () => {
   });
 
   test.each([
-    ["Accept: a\r\nHost: h\r\nCookie: b\r\nTE: x\r\n", "Accept: a\r\nCookie: b\r\n"],
-    ["Host: h\r\nConnection: Keep-Alive\r\nAccept: a\r\n", "Accept: a\r\n"],
-    ["X-Custom: 1\r\nA_B: 2\r\n", "X-Custom: 1\r\n"],
-    ["", ""],
+    ["Accept: a\r\nHost: h\r\nCookie: b\r\nTE: x\r\n", "Accept: a\r\nCookie: b\r\n\r\n"],
+    ["Host: h\r\nConnection: Keep-Alive\r\nAccept: a\r\n", "Accept: a\r\n\r\n"],
+    ["X-Custom: 1\r\nA_B: 2\r\n", "X-Custom: 1\r\n\r\n"],
+    ["", "\r\n"],
     // Each of these needs a decision.
     ["Connection: cookie\r\nCookie: b\r\n", undefined],
     ["Cookie: b\r\nConnection: close, cookie\r\n", undefined],

@@ -324,10 +324,10 @@ describe("answers", () => {
     expect(lines[1]).toBe("Server: portico");
     expect(lines[2]).toMatch(/^Date: \w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/);
     expect(lines.slice(3)).toEqual([
+      "Content-Length: 2",
       "Set-Cookie: a=1",
       "set-cookie: b=2",
       "X-Powered-By: up",
-      "Content-Length: 2",
     ]);
   });
 

@@ -1,4 +1,5 @@
 import type { ProxyActionConfig, RouteConfig, UpstreamConfig } from "./config.js";
+import { onePiece } from "./onePiece.js";
 import { parseHost } from "./serverName.js";
 import { normalisePath, upstreamTarget } from "./target.js";
 
@@ -17,7 +18,10 @@ export interface ForwardedRequest {
   /** The normalised path that routing used. */
   readonly path: string;
   readonly headers: HeaderList;
-  /** The lines of `headers` that pass, where {@link requestFieldFate} alone decides of each; else undefined. */
+  /**
+   * The lines of `headers` that pass and the blank line behind them, where {@link requestFieldFate} alone decides of each;
+   * else undefined.
+   */
   readonly plainLines?: string | undefined;
   /** Host as the client asked, port included; empty if it named none. */
   readonly host: string;
@@ -37,8 +41,8 @@ export class ForwardingRules {
   readonly upstreamAuthority: string;
   private readonly action: ProxyActionConfig;
   private readonly fixed: string;
-  /** What {@link usualFields} returned last: clients send many requests in a row. */
-  private usual = { address: "", scheme: "", lines: "" };
+  /** What {@link usual} returned last: clients send many requests in a row. */
+  private last = { host: "", address: "", scheme: "", text: "" };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
   private readonly replaced: ReadonlySet<string>;
 
@@ -69,33 +73,35 @@ export class ForwardingRules {
         ? request.host || forwarded.host || this.upstreamAuthority
         : this.upstreamAuthority;
     const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
-    const begin = `${request.method} ${target} HTTP/1.1\r\nHost: ${host}\r\n`;
+    const begin = `${request.method} ${target}`;
     if (request.plainLines !== undefined && this.replaced.size === 0 && !request.webSocket) {
-      return `${begin}${this.usualFields(request)}${framing}${request.plainLines}\r\n`;
+      return `${begin}${this.usual(request, host)}${framing}${request.plainLines}`;
     }
     const rest = this.clientFields(request, host);
-    const own = rest.claimed ? this.ownFields(request, rest) : this.usualFields(request);
+    const own = rest.claimed ? this.behindTarget(request, host, rest) : this.usual(request, host);
     const head = `${begin}${own}${framing}${rest.lines}`;
     return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
   }
 
-  /** The fields this proxy sets. */
-  private ownFields(request: ForwardedRequest, sent: ClientFields): string {
+  /** The rest of the request line, and the fields this proxy sets. */
+  private behindTarget(request: ForwardedRequest, host: string, sent: ClientFields): string {
     const { forwarded } = this.action;
-    let lines = "";
+    let lines = ` HTTP/1.1\r\nHost: ${host}\r\n`;
     if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${request.clientAddress}\r\n`;
     if (forwarded.for) lines += `X-Forwarded-For: ${sent.chain}${request.clientAddress}\r\n`;
     if (forwarded.proto && !sent.proto) lines += `X-Forwarded-Proto: ${request.scheme}\r\n`;
     return lines + this.fixed;
   }
 
-  /** The same for a client that sent no forwarding fields: then they depend on its address and scheme only. */
-  private usualFields(request: ForwardedRequest): string {
-    if (request.clientAddress !== this.usual.address || request.scheme !== this.usual.scheme) {
-      const lines = this.ownFields(request, NO_CLAIMS);
-      this.usual = { address: request.clientAddress, scheme: request.scheme, lines };
+  /** The same for a client that sent no forwarding fields: then it depends on host, address and scheme only. */
+  private usual(request: ForwardedRequest, host: string): string {
+    const { clientAddress: address, scheme } = request;
+    const { last } = this;
+    if (host !== last.host || address !== last.address || scheme !== last.scheme) {
+      const text = onePiece(this.behindTarget(request, host, NO_CLAIMS));
+      this.last = { host, address, scheme, text };
     }
-    return this.usual.lines;
+    return this.last.text;
   }
 
   /** The client's fields that pass, as lines, and the forwarding chain it sent. */

@@ -44,16 +44,16 @@ export class Router {
 
 /**
  * Routes of one virtual server. The longest literal path wins (nginx-semantics B); of one length `exact` is before
- * `segment` is before `prefix`. A lookup walks the path's possible lengths, longest first, one map access each,
- * so its cost does not depend on the number of routes.
+ * `segment` is before `prefix`. A lookup walks the path's possible lengths, longest first, with one map
+ * access where something of that length can match, so its cost does not depend on the number of routes.
  */
 class RouteTable {
   private readonly byPath = new Map<
     string,
     { exact?: RouteConfig; segment?: RouteConfig; prefix?: RouteConfig }
   >();
-  /** Lengths that occur, longest first. */
-  private readonly lengths: number[];
+  /** Lengths that occur, longest first; `prefix` where a route of that length matches within a segment as well. */
+  private readonly lengths: { readonly length: number; readonly prefix: boolean }[];
 
   constructor(routes: readonly RouteConfig[]) {
     for (const route of routes) {
@@ -61,12 +61,15 @@ class RouteTable {
       entry[route.match] ??= route;
       this.byPath.set(route.path, entry);
     }
-    this.lengths = [...new Set([...this.byPath.keys()].map((p) => p.length))].sort((a, b) => b - a);
+    const prefixes = new Set(routes.filter(({ match }) => match === "prefix").map(({ path }) => path.length));
+    this.lengths = [...new Set(routes.map(({ path }) => path.length))]
+      .sort((a, b) => b - a)
+      .map((length) => ({ length, prefix: prefixes.has(length) }));
   }
 
   find(path: NormalisedPath): RouteConfig | undefined {
-    for (const length of this.lengths) {
-      if (length > path.length) continue;
+    for (const { length, prefix } of this.lengths) {
+      if (length > path.length || !(prefix || endsSegment(path, length))) continue;
       const entry = this.byPath.get(length === path.length ? path : path.slice(0, length));
       if (entry === undefined) continue;
       if (length === path.length && entry.exact !== undefined) return entry.exact;

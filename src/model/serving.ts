@@ -5,6 +5,7 @@
 export * from "./address.js";
 export type * from "./config.js";
 export * from "./forwarding.js";
+export { onePiece } from "./onePiece.js";
 export * from "./problem.js";
 export * from "./redirect.js";
 export { Router } from "./router.js";

@@ -1,3 +1,4 @@
+import { onePiece } from "../model/serving.js";
 import type { Exchange, RequestHead } from "./exchange.js";
 
 /**
@@ -11,13 +12,24 @@ import type { Exchange, RequestHead } from "./exchange.js";
  */
 export function combinedLine(exchange: Exchange): string {
   const { request } = exchange;
-  const fields = loggedFields(request);
-  return (
-    `${exchange.client.address} - ${remoteUser(fields.authorization) ?? "-"} [${clock().local}] ` +
-    `"${request.requestLine === "" ? "-" : escape(request.requestLine)}" ${statusOf(exchange)} ` +
-    `${exchange.bodyBytesSent} "${orDash(fields.referer)}" "${orDash(fields.userAgent)}"\n`
-  );
+  const { authorization, referer, userAgent } = loggedFields(request);
+  const who = combinedStart(exchange.client.address, authorization);
+  const result = `" ${statusOf(exchange)} ${exchange.bodyBytesSent} `;
+  const from = `"${orDash(referer)}" "${orDash(userAgent)}"\n`;
+  return who + (request.requestLine === "" ? "-" : escape(request.requestLine)) + result + from;
 }
+
+/** Up to the request: the same for all requests of one client in a second, so the last one is kept. */
+function combinedStart(address: string, authorization: string | undefined): string {
+  const { local } = clock();
+  if (address !== last.address || authorization !== last.authorization || local !== last.local) {
+    const text = onePiece(`${address} - ${remoteUser(authorization) ?? "-"} [${local}] "`);
+    last = { address, authorization, local, text };
+  }
+  return last.text;
+}
+
+let last = { address: "", authorization: undefined as string | undefined, local: "", text: "" };
 
 /** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
 export function jsonLine(exchange: Exchange): string {

@@ -1,4 +1,4 @@
-import type { VirtualServerConfig } from "../../model/index.js";
+import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import type { DispatchedExchange } from "../dispatch.js";
 import { serverHeader } from "../errorPages.js";
 import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
@@ -74,7 +74,7 @@ export class Http1Exchange implements DispatchedExchange {
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
     let lines = "";
     for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
-    this.sendLines(status, reason, lines, bodyLength);
+    this.sendLines(status, reason, `${lines}\r\n`, bodyLength);
   }
 
   sendLines(status: number, reason: string, lines: string, bodyLength: number): void {
@@ -83,7 +83,7 @@ export class Http1Exchange implements DispatchedExchange {
     this.headSent = true;
     const { request } = this;
     this.framing = this.chooseFraming(status, bodyLength);
-    let head = beginning(status, reason, serverHeader(this.server)) + lines;
+    let head = beginning(status, reason, serverHeader(this.server));
     if (this.framing === "tunnel") head += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
     else {
       if (bodyLength >= 0 && status !== 204) head += `Content-Length: ${bodyLength}\r\n`;
@@ -91,7 +91,7 @@ export class Http1Exchange implements DispatchedExchange {
       if (!this.connection.mayKeepAlive(this, this.framing === "close")) head += "Connection: close\r\n";
       else if (request.version === "1.0") head += "Connection: keep-alive\r\n";
     }
-    this.held = `${head}\r\n`;
+    this.held = head + lines;
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
@@ -142,15 +142,12 @@ export class Http1Exchange implements DispatchedExchange {
   }
 }
 
-/** Status line, `Server` and `Date`: the same for most answers of a second, so the last one is kept, in one piece. */
+/** Status line, `Server` and `Date`: the same for most answers of a second, so the last one is kept. */
 function beginning(status: number, reason: string, server: string): string {
   const date = httpDate();
   if (status !== last.status || date !== last.date || reason !== last.reason || server !== last.server) {
-    const text = Buffer.from(
-      `HTTP/1.1 ${status} ${reason}\r\nServer: ${server}\r\nDate: ${date}\r\n`,
-      "latin1",
-    );
-    last = { status, reason, server, date, text: text.toString("latin1") };
+    const text = onePiece(`HTTP/1.1 ${status} ${reason}\r\nServer: ${server}\r\nDate: ${date}\r\n`);
+    last = { status, reason, server, date, text };
   }
   return last.text;
 }

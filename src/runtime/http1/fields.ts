@@ -37,10 +37,10 @@ export class Fields {
   userAgent: string | undefined = undefined;
   authorization: string | undefined = undefined;
   /**
-   * Lines that go on as they came, if every field either does or is dropped; undefined where one of them has to be
-   * weighed, or is not written as we write them.
+   * Lines that go on as they came, and the blank line behind them, if every field either does or is dropped; undefined
+   * where one of them has to be weighed, or is not written as we write them.
    */
-  plainLines: string | undefined = "";
+  plainLines: string | undefined = "\r\n";
 
   /** @param made the list, if it is wanted at once */
   constructor(
@@ -132,7 +132,7 @@ export function parseFields(
       if (!passes || valueFrom !== colon + 2 || bytes[colon + 1] !== SP || valueTo !== i) plain = false;
     }
   }
-  if (run < end) lines += text.slice(run - base, end - base);
+  lines += run < end ? text.slice(run - base) : "\r\n";
   // A Connection field may name any other as one that ends here.
   fields.plainLines = plain && !fields.namesOthers ? lines : undefined;
   return fields;

@@ -6,7 +6,7 @@ import { batch } from "../writeBatch.js";
 /** Body pieces up to this size go out in one write with what stands around them. */
 const JOINED_BYTES_MAX = 16_384;
 /** Gathered pieces are written before the end of the turn when they come to this much. */
-const GATHERED_BYTES_MAX = 262_144;
+const GATHERED_BYTES_MAX = 524_288;
 
 /** Who hears of writes. */
 export interface WriteListener {
