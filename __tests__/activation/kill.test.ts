@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildSync } from "esbuild";
@@ -119,6 +119,11 @@ function expectPrivate(file: string): void {
   if (readFileSync(file, "utf8").includes("PRIVATE KEY")) expect(statSync(file).mode & 0o077).toBe(0);
 }
 
+function changesOf(calls: readonly string[]): Change[] {
+  const names = calls.map((call) => call.split("(")[0]!);
+  return names.map((name, i) => ({ call: calls[i]!, name, nth: count(names.slice(0, i + 1), name) }));
+}
+
 /**
  * Which changes to kill at: every fourth of them, from a random one on, or with `PORTICO_KILL_EVERY=1` all (which takes
  * minutes). Of those to the copies that are checked, which nothing depends on, only some.
@@ -126,13 +131,7 @@ function expectPrivate(file: string): void {
 function killPoints(calls: readonly string[]): Change[] {
   const every = Number(process.env.PORTICO_KILL_EVERY ?? 4);
   const first = Math.floor(Math.random() * every);
-  const names = calls.map((call) => call.split("(")[0]!);
-  const changes = names.map((name, i) => ({
-    call: calls[i]!,
-    name,
-    nth: count(names.slice(0, i + 1), name),
-  }));
-  return changes
+  return changesOf(calls)
     .filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0)
     .filter((_, i) => i % every === first);
 }
@@ -196,6 +195,33 @@ test("a deactivation, killed at any change", async () => {
   }
   template.remove();
 }, 600_000);
+
+test("a deactivation that takes the logs along, killed on the way: the next one takes them", async () => {
+  const template = await prepared();
+  const logs = ["error.log", "error.log.1", "error.log-20260101.gz"];
+  for (const name of logs) template.write(`/var/log/private/portico/${name}`, "x");
+  // As systemd has it for a dynamic user.
+  symlinkSync("private/portico", template.at("/var/log/portico"));
+  const full = copyOf(template);
+  const complete = run(full, ["deactivate", "--purge"]);
+  expect(complete.status).toBe(0);
+  const gone = full.snapshot();
+  expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
+  full.remove();
+  const points = changesOf(complete.calls).filter(({ call }) =>
+    /^(?:unlink|rmdir|rename).*(?:\/var\/log|portico\.json|journal\.json|state\.json)/.test(call),
+  );
+  expect(points.filter(({ call }) => call.includes("/var/log"))).toHaveLength(logs.length + 2);
+  for (const change of points) {
+    const at = `killed at ${change.call}`;
+    const site = copyOf(template);
+    expect([at, run(site, ["deactivate", "--purge"], change).signal]).toEqual([at, "SIGKILL"]);
+    await site.deactivate(true);
+    expect([at, site.snapshot()]).toEqual([at, gone]);
+    site.remove();
+  }
+  template.remove();
+}, 120_000);
 
 test("what is written is on the disk before anything relies on it", async () => {
   const site = await prepared();

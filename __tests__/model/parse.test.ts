@@ -301,6 +301,15 @@ describe("parseConfig", () => {
     expect(result.ok ? [] : result.problems.map((p) => p.code)).toContain(code);
   });
 
+  test("thousands of them are told at once", () => {
+    const upstreams = Array.from({ length: 5_000 }, (_, i) => ({ name: `u${i}` }));
+    const start = performance.now();
+    const result = parseConfig({ ...minimal(), upstreams });
+    // 0.2 s; 16 s when the allowed values were made out anew for each.
+    expect(performance.now() - start).toBeLessThan(4_000);
+    expect(result.ok ? 0 : result.problems.length).toBeGreaterThanOrEqual(5_000);
+  });
+
   test("a syntax error names line and column", () => {
     const result = parseConfigText('{\n  "version": 1,\n  oops\n}');
     expect(result.ok ? "" : result.problems[0]!.message).toMatch(/line 3 column 3/);

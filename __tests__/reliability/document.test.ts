@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderReliability } from "../../reliability/document.js";
+import { readJestReport } from "../../reliability/jestRun.js";
 import { readResults, type RecordedResult } from "../../reliability/results.js";
 import { TOOLS } from "../../reliability/tools.js";
 import { failures, readReport } from "../../tools/h2spec/report.js";
@@ -57,4 +58,24 @@ test("h2spec is judged by its report: what failed, broke or was skipped has not 
   expect(cases).toHaveLength(4);
   expect(cases[0]).toEqual({ section: "http2/3.5", name: 'Sends "x"', outcome: "passed" });
   expect(failures(cases).map(({ section }) => section)).toEqual(["http2/4.1", "http2/4.2", "http2/4.3"]);
+});
+
+test("a jest run is judged by its report: what failed, was skipped or never ran has not passed", () => {
+  const run = (success: boolean, ...statuses: string[]) => {
+    const assertionResults = statuses.map((status, i) => ({ fullName: `test ${i}`, status }));
+    const testResults = [{ name: "/somewhere/smuggling.test.ts", assertionResults }];
+    return readJestReport(JSON.stringify({ success, testResults }), 3);
+  };
+  expect(run(true, "passed", "passed")).toEqual({
+    passed: true,
+    seconds: 3,
+    tests: [
+      { file: "smuggling", name: "test 0", passed: true },
+      { file: "smuggling", name: "test 1", passed: true },
+    ],
+  });
+  expect(run(false, "passed", "failed").tests.map(({ passed }) => passed)).toEqual([true, false]);
+  // A file that does not load has no tests, and fails the run.
+  for (const { passed } of [run(false, "passed"), run(true, "passed", "pending"), run(true), run(false)])
+    expect(passed).toBe(false);
 });

@@ -402,6 +402,21 @@ test("an empty line before a request may come in two packets", async () => {
   expect(client.received).toContain("200 OK");
 });
 
+describe("a fragment stays behind where the target is built anew, as in nginx", () => {
+  test.each([
+    ["/%73ynchttp/a?x=1#y", "/a?x=1"],
+    ["/%73ynchttp/a#y?x=1", "/a"],
+    ["//synchttp/?#", "/?"],
+  ])("%s → %s", async (target, sent) => {
+    script = (peer) => peer.socket.on("data", () => peer.send(OK));
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(get(target));
+    await client.receives("ok");
+    expect(upstream.received.split("\r\n", 1)).toEqual([`GET ${sent} HTTP/1.1`]);
+  });
+});
+
 const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 /** The body of a chunked message, head included. */

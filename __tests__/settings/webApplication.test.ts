@@ -257,6 +257,8 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["stray backslash", "A = 1 \\ 2", 1, /backslash/],
   ["backslash at the end", "A = 1\\\n", 1, /behind a backslash/],
   ["indented", "A = 1\n  B = 2", 2, /indentation/],
+  ["an `@` at the end, which the new items would follow", "A = 1\n@", 2, /decorator without/],
+  ["a decorator in front of an item", "A = 1\n@property\nMEDIA_URL = '/'", 2, /decorator without/],
   ["NUL", "A = 1\nB = 2\0", 2, /NUL/],
   [
     "an encoding with quotes in characters",
@@ -268,7 +270,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
 
 test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
   // Blanks in front of the text would be more of it.
-  const file = `${text}${/[\\\0]\n?$/.test(text) ? "" : `\n${KEY}\n${DB}`}`;
+  const file = `${text}${/[\\\0@]\n?$/.test(text) ? "" : `\n${KEY}\n${DB}`}`;
   const { problems, splices } = editWebApplication(file, WANTED, "settings.py");
   expect(problems.map((p) => p.path)).toEqual([`settings.py:${line}`]);
   expect(problems[0]!.message).toMatch(words);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Problem } from "../model/index.js";
 import { type ActivationOptions, openStore, recover, withSystemd } from "./activate.js";
 import { withLock } from "./lock.js";
-import { purgeLogs } from "./logs.js";
+import { logsOf } from "./logs.js";
 import { rollBack } from "./rollBack.js";
 import { filesOf, type GoodState, type Journal } from "./store.js";
 import { broughtUnits, cameWithUs, statusOf, unitsInQuestion } from "./transition.js";
@@ -28,19 +28,18 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
       await store.remove();
       return recovered;
     }
-    const purge = options.purge ? await purgeLogs(store, last.deployment) : undefined;
-    const journal = await takingAway(last, withSystemd(options));
+    const logs = options.purge ? await logsOf(store, last.deployment) : [];
+    const journal = await takingAway(last, logs, withSystemd(options));
     await store.writeJournal(journal);
     const problems = await rollBack(store, journal, undefined, withSystemd(options), options.report);
     if ((await store.readJournal()) !== undefined) return problems;
-    for (const path of (await purge?.()) ?? []) options.report(`  ${path}: removed`);
     await store.remove();
     return problems;
   });
 }
 
 /** A journal whose roll-back leads to the host as it was before the first activation. */
-async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
+async function takingAway(last: GoodState, logs: readonly string[], systemd: boolean): Promise<Journal> {
   const units = await statusOf(unitsInQuestion(last.deployment), systemd);
   const ours = new Set(
     broughtUnits(last.deployment.files)
@@ -58,6 +57,7 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
       return before === "unknown" ? [] : [{ path, role, restore: before }];
     }),
     directories: last.directories,
+    logs,
     settings: last.settings,
     units: Object.fromEntries(
       [...units].map(([unit, { active, enabled }]) => [

@@ -1,30 +1,29 @@
-import { lstat, readdir, realpath, rm } from "node:fs/promises";
+import { lstat, readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Deployment, parseConfigText, type ProxyConfig } from "../model/index.js";
 import { readText } from "../runtime/fileAccess.js";
-import { removeIfEmpty } from "./durableFiles.js";
+import { removeFile, removeIfEmpty } from "./durableFiles.js";
 import type { Store } from "./store.js";
 
-/**
- * What removes the proxy's logs, rotated ones too, once the proxy has stopped; the config that names them is read now.
- * The function returned tells what it removed.
- */
-export async function purgeLogs(store: Store, deployment: Deployment): Promise<() => Promise<string[]>> {
+/** Files that the proxy of a deployment logs to, as paths of the host. */
+export async function logsOf(store: Store, deployment: Deployment): Promise<readonly string[]> {
   const file = store.onHost(deployment.config);
   const read = await readText(file, file);
   const parsed = "text" in read ? parseConfigText(read.text) : undefined;
-  const logs = parsed?.ok === true ? logsOf(parsed.value) : [];
-  return async () => {
-    const removed: string[] = [];
-    for (const log of logs) removed.push(...(await removeLog(store.onHost(log))));
-    for (const directory of new Set(logs.map((log) => dirname(store.onHost(log))))) {
-      await removeDirectory(directory);
-    }
-    return removed;
-  };
+  return parsed?.ok === true ? logsIn(parsed.value) : [];
 }
 
-function logsOf(config: ProxyConfig): string[] {
+/** Removes logs, rotated ones too, and their directories where nothing else is in them. @returns what was removed */
+export async function removeLogs(store: Store, logs: readonly string[]): Promise<string[]> {
+  const removed: string[] = [];
+  for (const log of logs) removed.push(...(await removeLog(store.onHost(log))));
+  for (const directory of new Set(logs.map((log) => dirname(store.onHost(log))))) {
+    await removeDirectory(directory);
+  }
+  return removed;
+}
+
+function logsIn(config: ProxyConfig): string[] {
   const routes = config.virtualServers.flatMap((server) => server.routes);
   const all = [
     config.logs.access,
@@ -42,7 +41,7 @@ async function removeLog(log: string): Promise<string[]> {
     (n) => n === name || /^[.-]\d[\d.-]*(?:\.(?:gz|xz|zst|bz2))?$/.test(n.slice(name.length)),
   );
   const paths = own.filter((n) => n.startsWith(name)).map((n) => join(dirname(log), n));
-  for (const path of paths) await rm(path, { force: true });
+  for (const path of paths) await removeFile(path);
   return paths;
 }
 
@@ -51,5 +50,6 @@ async function removeDirectory(directory: string): Promise<void> {
   const found = await lstat(directory).catch(() => undefined);
   if (found === undefined) return;
   if (!found.isSymbolicLink()) return void (await removeIfEmpty(directory));
-  if (await removeIfEmpty(await realpath(directory).catch(() => directory))) await rm(directory);
+  const target = await realpath(directory).catch(() => undefined);
+  if (target === undefined || (await removeIfEmpty(target))) await removeFile(directory);
 }

@@ -1,6 +1,7 @@
 import { type Problem, problem } from "../model/index.js";
 import { perform, problemsOf, type Report } from "./execution.js";
 import { bringTo, makeParents, removeDirectories } from "./fileChanges.js";
+import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoEdit } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
@@ -35,6 +36,8 @@ export async function rollBack(
   }
   // While a file is not what it was, the journal says what it has to become.
   if (!filesAreBack) return problems;
+  const unpurged = await purge(store, journal, report);
+  if (unpurged.length > 0) return [...problems, ...unpurged];
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();
@@ -91,6 +94,16 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
     });
   }
   return restored;
+}
+
+/** Removes the logs that go with a deactivation. @returns what is in the way; another try may do it */
+async function purge(store: Store, { logs = [] }: Journal, report: Report): Promise<readonly Problem[]> {
+  try {
+    for (const path of await removeLogs(store, logs)) report(`  ${path}: removed`);
+    return [];
+  } catch (error) {
+    return problemsOf(error);
+  }
 }
 
 /** A proxy that cannot take the old state while it runs is started anew with it. */

@@ -47,9 +47,20 @@ export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[]): stri
   return [...new Set(words)].join("; or ");
 }
 
+/** Trees that were asked for: a config with many problems asks for each of them. */
+const roots = new WeakMap<z.ZodType, Node>();
+
+function rootOf(schema: z.ZodType): Node {
+  const known = roots.get(schema);
+  if (known !== undefined) return known;
+  const root = jsonSchema(schema) as Node;
+  roots.set(schema, root);
+  return root;
+}
+
 /** The schema nodes at a path, unions spread out. */
 function nodesAt(schema: z.ZodType, path: readonly PropertyKey[]): Node[] {
-  let nodes = variants([jsonSchema(schema) as Node]);
+  let nodes = variants([rootOf(schema)]);
   for (const step of path) {
     nodes = variants(
       nodes.flatMap((n) => {

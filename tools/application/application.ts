@@ -46,6 +46,15 @@ export async function startApplication(options: ApplicationOptions): Promise<App
   };
 }
 
+/** What the application runs on, by the packages' names. */
+export function applicationVersions(): Record<"Django" | "gunicorn", string> {
+  const of = (name: string): string => {
+    const script = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))";
+    return execFileSync(join(environment(), "python"), ["-c", script, name], { encoding: "utf8" }).trim();
+  };
+  return { Django: of("Django"), gunicorn: of("gunicorn") };
+}
+
 /** The settings file as an administrator has it, with our items in their place. */
 function settings(folder: string, { items, mediaDirectory }: ApplicationOptions): string {
   return `ALLOWED_HOSTS = ["127.0.0.1"]

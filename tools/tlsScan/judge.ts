@@ -5,23 +5,19 @@ import type { Finding, Seen, TestsslReport } from "./scanners.js";
 /** A finding that is meant, and why. */
 type Reasons = Readonly<Record<string, string>>;
 
-/** Of the deployed certificate, whatever the policy. */
-const SELF_SIGNED: Reasons = {
-  cert_chain_of_trust:
-    "the certificate is self-signed (spec 2.2); a domain name and a CA's certificate cure it (spec 5.4)",
-  cert_revocation: "nobody but the host itself could revoke a self-signed certificate",
-  cert_validityPeriod: "3650 days (spec 2.2)",
-  cert_extlifeSpan: "3650 days (spec 2.2)",
-  cert_expirationStatus: "3650 days (spec 2.2)",
-};
-
-/** What a policy implies by its own words. */
+/** What a policy implies by its own words, and `file-sync` by the certificate that is deployed with it. */
 const IMPLIED: Readonly<Record<TlsPolicyName, Reasons>> = {
   "file-sync": {
     cipherlist_AVERAGE:
       "EECDH and EDH in the spec's cipher string select AES-CBC ciphers too, behind the AEAD ones",
     LUCKY13:
       "the same CBC ciphers; OpenSSL checks their padding in constant time, and encrypt-then-MAC is negotiated",
+    cert_chain_of_trust:
+      "the certificate is self-signed (spec 2.2); a domain name and a CA's certificate cure it (spec 5.4)",
+    cert_revocation: "nobody but the host itself could revoke a self-signed certificate",
+    cert_validityPeriod: "3650 days (spec 2.2)",
+    cert_extlifeSpan: "3650 days (spec 2.2)",
+    cert_expirationStatus: "3650 days (spec 2.2)",
   },
   "mozilla-intermediate": {
     cipher_order:
@@ -47,7 +43,7 @@ export function judge(
   report: TestsslReport,
 ): Judgement {
   const findings = report.findings.map((finding) => {
-    const reason = IMPLIED[policy][finding.id] ?? SELF_SIGNED[finding.id];
+    const reason = IMPLIED[policy][finding.id];
     return { ...finding, ...(reason === undefined ? {} : { reason }) };
   });
   const problems: string[] = [];

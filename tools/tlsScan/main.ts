@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeResult } from "../../reliability/results.js";
 import { TlsPolicy } from "../../src/constructs/index.js";
-import type { TlsPolicyName } from "../../src/model/index.js";
+import type { ProxyConfigInput, TlsPolicyName } from "../../src/model/index.js";
 import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
+import { type IssuedCertificate, issueCertificate } from "./issuedCertificate.js";
 import { type Judgement, judge } from "./judge.js";
 import { sslscan, testssl, versions } from "./scanners.js";
 
@@ -15,8 +19,9 @@ const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
 const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
 
 testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
-groups and tickets must be those of the policy, and every finding must be one that the policy or the self-signed
-certificate implies; those are listed with the reason. Needs the Debian packages testssl.sh and sslscan.
+groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, which are
+listed with the reason. file-sync is scanned with the self-signed certificate that is deployed with it, Mozilla's
+policies with one that an authority has issued. Needs the Debian packages testssl.sh and sslscan.
 
   --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
   --help         print this
@@ -24,6 +29,7 @@ certificate implies; those are listed with the reason. Needs the Debian packages
 
 interface PolicyResult extends Judgement {
   readonly policy: TlsPolicyName;
+  readonly certificate: "self-signed" | "issued by an authority";
   readonly protocols: readonly string[];
   readonly ciphers: number;
   readonly groups: readonly string[];
@@ -51,36 +57,59 @@ async function main(): Promise<number> {
 }
 
 /** What is recorded: findings that are meant with their reason, and what is wrong. */
-function figures({ policy, protocols, ciphers, groups, findings, problems }: PolicyResult) {
+function figures({ policy, certificate, protocols, ciphers, groups, findings, problems }: PolicyResult) {
   const meant = findings.flatMap(({ id, severity, reason }) =>
     reason === undefined ? [] : [[`${id} (${severity})`, reason]],
   );
   return {
     policy,
+    certificate,
     protocols,
     ciphers,
     groups,
     meant: Object.fromEntries(meant) as Record<string, string>,
+    "not meant": problems.length,
     ...(problems.length === 0 ? {} : { problems }),
   };
 }
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
   const [web, fileServer, webdav] = await freePorts(3);
-  const frontEnd = await startFrontEnd({
-    upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
-    policy: POLICIES[policy],
-  });
+  const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
   try {
-    const seen = await sslscan(frontEnd.tlsPort);
-    const report = await testssl(frontEnd.tlsPort);
-    const { protocols, groups } = seen;
-    const ciphers = Object.values(seen.ciphers).flat().length;
-    const notPerformed = report.notPerformed.map(({ id, finding }) => `${id}: ${finding}`);
-    return { policy, protocols, ciphers, groups, ...judge(policy, seen, report), notPerformed };
+    // Whoever chooses a policy of Mozilla's has a name and a certificate for it (spec 5.4).
+    const issued = policy === "file-sync" ? undefined : issueCertificate(folder, "127.0.0.1");
+    const frontEnd = await startFrontEnd({
+      upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
+      policy: POLICIES[policy],
+      ...(issued === undefined ? {} : { change: (config) => withCertificate(config, issued) }),
+    });
+    try {
+      const seen = await sslscan(frontEnd.tlsPort);
+      const report = await testssl(frontEnd.tlsPort, issued?.authority);
+      const { protocols, groups } = seen;
+      const ciphers = Object.values(seen.ciphers).flat().length;
+      const notPerformed = report.notPerformed.map(({ id, finding }) => `${id}: ${finding}`);
+      const certificate = issued === undefined ? "self-signed" : "issued by an authority";
+      const judged = judge(policy, seen, report);
+      return { policy, certificate, protocols, ciphers, groups, ...judged, notPerformed };
+    } finally {
+      await frontEnd.stop();
+    }
   } finally {
-    await frontEnd.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The config with another certificate and key than the self-signed ones. */
+function withCertificate(
+  config: ProxyConfigInput,
+  { certificate, key }: IssuedCertificate,
+): ProxyConfigInput {
+  const listeners = config.listeners.map((listener) =>
+    listener.tls === undefined ? listener : { ...listener, tls: { ...listener.tls, certificate, key } },
+  );
+  return { ...config, listeners };
 }
 
 function describe(result: PolicyResult): string {

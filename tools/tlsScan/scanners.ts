@@ -53,8 +53,11 @@ async function run(command: string, args: readonly string[]): Promise<string> {
   return said;
 }
 
-/** Protocols, ciphers, forward secrecy, preferences, certificate and every vulnerability that testssl.sh knows. */
-export async function testssl(port: number): Promise<TestsslReport> {
+/**
+ * Protocols, ciphers, forward secrecy, preferences, certificate and every vulnerability that testssl.sh knows.
+ * @param authority file of a certificate that it trusts besides the usual ones
+ */
+export async function testssl(port: number, authority?: string): Promise<TestsslReport> {
   const folder = mkdtempSync(join(tmpdir(), "portico-testssl-"));
   const file = join(folder, "report.json");
   try {
@@ -64,6 +67,7 @@ export async function testssl(port: number): Promise<TestsslReport> {
     const said = await run("testssl", [
       ...quietly,
       ...["--openssl-timeout", "10", "--jsonfile", file],
+      ...(authority === undefined ? [] : ["--add-ca", authority]),
       ...sections,
       `https://127.0.0.1:${port}`,
     ]);

@@ -69,5 +69,7 @@ function statusCode(head: string): number {
   const ones = head.charCodeAt(11) - 0x30;
   const digits = hundreds >= 1 && hundreds <= 9 && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
   if (!digits) throw new HeadError(400, "malformed status line");
+  // Such a status means nothing, and clients are to read it as a fault of the server (RFC 9110, 15).
+  if (hundreds > 5) throw new HeadError(400, "status above 599");
   return hundreds * 100 + tens * 10 + ones;
 }

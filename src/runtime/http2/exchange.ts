@@ -109,13 +109,12 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.over || this.headSent) return;
-    // Codes above 599 mean nothing (RFC 9110, 15).
-    this.status = status > 599 ? 502 : status;
+    this.status = status;
     this.headSent = true;
     const head = this.request.method === "HEAD";
     this.bodiless = head || BODILESS.has(status);
     const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
-    this.writeHead(this.status, serverHeader(this.server), headers, announced);
+    this.writeHead(status, serverHeader(this.server), headers, announced);
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
