@@ -13,7 +13,7 @@ export async function wrk(
   bench: Bench,
   proxy: RunningProxy,
   target: string,
-  { connections = 32, headers = [] as string[], seconds = bench.quick ? 2 : 4 } = {},
+  { connections = 32, headers = [] as string[], seconds = bench.quick ? 1 : 2 } = {},
 ): Promise<Sample> {
   const fields = headers.flatMap((header) => ["-H", header]);
   const { result, cpuNs, circumstances } = await costOf(proxy, () =>
@@ -56,7 +56,7 @@ export async function h2load(
   target: string,
   options: H2loadOptions,
 ): Promise<Sample> {
-  const { clients, streams = 1, seconds = bench.quick ? 2 : 4 } = options;
+  const { clients, streams = 1, seconds = bench.quick ? 1 : 2 } = options;
   const log = path.join(bench.site.install, "h2load.log");
   rmSync(log, { force: true });
   const { result, cpuNs, circumstances } = await costOf(proxy, () =>

@@ -36,7 +36,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     micro: values.micro,
     quick,
     requireNginx: values["require-nginx"],
-    rounds: positive("--rounds", values.rounds ?? (quick ? "3" : "5")),
+    rounds: positive("--rounds", values.rounds ?? (quick ? "6" : "8")),
     workers: positive("--workers", values.workers),
     work: selected(all, values.only, quick),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
@@ -52,7 +52,7 @@ export function usage(all: readonly Work[]): string {
   --only NAME[,NAME]     only these items; "download-*" for all that begin so
   --quick                under three minutes: what is judged by CPU time, and the start; Portico and nginx only.
                          Fails when a CPU ratio is more than 25 % over its bar
-  --rounds N             rounds of each item (default 5; quick: 3)
+  --rounds N             rounds of each item (default 8; quick: 6)
   --workers N            workers of each proxy (default 1)
   --proxies NAME[,NAME]  only these proxies
   --require-nginx        fail when nginx is not installed

@@ -5,13 +5,13 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
+import { buildBundle } from "../../build/bundle.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { TlsPolicy } from "../../src/constructs/index.js";
 import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { dhParametersPem, renderProxyConfig } from "../../src/render/index.js";
 
-const ROOT = join(__dirname, "../..");
 const HOST = "127.0.0.1";
 
 export interface FrontEndOptions {
@@ -31,7 +31,7 @@ export interface FrontEndOptions {
   readonly under?: readonly string[];
 }
 
-/** The bundled proxy on the config that FileSyncFrontEnd deploys, on free ports of loopback. */
+/** The proxy as bundled from the sources as they are, on the config that FileSyncFrontEnd deploys, on free ports of loopback. */
 export interface FrontEnd {
   /** The application over plain HTTP. A deployed TLS mode only redirects there; here one proxy serves both. */
   readonly plainPort: number;
@@ -60,7 +60,8 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   }
   const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
   writeFileSync(paths.config, deployedConfig(folder, ports, options));
-  const [command, ...args] = [...(options.under ?? []), process.execPath, join(ROOT, "dist/portico.mjs")];
+  const bundle = await buildBundle();
+  const [command, ...args] = [...(options.under ?? []), process.execPath, bundle.file];
   const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import http from "node:http";
-import type http2 from "node:http2";
+import http2 from "node:http2";
 import https from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -69,7 +70,7 @@ async function upload(client: Client, protocol: Protocol): Promise<void> {
     protocol,
     "PUT",
     "/synchttp/file",
-    pattern(bytes),
+    () => pattern(bytes),
     chunked ? undefined : bytes,
   );
   expect(answer, 200);
@@ -115,7 +116,7 @@ async function leaveDownload(client: Client, protocol: Protocol): Promise<void> 
 /** Half a body, then the connection or stream breaks: nobody may take it for whole. */
 async function leaveUpload(client: Client, protocol: Protocol): Promise<void> {
   const bytes = SIZES[2]!;
-  const body = Readable.from(half(bytes));
+  const body = (): Readable => Readable.from(half(bytes));
   const outcome = await outcomeOf(ask(client, protocol, "PUT", "/synchttp/file", body, bytes));
   if (outcome !== "failed") throw new Error(`half an upload was answered with ${outcome}`);
 }
@@ -142,17 +143,20 @@ async function resetByUpstream(client: Client, protocol: Protocol): Promise<void
 /** The refusal reaches the client though it is still sending. */
 async function refusedUpload(client: Client, protocol: Protocol): Promise<void> {
   const bytes = SIZES[2]!;
-  const answer = await ask(client, protocol, "PUT", "/synchttp/refuse", pattern(bytes), bytes);
+  const answer = await ask(client, protocol, "PUT", "/synchttp/refuse", () => pattern(bytes), bytes);
   expect(answer, 413);
   await read(answer.body);
 }
+
+/** Makes the body anew for each attempt; undefined for a request without one. */
+type Body = (() => Readable) | undefined;
 
 function ask(
   client: Client,
   protocol: Protocol,
   method: string,
   path: string,
-  body?: Readable,
+  body?: Body,
   bytes?: number,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
@@ -169,7 +173,7 @@ function askHttp1(
   method: string,
   path: string,
   headers: Record<string, string>,
-  body: Readable | undefined,
+  body: Body,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = (protocol === "http" ? http : https).request({
@@ -186,50 +190,69 @@ function askHttp1(
       message.on("error", () => undefined);
       resolve({ status: message.statusCode!, headers: message.headers, body: message });
     });
-    send(body, request);
+    // Errors show on the answer; a body that breaks off breaks the request.
+    if (body === undefined) request.end();
+    else pipeline(body(), request).catch(() => undefined);
   });
 }
 
-/** A stream that the server refused was not looked at, and may be asked for again (RFC 9113, 8.7): browsers do so. */
+/** A stream that the server refused was not looked at, and is asked for again (RFC 9113, 8.7): browsers do so. */
 async function askHttp2(
   client: Client,
   method: string,
   path: string,
   headers: Record<string, string>,
-  body: Readable | undefined,
+  body: Body,
 ): Promise<Answer> {
-  try {
-    return await askHttp2Once(client, method, path, headers, body);
-  } catch (error) {
-    if (body !== undefined || !(error as Error).message.includes("NGHTTP2_REFUSED_STREAM")) throw error;
-    return askHttp2Once(client, method, path, headers, body);
-  }
-}
-
-function askHttp2Once(
-  client: Client,
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-  body: Readable | undefined,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
+  for (let attempt = 1; ; attempt++) {
     const stream = client
       .session()
       .request({ ":method": method, ":path": path, ...headers }, { endStream: false });
+    try {
+      return await answerOn(stream, body);
+    } catch (error) {
+      if (stream.rstCode !== http2.constants.NGHTTP2_REFUSED_STREAM || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+/** A reload may come between two attempts; twice in a row it does not. */
+const ATTEMPTS_MAX = 3;
+
+function answerOn(stream: http2.ClientHttp2Stream, body: Body): Promise<Answer> {
+  return new Promise((resolve, reject) => {
     stream.on("error", reject);
     stream.on("close", () => reject(new Error("closed without an answer")));
     stream.on("response", (fields) =>
       resolve({ status: fields[":status"]!, headers: fields as never, body: stream }),
     );
-    send(body, stream);
+    if (body === undefined) stream.end();
+    else void sendOn(stream, body());
   });
 }
 
-/** Errors show on the answer; a body that breaks off breaks the request. */
-function send(body: Readable | undefined, request: NodeJS.WritableStream): void {
-  if (body === undefined) request.end();
-  else pipeline(body, request).catch(() => undefined);
+/**
+ * Sends until the body ends or the server has heard enough (RFC 9113, 8.1): what it answered is still to be read.
+ * `pipeline` would destroy the stream, and with it the answer.
+ */
+async function sendOn(stream: http2.ClientHttp2Stream, body: Readable): Promise<void> {
+  const unwanted = (): boolean => stream.aborted || stream.destroyed || stream.writableEnded;
+  try {
+    for await (const chunk of body) {
+      if (unwanted()) return;
+      if (!stream.write(chunk)) await writable(stream);
+    }
+    if (!unwanted()) stream.end();
+  } catch (error) {
+    stream.destroy(error as Error);
+  }
+}
+
+async function writable(stream: http2.ClientHttp2Stream): Promise<void> {
+  const rest = new AbortController();
+  const { signal } = rest;
+  await Promise.race(["drain", "aborted", "close"].map((event) => once(stream, event, { signal })));
+  rest.abort();
 }
 
 async function outcomeOf(asked: Promise<Answer>): Promise<number | "failed"> {
@@ -245,8 +268,15 @@ async function outcomeOf(asked: Promise<Answer>): Promise<number | "failed"> {
 async function read(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) chunks.push(chunk as Buffer);
-  if ((body as { aborted?: boolean }).aborted) throw new Error("aborted");
+  if (brokeOff(body)) throw new Error("aborted");
   return Buffer.concat(chunks);
+}
+
+/** An HTTP/2 stream is `aborted` as well where the server, with a complete answer, wants no more of the request. */
+function brokeOff(body: Readable & { readonly aborted?: boolean; readonly rstCode?: number }): boolean {
+  return body.rstCode === undefined
+    ? body.aborted === true
+    : body.rstCode !== http2.constants.NGHTTP2_NO_ERROR;
 }
 
 async function digestOf(body: Readable): Promise<string> {

@@ -159,12 +159,18 @@ async function runLoad(
   sessions.close();
 }
 
+/** Node's clients refuse answers when their uploads hold more than this; the default of 10 is less than one upload. */
+const CLIENT_MEMORY_MB = 256;
+
 /** One HTTP/2 session at a time; a reload ends it, and the next request opens another. */
 function sessionsTo(port: number) {
   let session: http2.ClientHttp2Session | undefined;
   const current = (): http2.ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
-    const opened = http2.connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+    const opened = http2.connect(`https://127.0.0.1:${port}`, {
+      rejectUnauthorized: false,
+      maxSessionMemory: CLIENT_MEMORY_MB,
+    });
     opened.on("error", () => undefined);
     opened.on("goaway", () => {
       // Requests under way end; new ones go to a new session.

@@ -129,7 +129,7 @@ export class FileTransfer {
 /** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
 export const CHUNK_BYTES = 512 * 1024;
 /** Of the first pieces of a transfer. */
-export const FIRST_CHUNK_BYTES = 128 * 1024;
+export const FIRST_CHUNK_BYTES = 64 * 1024;
 const GROWN_AFTER_BYTES = 512 * 1024;
 
 /** Buffers of whole size that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
