@@ -11,12 +11,20 @@ function main(): void {
     name: "application",
     passed,
     seconds,
-    browser: browserVersion(),
-    ...applicationVersions(),
+    ...versions(),
     "steps that passed": tests.filter((test) => test.passed).length,
     "steps that did not": tests.filter((test) => !test.passed).length,
     steps: Object.fromEntries(tests.map((test) => [test.name, test.passed ? "passed" : "not passed"])),
   });
+}
+
+/** What is missing must not keep the failure from being recorded. */
+function versions(): Record<string, string> {
+  try {
+    return { browser: browserVersion(), ...applicationVersions() };
+  } catch (error) {
+    return { versions: (error as Error).message };
+  }
 }
 
 main();

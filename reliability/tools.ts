@@ -60,7 +60,7 @@ export const TOOLS: readonly Tool[] = [
     title: "Slow and many clients",
     command: "npm run slow-clients",
     shows:
-      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges.",
+      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges. Usual is what it waits while the same attack goes to a neighbour on the same machine (`beside`), and 3 ms at least; judged while the slow connections stand (`standing`), or come (`opening`) where none stays; in up to three attempts.",
   },
   {
     name: "soak",

@@ -451,3 +451,125 @@ test("logs go only when asked", async () => {
   await site.deactivate(true);
   expect(readdirSync(site.at("/var/log/portico"))).toEqual(["error.logbook"]);
 });
+
+describe("logs that were to go:", () => {
+  const LOG = "/var/log/portico/error.log";
+
+  /** Keeps a file from being removed. @returns what lets it go */
+  function mounted(file: string): () => void {
+    execFileSync("mount", ["--bind", site.at(file), site.at(file)]);
+    return () => void execFileSync("umount", [site.at(file)]);
+  }
+  function appendOnly(file: string): () => void {
+    execFileSync("chattr", ["+a", site.at(file)]);
+    return () => void execFileSync("chattr", ["-a", site.at(file)]);
+  }
+  const logFolder = (): string[] => readdirSync(site.at("/var/log"), { recursive: true }).map(String).sort();
+  const write = (...names: string[]): void => names.forEach((name) => site.write(name, "x"));
+  const nothing = (): void => undefined;
+
+  test.each<[string, () => () => void, string[], { path: string; message: RegExp }[]]>([
+    [
+      "one may only be appended to: the others go, and nothing waits for it",
+      () => {
+        write(LOG, `${LOG}.1`, "/var/log/portico/access.log");
+        return appendOnly(LOG);
+      },
+      ["portico", "portico/error.log"],
+      [{ path: LOG, message: /^cannot be removed \(1: / }],
+    ],
+    [
+      "two are in use: the others go, and nothing waits for them",
+      () => {
+        write(LOG, `${LOG}.1`, "/var/log/portico/access.log");
+        const [first, second] = [mounted(LOG), mounted("/var/log/portico/access.log")];
+        return () => [first, second].forEach((release) => release());
+      },
+      ["portico", "portico/access.log", "portico/error.log"],
+      ["/var/log/portico/access.log", LOG].map((name) => ({
+        path: name,
+        message: /^cannot be removed \(16: /,
+      })),
+    ],
+    [
+      "what is no regular file stays",
+      () => {
+        mkdirSync(site.at(`${LOG}-20260101`), { recursive: true });
+        execFileSync("mknod", [site.at(LOG), "c", "1", "3"]);
+        symlinkSync("error.log", site.at(`${LOG}.1`));
+        return nothing;
+      },
+      ["portico", "portico/error.log", "portico/error.log-20260101", "portico/error.log.1"],
+      [],
+    ],
+    [
+      "a link that leads nowhere goes",
+      () => {
+        write("/var/log/other");
+        symlinkSync("private/portico", site.at("/var/log/portico"));
+        return nothing;
+      },
+      ["other"],
+      [],
+    ],
+    [
+      "a link that leads through a file stays",
+      () => {
+        write("/var/log/other");
+        symlinkSync("other/portico", site.at("/var/log/portico"));
+        return nothing;
+      },
+      ["other", "portico"],
+      [],
+    ],
+    [
+      "a link to itself stays, and that is told",
+      () => {
+        write("/var/log/other");
+        symlinkSync("portico", site.at("/var/log/portico"));
+        return nothing;
+      },
+      ["other", "portico"],
+      [{ path: "/var/log/portico", message: /^cannot be read \(40: / }],
+    ],
+  ])("%s", async (_what, prepare, left, told) => {
+    const logs = { access: { path: "/var/log/portico/access.log" }, error: { path: LOG } };
+    const config = { ...(JSON.parse(one[CONFIG]!.content) as object), logs };
+    const release = prepare();
+    try {
+      site.deliver({ ...one, [CONFIG]: { role: "config", content: JSON.stringify(config) } });
+      await site.activate();
+      const problems = (await site.deactivate(true))!;
+      expect(problems.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual(
+        told.map(({ path: p, message }) =>
+          expect.objectContaining({ path: site.at(p), message: expect.stringMatching(message) }),
+        ),
+      );
+      expect(logFolder()).toEqual(left);
+      site.deliver(one);
+      await site.activate();
+      expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
+    } finally {
+      release();
+    }
+  });
+
+  test("the journal of an older release names none: it is carried on with", async () => {
+    site.write(LOG, "x");
+    site.deliver(one);
+    await site.activate();
+    const release = mounted(KEY);
+    try {
+      expect(await site.deactivate()).toMatchObject([{ path: site.at(KEY) }]);
+    } finally {
+      release();
+    }
+    const file = "/var/lib/portico/deployment/journal.json";
+    const { logs, purge, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
+    expect([logs, purge]).toEqual([expect.arrayContaining([LOG]), false]);
+    site.write(file, JSON.stringify(older));
+    expect(await site.deactivate(true)).toEqual([]);
+    expect(logFolder()).toEqual(["portico", "portico/error.log"]);
+    expect([CONFIG, "/var/lib/portico"].filter((name) => existsSync(site.at(name)))).toEqual([]);
+  });
+});

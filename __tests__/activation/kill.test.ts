@@ -95,6 +95,9 @@ function copyOf(site: Site): Site {
   return copy;
 }
 
+/** What a purge takes along. */
+const LOGS = ["error.log", "error.log.1", "error.log-20260101.gz"];
+
 const isTemporary = (name: string): boolean => path.basename(name).startsWith(".portico-new-");
 
 /** Whether a file is one of those it may be, and nothing private is open to others. */
@@ -196,32 +199,41 @@ test("a deactivation, killed at any change", async () => {
   template.remove();
 }, 600_000);
 
-test("a deactivation that takes the logs along, killed on the way: the next one takes them", async () => {
-  const template = await prepared();
-  const logs = ["error.log", "error.log.1", "error.log-20260101.gz"];
-  for (const name of logs) template.write(`/var/log/private/portico/${name}`, "x");
-  // As systemd has it for a dynamic user.
-  symlinkSync("private/portico", template.at("/var/log/portico"));
-  const full = copyOf(template);
-  const complete = run(full, ["deactivate", "--purge"]);
-  expect(complete.status).toBe(0);
-  const gone = full.snapshot();
-  expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
-  full.remove();
-  const points = changesOf(complete.calls).filter(({ call }) =>
-    /^(?:unlink|rmdir|rename).*(?:\/var\/log|portico\.json|journal\.json|state\.json)/.test(call),
-  );
-  expect(points.filter(({ call }) => call.includes("/var/log"))).toHaveLength(logs.length + 2);
-  for (const change of points) {
-    const at = `killed at ${change.call}`;
-    const site = copyOf(template);
-    expect([at, run(site, ["deactivate", "--purge"], change).signal]).toEqual([at, "SIGKILL"]);
-    await site.deactivate(true);
-    expect([at, site.snapshot()]).toEqual([at, gone]);
-    site.remove();
-  }
-  template.remove();
-}, 120_000);
+test.each([
+  { first: ["deactivate", "--purge"], then: false, logChanges: LOGS.length + 2 },
+  { first: ["deactivate"], then: true, logChanges: 0 },
+])(
+  "$first, killed on the way, then with purge $then: the logs go",
+  async ({ first, then, logChanges }) => {
+    const template = await prepared();
+    for (const name of LOGS) template.write(`/var/log/private/portico/${name}`, "x");
+    // As systemd has it for a dynamic user.
+    symlinkSync("private/portico", template.at("/var/log/portico"));
+    const [full, purged] = [copyOf(template), copyOf(template)];
+    const complete = run(full, first);
+    expect(complete.status).toBe(0);
+    expect(await purged.deactivate(true)).toEqual([]);
+    const gone = purged.snapshot();
+    expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
+    full.remove();
+    purged.remove();
+    const points = changesOf(complete.calls).filter(({ call }) =>
+      /^(?:unlink|rmdir).*(?:\/var\/log|portico\.json|journal\.json|state\.json)/.test(call),
+    );
+    expect(points.filter(({ call }) => call.includes("/var/log"))).toHaveLength(logChanges);
+    expect(points.filter(({ call }) => call.includes("portico.json"))).not.toEqual([]);
+    for (const change of points) {
+      const at = `killed at ${change.call}`;
+      const site = copyOf(template);
+      expect([at, run(site, first, change).signal]).toEqual([at, "SIGKILL"]);
+      await site.deactivate(then);
+      expect([at, site.snapshot()]).toEqual([at, gone]);
+      site.remove();
+    }
+    template.remove();
+  },
+  120_000,
+);
 
 test("what is written is on the disk before anything relies on it", async () => {
   const site = await prepared();

@@ -12,7 +12,8 @@ const MIB = 2 ** 20;
 const IDLE_CONNECTIONS = 10_000;
 const SLOW_READERS = 100;
 const SLOW_BYTES_PER_SECOND = 1_000_000;
-const SLOW_SECONDS = 10;
+/** Buffers grow with what a client takes, and the allocator's share of them after that: half a minute in, nothing may. */
+const SLOW_SECONDS = 40;
 /** nginx spools what a slow client does not take, up to 1 GiB each: enough is seen before a disk is full. */
 const SPOOLED_BYTES_MAX = 4 * 2 ** 30;
 /** Access logs and the like. */

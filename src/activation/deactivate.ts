@@ -4,7 +4,7 @@ import { type ActivationOptions, openStore, recover, withSystemd } from "./activ
 import { withLock } from "./lock.js";
 import { logsOf } from "./logs.js";
 import { rollBack } from "./rollBack.js";
-import { filesOf, type GoodState, type Journal } from "./store.js";
+import { filesOf, type GoodState, type Journal, type Store } from "./store.js";
 import { broughtUnits, cameWithUs, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
@@ -22,14 +22,15 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   return withLock(store.at("lock"), options.lockSeconds, async () => {
     // Whoever held the lock may have taken the store away.
     await store.prepare();
+    if (options.purge) await purgeToo(store);
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
     if (last === undefined) {
       await store.remove();
       return recovered;
     }
-    const logs = options.purge ? await logsOf(store, last.deployment) : [];
-    const journal = await takingAway(last, logs, withSystemd(options));
+    const logs = await logsOf(store, last.deployment);
+    const journal = { ...(await takingAway(last, withSystemd(options))), logs, purge: options.purge };
     await store.writeJournal(journal);
     const problems = await rollBack(store, journal, undefined, withSystemd(options), options.report);
     if ((await store.readJournal()) !== undefined) return problems;
@@ -38,8 +39,14 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   });
 }
 
+/** Has a deactivation that was cut off take the logs along, whatever it was asked for then. */
+async function purgeToo(store: Store): Promise<void> {
+  const journal = await store.readJournal();
+  if (journal?.kind === "deactivation") await store.writeJournal({ ...journal, purge: true });
+}
+
 /** A journal whose roll-back leads to the host as it was before the first activation. */
-async function takingAway(last: GoodState, logs: readonly string[], systemd: boolean): Promise<Journal> {
+async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
   const units = await statusOf(unitsInQuestion(last.deployment), systemd);
   const ours = new Set(
     broughtUnits(last.deployment.files)
@@ -57,7 +64,6 @@ async function takingAway(last: GoodState, logs: readonly string[], systemd: boo
       return before === "unknown" ? [] : [{ path, role, restore: before }];
     }),
     directories: last.directories,
-    logs,
     settings: last.settings,
     units: Object.fromEntries(
       [...units].map(([unit, { active, enabled }]) => [

@@ -1,6 +1,18 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, copyFile, mkdir, open, rename, rm, rmdir, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  open,
+  rename,
+  rm,
+  rmdir,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { problem, ProblemError } from "../model/index.js";
 import { systemReason } from "../runtime/systemReason.js";
@@ -107,7 +119,10 @@ export async function moveFile(source: string, path: string): Promise<void> {
 export async function removeFile(path: string): Promise<void> {
   await explained(path, "cannot be removed", async () => {
     try {
-      await rm(path);
+      // A read-only file system refuses the removal of what is not there as well.
+      await lstat(path);
+      // Not rm(), which makes ENOTDIR of the EPERM that a file gives with `chattr +a` or `+i`.
+      await unlink(path);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "ENOENT" || code === "ENOTDIR") return;

@@ -69,6 +69,15 @@ export function refuseInterrupted(signal: AbortSignal): void {
   ]);
 }
 
+/** Goes on whatever comes of an act; why it could not be done joins the problems. */
+export async function attempt(problems: Problem[], act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    problems.push(...problemsOf(error));
+  }
+}
+
 /** Whatever went wrong, as problems: a fault nobody thought of must be rolled back as well. */
 export function problemsOf(error: unknown): readonly Problem[] {
   if (error instanceof ProblemError) return error.problems;

@@ -1,8 +1,17 @@
-import { lstat, readdir, realpath } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { type Deployment, parseConfigText, type ProxyConfig } from "../model/index.js";
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  type Deployment,
+  parseConfigText,
+  type Problem,
+  problem,
+  ProblemError,
+  type ProxyConfig,
+} from "../model/index.js";
 import { readText } from "../runtime/fileAccess.js";
+import { systemReason } from "../runtime/systemReason.js";
 import { removeFile, removeIfEmpty } from "./durableFiles.js";
+import { attempt, type Report } from "./execution.js";
 import type { Store } from "./store.js";
 
 /** Files that the proxy of a deployment logs to, as paths of the host. */
@@ -11,16 +20,6 @@ export async function logsOf(store: Store, deployment: Deployment): Promise<read
   const read = await readText(file, file);
   const parsed = "text" in read ? parseConfigText(read.text) : undefined;
   return parsed?.ok === true ? logsIn(parsed.value) : [];
-}
-
-/** Removes logs, rotated ones too, and their directories where nothing else is in them. @returns what was removed */
-export async function removeLogs(store: Store, logs: readonly string[]): Promise<string[]> {
-  const removed: string[] = [];
-  for (const log of logs) removed.push(...(await removeLog(store.onHost(log))));
-  for (const directory of new Set(logs.map((log) => dirname(store.onHost(log))))) {
-    await removeDirectory(directory);
-  }
-  return removed;
 }
 
 function logsIn(config: ProxyConfig): string[] {
@@ -33,23 +32,57 @@ function logsIn(config: ProxyConfig): string[] {
   return [...new Set(all.flatMap((log) => (log === "off" ? [] : [log.path])))];
 }
 
-/** The log and what rotation made of it: `access.log.1`, `access.log-20260101.gz`. */
-async function removeLog(log: string): Promise<string[]> {
-  const names = await readdir(dirname(log)).catch(() => []);
-  const name = basename(log);
-  const own = names.filter(
-    (n) => n === name || /^[.-]\d[\d.-]*(?:\.(?:gz|xz|zst|bz2))?$/.test(n.slice(name.length)),
-  );
-  const paths = own.filter((n) => n.startsWith(name)).map((n) => join(dirname(log), n));
-  for (const path of paths) await removeFile(path);
-  return paths;
+/**
+ * Removes logs, rotated ones too, and their directories where nothing else is in them. What stands at such a path and is
+ * no regular file (`/dev/null`, a FIFO of another daemon) stays. @returns what could not be removed
+ */
+export async function removeLogs(
+  store: Store,
+  logs: readonly string[],
+  report: Report,
+): Promise<readonly Problem[]> {
+  const problems: Problem[] = [];
+  const paths = logs.map((log) => store.onHost(log));
+  for (const directory of new Set(paths.map((path) => dirname(path)))) {
+    await attempt(problems, async () => {
+      const files = await filesIn(directory);
+      for (const file of files.filter((each) => paths.some((log) => isLog(each, log)))) {
+        await attempt(problems, async () => {
+          await removeFile(file);
+          report(`  ${file}: removed`);
+        });
+      }
+      await removeDirectory(directory);
+    });
+  }
+  return problems;
 }
 
-/** With `DynamicUser=` systemd makes the directory in `private/` and a link to it. */
+/** Regular files, links not followed; none where there is no directory. */
+async function filesIn(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => join(directory, name));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    const message = `cannot be read ${systemReason(error as Error)}`;
+    throw new ProblemError([problem("activation.file-failed", directory, message)]);
+  }
+}
+
+/** The log itself, or what rotation made of it: `access.log.1`, `access.log-20260101.gz`. */
+function isLog(file: string, log: string): boolean {
+  return file === log || (file.startsWith(log) && ROTATED.test(file.slice(log.length)));
+}
+
+const ROTATED = /^[.-]\d[\d.-]*(?:\.(?:gz|xz|zst|bz2))?$/;
+
+/** With `DynamicUser=` systemd makes the directory in `private/` and a link to it, which goes once it leads nowhere. */
 async function removeDirectory(directory: string): Promise<void> {
-  const found = await lstat(directory).catch(() => undefined);
-  if (found === undefined) return;
-  if (!found.isSymbolicLink()) return void (await removeIfEmpty(directory));
-  const target = await realpath(directory).catch(() => undefined);
-  if (target === undefined || (await removeIfEmpty(target))) await removeFile(directory);
+  const gone = await realpath(directory).then(
+    removeIfEmpty,
+    ({ code }: NodeJS.ErrnoException) => code === "ENOENT",
+  );
+  if (gone) await removeFile(directory);
 }

@@ -1,5 +1,5 @@
 import { type Problem, problem } from "../model/index.js";
-import { perform, problemsOf, type Report } from "./execution.js";
+import { attempt, perform, problemsOf, type Report } from "./execution.js";
 import { bringTo, makeParents, removeDirectories } from "./fileChanges.js";
 import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
@@ -36,8 +36,8 @@ export async function rollBack(
   }
   // While a file is not what it was, the journal says what it has to become.
   if (!filesAreBack) return problems;
-  const unpurged = await purge(store, journal, report);
-  if (unpurged.length > 0) return [...problems, ...unpurged];
+  // Over a log the host is not between two states: one that stays is told, and nothing waits for it.
+  if (journal.purge === true) problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();
@@ -64,20 +64,13 @@ interface Restored {
 
 async function restoreFiles(store: Store, journal: Journal, report: Report): Promise<Restored> {
   const restored: Restored = { unwritten: [], lost: [] };
-  const attempt = async (act: () => Promise<void>): Promise<void> => {
-    try {
-      await act();
-    } catch (error) {
-      restored.unwritten.push(...problemsOf(error));
-    }
-  };
   for (const { path, restore: state } of journal.files) {
     if (state.kind === "file" && !(await store.has(state.sha256))) {
       const message = `stays as it is: the content it had, ${store.blob(state.sha256)}, is missing or damaged`;
       restored.lost.push(problem("activation.not-restored", path, message));
       continue;
     }
-    await attempt(async () => {
+    await attempt(restored.unwritten, async () => {
       if (state.kind !== "absent") await makeParents(store, path);
       await bringTo(store, path, state);
       report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
@@ -86,7 +79,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
   const kept = new Set<string>();
   for (const edit of journal.settings.toReversed()) {
     if (kept.has(edit.path)) continue;
-    await attempt(async () => {
+    await attempt(restored.unwritten, async () => {
       const refused = await undoEdit(store, edit);
       // What was changed meanwhile is somebody's work; it stays, and is told.
       if (refused !== undefined) kept.add(edit.path);
@@ -94,16 +87,6 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
     });
   }
   return restored;
-}
-
-/** Removes the logs that go with a deactivation. @returns what is in the way; another try may do it */
-async function purge(store: Store, { logs = [] }: Journal, report: Report): Promise<readonly Problem[]> {
-  try {
-    for (const path of await removeLogs(store, logs)) report(`  ${path}: removed`);
-    return [];
-  } catch (error) {
-    return problemsOf(error);
-  }
 }
 
 /** A proxy that cannot take the old state while it runs is started anew with it. */

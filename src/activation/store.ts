@@ -49,8 +49,10 @@ export interface Journal {
   readonly files: readonly JournaledFile[];
   /** Directories that it makes. */
   readonly directories: readonly string[];
-  /** Logs that a deactivation removes; their names stand in a config that is gone before they are. */
+  /** Logs of what a deactivation takes away; their names stand in a config that is gone before they are. */
   readonly logs?: readonly string[];
+  /** Whether the logs go as well. */
+  readonly purge?: boolean;
   /** Edits of the application's own files. */
   readonly settings: readonly SettingsEditRecord[];
   /** Units that it may touch, as a roll-back is to leave them. */

@@ -96,7 +96,7 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
       report: reportTo(flags, output),
       purge: flags.purge === true,
     });
-    if (problems !== undefined && problems.length > 0) throw new ProblemError(problems);
+    if (problems !== undefined && problems.length > 0) return incomplete(problems, flags, output);
     const text = problems === undefined ? "nothing is deployed here" : "the deployment is gone";
     output.out(flags.json === true ? json({ ok: true, problems: [] }) : `${text}\n`);
     return EXIT.ok;
@@ -154,6 +154,13 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
     output.out(json({ ok: false, rolledBack, problems: error.problems }));
   } else if (error instanceof ActivationFailed) output.err(failedText(error));
   else output.err(`${formatAll(error.problems)}nothing was changed\n`);
+  return EXIT.failed;
+}
+
+/** A deactivation goes on to the end, whatever is in the way. */
+function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
+  if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
+  else output.err(`${formatAll(problems)}the deployment is gone, but for the above\n`);
   return EXIT.failed;
 }
 

@@ -42,7 +42,7 @@ export class ForwardingRules {
   private readonly action: ProxyActionConfig;
   private readonly fixed: string;
   /** What {@link usual} returned last: clients send many requests in a row. */
-  private last = { host: "", address: "", scheme: "", text: "" };
+  private last = { host: "", address: "", scheme: "", text: "", again: false };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
   private readonly replaced: ReadonlySet<string>;
 
@@ -98,10 +98,16 @@ export class ForwardingRules {
     const { clientAddress: address, scheme } = request;
     const { last } = this;
     if (host !== last.host || address !== last.address || scheme !== last.scheme) {
-      const text = onePiece(this.behindTarget(request, host, NO_CLAIMS));
-      this.last = { host, address, scheme, text };
+      const text = this.behindTarget(request, host, NO_CLAIMS);
+      this.last = { host, address, scheme, text, again: false };
+      return text;
     }
-    return this.last.text;
+    // Not before the second request in a row: where clients alternate it would be for nothing.
+    if (!last.again) {
+      last.text = onePiece(last.text);
+      last.again = true;
+    }
+    return last.text;
   }
 
   /** The client's fields that pass, as lines, and the forwarding chain it sent. */
@@ -339,8 +345,7 @@ function remembered(fateOf: (name: string) => FieldFate): (name: string) => Fiel
     if (known !== undefined) return known;
     const fate = fateOf(name);
     // As a string of its own: a slice of a head would keep the whole head in memory.
-    if (fates.size < 1024 && name.length <= 64)
-      fates.set(Buffer.from(name, "latin1").toString("latin1"), fate);
+    if (fates.size < 1024 && name.length <= 64) fates.set(onePiece(name), fate);
     return fate;
   };
 }

@@ -49,7 +49,7 @@ export interface Exchange {
   /**
    * The same with fields as the lines they are in an HTTP/1.1 head; only where the protocol has such.
    *
-   * @param lines each with its CRLF, checked as strictly as a request's
+   * @param lines each with its CRLF, checked as strictly as a request's, and the blank line that ends the head
    */
   sendLines?(status: number, reason: string, lines: string, bodyLength: number): void;
   /**
@@ -113,7 +113,7 @@ export interface RequestHead {
 
 /** Header fields of which the common ones are known without a search. */
 export interface ReadFields {
-  /** The lines that pass to an upstream if no rule concerns one of them; undefined if one may. */
+  /** The lines that pass if no rule concerns one of them, and the blank line behind them; undefined if one may. */
   readonly plainLines: string | undefined;
   /** First values of what the access log shows. */
   readonly referer: string | undefined;

@@ -22,14 +22,19 @@ export function combinedLine(exchange: Exchange): string {
 /** Up to the request: the same for all requests of one client in a second, so the last one is kept. */
 function combinedStart(address: string, authorization: string | undefined): string {
   const { local } = clock();
-  if (address !== last.address || authorization !== last.authorization || local !== last.local) {
-    const text = onePiece(`${address} - ${remoteUser(authorization) ?? "-"} [${local}] "`);
-    last = { address, authorization, local, text };
+  // Credentials are not kept.
+  if (authorization !== undefined) return `${address} - ${remoteUser(authorization) ?? "-"} [${local}] "`;
+  if (address !== last.address || local !== last.local) {
+    last = { address, local, text: `${address} - - [${local}] "`, again: false };
+  } else if (!last.again) {
+    // Not before the second line in a row: where clients alternate it would be for nothing.
+    last.text = onePiece(last.text);
+    last.again = true;
   }
   return last.text;
 }
 
-let last = { address: "", authorization: undefined as string | undefined, local: "", text: "" };
+let last = { address: "", local: "", text: "", again: false };
 
 /** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
 export function jsonLine(exchange: Exchange): string {

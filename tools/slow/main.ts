@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeResult } from "../../reliability/results.js";
 import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
 
@@ -33,23 +33,18 @@ async function main(): Promise<number> {
   // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
   const upstreams = [await startUpstream(), await startUpstream()] as const;
   const frontEnds: FrontEnd[] = [];
-  const results: ModeResult[] = [];
+  const modes: (ModeResult & { readonly attempts: number })[] = [];
   try {
     for (let i = 0; i < 2; i++) frontEnds.push(await startBehind(upstreams[0].port, upstreams[1].port));
     for (const mode of Object.keys(MODES)) {
-      const result = await measure(frontEnds[0]!, frontEnds[1]!, mode, load);
-      results.push(result);
-      console.log(describe(result));
+      modes.push(await attempted(() => measure(frontEnds[0]!, frontEnds[1]!, mode, load)));
     }
   } finally {
     await Promise.all(frontEnds.map((frontEnd) => frontEnd.stop()));
     for (const { child } of upstreams) child.kill();
   }
-  const passed = results.every((result) => result.passed);
-  const folder = join(__dirname, "../../reliability/results");
-  mkdirSync(folder, { recursive: true });
-  const record = { name: "slow-clients", date: new Date().toISOString(), passed, ...load, modes: results };
-  writeFileSync(join(folder, "slow-clients.json"), `${JSON.stringify(record, null, 2)}\n`);
+  const passed = modes.every((mode) => mode.passed);
+  writeResult({ name: "slow-clients", passed, ...load, modes });
   return passed ? 0 : 1;
 }
 
@@ -71,6 +66,19 @@ function againInside(): number {
   return status ?? 2;
 }
 
+/** A few requests out of a thousand decide, and other work on the machine may have been in their way: not every time. */
+async function attempted(
+  attempt: () => Promise<ModeResult>,
+): Promise<ModeResult & { readonly attempts: number }> {
+  for (let attempts = 1; ; attempts++) {
+    const result = await attempt();
+    console.log(describe(result));
+    if (result.passed || attempts === ATTEMPTS_MAX) return { ...result, attempts };
+  }
+}
+
+const ATTEMPTS_MAX = 3;
+
 function startBehind(web: number, attacked: number): Promise<FrontEnd> {
   return startFrontEnd({
     upstreams: { web, fileServer: attacked, webdav: attacked },
@@ -86,13 +94,13 @@ async function startUpstream(): Promise<{ readonly child: ChildProcess; readonly
   return { child, port: Number(line.toString()) };
 }
 
-function describe(result: ModeResult): string {
-  const { mode, quiet, usual, opening, attacked, sockets, memoryMiB, passed } = result;
-  const ms = [attacked, usual, opening, quiet].map(({ p99Ms }) => p99Ms.toFixed(2));
+function describe({ mode, quiet, beside, attacked, sockets, memoryMiB, passed }: ModeResult): string {
+  const phase = (name: "opening" | "standing"): string =>
+    `${attacked[name].p99Ms.toFixed(2)} ms (a neighbour attacked: ${beside[name].p99Ms.toFixed(2)})`;
   return (
-    `${passed ? "ok  " : "FAIL"} ${mode.padEnd(12)} ${sockets} sockets, ${memoryMiB} MiB; p99 ${ms[0]} ms, ` +
-    `beside such an attack ${ms[1]}, while they open ${ms[2]}, quiet ${ms[3]}; ` +
-    `${opening.failures + attacked.failures} requests failed`
+    `${passed ? "ok  " : "FAIL"} ${mode.padEnd(12)} ${sockets} sockets, ${memoryMiB} MiB; ` +
+    `p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${quiet.p99Ms.toFixed(2)}; ` +
+    `${attacked.opening.failures + attacked.standing.failures} requests failed`
   );
 }
 

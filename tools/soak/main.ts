@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeResult } from "../../reliability/results.js";
 import { soak, type SoakResult } from "./soak.js";
 
 const HELP = `npm run soak -- [OPTIONS]: mixed load with aborts on both sides, for a long time
@@ -41,10 +40,7 @@ async function main(): Promise<number> {
   const judged = results.map((result) => ({ ...result, problems: problemsOf(result, minutes) }));
   for (const result of judged) console.log(describe(result));
   const passed = judged.every(({ problems }) => problems.length === 0);
-  const folder = join(__dirname, "../../reliability/results");
-  mkdirSync(folder, { recursive: true });
-  const record = { name: "soak", date: new Date().toISOString(), minutes, reloadEverySeconds, seed, passed };
-  writeFileSync(join(folder, "soak.json"), `${JSON.stringify({ ...record, frontEnds: judged }, null, 2)}\n`);
+  writeResult({ name: "soak", passed, seed, minutes, reloadEverySeconds, frontEnds: judged });
   return passed ? 0 : 1;
 }
 

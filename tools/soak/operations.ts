@@ -145,7 +145,12 @@ async function refusedUpload(client: Client, protocol: Protocol): Promise<void> 
   const bytes = SIZES[2]!;
   const answer = await ask(client, protocol, "PUT", "/synchttp/refuse", () => pattern(bytes), bytes);
   expect(answer, 413);
-  await read(answer.body);
+  try {
+    await read(answer.body);
+  } catch (error) {
+    // Said by a server whose answer is complete (RFC 9113, 8.1); Node then drops what it has not handed out yet.
+    if ((answer.body as HttpBody).rstCode !== http2.constants.NGHTTP2_NO_ERROR) throw error;
+  }
 }
 
 /** Makes the body anew for each attempt; undefined for a request without one. */
@@ -268,12 +273,15 @@ async function outcomeOf(asked: Promise<Answer>): Promise<number | "failed"> {
 async function read(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) chunks.push(chunk as Buffer);
-  if (brokeOff(body)) throw new Error("aborted");
+  if (brokeOff(body as HttpBody)) throw new Error("aborted");
   return Buffer.concat(chunks);
 }
 
+/** Of HTTP/1.1 with `aborted`, of HTTP/2 with `rstCode` too. */
+type HttpBody = Readable & { readonly aborted?: boolean; readonly rstCode?: number };
+
 /** An HTTP/2 stream is `aborted` as well where the server, with a complete answer, wants no more of the request. */
-function brokeOff(body: Readable & { readonly aborted?: boolean; readonly rstCode?: number }): boolean {
+function brokeOff(body: HttpBody): boolean {
   return body.rstCode === undefined
     ? body.aborted === true
     : body.rstCode !== http2.constants.NGHTTP2_NO_ERROR;

@@ -1,5 +1,6 @@
 import type { BigIntStats } from "node:fs";
 import { lookup as mimeType } from "mrmime";
+import { onePiece } from "../../model/serving.js";
 import type { HeaderList } from "../exchange.js";
 
 /** A file as it was at its last check: what every answer about it needs, and its content if that is small. */
@@ -101,7 +102,7 @@ export class FileCache {
   set(requestPath: string, file: StaticFile): void {
     this.delete(requestPath);
     // A slice of a request head would keep the whole head alive.
-    const key = Buffer.from(requestPath, "latin1").toString("latin1");
+    const key = onePiece(requestPath);
     this.files.set(key, file);
     this.bytes += weight(key, file);
     if (this.bytes > this.bytesMax) this.shrink();

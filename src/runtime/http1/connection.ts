@@ -30,7 +30,7 @@ const enum State {
 
 /** A request body that is left over may be read to its end if no more than this is to come; else the connection closes. */
 const DRAINED_BYTES_MAX = 65_536;
-/** Pieces up to this size are gathered on their way upstream (see `upstream/connection.ts`). */
+/** Pieces up to this size are gathered on their way upstream (see `upstream/requestWriter.ts`). */
 const SMALL_BYTES_MAX = 16_384;
 /** Answers of one turn that are held back to go out together. */
 const HELD_TEXT_MAX = 65_536;

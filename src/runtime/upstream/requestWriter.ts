@@ -5,8 +5,13 @@ import { batch } from "../writeBatch.js";
 
 /** Body pieces up to this size go out in one write with what stands around them. */
 const JOINED_BYTES_MAX = 16_384;
-/** Gathered pieces are written before the end of the turn when they come to this much. */
+/**
+ * Gathered pieces are written before the end of the turn when they come to this much. They lie where they were read: with
+ * another read, it has to be less than a receive buffer (`receiveBuffer.ts`), or the next would overwrite them.
+ */
 const GATHERED_BYTES_MAX = 524_288;
+/** The same for their number. More than a system call takes (IOV_MAX) win nothing, and each costs more than a few bytes. */
+const GATHERED_PIECES_MAX = 1_024;
 
 /** Who hears of writes. */
 export interface WriteListener {
@@ -28,6 +33,7 @@ export class RequestWriter {
   private joined = "";
   /** The socket is corked until the end of this turn. */
   private gathering = false;
+  private pieces = 0;
   private readonly text: TextWriter;
 
   constructor(
@@ -137,13 +143,15 @@ export class RequestWriter {
     if (this.joined !== "") this.writeGathered();
     if (!this.gathering) {
       this.gathering = true;
+      this.pieces = 0;
       socket.cork();
       batch(this);
     }
     if (before !== "") socket.write(before, "latin1");
     socket.write(bytes);
     if (after !== "") socket.write(after, "latin1");
-    return socket.writableLength < GATHERED_BYTES_MAX || this.writeGathered();
+    const more = ++this.pieces < GATHERED_PIECES_MAX && socket.writableLength < GATHERED_BYTES_MAX;
+    return more || this.writeGathered();
   }
 
   private told(): boolean {
