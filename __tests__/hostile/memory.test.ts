@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
-import { connectTo } from "../runtime/peers.js";
+import { type Accepted, connectTo } from "../runtime/peers.js";
 import { type Performer, residentBytes, type Stage, startStage } from "./stage.js";
 
 /** Neither a client nor an upstream is trusted with the memory of the proxy. */
@@ -117,6 +117,49 @@ test.each(FLOODS)("a client that sends %s without end", async (_name, first, rep
   expect(watch()).toBeLessThan(GROWTH_MAX);
 });
 
+test.each(["http", "https"] as const)(
+  "a client that uploads over %s in chunks of one byte to an upstream that does not read",
+  async (scheme) => {
+    const performer = scheme === "http" ? stage.plain : stage.tls;
+    const port = scheme === "http" ? performer.ports.http : performer.ports.https;
+    const clients = await Promise.all(
+      Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
+    );
+    const upstreams = await deafUpstreams(clients);
+    const watch = watchMemory(performer);
+    const head = "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n";
+    // Chunks in abundance, and every TLS record a full one.
+    const sent = await Promise.all(
+      clients.map(({ socket }) => sendWithoutEnd(socket, head, "1\r\na\r\n".repeat(32_768), 1_000)),
+    );
+    const grown = watch();
+    for (const { socket } of clients) socket.destroy();
+    try {
+      // Each had to wait, and what waits is little.
+      for (const bytes of sent) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
+      expect(grown).toBeLessThan(GROWTH_MAX);
+    } finally {
+      // The proxy comes to know that they left behind what it has not read yet.
+      for (const socket of upstreams) socket.removeAllListeners("data").resume();
+      await until(() => upstreams.every((socket) => socket.readableEnded || socket.destroyed), 40_000);
+    }
+  },
+  60_000,
+);
+
+/** Has the proxy keep a connection to the upstream for each client, on which the upstream reads nothing any more. */
+async function deafUpstreams(clients: readonly Accepted[]): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  stage.upstream.script = (_line, socket) => sockets.push(socket);
+  for (const client of clients) client.send("GET /sync/deaf HTTP/1.1\r\nHost: sync.example\r\n\r\n");
+  // All of them at the same time: none is asked on a connection that was another's.
+  await until(() => sockets.length === clients.length);
+  for (const socket of sockets) socket.pause().write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndeaf");
+  await Promise.all(clients.map((client) => client.receives("deaf")));
+  stage.upstream.script = undefined;
+  return sockets;
+}
+
 /** Writes until the other side ends it, takes no more for a while, or has taken too much. @returns bytes it took */
 async function sendWithoutEnd(
   socket: Socket,
@@ -132,13 +175,15 @@ async function sendWithoutEnd(
     bytes += piece.length;
     if (socket.write(piece)) continue;
     const taken = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), idleMs);
-      const go = (on: boolean) => () => {
+      const on = (): void => settle(true);
+      const off = (): void => settle(false);
+      const timer = setTimeout(off, idleMs);
+      const settle = (taken: boolean): void => {
         clearTimeout(timer);
-        resolve(on);
+        socket.off("drain", on).off("close", off);
+        resolve(taken);
       };
-      socket.once("drain", go(true));
-      socket.once("close", go(false));
+      socket.once("drain", on).once("close", off);
     });
     if (!taken) break;
   }

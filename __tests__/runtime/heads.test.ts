@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { type ForwardedRequest, ForwardingRules, parseConfig } from "../../src/model/index.js";
+import type { Http1Connection } from "../../src/runtime/http1/connection.js";
+import { Http1Exchange } from "../../src/runtime/http1/exchange.js";
 import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/http1/fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../src/runtime/http1/headReader.js";
+import type { ParsedRequest } from "../../src/runtime/http1/requestHead.js";
+import { VERSION } from "../../src/runtime/version.js";
+import { FakeExchange } from "./fakeExchange.js";
 
 /** Heads pass as lines wherever no rule concerns a field: that has to come to the same as weighing every field. */
 
@@ -200,6 +205,83 @@ describe("fields that pass as lines", () => {
     expect(parsed(lines).plainLines).toBe(passes);
   });
 });
+
+describe("what is kept of the last head is not taken for the next", () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  /** Alike in all but what one draw differs in, and often the same twice. */
+  const asked = fc.record({
+    host: fc.constantFrom("a.example", "b.example:8080", ""),
+    clientAddress: fc.constantFrom("192.0.2.7", "2001:db8::7"),
+    scheme: fc.constantFrom("http" as const, "https" as const),
+    trusted: fc.boolean(),
+    lines: fc.constantFrom(
+      ...["", "", "Accept: a\r\n", "Cookie:b\r\n"],
+      ...["X-Forwarded-For: 198.51.100.1\r\n", "X-Real-IP: 198.51.100.2\r\n", "X-Forwarded-Proto: https\r\n"],
+    ),
+    framing: fc.constantFrom("", "Content-Length: 5\r\n"),
+    target: fc.constantFrom("/sync/x", "/sync/y?z"),
+  });
+
+  test.each([
+    ["that sets forwarding fields", 0],
+    ["that sets fields of its own", 1],
+  ])("requests of a route %s", (_what, route) => {
+    fc.assert(
+      fc.property(fc.array(asked, { minLength: 2, maxLength: 12 }), (all) => {
+        const shared = rulesOf(route);
+        for (const { lines, framing, trusted, ...varied } of all) {
+          const fields = parsed(lines);
+          const next = { ...request(fields, trusted), ...varied, plainLines: fields.plainLines };
+          expect(shared.requestHead(next, framing)).toBe(rulesOf(route).requestHead(next, framing));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("answers", () => {
+    const begun = fc.record({
+      status: fc.constantFrom(200, 404),
+      reason: fc.constantFrom("OK", "", "Fine"),
+      versionTokens: fc.boolean(),
+      at: fc.constantFrom(1_800_000_000_000, 1_800_000_000_999, 1_800_000_001_000, 1_700_000_000_000),
+    });
+    const now = jest.spyOn(Date, "now");
+    fc.assert(
+      fc.property(fc.array(begun, { minLength: 2, maxLength: 12 }), (all) => {
+        for (const { status, reason, versionTokens, at } of all) {
+          now.mockReturnValue(at);
+          const by = versionTokens ? `portico/${VERSION}` : "portico";
+          const date = new Date(at).toUTCString();
+          expect(beginning(status, reason, versionTokens)).toBe(
+            `HTTP/1.1 ${status} ${reason}\r\nServer: ${by}\r\nDate: ${date}\r\nContent-Length: 0\r\n\r\n`,
+          );
+        }
+      }),
+    );
+  });
+});
+
+/** The head of an empty answer as a client gets it. */
+function beginning(status: number, reason: string, versionTokens: boolean): string {
+  let sent = "";
+  const connection = {
+    write: (text: string) => void (sent += text),
+    mayKeepAlive: () => true,
+    exchangeEnded: () => undefined,
+  };
+  const { request, client, server } = new FakeExchange({}, { server: { versionTokens } });
+  const exchange = new Http1Exchange(
+    connection as unknown as Http1Connection,
+    { ...request, keepAlive: true, expectContinue: false } as ParsedRequest,
+    client,
+    server,
+  );
+  exchange.sendHead(status, reason, [], 0);
+  exchange.end();
+  return sent;
+}
 
 test("names are told apart by their bytes as by their letters", () => {
   const number = (text: string): number => nameNumber(Buffer.from(`:${text}:`, "latin1"), 1, text.length + 1);

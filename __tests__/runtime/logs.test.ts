@@ -199,6 +199,44 @@ test("whatever a client sends, a line is one line of printable ASCII with all it
   );
 });
 
+test("what is kept of the last line is not taken for the next", async () => {
+  const now = jest.spyOn(Date, "now");
+  const lineAt = (line: typeof combinedLine, { at, address, authorization }: Logged): string => {
+    now.mockReturnValue(at);
+    const headers: Record<string, string> = authorization === "" ? {} : { Authorization: authorization };
+    return line(answered({ headers }, { client: { address } }));
+  };
+  const all = [1_800_000_000_000, 1_800_000_000_999, 1_800_000_001_000, 1_799_999_999_000].flatMap((at) =>
+    ["192.0.2.7", "2001:db8::7"].flatMap((address) =>
+      ["", basic("anna:pw"), basic("bert:pw"), "Bearer x"].map((authorization) => ({
+        at,
+        address,
+        authorization,
+      })),
+    ),
+  );
+  /** What each comes to where nothing came before. */
+  const fresh: string[] = [];
+  for (const one of all)
+    await jest.isolateModulesAsync(async () => {
+      const format = await import("../../src/runtime/logFormat.js");
+      fresh.push(lineAt(format.combinedLine, one));
+    });
+  expect(new Set(fresh).size).toBe(3 * 2 * 3);
+  fc.assert(
+    fc.property(fc.array(fc.nat(all.length - 1), { minLength: 2, maxLength: 20 }), (sequence) => {
+      for (const i of sequence) expect(lineAt(combinedLine, all[i]!)).toBe(fresh[i]);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+interface Logged {
+  readonly at: number;
+  readonly address: string;
+  readonly authorization: string;
+}
+
 describe("error log", () => {
   test("has nginx's format", () => {
     const exchange = new FakeExchange({ target: '/x"', host: "127.0.0.1", headers: { Referer: "http://r" } });

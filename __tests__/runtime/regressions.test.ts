@@ -1,10 +1,14 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { issue } from "./certificates.js";
+import { freePort, specRoutes, startProxy, type TestProxy } from "./harness.js";
 import { connectHttp2, startHttp2Server } from "./http2Server.js";
 import { type Accepted, connectTo, RawUpstream } from "./peers.js";
+import { openFolder, Portico } from "./portico.js";
 
 /** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
 
@@ -138,12 +142,51 @@ describe("bytes of one connection never reach another", () => {
     await start();
     const client = await connectTo(proxy.port);
     client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    client.send(
-      Buffer.concat(pieces.flatMap((piece) => [Buffer.from("1f40\r\n"), piece, Buffer.from("\r\n")])),
-    );
-    client.send("0\r\n\r\n");
+    const body = Buffer.concat(pieces);
+    client.send(chunked(body, 8_000)).send("0\r\n\r\n");
     await client.receives("ok");
-    expect(digest(dechunk(Buffer.concat(received)))).toBe(digest(Buffer.concat(pieces)));
+    expect(digest(dechunk(Buffer.concat(received)))).toBe(digest(body));
+  });
+
+  // What the pauses of the upstream leave in the kernel is read in one turn, more than a receive buffer holds.
+  test.each([
+    ["of known length", false],
+    ["in chunks", true],
+  ])("an upload over TLS %s, which the upstream reads with pauses", async (_what, inChunks) => {
+    const received: Buffer[] = [];
+    let [bytes, pauses] = [0, 0];
+    const complete = (chunk: Buffer): boolean =>
+      inChunks
+        ? chunk.subarray(-5).equals(Buffer.from("0\r\n\r\n"))
+        : bytes === received[0]!.indexOf("\r\n\r\n") + 4 + UPLOAD_BYTES;
+    script = (peer) => {
+      peer.socket.removeAllListeners("data");
+      peer.socket.on("data", (chunk: Buffer) => {
+        received.push(chunk);
+        bytes += chunk.length;
+        if (complete(chunk)) peer.send(OK);
+        else if (bytes > (pauses + 1) * UPSTREAM_READS_BYTES) {
+          pauses++;
+          peer.socket.pause();
+          setTimeout(() => peer.socket.resume(), 400);
+        }
+      });
+    };
+    await start();
+    const portico = await porticoOverTls(upstream.port);
+    const client = await connectTo(portico.port, true);
+    const body = randomBytes(UPLOAD_BYTES);
+    const framing = inChunks ? "Transfer-Encoding: chunked" : `Content-Length: ${UPLOAD_BYTES}`;
+    client.send(`PUT /sync/x HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`);
+    if (inChunks) client.send(chunked(body, 65_536)).send("0\r\n\r\n");
+    else client.send(body);
+    await client.until((peer) => peer.received.includes("ok"), 20_000);
+    client.socket.destroy();
+    await portico.stop();
+    const message = Buffer.concat(received);
+    const arrived = inChunks ? dechunk(message) : message.subarray(message.indexOf("\r\n\r\n") + 4);
+    expect([arrived.length, digest(arrived)]).toEqual([UPLOAD_BYTES, digest(body)]);
+    expect(pauses).toBeGreaterThan(3);
   });
 
   test("bytes from an upstream before it was sent anything of the request", async () => {
@@ -198,6 +241,26 @@ describe("bytes of one connection never reach another", () => {
     const second = await ask();
     pool.close();
     expect([first, second]).toEqual(["answered", "answered"]);
+  });
+});
+
+describe("an upstream that resets in the midst of an upload", () => {
+  // A reset is told once: to the write that comes first, or to the read. After the write only the end is left to be read.
+  test.each([
+    ["as the request is written", true],
+    ["between two writes", false],
+  ])("%s: the client is told at once", async (_when, writing) => {
+    const peers: Accepted[] = [];
+    script = (peer) => peers.push(peer);
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send("PUT /sync/x HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n");
+    while (peers[0] === undefined || !peers[0].received.includes("\r\n\r\n")) await sleep(10);
+    // In one turn, so that the proxy learns of both at the same time; what is larger than a piece is written at once.
+    if (writing) client.send(Buffer.alloc(60_000));
+    peers[0].socket.resetAndDestroy();
+    await client.receives("502 Bad Gateway");
+    client.socket.destroy();
   });
 });
 
@@ -417,7 +480,40 @@ describe("a fragment stays behind where the target is built anew, as in nginx", 
   });
 });
 
+const UPLOAD_BYTES = 64 * 1024 * 1024;
+/** How much the upstream reads between two pauses. */
+const UPSTREAM_READS_BYTES = 12 * 1024 * 1024;
+
+/** The runtime in processes of its own, with one https listener. */
+async function porticoOverTls(upstreamPort: number): Promise<{ port: number; stop(): Promise<unknown> }> {
+  const folder = openFolder();
+  const [port, { key, cert }] = await Promise.all([freePort(), issue()]);
+  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+  writeFileSync(files.certificate, cert);
+  writeFileSync(files.key, key, { mode: 0o600 });
+  const portico = await Portico.start({
+    version: 1,
+    workers: 1,
+    listeners: [{ name: "https", address: "127.0.0.1", port, protocol: "https", tls: files }],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
+    virtualServers: [
+      { name: "only", serverNames: ["_"], default: true, listeners: ["https"], routes: specRoutes() },
+    ],
+  });
+  return { port, stop: () => portico.stop() };
+}
+
 const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+/** Bytes as chunks of one size, but for the last; without the end. */
+function chunked(bytes: Buffer, size: number): Buffer {
+  const out: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    const piece = bytes.subarray(at, at + size);
+    out.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n"));
+  }
+  return Buffer.concat(out);
+}
 
 /** The body of a chunked message, head included. */
 function dechunk(message: Buffer): Buffer {

@@ -118,7 +118,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (this.state === State.Closed) return;
     if (!this.paused) return;
     this.paused = false;
-    if (this.requestSent || this.state === State.Tunnel) this.armRead();
+    if (this.timesReads) this.armRead();
     this.socket.resume();
   }
 
@@ -178,8 +178,15 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.onWrite();
   }
 
+  /** While the request is on its way its own deadline runs, unless that way has ended. */
+  private get timesReads(): boolean {
+    return this.requestSent || this.request.failed || this.state === State.Tunnel;
+  }
+
   private armRead(): void {
-    this.readDeadline = coarseNow() + this.config.readTimeoutMs;
+    const { readTimeoutMs } = this.config;
+    this.readDeadline =
+      coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
   }
 
   private readonly receive = (chunk: Buffer): void => {
@@ -205,7 +212,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
     this.buffer.fit(this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1, chunk.length);
-    if (!this.paused && (this.requestSent || this.state === State.Tunnel)) this.armRead();
+    if (!this.paused && this.timesReads) this.armRead();
     this.answer.onAnswerPause();
   };
 
@@ -294,7 +301,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
       this.request.failed = true;
       this.writeDeadline = Infinity;
-      this.armRead();
+      forgetError(this.socket);
+      if (!this.paused) this.armRead();
       return;
     }
     if (this.connecting) this.fail(502, `connect() failed (${describe(error)}) while connecting to upstream`);
@@ -325,6 +333,14 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
 function describe(error: Error & { errno?: number; code?: string }): string {
   return error.code === undefined ? error.message : `${Math.abs(error.errno ?? 0)}: ${error.code}`;
+}
+
+/** Writes fail when the upstream is gone: what it said before has arrived, and only has to be read. */
+const AFTER_WRITE_ERROR_MS = 1_000;
+
+/** Node tells no end of a stream that had an error, and the end is what follows when nothing is left to be read. */
+function forgetError(socket: Socket): void {
+  (socket as unknown as { _readableState: { errored: Error | null } })._readableState.errored = null;
 }
 
 /**

@@ -10,8 +10,8 @@ const JOINED_BYTES_MAX = 16_384;
  * another read, it has to be less than a receive buffer (`receiveBuffer.ts`), or the next would overwrite them.
  */
 const GATHERED_BYTES_MAX = 524_288;
-/** The same for their number. More than a system call takes (IOV_MAX) win nothing, and each costs more than a few bytes. */
-const GATHERED_PIECES_MAX = 1_024;
+/** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
+const GATHERED_PIECES_MAX = 340;
 
 /** Who hears of writes. */
 export interface WriteListener {
