@@ -8,8 +8,8 @@ const MIB = 1024 * 1024;
 /** How many do it at the same time, and how much each may send before it counts as taken. */
 const PEERS = 20;
 const SENT_BYTES_MAX = 64 * MIB;
-/** All of them together, garbage included; what 20 of them send is 1,280 MiB. */
-const GROWTH_MAX = 160 * MIB;
+/** All of them together, garbage included, of which a busy machine leaves more; what 20 of them send is 1,280 MiB. */
+const GROWTH_MAX = 256 * MIB;
 
 let stage: Stage;
 beforeAll(async () => (stage = await startStage()), 60_000);
@@ -117,9 +117,13 @@ test.each(FLOODS)("a client that sends %s without end", async (_name, first, rep
   expect(watch()).toBeLessThan(GROWTH_MAX);
 });
 
-test.each(["http", "https"] as const)(
+test.each([
+  ["http", GROWTH_MAX],
+  // Here every piece is kept by itself, and it is their number that counts.
+  ["https", 128 * MIB],
+] as const)(
   "a client that uploads over %s in chunks of one byte to an upstream that does not read",
-  async (scheme) => {
+  async (scheme, growthMax) => {
     const performer = scheme === "http" ? stage.plain : stage.tls;
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
@@ -137,11 +141,9 @@ test.each(["http", "https"] as const)(
     try {
       // Each had to wait, and what waits is little.
       for (const bytes of sent) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
-      expect(grown).toBeLessThan(GROWTH_MAX);
+      expect(grown).toBeLessThan(growthMax);
     } finally {
-      // The proxy comes to know that they left behind what it has not read yet.
-      for (const socket of upstreams) socket.removeAllListeners("data").resume();
-      await until(() => upstreams.every((socket) => socket.readableEnded || socket.destroyed), 40_000);
+      for (const socket of upstreams) socket.resetAndDestroy();
     }
   },
   60_000,

@@ -21,11 +21,10 @@ export interface ProcessOptions {
 
 /**
  * Ends the command when standard input ends, which happens also if the test runner is killed: no proxy survives its
- * test. What does not heed SIGTERM in time is killed with all its workers: job control gives them a group of their own.
+ * test. What does not heed SIGTERM in time is killed with all its workers: they are a group of their own.
  */
 const SUPERVISOR = `
-set -m
-"$@" & child=$!
+setsid "$@" & child=$!
 cat >/dev/null
 kill -TERM $child
 ( i=0; while kill -0 $child 2>/dev/null && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
