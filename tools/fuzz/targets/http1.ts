@@ -194,6 +194,7 @@ const responseHead: FuzzTarget = {
         const fields = RULES[0]!.responseHeaders(first.fields.list, facts);
         let lines = "";
         for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`;
+        lines += "\r\n";
         const { plainLines } = first.fields;
         demand(plainLines === undefined || plainLines === lines, "other fields as lines", {
           lines,
