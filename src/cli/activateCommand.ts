@@ -157,10 +157,10 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
   return EXIT.failed;
 }
 
-/** A deactivation goes on to the end, whatever is in the way. */
+/** A deactivation does as much as it can, and stops at nothing. */
 function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
   if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
-  else output.err(`${formatAll(problems)}the deployment is gone, but for the above\n`);
+  else output.err(`${formatAll(problems)}not all of it could be taken away; the above is left\n`);
   return EXIT.failed;
 }
 
