@@ -258,6 +258,8 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["backslash at the end", "A = 1\\\n", 1, /behind a backslash/],
   ["indented", "A = 1\n  B = 2", 2, /indentation/],
   ["an `@` at the end, which the new items would follow", "A = 1\n@", 2, /decorator without/],
+  ["the same in a block", "try:\n    @", 2, /decorator without/],
+  ["a decorator in a block that ends", "if A:\n    @property\nMEDIA_URL = '/'", 2, /decorator without/],
   ["a decorator in front of an item", "A = 1\n@property\nMEDIA_URL = '/'", 2, /decorator without/],
   ["NUL", "A = 1\nB = 2\0", 2, /NUL/],
   [

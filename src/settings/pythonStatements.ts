@@ -17,16 +17,18 @@ export interface Unit {
 export function unitsOf(text: string): { units: Unit[] } | { fault: Fault } {
   const scanned = scanPython(text);
   if ("fault" in scanned) return scanned;
+  const { lines } = scanned;
+  const bare = lines.find((line, i) => isDecorator(line) && !decorates(line, lines[i + 1]));
+  if (bare !== undefined) {
+    return { fault: { at: bare.tokens[0]!.from, message: "decorator without a function or class" } };
+  }
   const groups: LogicalLine[][] = [];
-  for (const line of scanned.lines) {
+  for (const line of lines) {
     const current = groups.at(-1);
     if (current !== undefined && continues(current, line)) current.push(line);
     else if (line.indented) return { fault: { at: line.tokens[0]!.from, message: "unexpected indentation" } };
     else groups.push([line]);
   }
-  const bare = groups.find((lines) => isDecorator(lines[0]!) && !decorates(lines));
-  if (bare !== undefined)
-    return { fault: { at: bare[0]!.from, message: "decorator without a function or class" } };
   const units = groups.map((lines) => ({
     kind: kindOf(lines),
     lines,
@@ -54,10 +56,10 @@ function kindOf(group: readonly LogicalLine[]): Unit["kind"] {
   return BLOCK.has(first!.text) || group[0]!.tokens.at(-1)!.text === ":" ? "block" : "simple";
 }
 
-/** Whether decorators are followed by what they decorate: else the next line would be taken for a part of it. */
-function decorates(lines: readonly LogicalLine[]): boolean {
-  const decorated = lines.find((line) => !isDecorator(line));
-  return decorated !== undefined && !decorated.indented && DEFINITION.has(decorated.tokens[0]!.text);
+/** Whether a decorator is followed by what it decorates: else the next line would be taken for a part of it. */
+function decorates(decorator: LogicalLine, next: LogicalLine | undefined): boolean {
+  if (next === undefined || next.indented !== decorator.indented) return false;
+  return isDecorator(next) || DEFINITION.has(next.tokens[0]!.text);
 }
 
 const DEFINITION = new Set(["def", "class", "async"]);

@@ -1,8 +1,10 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
@@ -142,7 +144,9 @@ async function runLoad(
       const [what, run] = choose(random);
       const protocol = PROTOCOLS[Math.floor(random() * PROTOCOLS.length)]!;
       try {
-        await withTimeout(run(client, protocol));
+        await withTimeout(run(client, protocol), () =>
+          progress(`${name}: ${what} over ${protocol} is late; sockets: ${keepSockets()}`),
+        );
         record.operations[what] = (record.operations[what] ?? 0) + 1;
       } catch (error) {
         record.failures++;
@@ -195,16 +199,27 @@ function choose(random: () => number): [string, (typeof OPERATIONS)[string]["run
 
 const OPERATION_MS = 60_000;
 
-async function withTimeout(work: Promise<void>): Promise<void> {
+/** @param onLate called at half time: what holds the operation up can still be looked at */
+async function withTimeout(work: Promise<void>, onLate: () => void): Promise<void> {
+  const half = setTimeout(onLate, OPERATION_MS / 2);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing for ${OPERATION_MS / 1000} s`)), OPERATION_MS);
+    timer = setTimeout(() => reject(new Error(`not done after ${OPERATION_MS / 1000} s`)), OPERATION_MS);
   });
   try {
     await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
+    clearTimeout(half);
   }
+}
+
+/** Writes the state of all TCP sockets, queues and timers included, to a file and returns its path. */
+function keepSockets(): string {
+  const file = join(mkdtempSync(join(tmpdir(), "portico-soak-")), "sockets");
+  const { stdout, stderr } = spawnSync("ss", ["-tnmpoi"], { encoding: "utf8" });
+  writeFileSync(file, `${stdout}${stderr}`);
+  return file;
 }
 
 /** Usage once connections of clients and idle ones to the upstream are gone. */
