@@ -47,37 +47,56 @@ function section({ title, command, shows }: Tool, result: RecordedResult | undef
     ...(result["seconds"] === undefined ? [] : [`${String(result["seconds"])} s`]),
   ];
   const repeat = seed === undefined ? command : `${command} -- --seed ${seed}`;
-  const figures = Object.entries(result)
-    .filter(([field]) => !SAID.has(field))
-    .flatMap(([field, value]) => rows(inWords(field), value));
+  const found = Object.entries(result).filter(([field]) => !SAID.has(field));
+  const [lists, figures] = partition(found, isListOfThings);
   return [
     ...head,
     `${passed ? "Passed" : "**Failed**"} ${how.join(", ")}: \`${repeat}\``,
     "",
-    ...aligned([["", "figure"], ...figures]),
-    "",
+    ...(figures.length === 0
+      ? []
+      : [
+          ...aligned([["", "figure"], ...figures.flatMap(([field, value]) => rows(inWords(field), value))]),
+          "",
+        ]),
+    ...lists.flatMap(([field, things]) => [`${capitalised(inWords(field))}:`, "", ...tableOf(things), ""]),
   ];
+}
+
+type Thing = Readonly<Record<string, unknown>>;
+
+const isListOfThings = (entry: [string, unknown]): entry is [string, Thing[]] =>
+  Array.isArray(entry[1]) && entry[1].length > 0 && entry[1].every((item) => typeof item === "object");
+
+function partition<T, U extends T>(list: readonly T[], test: (item: T) => item is U): [U[], T[]] {
+  return [list.filter(test), list.filter((item) => !test(item))];
+}
+
+/** More figures of each thing than this, and things become columns. */
+const COLUMNS_MAX = 7;
+
+/** A table of things of one kind; the first field of each names it. */
+function tableOf(things: readonly Thing[]): string[] {
+  const flat = things.map(
+    (thing) =>
+      new Map(
+        Object.entries(thing).flatMap(([field, value]) => rows(inWords(field), value)) as [string, string][],
+      ),
+  );
+  const fields = [...new Set(flat.flatMap((thing) => [...thing.keys()]))];
+  const lines = [fields, ...flat.map((thing) => fields.map((field) => thing.get(field) ?? ""))];
+  return aligned(fields.length <= COLUMNS_MAX ? lines : fields.map((_, i) => lines.map((line) => line[i]!)));
 }
 
 const TEXT_CHARS_MAX = 100;
 
-/** A value as rows: lists of things by what names them, the fields of a thing each by itself. */
+/** A value as rows of a name and a figure; the fields of a thing each by itself. */
 function rows(path: string, value: unknown): string[][] {
-  if (Array.isArray(value)) {
-    if (value.every((item) => typeof item !== "object")) return [[path, cell(value.join(", "))]];
-    return value.flatMap((item: Record<string, unknown>, i) => {
-      const [key, label] = Object.entries(item).find(([field]) => LABELS.has(field)) ?? ["", i + 1];
-      const rest = Object.fromEntries(Object.entries(item).filter(([field]) => field !== key));
-      return rows(`${path}: ${String(label)}`, rest);
-    });
-  }
-  if (typeof value === "object" && value !== null)
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
     return Object.entries(value).flatMap(([field, inner]) => rows(`${path}: ${inWords(field)}`, inner));
+  if (Array.isArray(value)) return [[path, cell(value.join(", "))]];
   return [[path, typeof value === "number" ? figure(value) : cell(String(value))]];
 }
-
-/** Fields that name the thing they belong to. */
-const LABELS: ReadonlySet<string> = new Set(["name", "mode", "policy", "way", "id"]);
 
 const figure = (value: number): string =>
   value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
@@ -87,9 +106,13 @@ function cell(text: string): string {
   return line.length <= TEXT_CHARS_MAX ? line : `${line.slice(0, TEXT_CHARS_MAX)}…`;
 }
 
-/** `memoryMiB` → `memory MiB`: names of fields read as text. */
+/** `reloadEverySeconds` → `reload every seconds`: names of fields read as text. */
 const inWords = (field: string): string =>
-  field.includes(" ") ? field.replaceAll("|", "\\|") : field.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ");
+  field.includes(" ")
+    ? field.replaceAll("|", "\\|")
+    : field.replace(/(?<=[a-z0-9])[A-Z](?![A-Z]|$)/g, (letter) => ` ${letter.toLowerCase()}`);
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A table whose columns are as wide as their widest cell, as prettier has it. */
 function aligned(lines: readonly (readonly string[])[]): string[] {

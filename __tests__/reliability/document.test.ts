@@ -13,7 +13,11 @@ const RESULT: RecordedResult = {
   passed: true,
   seed: 7,
   seconds: 60,
-  targets: [{ name: "chunks", inputs: 12_345, "slowest input, ms": 1.5 }],
+  mutationsEach: 3,
+  targets: [
+    { name: "chunks", inputs: 12_345, "slowest input, ms": 1.5 },
+    { name: "frames", inputs: 7, found: { crashes: 1 } },
+  ],
 };
 
 test("what was not run is listed as not run", () => {
@@ -26,10 +30,25 @@ test("what was not run is listed as not run", () => {
 test("a result shows with its figures and the command that repeats it", () => {
   const text = renderReliability(TOOLS, new Map([["fuzz", RESULT]]));
   expect(text).toContain("Passed on 2026-01-02, 60 s: `npm run fuzz -- --seed 7`");
-  expect(text).toMatch(/\| targets: chunks: inputs +\| 12,345 \|/);
+  expect(text).toMatch(/\| mutations each +\| 3 +\|/);
+  const table = text.slice(text.indexOf("Targets:")).split("\n").slice(2, 6);
+  expect(table.map((line) => line.replace(/ +/g, " "))).toEqual([
+    "| name | inputs | slowest input, ms | found: crashes |",
+    expect.stringMatching(/^[| -]+$/),
+    "| chunks | 12,345 | 1.5 | |",
+    "| frames | 7 | | 1 |",
+  ]);
   expect(text).toMatch(/\| Coverage-guided fuzzing +\| `npm run fuzz` +\| passed +\| 2026-01-02 \|/);
   const failed = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, passed: false }]]));
   expect(failed).toContain("**Failed** on 2026-01-02");
+});
+
+test("things with many figures become columns", () => {
+  const many = (name: string) => ({ name, a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 });
+  const text = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, targets: [many("x"), many("y")] }]]));
+  const table = text.slice(text.indexOf("Targets:")).split("\n").slice(2);
+  expect(table[0]).toMatch(/^\| name +\| x +\| y +\|$/);
+  expect(table[8]).toMatch(/^\| g +\| 7 +\| 7 +\|$/);
 });
 
 test("a result that belongs to no tool, or says no verdict, is refused", () => {

@@ -33,7 +33,7 @@ async function main(): Promise<number> {
   // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
   const upstreams = [await startUpstream(), await startUpstream()] as const;
   const frontEnds: FrontEnd[] = [];
-  const modes: (ModeResult & { readonly attempts: number })[] = [];
+  const modes: AttemptedMode[] = [];
   try {
     for (let i = 0; i < 2; i++) frontEnds.push(await startBehind(upstreams[0].port, upstreams[1].port));
     for (const mode of Object.keys(MODES)) {
@@ -44,8 +44,26 @@ async function main(): Promise<number> {
     for (const { child } of upstreams) child.kill();
   }
   const passed = modes.every((mode) => mode.passed);
-  writeResult({ name: "slow-clients", passed, ...load, modes });
+  writeResult({ name: "slow-clients", passed, ...load, modes: modes.map(figures) });
   return passed ? 0 : 1;
+}
+
+/** What is recorded of a mode. */
+function figures({ mode, attempts, sockets, memoryMiB, quiet, beside, attacked }: AttemptedMode) {
+  const ms = (value: number): number => Math.round(value * 100) / 100;
+  return {
+    mode,
+    attempts,
+    sockets,
+    "memory, MiB": memoryMiB,
+    "p99 unattacked, ms": ms(quiet.p99Ms),
+    "p99 as they connect, ms": ms(attacked.opening.p99Ms),
+    "p99 as they connect to a neighbour, ms": ms(beside.opening.p99Ms),
+    "p99 once they stand, ms": ms(attacked.standing.p99Ms),
+    "p99 once they stand at a neighbour, ms": ms(beside.standing.p99Ms),
+    "requests served meanwhile": attacked.opening.requests + attacked.standing.requests,
+    "requests that failed": attacked.opening.failures + attacked.standing.failures,
+  };
 }
 
 /** Set inside the network of its own. */
@@ -67,9 +85,7 @@ function againInside(): number {
 }
 
 /** A few requests out of a thousand decide, and other work on the machine may have been in their way: not every time. */
-async function attempted(
-  attempt: () => Promise<ModeResult>,
-): Promise<ModeResult & { readonly attempts: number }> {
+async function attempted(attempt: () => Promise<ModeResult>): Promise<AttemptedMode> {
   for (let attempts = 1; ; attempts++) {
     const result = await attempt();
     console.log(describe(result));
@@ -78,6 +94,8 @@ async function attempted(
 }
 
 const ATTEMPTS_MAX = 3;
+
+type AttemptedMode = ModeResult & { readonly attempts: number };
 
 function startBehind(web: number, attacked: number): Promise<FrontEnd> {
   return startFrontEnd({

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { writeResult } from "../../reliability/results.js";
+import { OPERATIONS } from "./operations.js";
 import { soak, type SoakResult } from "./soak.js";
 
 const HELP = `npm run soak -- [OPTIONS]: mixed load with aborts on both sides, for a long time
@@ -43,8 +44,38 @@ async function main(): Promise<number> {
   const judged = results.map((result) => ({ ...result, problems: problemsOf(result, minutes) }));
   for (const result of judged) console.log(describe(result));
   const passed = judged.every(({ problems }) => problems.length === 0);
-  writeResult({ name: "soak", passed, seed, minutes, reloadEverySeconds, frontEnds: judged });
+  writeResult({
+    name: "soak",
+    passed,
+    seed,
+    minutes,
+    reloadEverySeconds,
+    frontEnds: judged.map(figures),
+    operations: Object.keys(OPERATIONS).map((operation) => ({
+      operation,
+      ...Object.fromEntries(judged.map(({ name, operations }) => [name, operations[operation] ?? 0])),
+    })),
+  });
   return passed ? 0 : 1;
+}
+
+/** What is recorded of a front end; operations are told apart from it. */
+function figures({ name, reloads, failures, memory, descriptors, sockets, idle, ...rest }: JudgedResult) {
+  return {
+    name,
+    reloads,
+    operations: total(rest.operations),
+    "operations that failed": failures,
+    "memory, MiB a minute": Math.round((memory.slopePerMinute / 2 ** 20) * 100) / 100,
+    "memory, begin to end": `${mebibytes(memory.first)} to ${mebibytes(memory.last)}`,
+    "memory, peak": mebibytes(memory.peak),
+    "memory, idle": `${mebibytes(idle.before.memory)} before, ${mebibytes(idle.after.memory)} after`,
+    "descriptors a minute": descriptors.slopePerMinute,
+    "descriptors, idle": `${idle.before.descriptors} before, ${idle.after.descriptors} after`,
+    "sockets a minute": sockets.slopePerMinute,
+    "sockets, idle": `${idle.before.sockets} before, ${idle.after.sockets} after`,
+    ...(rest.problems.length === 0 ? {} : { problems: [...rest.problems, ...rest.failureSamples] }),
+  };
 }
 
 function problemsOf(result: SoakResult, minutes: number): string[] {
@@ -58,11 +89,15 @@ function problemsOf(result: SoakResult, minutes: number): string[] {
   ];
 }
 
-function describe(result: SoakResult & { readonly problems: readonly string[] }): string {
+type JudgedResult = SoakResult & { readonly problems: readonly string[] };
+
+const total = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, n) => sum + n, 0);
+
+function describe(result: JudgedResult): string {
   const { memory, descriptors, sockets, idle, operations } = result;
-  const count = Object.values(operations).reduce((sum, n) => sum + n, 0);
   return [
-    `${result.problems.length === 0 ? "ok  " : "FAIL"} ${result.name}: ${count} operations, ${result.reloads} reloads`,
+    `${result.problems.length === 0 ? "ok  " : "FAIL"} ${result.name}: ${total(operations)} operations, ${result.reloads} reloads`,
     `     memory ${mebibytes(memory.first)} to ${mebibytes(memory.last)}, ${mebibytes(memory.slopePerMinute)} a minute, peak ${mebibytes(memory.peak)}`,
     `     descriptors ${descriptors.first} to ${descriptors.last}, sockets ${sockets.first} to ${sockets.last}`,
     `     idle: ${idle.before.descriptors} descriptors before, ${idle.after.descriptors} after; ${mebibytes(idle.before.memory)} before, ${mebibytes(idle.after.memory)} after`,

@@ -52,25 +52,34 @@ async function main(): Promise<number> {
   for (const result of policies) console.log(describe(result));
   const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
   if (values.policy === undefined)
-    writeResult({ name: "tls-scan", passed, ...tools, policies: policies.map(figures) });
+    writeResult({
+      name: "tls-scan",
+      passed,
+      ...tools,
+      policies: policies.map(figures),
+      findings: policies.flatMap(implied),
+    });
   return passed ? 0 : 1;
 }
 
-/** What is recorded: findings that are meant with their reason, and what is wrong. */
-function figures({ policy, certificate, protocols, ciphers, groups, findings, problems }: PolicyResult) {
-  const meant = findings.flatMap(({ id, severity, reason }) =>
-    reason === undefined ? [] : [[`${id} (${severity})`, reason]],
-  );
+/** What is recorded of a policy. */
+function figures({ policy, certificate, protocols, ciphers, groups, problems }: PolicyResult) {
   return {
     policy,
     certificate,
     protocols,
     ciphers,
     groups,
-    meant: Object.fromEntries(meant) as Record<string, string>,
-    "not meant": problems.length,
+    "findings not meant": problems.length,
     ...(problems.length === 0 ? {} : { problems }),
   };
+}
+
+/** Findings that a policy or its certificate implies, and why. */
+function implied({ policy, findings }: PolicyResult) {
+  return findings.flatMap(({ id, severity, reason }) =>
+    reason === undefined ? [] : [{ finding: `${id} (${severity})`, policy, "why it is meant": reason }],
+  );
 }
 
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {

@@ -55,24 +55,24 @@ async function main(): Promise<number> {
     ways.every((way) => way.worse.length === 0 && way.tree.problems.length === 0 && way.passed > 0),
   );
   if (values.server === undefined) {
-    writeResult({ name: "webdav", passed, litmus: litmusVersion(), servers: servers.map(figures) });
+    writeResult({ name: "webdav", passed, litmus: litmusVersion(), ways: servers.flatMap(figures) });
   }
   return passed ? 0 : 1;
 }
 
 /** What is recorded: numbers, and in words only what is wrong. */
 function figures({ name, version, destination, ways }: Measured) {
-  const counted = ways.map(({ way, passed, failed, worse: lost, tree }) => ({
+  const server = `${version?.replace(/^Server version: /, "") ?? name}, Destination as ${destination}`;
+  return ways.map(({ way, passed, failed, worse: lost, tree }) => ({
+    server,
     way,
     "litmus passed": passed,
     // Through the front end these do not pass directly either, or litmus leaves them out over TLS.
-    "litmus not passed": failed.length,
+    "failed or left out by litmus": failed.length,
     "worse than directly": lost.length,
-    "files in the tree": tree.files,
-    "MiB in the tree": Math.round(tree.bytes / 2 ** 20),
+    "files in the tree": `${tree.files}, ${Math.round(tree.bytes / 2 ** 20)} MiB`,
     ...(lost.length + tree.problems.length === 0 ? {} : { problems: [...lost, ...tree.problems] }),
   }));
-  return { name, version, destination, ways: counted };
 }
 
 const litmusVersion = (): string | undefined =>
