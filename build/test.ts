@@ -9,6 +9,7 @@ const STEPS: readonly (readonly [string, readonly string[]])[] = [
   ["types", ["tsc", "--noEmit"]],
   ["eslint", ["eslint", "."]],
   ["prettier", ["prettier", "--check", "--log-level", "warn", "."]],
+  ["reliability page", ["tsx", "reliability/main.ts", "--check"]],
   ["jest", ["jest", ...process.argv.slice(2)]],
 ];
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { ROOT } from "../build/paths.js";
+import { writeResult } from "./results.js";
 
 /** What jest said of the test files of a folder. */
 export interface JestRun {
@@ -27,8 +28,26 @@ interface JestReport {
   }[];
 }
 
+/**
+ * Runs the tests of `__tests__/FOLDER` and records how it went; the exit code is the verdict.
+ * @param figures what else is recorded
+ */
+export async function recordTests(
+  name: string,
+  folder: string,
+  figures: (tests: readonly JestTest[]) => object | Promise<object>,
+): Promise<void> {
+  const { passed, seconds, tests } = runJest(`__tests__/${folder}`);
+  process.exitCode = passed ? 0 : 1;
+  writeResult({ name, passed, seconds, ...(await figures(tests)) });
+}
+
+/** Names of tests and whether they passed. */
+export const outcomes = (tests: readonly JestTest[]): Record<string, string> =>
+  Object.fromEntries(tests.map(({ name, passed }) => [name, passed ? "passed" : "not passed"]));
+
 /** Runs the tests of a folder; what jest reports while it runs goes to the error stream. */
-export function runJest(tests: string): JestRun {
+function runJest(tests: string): JestRun {
   const folder = mkdtempSync(join(tmpdir(), "portico-jest-"));
   const from = Date.now();
   try {

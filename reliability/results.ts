@@ -46,11 +46,15 @@ export function readResults(folder = FOLDER): Map<string, RecordedResult> {
   return results;
 }
 
+/** What recording itself changes. */
+const WRITTEN = [":(exclude)reliability/results", ":(exclude)docs/reliability.md"];
+
+/** The commit of the sources, and a `+` if they were changed since. */
 function commit(): string {
   try {
     const git = (...args: string[]): string =>
       execFileSync("git", args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-    const changed = git("status", "--porcelain", "--", "src", "package-lock.json").trim() !== "";
+    const changed = git("status", "--porcelain", "--", ".", ...WRITTEN).trim() !== "";
     return git("rev-parse", "--short", "HEAD").trim() + (changed ? "+" : "");
   } catch {
     // A copy of the sources without their history.

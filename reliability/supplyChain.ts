@@ -4,27 +4,23 @@ import { join } from "node:path";
 import { buildBundle } from "../build/bundle.js";
 import { ROOT } from "../build/paths.js";
 import { type BundledPackage, manifestOf } from "../build/sbom.js";
-import { runJest } from "./jestRun.js";
-import { writeResult } from "./results.js";
+import { outcomes, recordTests } from "./jestRun.js";
 
 /** `npm run supply-chain`: the tests of `__tests__/build`, with what they looked at recorded. */
-async function main(): Promise<void> {
-  const { passed, seconds, tests } = runJest("__tests__/build");
-  process.exitCode = passed ? 0 : 1;
-  writeResult({
-    name: "supply-chain",
-    passed,
-    seconds,
-    checks: Object.fromEntries(tests.map((test) => [test.name, test.passed ? "passed" : "not passed"])),
-    "runtime dependencies": runtimeDependencies(),
-    "lock file": lockFile(),
-    bundle: await bundle(),
-  });
+void recordTests("supply-chain", "build", async (tests) => ({
+  checks: outcomes(tests),
+  "runtime dependencies": runtimeDependencies(),
+  "lock file": lockFile(),
+  bundle: await bundle(),
+}));
+
+function readJson<T>(file: string): T {
+  return JSON.parse(readFileSync(file, "utf8")) as T;
 }
 
-const readJson = <T>(file: string): T => JSON.parse(readFileSync(file, "utf8")) as T;
-
-const described = ({ name, version, license }: BundledPackage): string => `${name} ${version} (${license})`;
+function described({ name, version, license }: BundledPackage): string {
+  return `${name} ${version} (${license})`;
+}
 
 /** What is installed with the package, peers aside. */
 function runtimeDependencies(): string[] {
@@ -72,5 +68,3 @@ async function bundle(): Promise<Record<string, unknown>> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-void main();

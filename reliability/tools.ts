@@ -44,6 +44,13 @@ export const TOOLS: readonly Tool[] = [
     shows: "litmus through `/syncdav` passes what it passes directly; a real client works on a tree.",
   },
   {
+    name: "faults",
+    title: "Faults",
+    command: "npm run faults",
+    shows:
+      "Descriptors run out and return, disks fill, clocks jump, names change their address, upstreams hang, reset, trickle, die in the midst of an answer and come back, clients come in too large a number: requests that can be served are, each trouble is said once in the log, and all is well afterwards.",
+  },
+  {
     name: "application",
     title: "A real application",
     command: "npm run application",
@@ -53,21 +60,22 @@ export const TOOLS: readonly Tool[] = [
     name: "tls-scan",
     title: "TLS",
     command: "npm run tls-scan",
-    shows: "Scanners agree with the protocols and suites that are promised, and find no vulnerability.",
+    shows:
+      "Scanners agree with the protocols and suites that are promised, and find nothing but what the policy or its certificate implies.",
   },
   {
     name: "slow-clients",
     title: "Slow and many clients",
     command: "npm run slow-clients",
     shows:
-      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges. Usual is what it waits while the same attack goes to a neighbour on the same machine (`beside`), and 3 ms at least; judged while the slow connections stand (`standing`), or come (`opening`) where none stays; in up to three attempts.",
+      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges. Usual is what it waits while the same attack goes to a neighbour on the same machine, and 3 ms at least; judged once the slow connections stand, or as they connect where none stays; in up to three attempts.",
   },
   {
     name: "soak",
     title: "Soak",
     command: "npm run soak",
     shows:
-      "Mixed load with aborts and reloads: no growth of memory, sockets or descriptors; every checksum right.",
+      "Mixed load on two front ends at once, with clients that leave and upstreams that break; the first is reloaded again and again. Every answer is checked, transfers by their SHA-256; memory, sockets and descriptors do not grow.",
   },
   {
     name: "supply-chain",

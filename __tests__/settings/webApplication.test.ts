@@ -261,6 +261,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["the same in a block", "try:\n    @", 2, /decorator without/],
   ["a decorator in a block that ends", "if A:\n    @property\nMEDIA_URL = '/'", 2, /decorator without/],
   ["a decorator in front of an item", "A = 1\n@property\nMEDIA_URL = '/'", 2, /decorator without/],
+  ["a bracket too late", "MEDIA_URL=(''\nOTHER_KEY = 'geheim'\n'')", 1, /several lines that holds an `=`/],
   ["NUL", "A = 1\nB = 2\0", 2, /NUL/],
   [
     "an encoding with quotes in characters",

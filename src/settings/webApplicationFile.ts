@@ -127,7 +127,7 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
     if (set?.kind === "other") return refuse(set.at, set.what);
     return { finding: { ...base, state: "missing" }, line, notes: [] };
   }
-  const outcome = planValue(effective, wanted);
+  const outcome = planValue(file.text, effective, wanted);
   if ("refused" in outcome) return refuse(effective.at, outcome.refused);
   const found = literalValue(effective.value);
   const finding: ItemFinding = {
@@ -141,6 +141,7 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
 
 /** How an assignment's value becomes the one that is wanted; without a splice it is already. */
 function planValue(
+  text: string,
   { value }: Binding & { kind: "assignment" },
   wanted: LiteralValue,
 ): { splice?: Splice } | { refused: string } {
@@ -158,6 +159,10 @@ function planValue(
   if (value.some((t) => SUSPENDS.has(t.text)))
     return { refused: "an expression that does more than give a value" };
   if (literalValue(value) === wanted) return {};
+  // Where a bracket is missing, the next lines are taken for a part of it, whatever they set.
+  const whole = text.slice(value[0]!.from, value.at(-1)!.to);
+  if (/[\r\n]/.test(whole) && value.some((t) => t.text === "="))
+    return { refused: "a value of several lines that holds an `=`" };
   const inner = withoutParentheses(value);
   return { splice: { from: inner[0]!.from, to: inner.at(-1)!.to, text: pythonLiteral(wanted) } };
 }

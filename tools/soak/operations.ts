@@ -17,12 +17,16 @@ export interface Client {
   session(): http2.ClientHttp2Session;
   /** SHA-256 of the pattern of each of {@link SIZES}. */
   readonly digests: ReadonlyMap<number, string>;
+  /** What lies under {@link MEDIA}. */
+  readonly media: Buffer;
   readonly random: () => number;
 }
 
 /** Small enough for one packet, larger than a buffer, larger than all windows. */
 export const SIZES = [1_000, 100_000, 3_000_000, 24_000_000];
 export const MEDIA = { path: "icons/portrait.png", bytes: 300_000 };
+/** What comes of an upload whose client leaves: no body that arrives whole is as long. */
+export const HALF_BYTES = SIZES[2]! / 2;
 
 interface Answer {
   readonly status: number;
@@ -82,14 +86,14 @@ async function media(client: Client, protocol: Protocol): Promise<void> {
   const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`);
   expect(answer, 200);
   equal(answer.headers["content-type"], "image/png");
-  equal((await read(answer.body)).length, MEDIA.bytes);
+  demand((await read(answer.body)).equals(client.media), "another file");
 }
 
 async function range(client: Client, protocol: Protocol): Promise<void> {
   const headers = { range: "bytes=1000-1999" };
   const answer = await ask(client, protocol, "GET", `/syncmedia/${MEDIA.path}`, undefined, 0, headers);
   expect(answer, 206);
-  equal((await read(answer.body)).length, 1_000);
+  demand((await read(answer.body)).equals(client.media.subarray(1_000, 2_000)), "another range");
 }
 
 async function listing(client: Client, protocol: Protocol): Promise<void> {
@@ -113,16 +117,16 @@ async function leaveDownload(client: Client, protocol: Protocol): Promise<void> 
   answer.body.destroy();
 }
 
-/** Half a body, then the connection or stream breaks: nobody may take it for whole. */
+/** Half a body, then the connection or stream breaks: nobody may take it for whole, not the upstream either. */
 async function leaveUpload(client: Client, protocol: Protocol): Promise<void> {
-  const bytes = SIZES[2]!;
-  const body = (): Readable => Readable.from(half(bytes));
-  const outcome = await outcomeOf(ask(client, protocol, "PUT", "/synchttp/file", body, bytes));
+  const declared = client.random() < 0.5 ? HALF_BYTES * 2 : undefined;
+  const body = (): Readable => Readable.from(half());
+  const outcome = await outcomeOf(ask(client, protocol, "PUT", "/synchttp/file", body, declared));
   if (outcome !== "failed") throw new Error(`half an upload was answered with ${outcome}`);
 }
 
-async function* half(bytes: number) {
-  for await (const chunk of pattern(bytes / 2)) yield chunk as Buffer;
+async function* half() {
+  for await (const chunk of pattern(HALF_BYTES)) yield chunk as Buffer;
   throw new Error("left on purpose");
 }
 
@@ -299,6 +303,10 @@ function expect({ status, body }: Answer, wanted: number): void {
   if (status === wanted) return;
   body.resume();
   throw new Error(`status ${status} instead of ${wanted}`);
+}
+
+function demand(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(otherwise);
 }
 
 function equal(seen: unknown, wanted: unknown): void {

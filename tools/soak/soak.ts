@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
 import { type Usage, usageOf } from "../frontEnd/processes.js";
-import { patternHash } from "../transfer/pattern.js";
-import { type Client, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
+import { pattern, patternHash } from "../transfer/pattern.js";
+import { type Client, HALF_BYTES, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
 import { type Trend, trendOf } from "./trend.js";
 
 const ROOT = join(__dirname, "../..");
@@ -26,7 +26,8 @@ export interface SoakOptions {
 /** What one front end did and used. */
 export interface SoakResult {
   readonly name: string;
-  readonly reloads: number;
+  /** Reloads ordered, and reloads that it said it had done. */
+  readonly reloads: { readonly ordered: number; readonly done: number };
   readonly operations: Readonly<Record<string, number>>;
   /** Operations that went other than they must, the first ones in words. */
   readonly failures: number;
@@ -44,7 +45,11 @@ export interface SoakResult {
  * Mixed load with aborts on both sides against two front ends at once: one is reloaded over and over, so that its
  * master shows what it gathers; the other never, so that its worker does.
  */
-export async function soak(options: SoakOptions): Promise<SoakResult[]> {
+export async function soak(options: SoakOptions): Promise<{
+  readonly frontEnds: readonly SoakResult[];
+  /** Uploads whose client left, and that the upstream took for whole. */
+  readonly halfBodiesTaken: number;
+}> {
   const upstream = spawn(process.execPath, ["--import", "tsx", "tools/soak/upstream.ts"], {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "inherit"],
@@ -58,7 +63,10 @@ export async function soak(options: SoakOptions): Promise<SoakResult[]> {
       { name: "reloaded", reloadEverySeconds: options.reloadEverySeconds, seed: options.seed },
       { name: "left alone", reloadEverySeconds: Infinity, seed: options.seed + 1 },
     ];
-    return await Promise.all(runs.map((run) => soakOne({ ...options, ...run }, port, digests)));
+    const files = { digests, media: Buffer.concat(await pattern(MEDIA.bytes).toArray()) };
+    const frontEnds = await Promise.all(runs.map((run) => soakOne({ ...options, ...run }, port, files)));
+    const taken = await fetch(`http://127.0.0.1:${port}/whole?bytes=${HALF_BYTES}`);
+    return { frontEnds, halfBodiesTaken: Number(await taken.text()) };
   } finally {
     upstream.kill();
   }
@@ -72,16 +80,16 @@ const SAMPLE_MS = 2_000;
 async function soakOne(
   options: SoakOptions & { readonly name: string },
   upstreamPort: number,
-  digests: ReadonlyMap<number, string>,
+  files: Pick<Client, "digests" | "media">,
 ): Promise<SoakResult> {
   const frontEnd = await startFrontEnd({
     upstreams: { web: upstreamPort, fileServer: upstreamPort, webdav: upstreamPort },
-    media: { [MEDIA.path]: Buffer.alloc(MEDIA.bytes, "portrait ") },
+    media: { [MEDIA.path]: files.media },
   });
   const pid = frontEnd.process.pid!;
   try {
     const record = { operations: {} as Record<string, number>, failures: 0, failureSamples: [] as string[] };
-    await runLoad(frontEnd, options, digests, 2_000, { operations: {}, failures: 0, failureSamples: [] });
+    await runLoad(frontEnd, options, files, 2_000, { operations: {}, failures: 0, failureSamples: [] });
     const before = await usageWhenIdle(pid);
     const samples: { at: number; usage: Usage }[] = [];
     const start = performance.now();
@@ -89,30 +97,29 @@ async function soakOne(
       () => samples.push({ at: (performance.now() - start) / 60_000, usage: usageOf(pid) }),
       SAMPLE_MS,
     );
-    let reloads = 0;
+    let ordered = 0;
     const reloading = Number.isFinite(options.reloadEverySeconds)
       ? setInterval(() => {
-          reloads++;
+          ordered++;
           frontEnd.process.kill("SIGHUP");
         }, options.reloadEverySeconds * 1000)
       : undefined;
-    await runLoad(frontEnd, options, digests, options.minutes * 60_000, record);
+    await runLoad(frontEnd, options, files, options.minutes * 60_000, record);
     clearInterval(sampling);
     clearInterval(reloading);
     const trend = (of: (usage: Usage) => number): Trend => trendOf(samples.map((s) => [s.at, of(s.usage)]));
+    const idle = { before, after: await usageWhenIdle(pid) };
+    const said = frontEnd.stderr().split("\n");
+    const isReload = (line: string): boolean => line.startsWith("portico: configuration reloaded: ");
     return {
       name: options.name,
-      reloads,
+      reloads: { ordered, done: said.filter(isReload).length },
       ...record,
       memory: trend((u) => u.memory),
       descriptors: trend((u) => u.descriptors),
       sockets: trend((u) => u.sockets),
-      idle: { before, after: await usageWhenIdle(pid) },
-      stderr: frontEnd
-        .stderr()
-        .split("\n")
-        .filter((line) => line !== "" && !line.startsWith("portico: configuration reloaded: "))
-        .join("\n"),
+      idle,
+      stderr: said.filter((line) => line !== "" && !isReload(line)).join("\n"),
     };
   } finally {
     await frontEnd.stop();
@@ -129,7 +136,7 @@ interface LoadRecord {
 async function runLoad(
   frontEnd: FrontEnd,
   { seed, progress, name }: SoakOptions & { readonly name: string },
-  digests: ReadonlyMap<number, string>,
+  files: Pick<Client, "digests" | "media">,
   ms: number,
   record: LoadRecord,
 ): Promise<void> {
@@ -137,7 +144,7 @@ async function runLoad(
   const agents = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true }) };
   const ports = { http: frontEnd.plainPort, https: frontEnd.tlsPort };
   const sessions = sessionsTo(frontEnd.tlsPort);
-  const client: Client = { ports, agents, session: sessions.current, digests, random };
+  const client: Client = { ports, agents, session: sessions.current, ...files, random };
   const until = performance.now() + ms;
   const work = async (): Promise<void> => {
     while (performance.now() < until) {

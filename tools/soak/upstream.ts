@@ -9,6 +9,7 @@ import { pattern } from "../transfer/pattern.js";
  *
  *     small                  a short answer
  *     file?bytes=N           GET: N bytes of the pattern; PUT: length and SHA-256 of what arrived
+ *     whole?bytes=N          how many bodies of N bytes came to their end
  *     cut?bytes=N            announces N bytes, sends half, breaks the connection
  *     reset                  breaks the connection without an answer
  *     refuse                 413 before the body is read
@@ -31,6 +32,7 @@ const ANSWERS: Record<string, (request: IncomingMessage, response: ServerRespons
       .on("error", () => undefined)
       .pipe(response);
   },
+  whole: (_request, response, bytes) => response.end(String(whole.get(bytes) ?? 0)),
   cut: (_request, response, bytes) => {
     response.writeHead(200, { "Content-Length": bytes });
     const half = pattern(Math.floor(bytes / 2));
@@ -46,6 +48,9 @@ const ANSWERS: Record<string, (request: IncomingMessage, response: ServerRespons
   },
 };
 
+/** Bodies that came to their end, by length. */
+const whole = new Map<number, number>();
+
 function digest(request: IncomingMessage, response: ServerResponse): void {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -53,7 +58,10 @@ function digest(request: IncomingMessage, response: ServerResponse): void {
     hash.update(chunk);
     bytes += chunk.length;
   });
-  request.on("end", () => response.end(JSON.stringify({ bytes, sha256: hash.digest("hex") })));
+  request.on("end", () => {
+    whole.set(bytes, (whole.get(bytes) ?? 0) + 1);
+    response.end(JSON.stringify({ bytes, sha256: hash.digest("hex") }));
+  });
 }
 
 // A proxy that gave up is no error of ours.
