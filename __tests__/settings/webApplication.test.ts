@@ -256,6 +256,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["triple quotes not closed", "A = 1\nB = '''a\nC = 1", 2, /never closed/],
   ["stray backslash", "A = 1 \\ 2", 1, /backslash/],
   ["backslash at the end", "A = 1\\\n", 1, /behind a backslash/],
+  ["backslash in front of a comment", "A = 1\n\\\n# b", 2, /nothing in front/],
   ["indented", "A = 1\n  B = 2", 2, /indentation/],
   ["an `@` at the end, which the new items would follow", "A = 1\n@", 2, /decorator without/],
   ["the same in a block", "try:\n    @", 2, /decorator without/],

@@ -87,6 +87,8 @@ class Scanner {
     if (this.skip(LINE_END)) {
       if (this.open.length === 0) this.endLine();
     } else if (this.text[this.at] === "\\") {
+      // What stands there would be nobody's, and the next line not the begin of one.
+      if (this.tokens.length === 0) fail(this.at, "a backslash with nothing in front of it");
       if (!this.skip(CONTINUATION)) fail(this.at, "a backslash that does not end the line");
       if (this.at === this.text.length) fail(this.at - 1, "the file ends behind a backslash");
     } else {
