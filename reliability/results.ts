@@ -25,7 +25,7 @@ const FOLDER = join(ROOT, "reliability/results");
 /** Writes a result in place of the last one of the same name. */
 export function writeResult(result: Result): void {
   const { name, ...found } = result;
-  const run = { date: new Date().toISOString(), commit: commit(), node: process.version };
+  const run = { date: new Date().toISOString(), commit: COMMIT, node: process.version };
   const recorded = { name, ...run, ...found };
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(join(FOLDER, `${name}.json`), `${JSON.stringify(recorded, undefined, 2)}\n`);
@@ -61,3 +61,6 @@ function commit(): string {
     return "unknown";
   }
 }
+
+/** Looked up as the run begins: another may be made before a long one ends. */
+const COMMIT = commit();

@@ -1,16 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import * as net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type FrontEnd,
-  type FrontEndOptions,
-  freePorts,
-  startFrontEnd,
-} from "../../tools/frontEnd/frontEnd.js";
+import * as tls from "node:tls";
+import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../../tools/frontEnd/frontEnd.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
 import { eventually } from "../runtime/portico.js";
 
 /** What happens around a front end that is not its fault, and what its users see of it. */
@@ -46,6 +51,12 @@ function stop(server: Server): Promise<unknown> {
   return new Promise((resolve) => server.close(resolve));
 }
 
+/** Daemons by a name that stands in the hosts file which a test writes. */
+const namedUpstreams: FrontEndOptions["change"] = (config) => ({
+  ...config,
+  upstreams: config.upstreams!.map((u) => ({ ...u, url: u.url.replace("127.0.0.1", "backend.example") })),
+});
+
 const portOf = (server: net.Server): number => (server.address() as net.AddressInfo).port;
 
 interface Answer {
@@ -77,6 +88,12 @@ const errorLog = (frontEnd: FrontEnd): string => {
   const file = join(frontEnd.logDirectory, "error.log");
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 };
+
+const accessLogs = ({ logDirectory }: FrontEnd): string =>
+  readdirSync(logDirectory)
+    .filter((name) => name.includes("access"))
+    .map((name) => readFileSync(join(logDirectory, name), "utf8"))
+    .join("");
 
 const occurrences = (text: string, words: string): number => text.split(words).length - 1;
 
@@ -150,11 +167,12 @@ describe("an upstream", () => {
     [
       "that trickles is waited for",
       (socket) => {
+        // All of it takes longer than the time between two reads may: a limit on the whole would end it.
         let left = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
         socket.once("data", function trickle() {
           socket.write(left[0]!);
           left = left.slice(1);
-          if (left !== "") setTimeout(trickle, 20);
+          if (left !== "") setTimeout(trickle, 60);
         });
       },
       200,
@@ -162,11 +180,12 @@ describe("an upstream", () => {
   ];
 
   test.each(CASES)("%s, and is used again when it is well", async (_name, misbehave, expected) => {
+    // Listened on twice: no connection that another test opens meanwhile may take it.
+    const port = await freePort();
     const bad = net
       .createServer((socket) => misbehave(socket.on("error", () => undefined)))
-      .listen(0, "127.0.0.1");
+      .listen(port, "127.0.0.1");
     await once(bad, "listening");
-    const port = portOf(bad);
     const patience = { connectTimeoutMs: 2_000, sendTimeoutMs: 2_000, readTimeoutMs: 1_000 };
     const { plainPort } = await frontEndOf(port, {
       change: (config) => ({ ...config, upstreams: config.upstreams!.map((u) => ({ ...u, ...patience })) }),
@@ -179,21 +198,56 @@ describe("an upstream", () => {
     expect(await get(plainPort)).toMatchObject({ status: 200, body: "well again" });
   });
 
+  test.each(["http", "https"])(
+    "that takes no more of an upload: its %s client may go",
+    async (scheme) => {
+      const stuck = net.createServer({ pauseOnConnect: true }, (socket) =>
+        socket.on("error", () => undefined),
+      );
+      stuck.listen(0, "127.0.0.1");
+      await once(stuck, "listening");
+      const frontEnd = await frontEndOf(portOf(stuck));
+      const tcp = net.connect(scheme === "http" ? frontEnd.plainPort : frontEnd.tlsPort, "127.0.0.1");
+      const client = scheme === "http" ? tcp : tls.connect({ socket: tcp, rejectUnauthorized: false });
+      for (const socket of [tcp, client]) socket.on("error", () => undefined);
+      client.write("PUT /synchttp/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\n\r\n");
+      client.write(Buffer.alloc(50_000_000));
+      // Until all buffers on the way are full, and nothing is read or written any more.
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      tcp.resetAndDestroy();
+      await eventually(
+        () => accessLogs(frontEnd).includes('"PUT /synchttp/x HTTP/1.1" 499 '),
+        "for the line of an upload that was given up",
+        () => accessLogs(frontEnd),
+        12_000,
+      );
+      stuck.close();
+    },
+    30_000,
+  );
+
+  test("with a name of several addresses, of which one answers, is read as any other", async () => {
+    const port = await freePort();
+    const hosts = join(folder(), "hosts");
+    writeFileSync(hosts, "127.0.0.2 backend.example\n127.0.0.3 backend.example\n127.0.0.1 localhost\n");
+    await daemon("of the second", "127.0.0.3", port);
+    const { plainPort } = await frontEndOf(port, {
+      under: ["unshare", "--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && exec "$0" "$@"`],
+      change: namedUpstreams,
+    });
+    for (let i = 0; i < 3; i++)
+      expect(await get(plainPort)).toMatchObject({ status: 200, body: "of the second" });
+  });
+
   test("with a name is followed when its address changes, though its connections never rest", async () => {
-    const [port] = await freePorts(1);
+    const port = await freePort();
     const hosts = join(folder(), "hosts");
     writeFileSync(hosts, "127.0.0.2 backend.example\n127.0.0.1 localhost\n");
     await daemon("old", "127.0.0.2", port);
     await daemon("new", "127.0.0.3", port);
-    const { plainPort } = await frontEndOf(port!, {
+    const { plainPort } = await frontEndOf(port, {
       under: ["unshare", "--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && exec "$0" "$@"`],
-      change: (config) => ({
-        ...config,
-        upstreams: config.upstreams!.map((u) => ({
-          ...u,
-          url: u.url.replace("127.0.0.1", "backend.example"),
-        })),
-      }),
+      change: namedUpstreams,
     });
     expect((await get(plainPort)).body).toBe("old");
     writeFileSync(hosts, "127.0.0.3 backend.example\n127.0.0.1 localhost\n");

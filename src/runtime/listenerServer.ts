@@ -7,6 +7,7 @@ import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { Services } from "./services.js";
 import type { TlsFiles } from "./tlsFiles.js";
 import { keyOf } from "./sockets.js";
+import { tcpSocketOf } from "./streamBinding.js";
 import { systemReason } from "./systemReason.js";
 import { secureContextOptions } from "./tlsPolicyCheck.js";
 
@@ -110,7 +111,7 @@ export class ListenerServer {
 
   private secured(socket: TLSSocket): void {
     const { listener, http1, http2 } = this.options;
-    this.handshaking.delete(rawSocket(socket)!);
+    this.handshaking.delete(tcpSocketOf(socket)!);
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener);
     socket.allowHalfOpen = true;
     http1.accept(socket, listener);
@@ -120,7 +121,7 @@ export class ListenerServer {
     // A peer that just goes away is a port scan or a health check.
     if (error.code === "ECONNRESET") return;
     const { listener, services } = this.options;
-    const raw = rawSocket(socket);
+    const raw = tcpSocketOf(socket);
     const client = `client: ${raw?.remoteAddress ?? "unknown"}, listener: ${listener.name}`;
     if (error.code === "ERR_SSL_HTTP_REQUEST") {
       services.logs.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
@@ -153,8 +154,3 @@ type TlsError = Error & { readonly code?: string; readonly reason?: string };
 const BACKLOG = 4096;
 const HANDSHAKE_GRACE_MS = 5_000;
 const COMPLAIN_MS = 60_000;
-
-/** The TCP socket below TLS. Node has no public name for it, and after a failed handshake no other way to answer. */
-function rawSocket(socket: TLSSocket): Socket | undefined {
-  return (socket as unknown as { _parent?: Socket })._parent;
-}

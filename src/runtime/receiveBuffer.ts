@@ -100,15 +100,17 @@ const VIEWS_MAX = 4096;
 
 /** What Node's `onread` option takes, for a receiver of whole reads. */
 export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) {
-  let begun = false;
+  let read = false;
   return {
     buffer: (): Buffer => {
-      // Node asks for the first buffer by the same function; later anything that is no buffer means the same again.
-      if (begun) return buffer.next() as Buffer;
-      begun = true;
-      return buffer.first;
+      // Without a read before it a handle asks for its first buffer: one for each address that is tried.
+      if (!read) return buffer.first;
+      read = false;
+      // Anything that is no buffer means the same again.
+      return buffer.next() as Buffer;
     },
     callback: (bytes: number): boolean => {
+      read = true;
       receive(buffer.read(bytes));
       // Whoever wants to pause does so on the socket.
       return true;

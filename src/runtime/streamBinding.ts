@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 
 /**
  * The layer of Node that `net.Socket` itself stands on. Through it a read or a small write costs one call instead of a
@@ -34,6 +35,22 @@ export function handleOf(socket: Socket): StreamHandle | undefined {
   return typeof handle?.writeLatin1String === "function" && typeof handle.onread === "function"
     ? handle
     : undefined;
+}
+
+/** The TCP socket below TLS, for which Node has no public name. */
+export function tcpSocketOf(socket: TLSSocket): Socket | undefined {
+  return (socket as unknown as { _parent?: Socket })._parent;
+}
+
+/**
+ * Whether the peer is known to have reset the connection. One that is neither read nor written tells nothing by itself;
+ * a write of no bytes brings the kernel's error, and past TLS, which swallows it.
+ * @returns false as well where nobody can tell
+ */
+export function wasReset(socket: Socket): boolean {
+  const tcp = tcpSocketOf(socket as TLSSocket) ?? socket;
+  const handle = streams && handleOf(tcp);
+  return handle !== undefined && handle.writeLatin1String(new streams!.WriteWrap(), "") !== 0;
 }
 
 function findStreams(): StreamBinding | undefined {

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
@@ -11,6 +10,7 @@ import type { TlsPolicy } from "../../src/constructs/index.js";
 import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { dhParametersPem, renderProxyConfig } from "../../src/render/index.js";
+import { freePorts } from "./ports.js";
 
 const HOST = "127.0.0.1";
 
@@ -153,13 +153,4 @@ function ready(child: ChildProcess, stderr: () => string): Promise<void> {
       reject(new Error(`the proxy exited with ${code}; was it built? (npm run build)\n${stderr()}`)),
     );
   });
-}
-
-/** Ports that nobody listens on, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, HOST));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) server.close();
-  return ports;
 }

@@ -5,6 +5,7 @@ import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
 import { adopt, readInto, ReceiveBuffer } from "../receiveBuffer.js";
 import type { Services } from "../services.js";
+import { wasReset } from "../streamBinding.js";
 import { TextWriter } from "../textWriter.js";
 import { batch } from "../writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
@@ -39,6 +40,10 @@ const LINGER_IDLE_MS = 5_000;
 const LINGER_TOTAL_MS = 30_000;
 /** How long a draining connection waits for a request that the client may have sent before it could know. */
 const DRAIN_IDLE_MS = 1_000;
+/** How often a client is looked after while nothing is read from it. */
+const LOOK_MS = 5_000;
+/** A client that vanished is asked for by the kernel (TCP keep-alive) after this time without a word. */
+const SILENT_MS = 30_000;
 /**
  * A client that half-closes after a whole request may still read (`nc`), or may be gone: the two look the same until
  * something is written. An answer that makes no progress for this time is given up, as nginx gives it up at once.
@@ -68,6 +73,7 @@ export class Http1Connection implements ChunkSink {
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
   private lingerUntil = Infinity;
+  private lookAt = Infinity;
   private sendTimeoutMs = LINGER_TOTAL_MS;
   private keepAlive = true;
 
@@ -144,6 +150,7 @@ export class Http1Connection implements ChunkSink {
     if (this.paused) return;
     this.paused = true;
     this.readDeadline = Infinity;
+    this.lookAt = coarseNow() + LOOK_MS;
     this.socket.pause();
   }
 
@@ -213,6 +220,7 @@ export class Http1Connection implements ChunkSink {
 
   sweep(now: number): void {
     if (now >= this.writeDeadline) return void this.socket.destroy();
+    if (this.paused && now >= this.lookAt) this.look(now);
     if (now < this.readDeadline && now < this.lingerUntil) return;
     this.readDeadline = Infinity;
     if (this.state === State.Answering && this.writePending) {
@@ -232,6 +240,13 @@ export class Http1Connection implements ChunkSink {
     if (this.state === State.Body) return this.bodyFailed(408);
     if (this.state === State.Head && this.exchange === undefined) return this.linger();
     this.socket.destroy();
+  }
+
+  /** While an upstream takes no more of an upload, its client may go away, and nobody would be told. */
+  private look(now: number): void {
+    this.lookAt = now + LOOK_MS;
+    this.socket.setKeepAlive(true, SILENT_MS);
+    if (!this.writePending && wasReset(this.socket)) this.socket.destroy();
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
