@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symli
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildSync } from "esbuild";
+import { Random, SEED } from "../random.js";
 import { CONFIG, KEY, otherPair, Site, type SiteFiles, siteFiles } from "./site.js";
 
 /**
@@ -128,12 +129,12 @@ function changesOf(calls: readonly string[]): Change[] {
 }
 
 /**
- * Which changes to kill at: every fourth of them, from a random one on, or with `PORTICO_KILL_EVERY=1` all (which takes
- * minutes). Of those to the copies that are checked, which nothing depends on, only some.
+ * Which changes to kill at: every fourth of them, from one on that the seed chooses, or with `PORTICO_KILL_EVERY=1` all
+ * (which takes minutes). Of those to the copies that are checked, which nothing depends on, only some.
  */
 function killPoints(calls: readonly string[]): Change[] {
   const every = Number(process.env.PORTICO_KILL_EVERY ?? 4);
-  const first = Math.floor(Math.random() * every);
+  const first = new Random().pick(every);
   return changesOf(calls)
     .filter(({ call }, i) => !call.includes("/staging") || i % 8 === 0)
     .filter((_, i) => i % every === first);
@@ -152,7 +153,7 @@ test("an activation, killed at any change", async () => {
   const points = killPoints(complete.calls);
   expect(complete.calls.length).toBeGreaterThan(120);
   for (const [n, change] of points.entries()) {
-    const at = `killed at ${change.call}`;
+    const at = `killed at ${change.call} (PORTICO_SEED=${SEED})`;
     const site = copyOf(template);
     // strace ends by the signal that its command was ended by.
     const { signal } = run(site, ["activate", "--incoming", site.incoming], change);
@@ -182,7 +183,7 @@ test("a deactivation, killed at any change", async () => {
   expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
   full.remove();
   for (const [n, change] of killPoints(complete.calls).entries()) {
-    const at = `killed at ${change.call}`;
+    const at = `killed at ${change.call} (PORTICO_SEED=${SEED})`;
     const site = copyOf(template);
     expect([at, run(site, ["deactivate"], change).signal]).toEqual([at, "SIGKILL"]);
     if (n % 2 === 0) {

@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderApplicationSettings } from "../../src/render/index.js";
 import { type Application, startApplication } from "../../tools/application/application.js";
 import { Browser } from "../../tools/application/browser.js";
-import { type FrontEnd, freePorts, startFrontEnd } from "../../tools/frontEnd/frontEnd.js";
+import { type FrontEnd, startFrontEnd } from "../../tools/frontEnd/frontEnd.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
 
 /** A real application behind the front end, and a real browser in front of it. */
 
@@ -21,11 +25,11 @@ const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "portico-browser-"));
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
-  const [port] = await freePorts(1);
-  frontEnd = await startFrontEnd({ upstreams: { web: port!, fileServer: port!, webdav: port! } });
+  const port = await freePort();
+  frontEnd = await startFrontEnd({ upstreams: { web: port, fileServer: port, webdav: port } });
   cleanups.push(() => frontEnd.stop());
   application = await startApplication({
-    port: port!,
+    port,
     items: settingsFor(frontEnd.tlsPort),
     mediaDirectory: join(frontEnd.folder, "media"),
     user: USER,
@@ -81,9 +85,37 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
   expect(protocol).toBe("h2");
 }, 60_000);
 
-test("a form from another site is refused", async () => {
-  const response = await browser.evaluate<number>(
-    "return fetch('/sync/', { method: 'POST', body: new FormData() }).then((r) => r.status)",
-  );
-  expect(response).toBe(403);
+test("a form is taken from the site itself with its token, and from nowhere else", async () => {
+  const site = `https://127.0.0.1:${frontEnd.tlsPort}/sync/`;
+  await browser.open(site);
+  const token = await browser.evaluate<string>("return document.forms[0].csrfmiddlewaretoken.value");
+  const post = (fields: string): Promise<number> =>
+    browser.evaluate(`const form = new FormData();
+      form.append("file", new File(["GIF89a"], "posted.gif"));
+      ${fields}
+      return fetch("/sync/", { method: "POST", body: form }).then((r) => r.status);`);
+  const withToken = `form.append("csrfmiddlewaretoken", ${JSON.stringify(token)});`;
+  expect(await post(withToken)).toBe(200);
+  expect(await post("")).toBe(403);
+  // Another port of the same host: the browser sends the cookies along, and only Origin and Referer tell.
+  await browser.open(await foreignPage(site, token));
+  await browser.click("#send");
+  expect(await browser.url()).toBe(site);
+  expect(await browser.title()).toBe("403 Forbidden");
 });
+
+/** A page of another origin with a form that goes to the site, token included. @returns its URL */
+async function foreignPage(site: string, token: string): Promise<string> {
+  const page = `<!DOCTYPE html><form method="post" action="${site}" enctype="multipart/form-data">
+<input type="hidden" name="csrfmiddlewaretoken" value="${token}"><button id="send">Send</button></form>`;
+  const tls = (name: string): Buffer => readFileSync(join(frontEnd.folder, name));
+  const server = createServer({ cert: tls("cacert.pem"), key: tls("privkey.pem") }, (_request, response) =>
+    response.setHeader("Content-Type", "text/html").end(page),
+  ).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanups.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}

@@ -100,6 +100,12 @@ describe("parts without the front end", () => {
     expect(https.protocol).toBe("https");
   });
 
+  test("may have an upstream on any port that the proxy does not listen on", () => {
+    const { proxy } = site();
+    proxy.addUpstream("first", { url: "http://127.0.0.1:1" });
+    expect(proxy.config.upstreams).toContainEqual({ name: "first", url: "http://127.0.0.1:1" });
+  });
+
   test("share an upstream that stands elsewhere, which is rendered where it is used", () => {
     const { stack, host, server, proxy } = site();
     const shared = new Upstream(stack, "shared", { url: "http://10.0.0.5:80" });

@@ -90,7 +90,7 @@ run("a deployment over ssh", () => {
     "exposes 22, 80 and 443 and nothing else",
     async () => {
       for (const target of [host.address, `-6 ${host.address6}`]) {
-        const scan = `nmap -Pn -n -p- -T5 --min-rate 10000 --max-retries 1 -oG - ${target}`;
+        const scan = `nmap -Pn -n -p- -T5 --min-rate 10000 --max-retries 3 -oG - ${target}`;
         const open = [...(await outside.must(scan, { timeoutSeconds: 120 })).matchAll(/(\d+)\/open\//g)];
         expect(open.map(([, port]) => Number(port))).toEqual([22, 80, 443]);
       }

@@ -52,7 +52,7 @@ describe("firewall", () => {
   /** Ports that nmap finds open, of all there are. */
   async function open(address: string): Promise<number[]> {
     const six = address.includes(":") ? "-6 " : "";
-    const scan = `nmap ${six}-n -Pn -p- --min-rate 12000 --max-retries 1 -oG - ${address}`;
+    const scan = `nmap ${six}-n -Pn -p- --min-rate 12000 --max-retries 3 -oG - ${address}`;
     const report = await outside.must(scan, { timeoutSeconds: 120 });
     return [...report.matchAll(/(\d+)\/open\/tcp/g)].map(([, port]) => Number(port));
   }
@@ -176,7 +176,7 @@ END`);
   });
 
   test("tells nothing about UDP", async () => {
-    const scan = `nmap -n -Pn -sU -p 53,67,123,5353,5355,40001 --max-retries 1 -oG - ${host.address}`;
+    const scan = `nmap -n -Pn -sU -p 53,67,123,5353,5355,40001 --max-retries 3 -oG - ${host.address}`;
     const report = await outside.must(scan);
     expect(report).not.toContain("/closed/");
     await host.must("systemctl stop portico-firewall");

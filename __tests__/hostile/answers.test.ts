@@ -19,6 +19,8 @@ afterAll(() => stage?.stop());
 const TARGET = "/sync/case";
 /** Between two pieces, and before what follows the last. */
 const PAUSE_MS = 5;
+/** What the proxy has to see bytes behind an answer, and to give the connection up for them. */
+const NOTICE_MS = 250;
 
 test("no row is there twice", () => {
   const names = ANSWER_CASES.map(({ name }) => name);
@@ -94,14 +96,22 @@ async function askFor(session: ClientHttp2Session, method: string, path: string)
   return { status, body, complete: code === 0 };
 }
 
-/** Has the upstream answer by the row. @returns what resolves when all of it was written */
-function perform({ pieces, then }: AnswerCase): () => Promise<void> {
+/** Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it */
+function perform(row: AnswerCase): () => Promise<void> {
   let done: Promise<void> = Promise.resolve();
   stage.upstream.script = (line, socket) => {
-    if (line.includes(TARGET)) done = write(socket, pieces, then);
-    else socket.write(echo(line));
+    if (!line.includes(TARGET)) return void socket.write(echo(line));
+    const written = write(socket, row.pieces, row.then);
+    if (!hasMoreBehind(row)) return void (done = written.then(() => pause()));
+    const closed = new Promise<void>((resolve) => socket.once("close", resolve));
+    done = written.then(() => Promise.race([closed, pause(NOTICE_MS)]));
   };
-  return () => done.then(() => pause());
+  return () => done;
+}
+
+/** Whether bytes follow a whole answer: a connection with these may not be used again. */
+function hasMoreBehind({ pieces, method = "GET", outcome }: AnswerCase): boolean {
+  return typeof outcome === "object" && readAnswers(pieces.join(""), [method], true).length > 1;
 }
 
 async function write(socket: Socket, pieces: readonly string[], then: AnswerCase["then"]): Promise<void> {
@@ -115,7 +125,7 @@ async function write(socket: Socket, pieces: readonly string[], then: AnswerCase
   if (then === "reset") socket.resetAndDestroy();
 }
 
-const pause = (): Promise<void> => new Promise((done) => setTimeout(done, PAUSE_MS));
+const pause = (ms = PAUSE_MS): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 function check({ outcome }: AnswerCase, answer: ClientAnswer): void {
   if (outcome === "502") expect(answer).toMatchObject({ status: 502, complete: true });

@@ -1,16 +1,18 @@
 import { connectHttp2, ask } from "../runtime/http2Server.js";
 import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack, RawClient } from "../runtime/http2RawClient.js";
-import { residentBytes, type Stage, startStage } from "./stage.js";
+import { type Stage, startStage, watchMemory } from "./stage.js";
 
 /**
  * HTTP/2 clients that send frames which cost this side work and get nobody anywhere. Each is told to calm down and cut
  * off, with one line in the log, and others are served meanwhile.
  */
 const MIB = 1024 * 1024;
-const GROWTH_MAX = 64 * MIB;
+/** At any moment, garbage included, of which a busy machine leaves more. */
+const GROWTH_MAX = 128 * MIB;
+/** A flood that is not cut off by then goes on for ever. */
 const FLOOD_MS = 8_000;
-/** How long another client may wait for its answer. */
-const PATIENCE_MS = 1_000;
+/** How long another client may wait for its answer, on a machine that is as busy as the flood can make it. */
+const PATIENCE_MS = 3_000;
 
 let stage: Stage;
 beforeAll(async () => (stage = await startStage()), 60_000);
@@ -22,7 +24,7 @@ interface Flood {
   readonly first?: (client: RawClient) => void;
   /** Bytes of the flood, for the round with this number. */
   readonly round: (number: number) => Buffer;
-  /** What the log says; undefined where the connection may go on, because such frames cost next to nothing. */
+  /** What the log says, once. */
   readonly complaint: string;
 }
 
@@ -218,11 +220,12 @@ test.each(FLOODS)(
     };
     const { tls } = stage;
     const logged = tls.errorLog().length;
-    const before = residentBytes(tls.pids);
+    const grown = watchMemory(tls);
     const client = await RawClient.connect(tls.ports.https);
     const other = connectHttp2(tls.ports.https);
     await ask(other, { ":path": "/sync/", ":authority": "sync.example" });
     let slowest = 0;
+    let growth = 0;
     let busy = true;
     const others = (async () => {
       while (busy) {
@@ -243,11 +246,12 @@ test.each(FLOODS)(
       expect(ended(client)).toBe("GOAWAY ENHANCE_YOUR_CALM");
     } finally {
       busy = false;
+      growth = grown();
       client.destroy();
       await others.finally(() => other.destroy());
     }
     expect(slowest).toBeLessThan(PATIENCE_MS);
-    expect(residentBytes(tls.pids) - before).toBeLessThan(GROWTH_MAX);
+    expect(growth).toBeLessThan(GROWTH_MAX);
     const lines = await logLines(logged);
     expect(lines.filter((line) => line.includes("HTTP/2 connection closed"))).toEqual([
       expect.stringContaining(complaint),
@@ -269,22 +273,26 @@ function ended(client: RawClient): string {
 
 function drained(client: RawClient): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, 500);
     const go = (): void => {
       clearTimeout(timer);
+      client.socket.off("drain", go).off("close", go);
       resolve();
     };
-    client.socket.once("drain", go);
-    client.socket.once("close", go);
+    const timer = setTimeout(go, 500);
+    client.socket.once("drain", go).once("close", go);
   });
 }
 
-/** Lines that were logged since, once they are in the file. */
+/** Lines that were logged since, once the first is in the file, and a second had the time to follow. */
 async function logLines(from: number): Promise<string[]> {
   const deadline = Date.now() + 3_000;
-  for (;;) {
-    const text = stage.tls.errorLog().slice(from);
-    if (text.includes("connection closed") || Date.now() > deadline) return text.split("\n");
-    await new Promise((done) => setTimeout(done, 20));
-  }
+  const logged = (): string => stage.tls.errorLog().slice(from);
+  while (!logged().includes("connection closed") && Date.now() < deadline) await sleep(20);
+  await sleep(SECOND_LINE_MS);
+  return logged().split("\n");
 }
+
+/** Longer than lines wait to be written together. */
+const SECOND_LINE_MS = 300;
+
+const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

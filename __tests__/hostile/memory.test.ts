@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { type Accepted, connectTo } from "../runtime/peers.js";
-import { type Performer, residentBytes, type Stage, startStage } from "./stage.js";
+import { type Stage, startStage, watchMemory } from "./stage.js";
 
 /** Neither a client nor an upstream is trusted with the memory of the proxy. */
 const MIB = 1024 * 1024;
@@ -190,19 +190,6 @@ async function sendWithoutEnd(
     if (!taken) break;
   }
   return bytes;
-}
-
-/** Watches the memory of a proxy. @returns what tells by how many bytes it grew at most */
-function watchMemory({ pids }: Performer): () => number {
-  const before = residentBytes(pids);
-  let most = before;
-  const look = (): void => void (most = Math.max(most, residentBytes(pids)));
-  const timer = setInterval(look, 20);
-  return () => {
-    clearInterval(timer);
-    look();
-    return most - before;
-  };
 }
 
 async function until(holds: () => boolean, ms = 5_000): Promise<void> {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { freePorts } from "../nginx/ports.js";
+import { freePorts } from "../../tools/frontEnd/ports.js";
 import { installPortico, startPortico } from "../nginx/porticoServer.js";
 import type { RunningProcess } from "../nginx/processes.js";
 import { createSite, type Mode, type Ports } from "../nginx/site.js";
@@ -64,8 +64,21 @@ function childrenOf(pid: number): number[] {
 
 const commandOf = (pid: number): string => read(`/proc/${pid}/cmdline`);
 
+/** Watches the memory of a proxy. @returns what tells by how many bytes it grew at most */
+export function watchMemory({ pids }: Performer): () => number {
+  const before = residentBytes(pids);
+  let most = before;
+  const look = (): void => void (most = Math.max(most, residentBytes(pids)));
+  const timer = setInterval(look, 20).unref();
+  return () => {
+    clearInterval(timer);
+    look();
+    return most - before;
+  };
+}
+
 /** Memory that the processes hold, in bytes. */
-export function residentBytes(pids: readonly number[]): number {
+function residentBytes(pids: readonly number[]): number {
   const kibibytes = pids.map((pid) => Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0));
   return kibibytes.reduce((sum, value) => sum + value, 0) * 1024;
 }

@@ -5,7 +5,7 @@ import { HOST } from "./site.js";
 
 /** Something that Portico does otherwise than nginx. */
 export interface Rule {
-  /** What allows it. */
+  /** The decision that allows it: a row of docs/semantics.md, as `design 5.N`. */
   readonly allowedBy: string;
   readonly why: string;
   /** It shows in most cases, so that these need not list it. */
@@ -149,7 +149,7 @@ export const RULES = {
     explains: (_, { nginx, portico }) => nginx["connection"] === "silent" && portico["status"] === "200",
   },
   halfClosedClient: {
-    allowedBy: "nginx-semantics E (DO: answer)",
+    allowedBy: "design 5.21",
     why: "a client that closes its sending direction after the request is still answered",
     explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["body"] === "web",
   },
@@ -201,7 +201,7 @@ export const RULES = {
     explains: (_, { nginx, portico }) => nginx["status"] === "404" && portico["status"] === "403",
   },
   directoryRedirect: {
-    allowedBy: "nginx-semantics H (DO: redirect to the public path)",
+    allowedBy: "design 5.21",
     why: "nginx leads to the internal path /media, which is a dead link",
     explains: ({ fact, nginx = "", portico }) =>
       fact === "field location" && portico === nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia"),
@@ -228,7 +228,7 @@ export const RULES = {
       (upstreamFact(d) === "field upgrade" && d.portico === "Upgrade: websocket"),
   },
   http09Refused: {
-    allowedBy: "nginx-semantics A8 (DO: 400)",
+    allowedBy: "design 5.21",
     why: "HTTP/0.9 is refused",
     explains: (_, { nginx, portico }) => nginx["version"] === undefined && portico["status"] === "400",
   },

@@ -4,7 +4,7 @@ import { compare, formatDifference } from "./compare.js";
 import { RULES, type Rule, type RuleName } from "./deviations.js";
 import { HANDSHAKES, shakeHands } from "./handshakes.js";
 import { findNginx, startNginx } from "./nginxServer.js";
-import { freePorts } from "./ports.js";
+import { freePorts } from "../../tools/frontEnd/ports.js";
 import { installPortico, startPortico } from "./porticoServer.js";
 import type { RunningProcess } from "./processes.js";
 import { channelsOf, observe, startSubject, stopSubject, type Subject } from "./run.js";

@@ -13,6 +13,7 @@ import {
 import { Http1Connections } from "../../src/runtime/http1/connections.js";
 import { LogFiles } from "../../src/runtime/logs.js";
 import { createServing } from "../../src/runtime/serving.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
 
 export interface ProxyOptions {
   readonly routes: readonly RouteInput[];
@@ -77,16 +78,6 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** The spec's proxied routes, all led to one upstream, with timeouts that tests can wait for. */

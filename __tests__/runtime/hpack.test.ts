@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { huffmanDecode } from "../../src/runtime/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
 import { ConnectionError } from "../../src/runtime/http2/protocol.js";
+import { seeded } from "../random.js";
 
 /** Field compression against the examples of RFC 7541 and against itself. */
 
@@ -58,45 +58,50 @@ test("a list that is too long leaves the table right", () => {
   expect(decode(decoder, bytes("be c0"))).toEqual(["e", "f", "a", "b"]);
 });
 
-test("what the encoder sends is what the decoder reads, also when tables fill up and change size", () => {
-  const encoder = new HpackEncoder();
-  const decoder = new HpackDecoder(1_000_000);
-  const pick = (count: number): number => Math.floor(Math.random() * count);
-  for (let round = 0; round < 5_000; round++) {
-    if (pick(200) === 0) encoder.limitTable([0, 100, 1_000, 4_096, 65_536][pick(5)]!);
-    const headers = Array.from({ length: pick(8) }, () => [
-      ["Content-Type", "ETag", "Set-Cookie", "X-A", "x-b", `x-${pick(400)}`][pick(6)]!,
-      pick(30) === 0 ? "v".repeat(pick(3_000)) : `value-${pick(5)}`,
-    ]).flat();
-    const head = {
-      status: [200, 206, 301, 404, 502][pick(5)]!,
-      server: "portico",
-      date: `d${round >> 6}`,
-      headers,
-      length: pick(3) - 1,
-    };
-    // The same head again is the block that is kept.
-    for (let again = 0; again < 3; again++) {
-      expect(encoder.check(head)).toBeUndefined();
-      const fields = decode(decoder, encode(encoder, head));
-      expect(fields).toEqual([
-        ...[":status", String(head.status), "server", "portico", "date", head.date],
-        ...headers.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)),
-        ...(head.length >= 0 ? ["content-length", String(head.length)] : []),
-      ]);
+test(
+  "what the encoder sends is what the decoder reads, also when tables fill up and change size",
+  seeded((random) => {
+    const encoder = new HpackEncoder();
+    const decoder = new HpackDecoder(1_000_000);
+    for (let round = 0; round < 5_000; round++) {
+      if (random.pick(200) === 0) encoder.limitTable([0, 100, 1_000, 4_096, 65_536][random.pick(5)]!);
+      const headers = Array.from({ length: random.pick(8) }, () => [
+        ["Content-Type", "ETag", "Set-Cookie", "X-A", "x-b", `x-${random.pick(400)}`][random.pick(6)]!,
+        random.pick(30) === 0 ? "v".repeat(random.pick(3_000)) : `value-${random.pick(5)}`,
+      ]).flat();
+      const head = {
+        status: [200, 206, 301, 404, 502][random.pick(5)]!,
+        server: "portico",
+        date: `d${round >> 6}`,
+        headers,
+        length: random.pick(3) - 1,
+      };
+      // The same head again is the block that is kept.
+      for (let again = 0; again < 3; again++) {
+        expect(encoder.check(head)).toBeUndefined();
+        const fields = decode(decoder, encode(encoder, head));
+        expect(fields).toEqual([
+          ...[":status", String(head.status), "server", "portico", "date", head.date],
+          ...headers.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)),
+          ...(head.length >= 0 ? ["content-length", String(head.length)] : []),
+        ]);
+      }
     }
-  }
-});
+  }),
+);
 
-test("random bytes are a list of fields or a fault, nothing else", () => {
-  for (let i = 0; i < 20_000; i++) {
-    const decoder = new HpackDecoder(10_000);
-    const block = randomBytes(1 + (i % 60));
-    try {
-      decoder.decode(block, 0, block.length);
-    } catch (error) {
-      expect(error).toBeInstanceOf(ConnectionError);
+test(
+  "random bytes are a list of fields or a fault, nothing else",
+  seeded((random) => {
+    for (let i = 0; i < 20_000; i++) {
+      const decoder = new HpackDecoder(10_000);
+      const block = random.bytes(1 + (i % 60));
+      try {
+        decoder.decode(block, 0, block.length);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConnectionError);
+      }
+      huffmanDecode(block, 0, block.length, Buffer.alloc(200));
     }
-    huffmanDecode(block, 0, block.length, Buffer.alloc(200));
-  }
-});
+  }),
+);

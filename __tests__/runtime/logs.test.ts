@@ -8,6 +8,7 @@ import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logFormat.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
+import { eventually } from "./portico.js";
 
 let folder: string;
 const opened: LogFiles[] = [];
@@ -176,7 +177,7 @@ describe("JSON", () => {
       user_agent: 'q"\\\x01',
     });
     expect(entry["request_time_ms"]).toBeGreaterThanOrEqual(20);
-    expect(Math.abs(Date.parse(entry["time"] as string) - Date.now())).toBeLessThan(1_000);
+    expect(Math.abs(Date.parse(entry["time"] as string) - Date.now())).toBeLessThan(5_000);
     expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
   });
@@ -347,7 +348,7 @@ describe("files", () => {
     logs.open();
     logs.mainAccess.write(answered());
     expect(read("access.log")).toBe("");
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await eventually(() => read("access.log") !== "", "for the line");
     expect(read("access.log").split("\n")).toHaveLength(2);
     logs.mainAccess.write(answered());
     await logs.close();

@@ -5,8 +5,8 @@ import type * as net from "node:net";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster, type ControlOutcome } from "../../src/runtime/control.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
 import { issue } from "./certificates.js";
-import { freePort } from "./harness.js";
 import { KeepAliveClient } from "./keepAliveClient.js";
 import { NotifySocket } from "./notifySocket.js";
 import {

@@ -7,8 +7,9 @@ import {
   parseAnswer,
   RawUpstream,
 } from "./peers.js";
-import { freePort, specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { specRoutes, startProxy, type TestProxy } from "./harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const GET = "GET /sync/ HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../nginx/ports.js";
+import { freePorts } from "../../tools/frontEnd/ports.js";
 
 /** A MariaDB of the test's own: data below a temporary folder, a private port and socket, ended by its own pid. */
 export interface MariaDb {

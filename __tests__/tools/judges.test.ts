@@ -1,9 +1,19 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../../build/paths.js";
 import { TLS_POLICIES } from "../../src/model/index.js";
+import { GENERATED_RULES } from "../../tools/differential/deviations.js";
+import type { GeneratedCase } from "../../tools/differential/generate.js";
+import type { Outcome, Proxies } from "../../tools/differential/proxies.js";
+import { search } from "../../tools/differential/search.js";
+import { faultOf, least } from "../../tools/fuzz/fuzzer.js";
+import { demand, type FuzzTarget } from "../../tools/fuzz/target.js";
 import { judge } from "../../tools/tlsScan/judge.js";
 import type { Finding, TestsslReport } from "../../tools/tlsScan/scanners.js";
-import { readLitmus, worse } from "../../tools/webdav/litmus.js";
+import { readLitmus, unfit, worse } from "../../tools/webdav/litmus.js";
+import { RULES } from "../nginx/deviations.js";
 
-/** `npm run webdav` and `npm run tls-scan` judge real programs; here, that they would notice. */
+/** `npm run webdav`, `tls-scan`, `differential` and `fuzz` judge real programs; here, that they would notice. */
 describe("litmus", () => {
   const REPORT = [
     "-> running `basic':",
@@ -57,6 +67,30 @@ describe("litmus", () => {
   });
 });
 
+describe("a run of litmus without the front end", () => {
+  const whole = ["basic", "copymove", "props", "locks", "http"].map(
+    (suite) => `-> running \`${suite}':\n 0. init.................. pass\n 1. begin................. pass`,
+  );
+
+  test.each<[string, readonly string[], readonly RegExp[]]>([
+    ["is a measure where every suite ran", whole, []],
+    [
+      "is none where it was ended early",
+      whole.slice(0, 3),
+      [/^locks: no test of it passed/, /^http: no test of it passed/],
+    ],
+    [
+      "is none where what must pass does not",
+      whole.map((text) => text.replace(/(copymove[^]*begin\.+) pass/, "$1 FAIL (409 Conflict)")),
+      [/^copymove\/begin#1: fail 409 Conflict/],
+    ],
+    ["needs no more than that", whole.map((text) => text.replace(/(props[^]*begin\.+) pass/, "$1 FAIL")), []],
+  ])("%s", (_, report, expected) => {
+    const found = unfit(readLitmus(report.join("\n")), ["copymove"]);
+    expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
+  });
+});
+
 describe("TLS scan", () => {
   const [modern] = [TLS_POLICIES["mozilla-modern"].ciphers.split(":")];
   const seen = {
@@ -65,9 +99,13 @@ describe("TLS scan", () => {
     groups: ["secp256r1", "secp384r1", "x25519"],
     weaknesses: [] as string[],
   };
-  const report = (more: readonly Finding[] = [], said: Record<string, string> = {}): TestsslReport => ({
+  const report = (
+    more: readonly Finding[] = [],
+    said: Record<string, string> = {},
+    notPerformed: readonly Finding[] = [],
+  ): TestsslReport => ({
     findings: more,
-    notPerformed: [],
+    notPerformed,
     said: new Map(
       Object.entries({
         TLS1_2: "not offered",
@@ -119,6 +157,12 @@ describe("TLS scan", () => {
       report([{ id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." }]),
       /^testssl.sh: cert_chain_of_trust/,
     ],
+    [
+      "a check that was not performed",
+      {},
+      report([], {}, [{ id: "heartbleed", severity: "WARN", finding: "check failed" }]),
+      /^testssl.sh: heartbleed, WARN: check failed/,
+    ],
   ])("notices %s", (_, what, said, expected) => {
     const found = problems(what, said);
     expect(found).toEqual([expect.stringMatching(expected)]);
@@ -130,4 +174,77 @@ describe("TLS scan", () => {
     expect(findings[0]!.reason).toContain("spec 2.2");
     expect(others.join()).not.toContain("cert_chain_of_trust");
   });
+
+  test("names the reason of what is known not to be found out", () => {
+    const given = { id: "sessionresumption_ticket", severity: "WARN", finding: "connect problem" };
+    const { notPerformed, problems: others } = judge("mozilla-modern", seen, report([], {}, [given]));
+    expect(notPerformed[0]!.reason).toContain("behind the handshake");
+    expect(others).toEqual([]);
+  });
+});
+
+test("every deviation from nginx is a decision of docs/semantics.md", () => {
+  const decisions = new Set(
+    [...readFileSync(join(ROOT, "docs/semantics.md"), "utf8").matchAll(/^\| (5\.\d+) /gm)].map(
+      ([, row]) => row,
+    ),
+  );
+  const cited = Object.entries({ ...RULES, ...GENERATED_RULES }).map(([name, { allowedBy }]) => [
+    name,
+    /^design (5\.\d+)(?: \(RFC \d+, [\d.]+\))?$/.exec(allowedBy)?.[1],
+  ]);
+  expect(cited.filter(([, row]) => row === undefined || !decisions.has(row))).toEqual([]);
+});
+
+describe("a difference among generated requests", () => {
+  /** Proxies that differ on some requests. */
+  const proxies = (differ: (generated: GeneratedCase) => string | undefined): Proxies => ({
+    compare: async (generated): Promise<Outcome> => {
+      const fact = differ(generated);
+      const unexplained = fact === undefined ? [] : [{ fact, nginx: "a", portico: "b" }];
+      return { unexplained, used: new Set() };
+    },
+    stop: async () => undefined,
+  });
+  const find = (differ: (generated: GeneratedCase) => string | undefined) =>
+    search(proxies(differ), { seed: 7, from: 0, to: 200, findingsMax: 3 });
+
+  test("is told by the least request that shows it, once", async () => {
+    const { findings } = await find(({ channel, body }) =>
+      channel === "h2" && body !== undefined ? "body" : undefined,
+    );
+    expect(findings).toEqual([
+      {
+        number: expect.any(Number),
+        differences: expect.stringContaining("body"),
+        minimal: expect.objectContaining({ channel: "h2", method: "GET", target: "/sync", fields: [] }),
+      },
+    ]);
+    expect(findings[0]!.minimal.body?.pieces.join("").length).toBeLessThanOrEqual(1);
+  });
+
+  test("is not lost in what it shrinks into", async () => {
+    const { findings } = await find(({ body, fields }) =>
+      body === undefined ? undefined : fields.length > 1 ? "fields" : "body",
+    );
+    expect(findings.map(({ differences }) => /fields|body/.exec(differences)?.[0]).sort()).toEqual([
+      "body",
+      "fields",
+    ]);
+    expect(findings.map(({ minimal }) => minimal.fields.length).sort()).toEqual([0, 2]);
+  });
+});
+
+test("what breaks a fuzzer's target is cut down to the bytes that do, and not to what breaks something else", () => {
+  const target: FuzzTarget = {
+    name: "made up",
+    dictionary: [],
+    run: (input) => {
+      const text = input.toString("latin1");
+      demand(!/<.*>/s.test(text), "brackets");
+      demand(!text.includes("<"), "one bracket");
+    },
+  };
+  const input = Buffer.from(`${"x".repeat(100)}<${"y".repeat(77)}>${"z".repeat(50)}`);
+  expect(least(target, { input, message: faultOf(target, input)! }).toString()).toBe("<>");
 });

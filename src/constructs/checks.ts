@@ -23,7 +23,8 @@ type VirtualServer = ProxyConfigInput["virtualServers"][number];
 type Route = VirtualServer["routes"][number];
 
 const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
-const LISTENER: Listener = { name: "l", address: "0.0.0.0", port: 1, protocol: "http" };
+/** At an address that is nobody's (RFC 5737), or an upstream could be taken for it. */
+const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
 
 /** Refuses a listener by the same rules that the host applies to it. */
 export function refuseListener(construct: IConstruct, part: Listener): void {

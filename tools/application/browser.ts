@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { freePorts } from "../frontEnd/frontEnd.js";
+import { freePort } from "../frontEnd/ports.js";
 
 /** Headless Chromium, driven by W3C WebDriver (chromedriver). */
 export class Browser {
@@ -11,7 +11,7 @@ export class Browser {
 
   /** Starts a browser that takes self-signed certificates, as a user does who adds an exception (spec 5.4). */
   static async start(): Promise<Browser> {
-    const [port] = await freePorts(1);
+    const port = await freePort();
     const driver = spawn("chromedriver", [`--port=${port}`], { stdio: "ignore" });
     const failed = once(driver, "error").then(([error]) => {
       throw new Error(`chromedriver cannot be run: ${(error as Error).message}`);

@@ -111,7 +111,7 @@ export const GENERATED_RULES = {
   },
   mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
   typeOf204: {
-    allowedBy: "spec 4 (the proxy changes no answers)",
+    allowedBy: "design 5.21",
     why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
     about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
     explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,

@@ -46,11 +46,15 @@ export function answerText({ method, answer }: GeneratedCase): string {
   return `${head}${sent === "" ? "" : `${sent.length.toString(16)}\r\n${sent}\r\n`}0\r\n\r\n`;
 }
 
+/** A choice shrinks into its first, which is the usual one; by itself it would only shrink within what was chosen. */
+const TO_FIRST = { withCrossShrink: true };
+
 const pick = <T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values);
 const often = <T>(weight: number, usual: T, ...others: readonly T[]): fc.Arbitrary<T> =>
-  fc.oneof({ weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: pick(...others) });
+  fc.oneof(TO_FIRST, { weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: pick(...others) });
 
 const CHANNEL = fc.oneof(
+  TO_FIRST,
   { weight: 4, arbitrary: fc.constant<Channel>("http") },
   { weight: 3, arbitrary: fc.constant<Channel>("https") },
   { weight: 3, arbitrary: fc.constant<Channel>("h2") },
@@ -58,6 +62,7 @@ const CHANNEL = fc.oneof(
 );
 
 const METHOD = fc.oneof(
+  TO_FIRST,
   { weight: 8, arbitrary: pick("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS") },
   { weight: 3, arbitrary: pick("PROPFIND", "PROPPATCH", "MKCOL", "MOVE", "COPY", "LOCK", "UNLOCK", "PATCH") },
   { weight: 1, arbitrary: pick("FOO", "REPORT", "SEARCH", "VERSION-CONTROL", "get", "pOST", "X_Y", "TRACE") },
@@ -65,6 +70,7 @@ const METHOD = fc.oneof(
 
 /** Where targets lead: by name, in disguise, and past everything. */
 const PREFIX = fc.oneof(
+  TO_FIRST,
   { weight: 6, arbitrary: pick("/sync", "/synchttp", "/syncdav", "/syncmedia") },
   {
     weight: 2,
@@ -95,6 +101,7 @@ const PREFIX = fc.oneof(
 );
 
 const SEGMENT = fc.oneof(
+  TO_FIRST,
   { weight: 4, arbitrary: pick("a", "img", "a.png", "file.txt", "large.bin", "b%20c", "x") },
   {
     weight: 3,
@@ -162,6 +169,7 @@ const SEGMENT = fc.oneof(
 );
 
 const QUERY = fc.oneof(
+  TO_FIRST,
   { weight: 4, arbitrary: fc.constant("") },
   {
     weight: 2,
@@ -198,10 +206,11 @@ const PATH = fc
   .map(([prefix, segments, slash]) => [prefix, ...segments].join("/") + (slash ? "/" : ""));
 
 const TARGET = fc
-  .tuple(fc.oneof({ weight: 5, arbitrary: PATH }, { weight: 1, arbitrary: MEDIA }), QUERY)
+  .tuple(fc.oneof(TO_FIRST, { weight: 5, arbitrary: PATH }, { weight: 1, arbitrary: MEDIA }), QUERY)
   .map(([path, query]) => path + query);
 
 const HOSTS = fc.oneof(
+  TO_FIRST,
   { weight: 8, arbitrary: fc.constant<string | undefined>(HOST) },
   {
     weight: 2,
@@ -289,6 +298,7 @@ const field = (name: string, ...values: readonly string[]): fc.Arbitrary<Field[]
 const FIELDS = fc
   .array(
     fc.oneof(
+      TO_FIRST,
       field("User-Agent", "curl/8", "a\xe4b", ""),
       field("Accept", "*/*", "text/html;q=0.9, */*"),
       field("Cookie", "a=b", "a=b; c=d", 'sessionid="x y"'),
@@ -346,6 +356,7 @@ const FIELDS = fc
 const CONNECTION_FIELDS = fc
   .array(
     fc.oneof(
+      TO_FIRST,
       field(
         "Connection",
         "close",
@@ -408,6 +419,7 @@ const LOCATIONS = [
 const ANSWER_FIELDS = fc
   .array(
     fc.oneof(
+      TO_FIRST,
       field("Location", ...LOCATIONS),
       field("Content-Location", ...LOCATIONS),
       field("Refresh", "5; url=http://127.0.0.1:{web}/sync/y", "0", "0;url=/y"),

@@ -1,7 +1,7 @@
 import { type Case, MODE_OF } from "../../__tests__/nginx/case.js";
 import { type Difference, compareBy } from "../../__tests__/nginx/compare.js";
 import { findNginx, startNginx } from "../../__tests__/nginx/nginxServer.js";
-import { freePorts } from "../../__tests__/nginx/ports.js";
+import { freePorts } from "../frontEnd/ports.js";
 import { installPortico, startPortico } from "../../__tests__/nginx/porticoServer.js";
 import type { RunningProcess } from "../../__tests__/nginx/processes.js";
 import { observe, startSubject, stopSubject, type Subject } from "../../__tests__/nginx/run.js";

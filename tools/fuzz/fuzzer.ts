@@ -151,7 +151,7 @@ const BUCKETS = Uint8Array.from({ length: 256 }, (_, count) => {
 const SHRINK_MS = 10_000;
 
 /** The shortest input found that breaks the same thing, by leaving parts out. */
-function least(target: FuzzTarget, { input, message }: Crash): Buffer {
+export function least(target: FuzzTarget, { input, message }: Crash): Buffer {
   const kind = message.split(":", 2).join(":");
   let best = input;
   const deadline = Date.now() + SHRINK_MS;

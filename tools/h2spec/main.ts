@@ -13,6 +13,8 @@ import { type Case, failures, readReport } from "./report.js";
  * once on a proxied route and once on static files. The tool is built from its pinned version where it is missing.
  */
 const VERSION = "v2.2.1+incompatible";
+/** Cases of this version, for each path: a run that ends early, or a report that is cut, has fewer. */
+const CASES = 146;
 const BIN = join(ROOT, ".cache/h2spec");
 const PATHS = ["/sync/", "/syncmedia/img/a.png"];
 
@@ -21,19 +23,21 @@ async function main(): Promise<void> {
   const from = Date.now();
   const stage = await startStage();
   const cases: Case[] = [];
+  let complete = true;
   try {
     for (const path of PATHS) {
       const found = await run(tool, stage.tls.ports.https, path);
       cases.push(...found);
+      complete &&= found.length === CASES;
       const failed = failures(found);
-      console.log(`${path}: ${found.length} cases, ${failed.length} failed`);
+      console.log(`${path}: ${found.length} of ${CASES} cases, ${failed.length} failed`);
       for (const { section, name, outcome } of failed) console.log(`  ${section} ${name}: ${outcome}`);
     }
   } finally {
     await stage.stop();
   }
   const failed = failures(cases);
-  const ok = failed.length === 0 && cases.length > 0;
+  const ok = failed.length === 0 && complete;
   process.exitCode = ok ? 0 : 1;
   writeResult({
     name: "h2spec",

@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FrontEnd } from "../frontEnd/frontEnd.js";
 import { usageOf } from "../frontEnd/processes.js";
@@ -11,6 +13,8 @@ interface Mode {
   readonly args: readonly string[];
   /** Sockets that each of its connections costs the front end; 0 where requests are answered at once and none stays. */
   readonly sockets: 0 | 1 | 2;
+  /** Its line in the access log, where every request is answered. */
+  readonly logged?: RegExp;
 }
 
 export const MODES: Readonly<Record<string, Mode>> = {
@@ -29,6 +33,8 @@ export const MODES: Readonly<Record<string, Mode>> = {
     path: "/syncmedia/large.bin",
     args: ["-R", "-t", "HEAD", "-a", "10", "-b", "3000"],
     sockets: 0,
+    // More ranges than are served: the whole file.
+    logged: /"HEAD \/syncmedia\/large\.bin HTTP\/1\.1" (?:200|206|416) /g,
   },
 };
 
@@ -47,7 +53,11 @@ export interface ModeResult {
   readonly attacked: Phases;
   /** Sockets of the front end that were open at once, at most. */
   readonly sockets: number;
+  /** Requests of the attackers that were answered, where they are. */
+  readonly answered: number;
   readonly memoryMiB: number;
+  /** Of it, what was not there before the attack. */
+  readonly grownMiB: number;
   readonly passed: boolean;
 }
 
@@ -61,6 +71,10 @@ interface Phases {
 /** Times below this are the scheduler's, not the proxy's. */
 const USUAL_P99_MIN_MS = 3;
 const QUIET_MS = 5_000;
+/** Memory that a slow client may cost: the first pieces of a file are of 64 KiB, and whole ones of 512 are for who reads. */
+const CLIENT_BYTES_MAX = 128 * 1024;
+/** What there may be besides: garbage, the work of connecting, the well-behaved client. */
+const OTHER_BYTES_MAX = 64 * 2 ** 20;
 const OPENED_PER_SECOND = 1_000;
 
 /**
@@ -76,21 +90,27 @@ export async function measure(
   const quiet = await latencies(frontEnd.plainPort, QUIET_MS);
   const besides = await underAttack(neighbour, frontEnd, mode, load);
   const under = await underAttack(frontEnd, frontEnd, mode, load);
-  const { sockets } = MODES[mode]!;
+  const { sockets, logged } = MODES[mode]!;
   // Where nothing stays, the attack is over when all have connected.
   const phase = sockets === 0 ? "opening" : "standing";
   const usualMs = Math.max(besides.phases[phase].p99Ms, USUAL_P99_MIN_MS);
   // An attack that never stood proves nothing.
-  const stood = [besides, under].every((one) => one.sockets >= sockets * load.connections * 0.9);
+  const enough = load.connections * 0.9;
+  const stood = [besides, under].every(
+    (one) => one.sockets >= sockets * enough && (logged === undefined || one.answered >= enough),
+  );
   return {
     mode,
     quiet,
     beside: besides.phases,
     attacked: under.phases,
     sockets: under.sockets,
+    answered: under.answered,
     memoryMiB: Math.round(under.memory / 2 ** 20),
+    grownMiB: Math.round(under.grown / 2 ** 20),
     passed:
       stood &&
+      under.grown <= load.connections * CLIENT_BYTES_MAX + OTHER_BYTES_MAX &&
       under.phases.opening.failures + under.phases.standing.failures === 0 &&
       under.phases[phase].p99Ms <= 2 * usualMs,
   };
@@ -104,6 +124,10 @@ interface UnderAttack {
   /** Of the front end that was attacked, at most. */
   readonly sockets: number;
   readonly memory: number;
+  /** By how much memory grew, at most. */
+  readonly grown: number;
+  /** Attackers' requests that were answered, by the access log. */
+  readonly answered: number;
 }
 
 async function underAttack(
@@ -112,10 +136,11 @@ async function underAttack(
   mode: string,
   { connections, seconds }: Load,
 ): Promise<UnderAttack> {
-  const { path, args } = MODES[mode]!;
+  const { path, args, logged } = MODES[mode]!;
   const openingSeconds = connections / OPENED_PER_SECOND + 1;
   const lasting = Math.ceil(openingSeconds + seconds + 5);
   const much = ["-c", connections, "-r", OPENED_PER_SECOND, "-l", lasting, "-p", 5].map(String);
+  const before = { answered: answered(victim, logged), memory: usageOf(victim.process.pid!).memory };
   const url = `http://127.0.0.1:${victim.plainPort}${path}`;
   const attack = spawn("chrt", [...ATTACKER, ...args, ...much, "-u", url], { stdio: "ignore" });
   // Also where `chrt` itself is missing.
@@ -129,13 +154,22 @@ async function underAttack(
     const opening = await latencies(measured.plainPort, openingSeconds * 1000);
     if (failedToRun(attack)) throw new Error("slowhttptest cannot be run (Debian package slowhttptest)");
     const standing = await latencies(measured.plainPort, seconds * 1000);
-    return { phases: { opening, standing }, ...most };
+    const { sockets, memory } = most;
+    const grown = Math.max(0, memory - before.memory);
+    const seen = answered(victim, logged) - before.answered;
+    return { phases: { opening, standing }, sockets, memory, grown, answered: seen };
   } finally {
     clearInterval(watch);
     attack.kill("SIGTERM");
     await over;
     await sleep(1_000);
   }
+}
+
+/** Lines of a kind in the access log of the proxy as a whole. */
+function answered({ logDirectory }: FrontEnd, logged: RegExp | undefined): number {
+  if (logged === undefined) return 0;
+  return readFileSync(join(logDirectory, "access.log"), "latin1").match(logged)?.length ?? 0;
 }
 
 /** Where all requests are answered it ends by itself, with 0. */

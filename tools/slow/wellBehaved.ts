@@ -11,6 +11,8 @@ export interface Latencies {
 /** Requests of a browser's kind: four connections that are kept, some dozens of requests a second each. */
 const CONNECTIONS = 4;
 const PAUSE_MS = 10;
+/** Longer than this without a byte counts as a failure. */
+const PATIENCE_MS = 10_000;
 
 /** How long requests through a front end take. */
 export async function latencies(port: number, ms: number): Promise<Latencies> {
@@ -36,12 +38,14 @@ export async function latencies(port: number, ms: number): Promise<Latencies> {
 
 function get(port: number, agent: http.Agent): Promise<boolean> {
   return new Promise((resolve) => {
-    const options = { host: "127.0.0.1", port, path: "/sync/", agent, localAddress: "127.0.0.1" };
+    const host = "127.0.0.1";
+    const options = { host, port, path: "/sync/", agent, localAddress: host, timeout: PATIENCE_MS };
     const request = http.get(options, (response) => {
       response.resume();
       response.on("end", () => resolve(response.statusCode === 200));
       response.on("error", () => resolve(false));
     });
+    request.on("timeout", () => request.destroy(new Error("no answer")));
     request.on("error", () => resolve(false));
   });
 }

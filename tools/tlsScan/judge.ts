@@ -26,6 +26,18 @@ const IMPLIED: Readonly<Record<TlsPolicyName, Reasons>> = {
   "mozilla-modern": {},
 };
 
+const TICKETS_COME_LATE: Reasons = {
+  sessionresumption_ticket:
+    "TLS 1.3 sends tickets behind the handshake; testssl.sh closes at once, and now and then has got none to come back with",
+};
+
+/** Checks that testssl.sh may give up, and why that says nothing about the server. */
+const GIVEN_UP: Readonly<Record<TlsPolicyName, Reasons>> = {
+  "file-sync": {},
+  "mozilla-intermediate": TICKETS_COME_LATE,
+  "mozilla-modern": TICKETS_COME_LATE,
+};
+
 /** A finding, and why it is meant if it is. */
 export interface JudgedFinding extends Finding {
   readonly reason?: string;
@@ -33,6 +45,8 @@ export interface JudgedFinding extends Finding {
 
 export interface Judgement {
   readonly findings: readonly JudgedFinding[];
+  /** What testssl.sh could not find out. */
+  readonly notPerformed: readonly JudgedFinding[];
   readonly problems: readonly string[];
 }
 
@@ -42,10 +56,8 @@ export function judge(
   seen: Seen & { readonly weaknesses: readonly string[] },
   report: TestsslReport,
 ): Judgement {
-  const findings = report.findings.map((finding) => {
-    const reason = IMPLIED[policy][finding.id];
-    return { ...finding, ...(reason === undefined ? {} : { reason }) };
-  });
+  const findings = withReasons(report.findings, IMPLIED[policy]);
+  const notPerformed = withReasons(report.notPerformed, GIVEN_UP[policy]);
   const problems: string[] = [];
   const same = (what: string, actual: unknown, expected: unknown): void => {
     const [a, b] = [JSON.stringify(actual), JSON.stringify(expected)];
@@ -78,10 +90,16 @@ export function judge(
     same("testssl.sh: DH group", said("DH_groups"), "ffdhe2048");
   }
   same("testssl.sh: key", said("cert_keySize"), "RSA 2048 bits");
-  const unmeant = findings.filter(({ reason }) => reason === undefined);
-  problems.push(...unmeant.map((f) => `testssl.sh: ${f.id}, ${f.severity}: ${f.finding}`));
-  return { findings, problems };
+  const unexplained = [...findings, ...notPerformed].filter(({ reason }) => reason === undefined);
+  problems.push(...unexplained.map((f) => `testssl.sh: ${f.id}, ${f.severity}: ${f.finding}`));
+  return { findings, notPerformed, problems };
 }
+
+const withReasons = (findings: readonly Finding[], reasons: Reasons): JudgedFinding[] =>
+  findings.map((finding) => {
+    const reason = reasons[finding.id];
+    return { ...finding, ...(reason === undefined ? {} : { reason }) };
+  });
 
 const TESTSSL_PROTOCOLS = {
   SSLv2: "SSLv2",

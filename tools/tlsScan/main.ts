@@ -5,7 +5,8 @@ import { parseArgs } from "node:util";
 import { writeResult } from "../../reliability/results.js";
 import { TlsPolicy } from "../../src/constructs/index.js";
 import type { ProxyConfigInput, TlsPolicyName } from "../../src/model/index.js";
-import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
+import { startFrontEnd } from "../frontEnd/frontEnd.js";
+import { freePorts } from "../frontEnd/ports.js";
 import { type IssuedCertificate, issueCertificate } from "./issuedCertificate.js";
 import { type Judgement, judge } from "./judge.js";
 import { sslscan, testssl, versions } from "./scanners.js";
@@ -19,8 +20,8 @@ const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
 const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
 
 testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
-groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, which are
-listed with the reason. file-sync is scanned with the self-signed certificate that is deployed with it, Mozilla's
+groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, and on every
+check that was not performed, unless it is known why; these are listed with the reason. file-sync is scanned with the self-signed certificate that is deployed with it, Mozilla's
 policies with one that an authority has issued. Needs the Debian packages testssl.sh and sslscan.
 
   --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
@@ -33,7 +34,6 @@ interface PolicyResult extends Judgement {
   readonly protocols: readonly string[];
   readonly ciphers: number;
   readonly groups: readonly string[];
-  readonly notPerformed: readonly string[];
 }
 
 async function main(): Promise<number> {
@@ -58,6 +58,9 @@ async function main(): Promise<number> {
       ...tools,
       policies: policies.map(figures),
       findings: policies.flatMap(implied),
+      ...(policies.every(({ notPerformed }) => notPerformed.length === 0)
+        ? {}
+        : { notPerformed: policies.flatMap(givenUp) }),
     });
   return passed ? 0 : 1;
 }
@@ -82,6 +85,15 @@ function implied({ policy, findings }: PolicyResult) {
   );
 }
 
+/** Checks that the scanner gave up, and why that says nothing about the server. */
+function givenUp({ policy, notPerformed }: PolicyResult) {
+  return notPerformed.map(({ id, finding, reason = "not known" }) => ({
+    check: `${id}: ${finding}`,
+    policy,
+    "why it was not performed": reason,
+  }));
+}
+
 async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
   const [web, fileServer, webdav] = await freePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
@@ -98,10 +110,8 @@ async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
       const report = await testssl(frontEnd.tlsPort, issued?.authority);
       const { protocols, groups } = seen;
       const ciphers = Object.values(seen.ciphers).flat().length;
-      const notPerformed = report.notPerformed.map(({ id, finding }) => `${id}: ${finding}`);
       const certificate = issued === undefined ? "self-signed" : "issued by an authority";
-      const judged = judge(policy, seen, report);
-      return { policy, certificate, protocols, ciphers, groups, ...judged, notPerformed };
+      return { policy, certificate, protocols, ciphers, groups, ...judge(policy, seen, report) };
     } finally {
       await frontEnd.stop();
     }
@@ -128,7 +138,9 @@ function describe(result: PolicyResult): string {
     ...findings.flatMap(({ id, severity, reason }) =>
       reason === undefined ? [] : [`     meant: ${id} (${severity}): ${reason}`],
     ),
-    ...notPerformed.map((line) => `     not found out: ${line}`),
+    ...notPerformed.map(
+      ({ id, finding, reason = "not known why" }) => `     not found out: ${id}: ${finding}: ${reason}`,
+    ),
     ...problems.map((line) => `     ${line}`),
   ].join("\n");
 }

@@ -11,20 +11,23 @@ export interface Outcome {
   readonly says?: string;
 }
 
+const LITMUS_MS_MAX = 180_000;
+
 /** Runs all suites of litmus against a WebDAV server; certificates are not checked (litmus never does). */
 export async function litmus(url: string): Promise<Outcome[]> {
   // It leaves a log where it runs.
   const cwd = mkdtempSync(join(tmpdir(), "portico-litmus-"));
   try {
     const child = spawn("litmus", ["--keep-going", `${url}/`], { cwd, stdio: ["ignore", "pipe", "pipe"] });
-    const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
+    const late = setTimeout(() => child.kill("SIGKILL"), LITMUS_MS_MAX);
     let text = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (text += data));
-    await new Promise((done, failed) => {
-      child.once("close", done);
+    const signal = await new Promise<NodeJS.Signals | null>((done, failed) => {
+      child.once("close", (_code, by) => done(by));
       child.once("error", failed);
     });
     clearTimeout(late);
+    if (signal !== null) throw new Error(`litmus was ended by ${signal}:\n${text.slice(-2000)}`);
     return readLitmus(text);
   } finally {
     rmSync(cwd, { recursive: true });
@@ -50,6 +53,26 @@ export function readLitmus(text: string): Outcome[] {
     }
   }
   return outcomes;
+}
+
+/** What litmus 0.13 runs, in this order. A suite whose beginning fails on a server is skipped by it test by test. */
+const SUITES = ["basic", "copymove", "props", "locks", "http"] as const;
+export type Suite = (typeof SUITES)[number];
+
+/**
+ * Why a run without the front end is no measure for those through it: suites that did not run, and tests that do not pass
+ * in suites that must.
+ */
+export function unfit(direct: readonly Outcome[], mustPass: readonly Suite[]): string[] {
+  const of = (suite: Suite): Outcome[] => direct.filter(({ test }) => test.startsWith(`${suite}/`));
+  return [
+    ...SUITES.filter((suite) => !of(suite).some(({ result }) => result === "pass")).map(
+      (suite) => `${suite}: no test of it passed`,
+    ),
+    ...mustPass
+      .flatMap(of)
+      .flatMap(({ test, result, says = "" }) => (result === "pass" ? [] : `${test}: ${result} ${says}`)),
+  ];
 }
 
 /** Tests that do worse behind the front end than directly: failed or not run there, or with another complaint. */

@@ -2,8 +2,9 @@ import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { writeResult } from "../../reliability/results.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePorts, startFrontEnd } from "../frontEnd/frontEnd.js";
-import { litmus, type Outcome, worse } from "./litmus.js";
+import { startFrontEnd } from "../frontEnd/frontEnd.js";
+import { freePorts } from "../frontEnd/ports.js";
+import { litmus, type Outcome, unfit, worse } from "./litmus.js";
 import { DAV_PATH, SERVERS, startServer } from "./servers.js";
 import { type TreeResult, treeThrough } from "./tree.js";
 
@@ -24,6 +25,8 @@ interface Way {
   readonly warnings: number;
   /** What passes directly and does not here. */
   readonly worse: readonly string[];
+  /** Why the run without the front end is no measure; empty for the others. */
+  readonly unfit: readonly string[];
   readonly tree: TreeResult;
 }
 
@@ -51,27 +54,31 @@ async function main(): Promise<number> {
     const { destination = "path" } = SERVERS[name]!;
     servers.push({ name, version: SERVERS[name]!.version(), destination, ways });
   }
-  const passed = servers.every(({ ways }) =>
-    ways.every((way) => way.worse.length === 0 && way.tree.problems.length === 0 && way.passed > 0),
-  );
+  const passed = servers.every(({ ways }) => ways.every((way) => problemsOf(way).length === 0));
   if (values.server === undefined) {
     writeResult({ name: "webdav", passed, litmus: litmusVersion(), ways: servers.flatMap(figures) });
   }
   return passed ? 0 : 1;
 }
 
+const problemsOf = (way: Way): readonly string[] => [
+  ...way.unfit.map((line) => `no measure: ${line}`),
+  ...way.worse.map((line) => `worse than directly: ${line}`),
+  ...way.tree.problems.map((line) => `tree: ${line}`),
+];
+
 /** What is recorded: numbers, and in words only what is wrong. */
 function figures({ name, version, destination, ways }: Measured) {
   const server = `${version?.replace(/^Server version: /, "") ?? name}, Destination as ${destination}`;
-  return ways.map(({ way, passed, failed, worse: lost, tree }) => ({
+  return ways.map((way) => ({
     server,
-    way,
-    "litmus passed": passed,
+    way: way.way,
+    "litmus passed": way.passed,
     // Through the front end these do not pass directly either, or litmus leaves them out over TLS.
-    "failed or left out by litmus": failed.length,
-    "worse than directly": lost.length,
-    "files in the tree": `${tree.files}, ${Math.round(tree.bytes / 2 ** 20)} MiB`,
-    ...(lost.length + tree.problems.length === 0 ? {} : { problems: [...lost, ...tree.problems] }),
+    "failed or left out by litmus": way.failed.length,
+    "worse than directly": way.worse.length,
+    "files in the tree": `${way.tree.files}, ${Math.round(way.tree.bytes / 2 ** 20)} MiB`,
+    ...(problemsOf(way).length === 0 ? {} : { problems: problemsOf(way) }),
   }));
 }
 
@@ -116,6 +123,7 @@ async function measure(name: string): Promise<Way[]> {
           .map(({ test, says }) => `${test}: ${says ?? ""}`),
         warnings: outcomes.filter(({ result, says }) => result === "pass" && says !== undefined).length,
         worse: worse(direct, outcomes),
+        unfit: way === "direct" ? unfit(outcomes, SERVERS[name]!.passes) : [],
         tree: await treeThrough(origin + DAV_PATH, server.root),
       });
     }
@@ -137,14 +145,14 @@ function withDestination(config: ProxyConfigInput, destination: "path" | "absolu
   return { ...config, virtualServers: virtualServers as ProxyConfigInput["virtualServers"] };
 }
 
-function describe(server: string, { way, passed, failed, warnings, worse: lost, tree }: Way): string {
-  const good = lost.length === 0 && tree.problems.length === 0 && passed > 0;
+function describe(server: string, measured: Way): string {
+  const { way, passed, failed, warnings, tree } = measured;
+  const problems = problemsOf(measured);
   const size = (tree.bytes / 2 ** 20).toFixed(0);
   return [
-    `${good ? "ok  " : "FAIL"} ${server}, ${way}: litmus ${passed} passed, ${failed.length} not, ${warnings} warnings; tree of ${tree.files} files, ${size} MiB`,
+    `${problems.length === 0 ? "ok  " : "FAIL"} ${server}, ${way}: litmus ${passed} passed, ${failed.length} not, ${warnings} warnings; tree of ${tree.files} files, ${size} MiB`,
     ...failed.map((line) => `     not passed: ${line}`),
-    ...lost.map((line) => `     worse than directly: ${line}`),
-    ...tree.problems.map((line) => `     tree: ${line}`),
+    ...problems.map((line) => `     ${line}`),
   ].join("\n");
 }
 

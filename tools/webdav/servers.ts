@@ -4,7 +4,8 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, write
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../frontEnd/frontEnd.js";
+import { freePort } from "../frontEnd/ports.js";
+import type { Suite } from "./litmus.js";
 
 /** Where the servers serve their files, as the front end forwards it: the path is left as it is (spec 4.1). */
 export const DAV_PATH = "/syncdav";
@@ -22,6 +23,8 @@ interface Recipe {
   readonly needs: string;
   /** What it wants a `Destination` to be; the front end's default is a path. */
   readonly destination?: "absolute";
+  /** Suites of litmus that it passes as a whole: what the front end could break must be seen to work without it. */
+  readonly passes: readonly Suite[];
   /** The version, or nothing if the server is not here. */
   version(): string | undefined;
   command(place: { readonly folder: string; readonly root: string; readonly port: number }): string[];
@@ -41,6 +44,7 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
     needs: "the Debian package apache2-bin",
     // mod_dav refuses the path that RFC 4918, 10.3 allows.
     destination: "absolute",
+    passes: ["basic", "copymove"],
     version: () => firstLine("/usr/sbin/apache2", "-v"),
     command: ({ folder, root, port }) => {
       const modules = "/usr/lib/apache2/modules";
@@ -75,6 +79,7 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
   },
   rclone: {
     needs: "the Debian package rclone",
+    passes: ["copymove"],
     version: () => firstLine("rclone", "version"),
     command: ({ root, port }) =>
       `rclone serve webdav ${root} --addr 127.0.0.1:${port} --baseurl ${DAV_PATH} --config /dev/null`.split(
@@ -83,6 +88,7 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
   },
   wsgidav: {
     needs: "Python 3 with venv, and its package index",
+    passes: ["basic", "copymove"],
     version: () => {
       const program = join(WSGIDAV, "bin/wsgidav");
       if (!existsSync(program)) {
@@ -117,8 +123,8 @@ export async function startServer(name: string): Promise<DavServer> {
   chmodSync(folder, 0o755);
   const root = join(folder, "root");
   mkdirSync(root);
-  const [port] = await freePorts(1);
-  const [command, ...args] = SERVERS[name]!.command({ folder, root, port: port! });
+  const port = await freePort();
+  const [command, ...args] = SERVERS[name]!.command({ folder, root, port });
   const child = spawn(command!, args, { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   for (const stream of [child.stdout, child.stderr])
@@ -128,12 +134,12 @@ export async function startServer(name: string): Promise<DavServer> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await listening(port!, child, () => said);
+    await listening(port, child, () => said);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { port: port!, root, stop };
+  return { port, root, stop };
 }
 
 async function end(child: ChildProcess): Promise<void> {

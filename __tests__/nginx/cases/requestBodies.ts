@@ -189,8 +189,9 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     send: [
       ...line("PUT /syncdav/x HTTP/1.1", "Content-Length: 1000"),
       "abc",
+      // The head; "abc" comes with it or soon after.
       { until: { upstreamBytes: 100 } },
-      { pauseMs: 50 },
+      { pauseMs: 250 },
       { close: "all" },
     ],
     status: 0,
@@ -203,8 +204,9 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       ...line("PUT /syncdav/x HTTP/1.1", "Transfer-Encoding: chunked"),
       { pauseMs: 30 },
       "3\r\nabc\r\n",
+      // The head; "abc" comes with it or soon after.
       { until: { upstreamBytes: 100 } },
-      { pauseMs: 50 },
+      { pauseMs: 250 },
       { close: "all" },
     ],
     status: 0,
