@@ -88,7 +88,7 @@ function tableOf(things: readonly Thing[]): string[] {
   return aligned(fields.length <= COLUMNS_MAX ? lines : fields.map((_, i) => lines.map((line) => line[i]!)));
 }
 
-const TEXT_CHARS_MAX = 100;
+const TEXT_CHARS_MAX = 250;
 
 /** A value as rows of a name and a figure; the fields of a thing each by itself. */
 function rows(path: string, value: unknown): string[][] {

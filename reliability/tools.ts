@@ -41,7 +41,8 @@ export const TOOLS: readonly Tool[] = [
     name: "webdav",
     title: "WebDAV",
     command: "npm run webdav",
-    shows: "litmus through `/syncdav` passes what it passes directly; a real client works on a tree.",
+    shows:
+      "litmus through `/syncdav` passes what it passes directly (one test looks at the bytes of the connection: over TLS litmus leaves it out); a real client works on a tree.",
   },
   {
     name: "faults",
