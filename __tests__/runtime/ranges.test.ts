@@ -65,6 +65,9 @@ describe("ranges of a file of 45 bytes (nginx-semantics H)", () => {
       `bytes=${Array.from({ length: count }, (_, i) => `${2 * i}-${2 * i}`).join(",")}`;
     expect(parseRange(set(RANGES_MAX), 10_000)).toHaveLength(RANGES_MAX);
     expect(parseRange(set(RANGES_MAX + 1), 10_000)).toBe("whole");
+    // Whatever they are, and whatever follows.
+    expect(parseRange(`bytes=${"9-8,".repeat(RANGES_MAX)}x`, 10_000)).toBe("whole");
+    expect(parseRange(`bytes=${"9-8,".repeat(RANGES_MAX - 1)}x`, 10_000)).toBe("unsatisfiable");
   });
 });
 

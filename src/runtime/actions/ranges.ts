@@ -16,7 +16,7 @@ export type RangeAnswer = readonly ByteRange[] | "whole" | "unsatisfiable";
 
 /**
  * More members than this, or more bytes than the file has, and the whole file is sent: a set of many small or
- * overlapping ranges is an attack on the server's memory and the network (RFC 9110, 17.15).
+ * overlapping ranges is an attack on the server's memory and the network (RFC 9110, 17.15). What follows is not read.
  */
 export const RANGES_MAX = 100;
 
@@ -27,11 +27,13 @@ export function parseRange(value: string, size: number): RangeAnswer {
   const ranges: ByteRange[] = [];
   let bytes = 0;
   let members = 0;
-  for (const member of value.slice(unit[0].length).split(",")) {
-    const spec = trimSpace(member);
+  for (let at = unit[0].length, end = at; end < value.length; at = end + 1) {
+    const comma = value.indexOf(",", at);
+    end = comma === -1 ? value.length : comma;
+    const spec = trimSpace(value.slice(at, end));
     // RFC 9110, 5.6.1.2: empty list members are to be read and ignored.
     if (spec === "") continue;
-    members++;
+    if (++members > RANGES_MAX) return "whole";
     const range = parseMember(spec, size);
     if (range === undefined) return "unsatisfiable";
     if (range.start >= range.end) continue;
@@ -41,7 +43,7 @@ export function parseRange(value: string, size: number): RangeAnswer {
   // A set without members is no range set at all, and ignored.
   if (members === 0) return "whole";
   if (ranges.length === 0) return "unsatisfiable";
-  return bytes > size || ranges.length > RANGES_MAX ? "whole" : ranges;
+  return bytes > size ? "whole" : ranges;
 }
 
 /** Value of `Content-Range` for a part of a file. */
