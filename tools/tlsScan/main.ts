@@ -21,8 +21,9 @@ const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listen
 
 testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
 groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, and on every
-check that was not performed, unless it is known why; these are listed with the reason. file-sync is scanned with the self-signed certificate that is deployed with it, Mozilla's
-policies with one that an authority has issued. Needs the Debian packages testssl.sh and sslscan.
+check that was not performed, unless it is known why; these are listed with the reason. file-sync is scanned with the
+self-signed certificate that is deployed with it, Mozilla's policies with one that an authority has issued. Needs the
+Debian packages testssl.sh and sslscan.
 
   --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
   --help         print this
