@@ -455,6 +455,8 @@ export class Http1Connection implements ChunkSink {
     if (this.state === State.Closed || this.state === State.Lingering) return;
     this.state = State.Lingering;
     this.stash = undefined;
+    // Its head may be long, and the client may take its time: with thousands of them collecting takes its time too.
+    if (this.exchange?.over === true) this.exchange = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;
     this.readDeadline = coarseNow() + LINGER_IDLE_MS;
     this.writeBatched();
