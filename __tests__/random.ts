@@ -1,22 +1,20 @@
 import { randomInt } from "node:crypto";
+import { randomFrom } from "../tools/random.js";
 
 /** Seed of all that is random in tests: `PORTICO_SEED` (CI sets it), or one of chance. */
 export const SEED = Number(process.env["PORTICO_SEED"] ?? randomInt(1, 2 ** 31));
 
-/** Numbers that look random: from the same seed the same ones (mulberry32). */
+/** What tests choose at random: from the same seed the same. */
 export class Random {
-  private state: number;
+  private readonly next: () => number;
 
   constructor(seed = SEED) {
-    this.state = seed | 0;
+    this.next = randomFrom(seed);
   }
 
   /** An integer from 0 to below `count`. */
   pick(count: number): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * count);
+    return Math.floor(this.next() * count);
   }
 
   bytes(length: number): Buffer {

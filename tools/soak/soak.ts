@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
 import { type Usage, usageOf } from "../frontEnd/processes.js";
+import { randomFrom } from "../random.js";
 import { pattern, patternHash } from "../transfer/pattern.js";
 import { type Client, HALF_BYTES, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
 import { type Trend, trendOf } from "./trend.js";
@@ -233,16 +234,4 @@ function keepSockets(): string {
 async function usageWhenIdle(pid: number): Promise<Usage> {
   await sleep(4_000);
   return usageOf(pid);
-}
-
-/** Mulberry32: the same choices for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
