@@ -71,6 +71,11 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
   writeFileSync(file, IMAGE);
   await browser.type("input[name=file]", file);
   await browser.click("#send");
+  await eventually(
+    async () => (await browser.evaluate<number>("return document.images.length")) > 0,
+    "for the page with the image",
+    () => "",
+  );
   expect(await browser.url()).toBe(`${origin}/sync/`);
   const image = await browser.evaluate<{ src: string; width: number }>(
     "const i = document.images[0]; return { src: i.src, width: i.complete ? i.naturalWidth : -1 };",
