@@ -29,6 +29,8 @@ export interface FrontEndOptions {
   readonly change?: (config: ProxyConfigInput) => ProxyConfigInput;
   /** Environment and limits of the proxy: a command that runs the rest of its arguments. */
   readonly under?: readonly string[];
+  /** Options of Node for the master, which passes them on to its workers. */
+  readonly nodeOptions?: readonly string[];
 }
 
 /** The proxy as bundled from the sources as they are, on the config that FileSyncFrontEnd deploys, on free ports of loopback. */
@@ -61,7 +63,8 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
   writeFileSync(paths.config, deployedConfig(folder, ports, options));
   const bundle = await buildBundle();
-  const [command, ...args] = [...(options.under ?? []), process.execPath, bundle.file];
+  const node = [process.execPath, ...(options.nodeOptions ?? []), bundle.file];
+  const [command, ...args] = [...(options.under ?? []), ...node];
   const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));

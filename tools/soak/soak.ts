@@ -11,6 +11,7 @@ import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
 import { type Usage, usageOf } from "../frontEnd/processes.js";
 import { randomFrom } from "../random.js";
 import { pattern, patternHash } from "../transfer/pattern.js";
+import { type Idle, idleUsageOf, NODE_OPTIONS } from "./idle.js";
 import { type Client, HALF_BYTES, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
 import { type Trend, trendOf } from "./trend.js";
 
@@ -37,7 +38,7 @@ export interface SoakResult {
   readonly descriptors: Trend;
   readonly sockets: Trend;
   /** With all clients gone, before the load and after it. */
-  readonly idle: { readonly before: Usage; readonly after: Usage };
+  readonly idle: { readonly before: Idle; readonly after: Idle };
   /** What it wrote to standard error besides that it was reloaded. */
   readonly stderr: string;
 }
@@ -77,6 +78,7 @@ export async function soak(options: SoakOptions): Promise<{
 const CLIENTS = 12;
 const PAUSE_MS = 40;
 const SAMPLE_MS = 2_000;
+const FIRST_LOAD_MS = 10_000;
 
 async function soakOne(
   options: SoakOptions & { readonly name: string },
@@ -86,12 +88,14 @@ async function soakOne(
   const frontEnd = await startFrontEnd({
     upstreams: { web: upstreamPort, fileServer: upstreamPort, webdav: upstreamPort },
     media: { [MEDIA.path]: files.media },
+    nodeOptions: NODE_OPTIONS,
   });
   const pid = frontEnd.process.pid!;
   try {
     const record = { operations: {} as Record<string, number>, failures: 0, failureSamples: [] as string[] };
-    await runLoad(frontEnd, options, files, 2_000, { operations: {}, failures: 0, failureSamples: [] });
-    const before = await usageWhenIdle(pid);
+    // The first load has everything loaded and compiled that an idle front end keeps from then on.
+    await runLoad(frontEnd, options, files, FIRST_LOAD_MS, record);
+    const before = await idleUsageOf(pid);
     const samples: { at: number; usage: Usage }[] = [];
     const start = performance.now();
     const sampling = setInterval(
@@ -109,7 +113,7 @@ async function soakOne(
     clearInterval(sampling);
     clearInterval(reloading);
     const trend = (of: (usage: Usage) => number): Trend => trendOf(samples.map((s) => [s.at, of(s.usage)]));
-    const idle = { before, after: await usageWhenIdle(pid) };
+    const idle = { before, after: await idleUsageOf(pid) };
     const said = frontEnd.stderr().split("\n");
     const isReload = (line: string): boolean => line.startsWith("portico: configuration reloaded: ");
     return {
@@ -228,10 +232,4 @@ function keepSockets(): string {
   const { stdout, stderr } = spawnSync("ss", ["-tnmpoi"], { encoding: "utf8" });
   writeFileSync(file, `${stdout}${stderr}`);
   return file;
-}
-
-/** Usage once connections of clients and idle ones to the upstream are gone. */
-async function usageWhenIdle(pid: number): Promise<Usage> {
-  await sleep(4_000);
-  return usageOf(pid);
 }
