@@ -30,6 +30,8 @@ export interface Line {
 export interface Verdict extends Bar {
   /** What was compared with the limit. */
   readonly reached?: number;
+  /** The same by the medians of the rounds. */
+  readonly median?: number;
   /** Undefined if there is nothing to compare with. */
   readonly passed?: boolean;
 }
@@ -84,21 +86,28 @@ function line(row: Row, reference: readonly Sample[], estimate: (values: readonl
 }
 
 function verdict(bar: Bar, lines: readonly Line[]): Verdict {
-  const own = valueOf(lines, bar.row ?? "portico");
+  const reached = compared(bar, lines, ({ value }) => value);
+  if (reached === undefined) return bar;
+  const passed = bar.atLeast ? reached >= bar.limit : reached <= bar.limit;
+  return { ...bar, reached, passed, median: compared(bar, lines, (one) => one.median) };
+}
+
+type Figure = (line: Line) => number | undefined;
+
+function compared(bar: Bar, lines: readonly Line[], figure: Figure): number | undefined {
+  const named = (name: string): number | undefined => {
+    const found = lines.find(({ proxy }) => proxy === name);
+    return found && figure(found);
+  };
+  const own = named(bar.row ?? "portico");
   const other =
-    bar.to === ABSOLUTE ? 1 : bar.to === BEST_NODE_PEER ? bestNodePeer(lines) : valueOf(lines, bar.to);
-  if (own === undefined || other === undefined) return bar;
-  const reached = own / other;
-  return { ...bar, reached, passed: bar.atLeast ? reached >= bar.limit : reached <= bar.limit };
+    bar.to === ABSOLUTE ? 1 : bar.to === BEST_NODE_PEER ? bestNodePeer(lines, figure) : named(bar.to);
+  return own === undefined || other === undefined ? undefined : own / other;
 }
 
-function valueOf(lines: readonly Line[], name: string): number | undefined {
-  return lines.find(({ proxy }) => proxy === name)?.value;
-}
-
-function bestNodePeer(lines: readonly Line[]): number | undefined {
-  const peers = lines.filter((one) => one.family === "node" && one.value !== undefined);
-  return peers.length === 0 ? undefined : Math.min(...peers.map((one) => one.value!));
+function bestNodePeer(lines: readonly Line[], figure: Figure): number | undefined {
+  const peers = lines.filter(({ family }) => family === "node").flatMap((one) => figure(one) ?? []);
+  return peers.length === 0 ? undefined : Math.min(...peers);
 }
 
 function medianOf(
