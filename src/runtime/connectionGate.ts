@@ -35,7 +35,7 @@ export class ConnectionGate {
       return this.refuse(socket, "connectionsPerClientMax", ` by ${client}`);
     this.open++;
     if (client !== undefined) this.openByClient.set(client, openOfClient + 1);
-    socket.once("close", () => this.closed(client));
+    socket.on("close", () => this.closed(client));
     return true;
   }
 

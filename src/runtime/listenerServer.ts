@@ -39,10 +39,16 @@ export class ListenerServer {
   private readonly server: Server;
   private readonly tlsServer: TlsServer | undefined;
   private readonly handshaking = new Set<Socket>();
+  /** One for all sockets: of thousands of idle connections each would hold its own. */
+  private readonly forget: (this: Socket) => void;
   private acceptFailedAt = -Infinity;
 
   constructor(private readonly options: ListenerOptions) {
     const { listener, tls } = options;
+    const { handshaking } = this;
+    this.forget = function (this: Socket) {
+      handshaking.delete(this);
+    };
     this.tlsServer = tls === undefined ? undefined : this.createTlsServer(tls);
     // HTTP/1.1 clients may close their side after a request and still read; a handshake has no such state.
     const allowHalfOpen = this.tlsServer === undefined;
@@ -105,13 +111,15 @@ export class ListenerServer {
 
   private shakeHands(socket: Socket, server: TlsServer): void {
     this.handshaking.add(socket);
-    socket.once("close", () => this.handshaking.delete(socket));
+    socket.on("close", this.forget);
     server.emit("connection", socket);
   }
 
   private secured(socket: TLSSocket): void {
     const { listener, http1, http2 } = this.options;
-    this.handshaking.delete(tcpSocketOf(socket)!);
+    const raw = tcpSocketOf(socket)!;
+    this.handshaking.delete(raw);
+    raw.off("close", this.forget);
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener);
     socket.allowHalfOpen = true;
     http1.accept(socket, listener);

@@ -95,13 +95,13 @@ export class Http1Connection implements ChunkSink {
       socket.on("data", receive);
     }
     this.socket = socket;
-    this.writer = new TextWriter(socket, () => this.written());
+    this.writer = new TextWriter(socket, this.written);
     if (client.scheme === "http") this.writer.direct();
     socket.on("end", () => this.clientEnded());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.closed());
     // Whoever counts connections listens on the socket that was accepted, which has nothing left to close.
-    if (socket !== accepted) socket.once("close", () => accepted.destroy());
+    if (socket !== accepted) socket.on("close", () => accepted.destroy());
   }
 
   /** True while bytes that were written have not all reached the kernel. */
