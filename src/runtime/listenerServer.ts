@@ -117,9 +117,11 @@ export class ListenerServer {
 
   private secured(socket: TLSSocket): void {
     const { listener, http1, http2 } = this.options;
-    const raw = tcpSocketOf(socket)!;
-    this.handshaking.delete(raw);
-    raw.off("close", this.forget);
+    const raw = tcpSocketOf(socket);
+    if (raw) {
+      this.handshaking.delete(raw);
+      raw.off("close", this.forget);
+    }
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener);
     socket.allowHalfOpen = true;
     http1.accept(socket, listener);
