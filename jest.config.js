@@ -4,6 +4,7 @@ const { execFileSync } = require("node:child_process");
 const NEEDS = [
   { tests: "__tests__/activation/", programs: ["strace", "flock"], root: true },
   { tests: "__tests__/application/", programs: ["python3", "chromedriver"], root: false },
+  { tests: "__tests__/asOwner/", programs: ["strace"], root: true },
   { tests: "__tests__/diagnosis/", programs: [], root: true },
   { tests: "__tests__/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "__tests__/settings/", programs: ["python3", "mariadbd"], root: true },

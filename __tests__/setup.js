@@ -6,3 +6,6 @@ Testing.setupJest();
 if (process.env.CI !== undefined) process.env.PORTICO_SEED ??= "20261121";
 if (process.env.PORTICO_SEED !== undefined)
   require("fast-check").configureGlobal({ seed: Number(process.env.PORTICO_SEED) });
+
+// Element by element, as Jest compares typed arrays, megabytes take seconds.
+expect.addEqualityTesters([(a, b) => (Buffer.isBuffer(a) && Buffer.isBuffer(b) ? a.equals(b) : undefined)]);

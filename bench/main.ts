@@ -41,7 +41,7 @@ async function main(): Promise<number> {
     console.log(resultTable(result));
   }
   console.log(summaryTable(results));
-  writeReport(results, describeMachine(PROXIES), options);
+  writeReport(results, describeMachine(PROXIES, options.node), options);
   return exitCode(results, options);
 }
 
@@ -64,7 +64,8 @@ function requireTools(): void {
 async function prepare(options: Options, kinds: readonly ProxyKind[]): Promise<Bench> {
   const bulk = options.quick ? QUICK_BULK : FULL_BULK;
   const site = await createSite(bulk);
-  await buildPortico(site.folder);
+  await buildPortico(site.folder, options.node);
+  if (options.node !== process.execPath) note(`Portico runs on ${options.node}`);
   const cores = coresFor(options.workers);
   return {
     site,

@@ -188,7 +188,11 @@ function http2Cases(): Case[] {
   const parse = (): number => parseHttp2Head(decoder.fields, true, limits, 0).request.headers.length;
   if (parse() === 0) throw new Error("the HTTP/2 head was refused");
   const encoder = new HpackEncoder();
-  const outbox = new Outbox({ write: () => true } as never, () => undefined);
+  const outbox = new Outbox(
+    { write: () => true } as never,
+    () => undefined,
+    () => undefined,
+  );
   const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200).fields.list;
   const encode = (date: string): number => {
     outbox.at = 0;

@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   await step("dist/portico.mjs", async () => kilobytes((await buildBundle(file)).bytes));
   if (option === "--bundle") return;
   await step("dist/portico.schema.json", () => kilobytes(buildSchema()));
-  await step("dist/lib", () => buildLibrary());
+  await step("dist/lib", buildLibrary);
 }
 
 async function step(target: string, run: () => string | Promise<string>): Promise<void> {
@@ -32,7 +32,7 @@ function buildSchema(): number {
 }
 
 /** Compiles the library; files of sources that are gone must not stay behind in the package. */
-function buildLibrary(): string {
+async function buildLibrary(): Promise<string> {
   const lib = path.join(DIST, "lib");
   rmSync(lib, { recursive: true, force: true });
   const tsc = require.resolve("typescript/bin/tsc");
@@ -41,6 +41,9 @@ function buildLibrary(): string {
     stdio: "inherit",
   });
   if (status !== 0) throw new Error("dist/lib: the type check above does not pass");
+  // The bundle alone is built where there is no compiler.
+  const { writeOutDeclarations } = await import("./declarations.js");
+  writeOutDeclarations(lib);
   return `${readdirSync(lib, { recursive: true }).filter((name) => String(name).endsWith(".js")).length} modules`;
 }
 

@@ -2,23 +2,35 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as prettier from "prettier";
 import { ROOT } from "../build/paths.js";
+import { renderBreakages } from "./breakagesDocument.js";
 import { renderReliability } from "./document.js";
 import { readResults } from "./results.js";
 import { TOOLS } from "./tools.js";
 
-/** `npm run reliability [-- --check]`: writes docs/reliability.md from the recorded results, or checks that it is so. */
-const FILE = join(ROOT, "docs/reliability.md");
+/**
+ * `npm run reliability [-- --check]`: writes docs/reliability.md from the recorded results, and docs/breakages.md from the
+ * table of breakages, or checks that they are so.
+ */
+const DOCUMENTS = [
+  {
+    name: "docs/reliability.md",
+    from: "reliability/results",
+    render: () => renderReliability(TOOLS, readResults()),
+  },
+  { name: "docs/breakages.md", from: "__tests__/host/breakages.ts", render: renderBreakages },
+];
 
 async function main(): Promise<void> {
-  const options = (await prettier.resolveConfig(FILE)) ?? {};
-  const text = await prettier.format(renderReliability(TOOLS, readResults()), {
-    ...options,
-    parser: "markdown",
-  });
-  if (!process.argv.includes("--check")) return writeFileSync(FILE, text);
-  if (existsSync(FILE) && readFileSync(FILE, "utf8") === text) return;
-  console.error("docs/reliability.md does not say what reliability/results does: run npm run reliability");
-  process.exitCode = 1;
+  for (const { name, from, render } of DOCUMENTS) {
+    const file = join(ROOT, name);
+    const options = (await prettier.resolveConfig(file)) ?? {};
+    const text = await prettier.format(render(), { ...options, parser: "markdown" });
+    if (!process.argv.includes("--check")) writeFileSync(file, text);
+    else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
+      console.error(`${name} does not say what ${from} does: run npm run reliability`);
+      process.exitCode = 1;
+    }
+  }
 }
 
 void main();

@@ -25,6 +25,13 @@ export const TOOLS: readonly Tool[] = [
       "Generated requests to real nginx on the usual config of the service and to Portico, plain and TLS, HTTP/1.1 and HTTP/2: what the upstream received and what the client got are the same, but for differences that a named rule allows.",
   },
   {
+    name: "exchanges",
+    title: "Generated exchanges",
+    command: "npm run exchanges",
+    shows:
+      "Scripted clients over HTTP/1.1, TLS and HTTP/2 and a strict upstream: requests joined and split everywhere, bodies too long, too short and exact, early and broken answers, upgrades answered with everything, clients that leave. The upstream received exactly what the clients sent, each connection was used again only at a message boundary, each client got its own answer, whole or visibly cut, no worker died, and the log blamed nobody who did nothing wrong. The tool was shown to fail where a body was announced for an upgrade, a body exceeded its length by a last frame, and several chunks in one read exceeded a limit.",
+  },
+  {
     name: "fuzz",
     title: "Coverage-guided fuzzing",
     command: "npm run fuzz",
@@ -36,6 +43,13 @@ export const TOOLS: readonly Tool[] = [
     title: "HTTP/2 conformance",
     command: "npm run h2spec",
     shows: "Every case of h2spec, the strict ones too, on a proxied route and on static files.",
+  },
+  {
+    name: "node-versions",
+    title: "Versions of Node",
+    command: "npm run node-versions -- --without each --record",
+    shows:
+      "Tests of every way in and out and of the processes, on each maintained line of Node and on the oldest that is supported: without each piece of Node that has no public name alone, and without all of them.",
   },
   {
     name: "webdav",
@@ -50,6 +64,13 @@ export const TOOLS: readonly Tool[] = [
     command: "npm run faults",
     shows:
       "Descriptors run out and return, disks fill, clocks jump, names change their address, upstreams hang, reset, trickle, die in the midst of an answer and come back, clients come in too large a number: requests that can be served are, each trouble is said once in the log, and all is well afterwards.",
+  },
+  {
+    name: "breakages",
+    title: "Broken hosts",
+    command: "npm run breakages",
+    shows:
+      "A real Debian with the whole front end is broken in one way after the other, as docs/breakages.md lists them: `portico doctor` names what is wrong, clients are served what does not depend on it, and one command, or nothing at all, heals it. Applies and destroys that are broken change nothing, or are finished by the next.",
   },
   {
     name: "application",

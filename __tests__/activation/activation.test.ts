@@ -1,18 +1,23 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { ActivationFailed } from "../../src/activation/index.js";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ActivationFailed, editByHand, planByHand } from "../../src/activation/index.js";
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
+import type { SettingsSource } from "../../src/settings/index.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
 
 /** Activation on a folder: files only, the real file system. */
@@ -127,7 +132,8 @@ test("files that leave the deployment become what they were before; directories 
   // And deactivation leaves the host as it was found.
   expect(await site.deactivate()).toEqual([]);
   expect(site.snapshot()).toEqual(before);
-  expect(existsSync(site.at("/var/lib/portico"))).toBe(false);
+  // What was uploaded the delivery removes.
+  expect(readdirSync(site.at("/var/lib/portico"))).toEqual(["incoming"]);
   expect(await site.deactivate()).toBeUndefined();
 });
 
@@ -140,7 +146,7 @@ describe("nothing is touched when", () => {
     ],
     [
       "there is no document",
-      (s) => removed(s, "/var/lib/portico/deployment/incoming/deployment.json"),
+      (s) => removed(s, "/var/lib/portico/incoming/one/deployment.json"),
       ["files.unreadable"],
     ],
     [
@@ -203,17 +209,79 @@ describe("nothing is touched when", () => {
   test("another activation holds the lock; one that has time waits", async () => {
     site.deliver(one);
     await site.activate();
-    const lock = site.at("/var/lib/portico/deployment/lock");
+    const lock = site.at("/var/lib/portico/lock");
     const holder = spawn("flock", [lock, "sh", "-c", "echo; exec sleep 3"], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await new Promise((held) => holder.stdout.once("data", held));
     site.deliver(two);
     const before = site.snapshot();
-    expect(codes(await problemsOf(site.activate({ lockSeconds: 1 })))).toEqual(["activation.busy"]);
+    site.write("/var/lib/portico/lock", JSON.stringify(HOLDER));
+    expect(await problemsOf(site.activate({ lockSeconds: 1 }))).toMatchObject([
+      { code: "activation.busy", path: lock, message: `is held by ${HELD_BY}, still after 1 s` },
+    ]);
+    expect(site.lines.at(-1)).toBe(`waiting for ${HELD_BY}`);
     expect(site.snapshot()).toEqual(before);
     await site.activate();
     expect(holder.exitCode).toBe(0);
+    expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
+  });
+
+  test("two deployments come at once: each is told what became of its own, whoever is first", async () => {
+    const other = site.at("/var/lib/portico/incoming/other");
+    mkdirSync(other, { recursive: true });
+    for (const [files, incoming] of [
+      [one, site.incoming],
+      [two, other],
+    ] as const) {
+      for (const { content } of Object.values(files))
+        writeFileSync(path.join(incoming, sha256(content)), content);
+      writeFileSync(
+        path.join(incoming, sha256(JSON.stringify(document(files)))),
+        JSON.stringify(document(files)),
+      );
+    }
+    const documentOf = (files: SiteFiles): string => sha256(JSON.stringify(document(files)));
+    const outcomes = await Promise.all([
+      site.activate({ document: documentOf(one) }),
+      site.activate({ incoming: other, document: documentOf(two) }),
+    ]);
+    expect(outcomes.map(({ plan }) => plan.steps.length)).toEqual([1, 1]);
+    expect(
+      site.lines.filter((line) =>
+        /^waiting for (?:the activation that process \d+ has run|another activation)/.test(line),
+      ),
+    ).toHaveLength(1);
+    // The last one stands, whole.
+    const last = site.read(CONFIG) === two[CONFIG]!.content ? two : one;
+    for (const [file, { content }] of Object.entries(last)) expect(site.read(file)).toBe(content);
+    // And the document that is asked for is the one that counts, whatever lies there meanwhile.
+    writeFileSync(path.join(other, documentOf(one)), JSON.stringify(document(two)));
+    expect(codes(await problemsOf(site.activate({ incoming: other, document: documentOf(one) })))).toEqual([
+      "activation.corrupt-blob",
+    ]);
+  });
+
+  test("the lock's file is removed while one waits for it: the next two still take turns", async () => {
+    site.deliver(one);
+    await site.activate();
+    const lock = site.at("/var/lib/portico/lock");
+    const inode = statSync(lock).ino;
+    const holder = spawn("flock", [lock, "sh", "-c", 'echo; read -r _; rm "$1"', "sh", lock], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    await once(holder.stdout, "data");
+    site.deliver(two);
+    // Below a folder nothing is said to be detached: both wait in this process.
+    const activations = ["a", "b"].map((name) => {
+      const incoming = site.at(`/var/lib/portico/incoming/${name}`);
+      cpSync(site.incoming, incoming, { recursive: true });
+      return site.activate({ incoming });
+    });
+    while (site.lines.filter((line) => line.startsWith("waiting for ")).length < 2) await nextTurn();
+    holder.stdin.end("\n");
+    expect((await Promise.all(activations)).map(({ plan }) => plan.steps.length).sort()).toEqual([0, 1]);
+    expect(statSync(lock).ino).not.toBe(inode);
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
   });
 
@@ -224,9 +292,19 @@ describe("nothing is touched when", () => {
   });
 });
 
+const HOLDER = {
+  what: "deactivation",
+  pid: 4711,
+  since: "2026-01-02T03:04:05.678Z",
+  from: "192.0.2.7",
+  incoming: "/var/lib/portico/incoming/two",
+};
+const HELD_BY =
+  "the deactivation that process 4711 has run since 2026-01-02T03:04:05.678Z, asked for from 192.0.2.7, with the uploads in /var/lib/portico/incoming/two";
+
 function damage(s: Site): void {
   writeFileSync(path.join(s.incoming, sha256(two[CONFIG]!.content)), "half");
-  removed(s, `/var/lib/portico/deployment/incoming/${sha256(two["/usr/lib/portico/portico.mjs"]!.content)}`);
+  removed(s, `/var/lib/portico/incoming/one/${sha256(two["/usr/lib/portico/portico.mjs"]!.content)}`);
 }
 
 test("files that the delivery wrote in place: the last good state comes from the store", async () => {
@@ -296,16 +374,34 @@ describe("a write that fails rolls back, and says what it was:", () => {
     );
   });
 
-  test("a full disk, among the files", async () => {
+  test("a disk that is full although it has room: no inode is left", async () => {
     site.deliver(one);
     await site.activate();
-    await withMount("/usr/share/zzz", "size=64k", () =>
+    await withMount("/usr/share/zzz", "size=64k,nr_inodes=1", () =>
       expectRollBack(
-        { ...two, "/usr/share/zzz/file": { role: "other", content: "x".repeat(100_000) } },
+        { ...two, "/usr/share/zzz/file": { role: "other", content: "x" } },
         site.at("/usr/share/zzz/file"),
         /^cannot be written \(28: No space left on device\)$/,
       ),
     );
+  });
+
+  test("a full disk, among the files: seen before anything is begun", async () => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/usr/share/zzz", "size=64k", async () => {
+      const good = site.snapshot();
+      site.deliver({ ...two, "/usr/share/zzz/file": { role: "other", content: "x".repeat(100_000) } });
+      const problems = await problemsOf(site.activate());
+      expect(problems).toMatchObject([
+        {
+          code: "activation.no-room",
+          path: site.at("/usr/share/zzz"),
+          message: "lies on a file system that has 64 KiB left, and the deployment needs 130 KiB",
+        },
+      ]);
+      expect(site.snapshot()).toEqual(good);
+    });
   });
 
   test("a full disk, in the store: nothing was begun", async () => {
@@ -313,11 +409,11 @@ describe("a write that fails rolls back, and says what it was:", () => {
       site.deliver(one);
       await site.activate();
       const good = site.snapshot();
-      // Taking uploads over needs no room on their own file system; what they replace has to be kept.
+      // What an upload replaces has to be kept.
       site.write("/etc/huge", "x".repeat(300_000));
       site.deliver({ ...two, "/etc/huge": { role: "other", content: "small" } });
       const problems = await problemsOf(site.activate());
-      expect(problems).toMatchObject([{ code: "activation.file-failed" }]);
+      expect(problems).toMatchObject([{ code: "activation.no-room" }]);
       removed(site, "/etc/huge");
       expect(site.snapshot()).toEqual(good);
       site.deliver(two);
@@ -371,7 +467,9 @@ describe("application settings", () => {
   test("are edited with the rest, come back with the rest, and their secret goes nowhere", async () => {
     site.deliver(one, wanted("first.example.org"));
     const { plan } = await site.activate();
-    expect(plan.settings.edits.map(({ path: p }) => p).sort()).toEqual(Object.values(files).sort());
+    expect([...new Set(plan.settings.edits.map(({ path: p }) => p))].sort()).toEqual(
+      Object.values(files).sort(),
+    );
     const first = read();
     expect(first[files.webApplication]).toMatch(
       /^# caf\u00e9\nSECRET_KEY = '[a-z-]+'\n[^]*https:\/\/first\.example\.org\/synchttp[^]*\nSITE_ROOT = '\/sync\/'\n\nDATABASES = \{\}\n$/,
@@ -381,8 +479,14 @@ describe("application settings", () => {
     expect(read()[files.networkDaemon]).toBe(
       "[General]\r\nSERVICE_URL = https://second.example.org/sync\r\nID = 1\r\n",
     );
+    // Everywhere, the store included: the file itself is the only one.
     const secretive = execFileSync("grep", ["-rlF", SECRET, site.root], { encoding: "utf8" });
-    for (const file of secretive.trim().split("\n")) expect(file).toContain(files.webApplication);
+    expect(secretive.trim().split("\n")).toEqual([site.at(files.webApplication)]);
+    expect(readdirSync(site.at("/opt/sync/conf")).sort()).toEqual(
+      Object.values(files)
+        .map((file) => path.basename(file))
+        .sort(),
+    );
     expect(site.lines.join("\n")).not.toContain(SECRET);
     await site.deactivate();
     expect(read()).toEqual(original);
@@ -401,30 +505,92 @@ describe("application settings", () => {
       site.deliver(two, wanted("second.example.org"));
       const error = await site.activate().catch((e: unknown) => e);
       expect(error).toBeInstanceOf(ActivationFailed);
+      // What was refused has changed nothing, so that nothing of it is to be undone.
+      expect(error).toMatchObject({ notRestored: [] });
       expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
     } finally {
       execFileSync("umount", [directory]);
     }
     expect(read()).toEqual(good);
-    expect((await site.activate()).plan.settings.edits).toHaveLength(2);
+    const { edits } = (await site.activate()).plan.settings;
+    expect([...new Set(edits.map(({ path: p }) => p))]).toHaveLength(2);
   });
 
-  test("that somebody changed since stay as they are, and that is told", async () => {
+  test("go by item: what somebody wrote since stays, to the byte", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
-    const changed = `${site.read(files.fileServer)}# by hand\n`;
-    site.write(files.fileServer, changed);
+    // Lines around ours, and one of our items set to something else.
+    const byHand = (file: string, edit: (text: string) => string): void =>
+      site.write(file, edit(site.read(file)), 0o640);
+    byHand(files.fileServer, (text) => `# above\n${text}# by hand\n`);
+    byHand(files.webApplication, (text) =>
+      text
+        .replace("SITE_ROOT = '/sync/'", "SITE_ROOT = '/mine/'")
+        .replace("DATABASES", "DEBUG = 1\nDATABASES"),
+    );
     rmSync(site.at(files.networkDaemon));
+    site.deliver(two, wanted("second.example.org"));
+    site.write(files.networkDaemon, "[General]\nSERVICE_URL = http://mine\n");
+    await site.activate();
+    byHand(files.webApplication, (text) => text.replace("'/sync/'", "'/mine/'"));
+    byHand(files.networkDaemon, (text) => text.replace("second.example.org", "mine"));
     site.lines.length = 0;
     expect(await site.deactivate()).toEqual([]);
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
-      expect.stringContaining(`${files.fileServer}: was changed by somebody else and stays as it is`),
-      expect.stringContaining(`${files.webApplication}: restored`),
-      expect.stringContaining(`${files.networkDaemon}: cannot be read`),
+      expect.stringContaining(`${files.fileServer}: our settings are taken back`),
+      expect.stringMatching(
+        /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before Portico came it was '\/old\/'$/,
+      ),
+      expect.stringMatching(/network\.conf:2: SERVICE_URL was changed .* it was http:\/\/old\/sync$/),
     ]);
     expect([site.read(files.fileServer), site.read(files.webApplication)]).toEqual([
-      changed,
-      original[files.webApplication],
+      `# above\n${original[files.fileServer]}# by hand\n`,
+      original[files.webApplication]!.replace("'/old/'", "'/mine/'").replace(
+        "DATABASES",
+        "DEBUG = 1\nDATABASES",
+      ),
+    ]);
+  });
+
+  test("of three generations, with a rename: trusted origins of ours go, those of others stay", async () => {
+    const origins = "CSRF_TRUSTED_ORIGINS = [\n    'https://theirs.example.org',  # a partner\n]\n";
+    const before = original[files.webApplication]!.replace("DATABASES", `${origins}DATABASES`);
+    site.write(files.webApplication, before, 0o640);
+    const listed = (): string[] =>
+      /CSRF_TRUSTED_ORIGINS = \[([^\]]*)\]/.exec(site.read(files.webApplication))![1]!.match(/https:[^']*/g)!;
+    for (const [files_, host] of [
+      [one, "first.example.org"],
+      [two, "second.example.org"],
+      [one, "third.example.org"],
+    ] as const) {
+      site.deliver(files_, wanted(host));
+      await site.activate();
+      expect(listed()).toEqual(["https://theirs.example.org", `https://${host}`]);
+    }
+    await site.deactivate();
+    expect(site.read(files.webApplication)).toBe(before);
+  });
+
+  test("edited by `portico settings apply` in between are taken back as well", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    site.write(files.fileServer, "[fileserver]\nport = 9999\n", 0o640);
+    const source = wanted("second.example.org").settings as SettingsSource;
+    const planned = await planByHand(site.root, source);
+    expect(await editByHand(site.root, planned)).toMatchObject({ ok: true });
+    expect(site.read(files.networkDaemon)).toContain("https://second.example.org/sync");
+    await site.deactivate();
+    expect(read()).toEqual({ ...original, [files.fileServer]: "[fileserver]\nport = 9999\n" });
+  });
+
+  test("that are gone or cannot be read are told of", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    rmSync(site.at(files.networkDaemon));
+    site.lines.length = 0;
+    expect(await site.deactivate()).toEqual([]);
+    expect(site.lines.filter((line) => line.includes("network.conf"))).toEqual([
+      expect.stringContaining(`${files.networkDaemon}: cannot be read (2: No such file or directory)`),
     ]);
   });
 
@@ -435,6 +601,22 @@ describe("application settings", () => {
     expect((await problemsOf(site.activate()))[0]!.code).toMatch(/^settings\./);
     expect(site.snapshot()).toEqual(before);
   });
+});
+
+test("what arrives on another file system is copied before it goes", async () => {
+  execFileSync("mount", ["-t", "tmpfs", "tmpfs", site.incoming]);
+  try {
+    site.deliver(one);
+    await site.activate();
+    expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
+    for (const { content } of Object.values(one)) {
+      const blob = site.at(`/var/lib/portico/deployment/blobs/${sha256(content)}`);
+      expect(sha256(readFileSync(blob))).toBe(sha256(content));
+      expect(existsSync(path.join(site.incoming, sha256(content)))).toBe(false);
+    }
+  } finally {
+    execFileSync("umount", [site.incoming]);
+  }
 });
 
 test("logs go only when asked", async () => {
@@ -570,6 +752,6 @@ describe("logs that were to go:", () => {
     site.write(file, JSON.stringify(older));
     expect(await site.deactivate(true)).toEqual([]);
     expect(logFolder()).toEqual(["portico", "portico/error.log"]);
-    expect([CONFIG, "/var/lib/portico"].filter((name) => existsSync(site.at(name)))).toEqual([]);
+    expect([CONFIG, "/var/lib/portico/deployment"].filter((name) => existsSync(site.at(name)))).toEqual([]);
   });
 });

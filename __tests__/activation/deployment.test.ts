@@ -33,7 +33,7 @@ test("defaults are filled in, and it is frozen", () => {
     ok: true,
     value: {
       settings: { apply: false },
-      media: { mend: false },
+      media: { fix: false },
       network: { portForwards: [], dnsRecords: [], exposedPorts: [80], loopbackPorts: [] },
       probe: { enabled: true, timeoutSeconds: 60 },
     },
@@ -106,6 +106,46 @@ test.each<[string, object, [string, string][]]>([
 ])("%s", (_what, change, expected) => {
   const parsed = parseDeployment({ ...valid, ...change });
   expect(parsed.ok ? [] : parsed.problems.map(({ path, code }) => [path, code])).toEqual(expected);
+});
+
+const settings = (port: unknown) => ({
+  values: { ...values, fileServerPort: port },
+  files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+});
+
+/** A field, how it is given, and values on both sides of its rule. */
+test.each<[string, (value: string) => object, string[], string[]]>([
+  [
+    "files[0].sha256",
+    (sha256) => ({ files: [{ ...valid.files[0], sha256 }, valid.files[1]] }),
+    ["0123456789abcdef".repeat(4)],
+    ["", "a".repeat(63), "a".repeat(65), "A".repeat(64), `${HASH}\n`, ` ${HASH}`, "g".repeat(64)],
+  ],
+  [
+    "services.proxy.service",
+    (service) => ({ services: { proxy: { service, socket: "portico.socket" } } }),
+    ["a.service", "a@b:c_d-e.f\\x2d.service", `${"a".repeat(240)}.service`],
+    ["", ".service", "a", "a.socket", "a.services", "a.service\n", " a.service", "a b.service", "/a.service"],
+  ],
+  [
+    "services.proxy.socket",
+    (socket) => ({ services: { proxy: { service: "portico.service", socket } } }),
+    ["a.socket"],
+    ["a.service", "a.sockets", "a.socket ", `${"a".repeat(241)}.socket`],
+  ],
+  [
+    "settings.values.fileServerPort",
+    (port) => ({ settings: settings(port) }),
+    ["1", "8082", "65535"],
+    ["", "0", "08082", "80825x", "x8082", " 8082", "8082\n", "123456", "-1"],
+  ],
+])("%s takes what it says, and nothing that comes close", (path, change, taken, refused) => {
+  const pathsOf = (value: string): string[] => {
+    const parsed = parseDeployment({ ...valid, ...change(value) });
+    return parsed.ok ? [] : parsed.problems.map((p) => p.path);
+  };
+  for (const value of taken) expect([value, pathsOf(value)]).toEqual([value, []]);
+  for (const value of refused) expect([value, pathsOf(value)]).toEqual([value, [path]]);
 });
 
 test("JSON errors name their place; a misspelt field is corrected", () => {

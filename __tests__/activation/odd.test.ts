@@ -1,8 +1,11 @@
-import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { bootUnit } from "../../src/activation/bootUnit.js";
+import { foreignDirectories } from "../../src/activation/preconditions.js";
+import { letsIn } from "../../src/activation/firewallRules.js";
 import { statusOf } from "../../src/activation/serviceManager.js";
-import { undoEdit } from "../../src/activation/settingsEdits.js";
-import { Store } from "../../src/activation/store.js";
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import path from "node:path";
+import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";
+import type { Deployment } from "../../src/model/index.js";
 import { Site } from "./site.js";
 
 test.each([
@@ -16,47 +19,155 @@ test.each([
   ["failed", "failed", false],
 ])("a unit that is %s (%s) runs: %s", (state, sub, active) => {
   const shown = `LoadState=loaded\nActiveState=${state}\nSubState=${sub}\nUnitFileState=enabled`;
-  expect(statusOf(shown)).toEqual({ known: true, active, failed: state === "failed", enabled: true });
+  expect(statusOf(shown)).toEqual({
+    known: true,
+    masked: false,
+    active,
+    unsettled: state === "activating",
+    failed: state === "failed",
+    enabled: true,
+  });
 });
 
-describe("an edit is taken back to the byte, or not at all", () => {
-  const hash = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
-  const PATH = "/opt/sync/conf/sync.conf";
+test("permissions of media: only those that lack, over generations, and back to what they were before the first", async () => {
+  const site = new Site();
+  try {
+    const directory = site.at("/opt/sync/media");
+    const modes = (): Record<string, string> =>
+      Object.fromEntries(
+        ["a.png", "b.png", "c.png"]
+          .filter((name) => existsSync(path.join(directory, name)))
+          .map((name) => [name, (statSync(path.join(directory, name)).mode & 0o7777).toString(8)]),
+      );
+    chmodSync(site.root, 0o755);
+    site.write("/opt/sync/media/a.png", "x", 0o600);
+    site.write("/opt/sync/media/b.png", "x", 0o640);
+    const deployment = (fix: boolean) => ({ media: { directory, fix } }) as Deployment;
+    expect(await planModes(deployment(false))).toEqual([]);
+    const first = await planModes(deployment(true));
+    expect(first.map(formatMode)).toEqual([
+      `${directory}/a.png: mode 0604 instead of 0600`,
+      `${directory}/b.png: mode 0644 instead of 0640`,
+    ]);
+    await makeModes(first, () => undefined);
+    expect(await planModes(deployment(true))).toEqual([]);
+    // A later generation: one that is new, one that somebody has closed again.
+    site.write("/opt/sync/media/c.png", "x", 0o400);
+    chmodSync(site.at("/opt/sync/media/b.png"), 0o600);
+    const second = await planModes(deployment(true));
+    await makeModes(second, () => undefined);
+    expect(modes()).toEqual({ "a.png": "604", "b.png": "604", "c.png": "404" });
+    chmodSync(site.at("/opt/sync/media/c.png"), 0o444);
+    const lines: string[] = [];
+    await undoModes(mergeModes(first, second), (line) => lines.push(line));
+    expect(modes()).toEqual({ "a.png": "600", "b.png": "600", "c.png": "444" });
+    expect(lines.filter((line) => line.includes("stays"))).toEqual([
+      expect.stringContaining(
+        "c.png: mode 0400 instead of 0404: stays, its permissions were changed meanwhile",
+      ),
+    ]);
+  } finally {
+    site.remove();
+  }
+});
 
-  /** The replaced value was not UTF-8, all else is: the file is UTF-8 after the edit, but was none before. */
-  const before = Buffer.concat([
-    Buffer.from("# f\u00fcr alle\nA = "),
-    Buffer.from([0xff, 0xfe]),
-    Buffer.from("\n"),
-  ]);
-  const after = Buffer.from("# f\u00fcr alle\nA = new\n");
-  const from = before.indexOf(0xff);
+const V4 = "192.0.2.7";
+const V6 = "2001:db8::7";
 
-  test.each([
-    ["before was no UTF-8", { from, to: from + 3, text: "\u00ff\u00fe" }, before, undefined],
+test.each<[string, string, boolean]>([
+  ["tcp dport { 22, 80, 443 } accept", V4, true],
+  ["tcp dport 22 accept", V6, true],
+  ['  tcp dport 22 counter accept comment "ssh"', V4, true],
+  ['iifname "eth0" tcp dport 22 accept', V4, true],
+  ["tcp dport { 80, 443 } accept", V4, false],
+  ["tcp dport 2222 accept", V4, false],
+  ["tcp dport 22 drop", V4, false],
+  ["# tcp dport 22 accept", V4, false],
+  ["udp dport 22 accept", V4, false],
+  // Another source than the session's.
+  ["ip saddr 203.0.113.0/24 tcp dport 22 accept", V4, false],
+  ["ip saddr 192.0.2.0/24 tcp dport 22 accept", V4, true],
+  ["ip saddr 192.0.2.7 tcp dport 22 accept", V4, true],
+  ["ip saddr { 203.0.113.1, 192.0.2.1-192.0.2.9 } tcp dport 22 accept", V4, true],
+  ["ip saddr { 203.0.113.1, 192.0.2.8 } tcp dport 22 accept", V4, false],
+  ["ip saddr != 192.0.2.7 tcp dport 22 accept", V4, false],
+  ["ip saddr != 203.0.113.1 tcp dport 22 accept", V4, true],
+  ["ip saddr 192.0.2.7 tcp dport 22 accept", V6, false],
+  ["ip6 saddr 2001:db8::/64 tcp dport 22 accept", V6, true],
+  ["ip6 saddr 2001:db8:1::/64 tcp dport 22 accept", V6, false],
+  ["ip saddr $office tcp dport 22 accept", V4, false],
+])("the rule `%s` lets %s in to port 22: %s", (rule, client, expected) => {
+  expect(letsIn(`table inet t {\n\t${rule}\n}\n`, client, "22")).toBe(expected);
+});
+
+describe("deployed files lie below directories that are root's alone:", () => {
+  const site = new Site();
+  afterAll(() => site.remove());
+  const made = (name: string, uid: number, mode: number): void => {
+    mkdirSync(site.at(name), { recursive: true });
+    chownSync(site.at(name), uid, 0);
+    chmodSync(site.at(name), mode);
+  };
+
+  test.each<[string, () => void, string, RegExp | undefined]>([
+    ["root's own", () => made("own", 0, 0o755), "own/below/file", undefined],
+    ["one that is not there yet", () => undefined, "none/file", undefined],
+    ["another user's", () => made("his", 1234, 0o755), "his/file", /lies below a directory of user 1234/],
+    ["below another user's", () => made("his/root", 0, 0o755), "his/root/file", /directory of user 1234/],
     [
-      "the record does not fit",
-      { from: from - 1, to: from + 3, text: "\u00ff\u00fe" },
-      after,
-      "activation.not-restored",
+      "one that a group may change",
+      () => made("shared", 0, 0o775),
+      "shared/file",
+      /shared, which is root's, and/,
     ],
-  ])("%s", async (_name, undo, left, code) => {
-    const site = new Site();
-    try {
-      site.write(PATH, "");
-      writeFileSync(site.at(PATH), after);
-      const edit = {
-        file: "networkDaemon",
-        path: PATH,
-        before: hash(before),
-        after: hash(after),
-        undo: [undo],
-      } as const;
-      const refused = await undoEdit(new Store(site.root), edit);
-      expect(refused?.code).toBe(code);
-      expect(readFileSync(site.at(PATH))).toEqual(left);
-    } finally {
-      site.remove();
-    }
+    [
+      "one that everybody adds to",
+      () => made("sticky", 0, 0o1777),
+      "sticky/new/file",
+      /everybody may put files/,
+    ],
+    [
+      "a link to another user's",
+      () => symlinkSync(site.at("his"), site.at("link")),
+      "link/file",
+      /directory of user 1234/,
+    ],
+  ])("%s", async (_what, make, name, why) => {
+    make();
+    const problems = await foreignDirectories([site.at(name)]);
+    expect(problems).toEqual(
+      why === undefined
+        ? []
+        : [
+            expect.objectContaining({
+              code: "files.shared-directory",
+              path: site.at(name),
+              message: expect.stringMatching(why),
+            }),
+          ],
+    );
   });
+});
+
+test("the unit of a boot: by these programs, after the boot's own jobs, and only while a journal is open", () => {
+  expect(bootUnit(["/usr/lib/my portico/node", "/run/portico.mjs"], ["web.service"])).toBe(`[Unit]
+Description=portico brings this host out of the middle of an activation
+ConditionPathExists=/var/lib/portico/deployment/journal.json
+RequiresMountsFor=/var/lib/portico/deployment
+After=network.target remote-fs.target web.service
+
+[Service]
+Type=exec
+ExecStart="/usr/lib/my portico/node" /run/portico.mjs recover --record /run/portico-activation/boot.record
+RuntimeDirectory=portico-activation
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=yes
+Restart=on-abnormal
+RestartSec=1
+KillMode=mixed
+TimeoutStopSec=900
+
+[Install]
+WantedBy=multi-user.target
+`);
 });

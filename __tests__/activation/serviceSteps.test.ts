@@ -34,7 +34,14 @@ interface Case {
 }
 
 function stepsOf({ changed = {}, settings = [], domainOnly = false, now = {}, wanted = {} }: Case): string[] {
-  const running: UnitStatus = { known: true, active: true, failed: false, enabled: true };
+  const running: UnitStatus = {
+    known: true,
+    masked: false,
+    active: true,
+    unsettled: false,
+    failed: false,
+    enabled: true,
+  };
   const situation: Situation = {
     services: SERVICES,
     changed: Object.entries(changed).map(([path, role]) => ({ path, role })),
@@ -57,6 +64,41 @@ const OFF = { active: false, enabled: false } as const;
 
 test.each<[string, Case, string[]]>([
   ["nothing", {}, []],
+  [
+    "the proxy's config, while it crashes and starts again",
+    {
+      changed: { "/etc/p.json": "config" },
+      now: { "portico.service": { active: true, unsettled: true } },
+    },
+    ["stop portico", "write files", "start portico"],
+  ],
+  [
+    "the proxy's config, while it waits to be started again",
+    {
+      changed: { "/etc/p.json": "config" },
+      now: { "portico.service": { active: false, unsettled: true } },
+    },
+    ["stop portico", "write files", "start portico"],
+  ],
+  [
+    "the runtime and the socket of a proxy that crashes",
+    {
+      changed: { "/p.mjs": "runtime", "/etc/systemd/system/portico.socket": "unit" },
+      now: { "portico.service": { active: true, unsettled: true } },
+    },
+    ["stop portico", "write files", "daemon-reload", "restart portico.socket", "start portico"],
+  ],
+  ["nothing, while the proxy starts", { now: { "portico.service": { active: true, unsettled: true } } }, []],
+  [
+    "nothing, while the proxy waits to be started again",
+    { now: { "portico.service": { active: false, unsettled: true } } },
+    ["stop portico", "start portico"],
+  ],
+  [
+    "settings of a web application that crashes",
+    { settings: ["webApplication"], now: { "web.service": { active: false, unsettled: true } } },
+    ["stop web", "write files", "start web"],
+  ],
   ["the proxy's config", { changed: { "/etc/p.json": "config" } }, ["write files", "reload portico"]],
   [
     "a certificate and the page",

@@ -80,7 +80,7 @@ export class Site {
 
   constructor(parent = tmpdir()) {
     this.root = mkdtempSync(path.join(parent, "portico activation "));
-    this.incoming = this.at("/var/lib/portico/deployment/incoming");
+    this.incoming = this.at("/var/lib/portico/incoming/one");
     mkdirSync(this.at("/opt/sync/media"), { recursive: true });
     this.makeIncoming();
   }

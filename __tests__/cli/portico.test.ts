@@ -43,7 +43,7 @@ async function layOutHost(name: string, options: SiteOptions, days = 90): Promis
   const { cert_pem } = await selfSignedCertificate({
     private_key_pem: key,
     validity_period_hours: 24 * days,
-    ip_addresses: ["127.0.0.1"],
+    ip_addresses: ["127.0.0.1", "192.0.2.10"],
     dns_names: ["files.example.org"],
     subject: { common_name: "files.example.org" },
   });
@@ -120,6 +120,15 @@ describe("check", () => {
       0,
       { file, ok: true, listeners: 2, problems: [], warnings: [] },
     ]);
+  });
+
+  test("a name that clients are sent to and the certificate lacks is a warning", async () => {
+    const root = await layOutHost("lacking", { mode: "tls", host: "files.example.net" });
+    const { code, err } = await portico("check", "--root", root);
+    expect(code).toBe(0);
+    expect(err).toMatch(
+      /^warning: .*cacert\.pem\): does not cover files\.example\.net \[files\.name-not-covered\]\n/,
+    );
   });
 
   test("a certificate that ends soon is a warning, and one that has ended a problem", async () => {

@@ -175,6 +175,18 @@ describe("expectedResponses", () => {
     });
   });
 
+  test.each([
+    ["::", "::1"],
+    ["0:0:0:0:0:0:0:0", "::1"],
+    ["::5", "::5"],
+    ["0:0:0:0:0:0:0:5", "0:0:0:0:0:0:0:5"],
+    ["2001:db8::", "2001:db8::"],
+  ])("a listener on %s is asked at %s", (ipv6, asked) => {
+    const rows = expectedResponses(site({ mode: "tls", address: "192.0.2.10", ipv6 }), {});
+    const row = rows.find(({ name }) => name === "application over https on IPv6");
+    expect(row!.request.address).toBe(asked);
+  });
+
   test("paths are those of the config, and parts that are not there have no row", () => {
     const input = JSON.parse(JSON.stringify(siteConfig({ mode: "plain" })).replaceAll("/sync", "/cloud/box"));
     input.virtualServers[1].routes.pop();
@@ -245,8 +257,21 @@ describe("judging an answer", () => {
     [
       "wrong host",
       login,
-      answer(302, { location: "http://localhost/sync/" }),
-      /SERVICE_URL or FILE_SERVER_ROOT is wrong/,
+      answer(302, { location: "http://localhost/sync/accounts/login/?next=/sync/" }),
+      /leads to http:\/\/localhost\/\S*: SERVICE_URL is wrong/,
+    ],
+    [
+      "no LOGIN_URL",
+      login,
+      answer(302, { location: "/accounts/login/?next=/sync/" }),
+      /LOGIN_URL is not set to `\/sync\/accounts\/login\/`/,
+    ],
+    ["no SITE_ROOT", login, answer(404, {}, "<h1>Not Found</h1>"), /SITE_ROOT is not set to `\/sync\/`/],
+    [
+      "no ALLOWED_HOSTS",
+      login,
+      answer(400, {}, "<h1>Bad Request (400)</h1>"),
+      /ALLOWED_HOSTS does not hold it/,
     ],
     ["no headers", login, answer(302, { location }), /not the web application's/],
     ["version shown", header, answer(302, { server: "portico/1.0" }), /default virtual server answered/],
@@ -271,11 +296,15 @@ describe("judging an answer", () => {
 
   test.each([
     ["ECONNREFUSED", /nothing listens on 127\.0\.0\.1 port 80/],
-    ["ETIMEDOUT", /NAT loopback \(hairpinning\)/],
+    // Of its own address no router knows.
+    ["ETIMEDOUT", /packet filter of this host drops what is sent to itself/],
     ["ENOTFOUND", /no DNS record/],
     ["ECONNRESET", /error log/],
   ])("no answer: %s", (code, cause) => {
     expect(causeOfFailure(login, { code, message: "x" })).toMatch(cause);
+    const away = { ...login, request: { ...login.request, address: "198.51.100.7" } };
+    if (code === "ETIMEDOUT")
+      expect(causeOfFailure(away, { code, message: "x" })).toMatch(/NAT loopback \(hairpinning\)/);
     const secure = { ...login, request: { ...login.request, scheme: "https" as const } };
     expect(causeOfFailure(secure, { code: "DEPTH_ZERO_SELF_SIGNED_CERT", message: "x" })).toMatch(
       /self-signed/,

@@ -19,8 +19,20 @@ import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "./
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 
 function overSsh(options: SshDeliveryOptions, more: Partial<FileSyncFrontEndProps> = {}, stack = newStack()) {
-  const host = { address: "192.0.2.10", delivery: Delivery.ssh(options) };
+  const host = { address: "192.0.2.10", delivery: Delivery.ssh(trusting(options)) };
   return frontEnd({ host, mode: Mode.tls(), ...more }, "files", stack);
+}
+
+/** The same options; servers whose key is not given are believed. */
+function trusting(options: SshDeliveryOptions): SshDeliveryOptions {
+  const { hostKey, bastion } = options;
+  return {
+    ...options,
+    ...(hostKey === undefined ? { verifyHostKey: false } : {}),
+    ...(bastion === undefined || bastion.hostKey !== undefined
+      ? {}
+      : { bastion: { ...bastion, verifyHostKey: false } }),
+  };
 }
 
 /** Resources of a kind whose id, without its hash, ends like this. */
@@ -95,11 +107,136 @@ describe("delivery over ssh", () => {
       "connectTimeoutSeconds",
     ],
     ["a script that is no path", () => ({ scriptPath: "tmp/x.sh" }), "delivery.bad-connection", "scriptPath"],
+    ...["/tmp/x-%RAND%.sh", "/var/tmp/own/x.sh", "//dev/shm/x.sh", "/root/../tmp/x.sh"].map(
+      (scriptPath): [string, () => SshDeliveryOptions, string, string] => [
+        `a script where everybody writes: ${scriptPath}`,
+        () => ({ scriptPath }),
+        "delivery.open-script-path",
+        "scriptPath",
+      ],
+    ),
   ])("refuses %s", (_, options, code, field) => {
     const key = new TerraformVariable(newStack(), "key", { sensitive: true });
-    const problems = problemsOf(() => Delivery.ssh(options(key.stringValue)));
+    const problems = problemsOf(() => Delivery.ssh(trusting(options(key.stringValue))));
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `Delivery.ssh.${field}`]]);
     expect(JSON.stringify(problems)).not.toContain("BEGIN");
+  });
+
+  test.each<[string, (text: string) => SshDeliveryOptions, string[], string[]]>([
+    [
+      "user",
+      (user) => ({ user, sudo: true }),
+      ["root", "_a", "A.b-c", "host$", "u1"],
+      ["", "1a", "-a", " a", "a ", "a\n", "a b", "a$b", "a:b", "\u00e4"],
+    ],
+    [
+      "hostKey",
+      (hostKey) => ({ hostKey }),
+      [
+        ...["ssh-ed25519 AAAA+/0=", "ecdsa-sha2-nistp256 AAAA==", "sk-ssh-ed25519@openssh.com AAAA me"],
+        ...["ssh-rsa AAAA two words\n", "ssh-rsa AAAA\n", "ssh-rsa AAAA "],
+      ],
+      [
+        ...["", "ssh-rsa", "ssh-rsa ", " ssh-rsa AAAA", "x ssh-rsa AAAA", "xssh-rsa AAAA", "rsa AAAA"],
+        ...[
+          "ssh-rsa AA:AA",
+          "ssh-rsa AAAA===",
+          "ssh-rsa AAAA\nssh-rsa BBBB",
+          "ssh-rsa  AAAA",
+          "ssh-rsa AAAA\n\n",
+        ],
+      ],
+    ],
+    [
+      "address",
+      (address) => ({ address }),
+      ["a", "Host.example", "192.0.2.1", "2001:db8::1", "a-1."],
+      ["", "-a", ".a", "[::1]", "u@a", "a b", " a", "a ", "a\n", "a/b", "a_b"],
+    ],
+    [
+      "scriptPath",
+      (scriptPath) => ({ scriptPath }),
+      [
+        "/opt/x.sh",
+        "/opt/a_b-c/%RAND%.sh",
+        "/tmpx/a",
+        "/opt/tmp/x",
+        "/var/tmpx/a",
+        "/opt/..x/a",
+        "/opt/var/tmp/x",
+      ],
+      [
+        ...["", "/", "x.sh", " /opt/x", "x/opt/x", "/opt/x ", "/opt/x\n", "/opt/a b", "/opt/$x", "/opt/x;"],
+        ...["/tmp/x", "//tmp/x", "/var//tmp/x", "/dev/shm/x", "/run/lock/x", "/var/lock/x", "/opt/../x"],
+      ],
+    ],
+  ])("takes as %s what it says, and nothing that comes close", (field, options, taken, refused) => {
+    const make = (text: string) => () => Delivery.ssh(trusting(options(text)));
+    for (const text of taken) expect(make(text)).not.toThrow();
+    for (const text of refused)
+      expect([text, problemsOf(make(text)).map((p) => p.path)]).toEqual([text, [`Delivery.ssh.${field}`]]);
+  });
+
+  test.each<[string, SshDeliveryOptions, object]>([
+    ["no key", {}, { agent: "true" }],
+    ["a key file", { privateKeyFile: "~/.ssh/id" }, { agent: "false" }],
+    ["a key file, and the agent besides", { privateKeyFile: "~/.ssh/id", agent: true }, { agent: "true" }],
+    ["no key, and not even the agent's", { agent: false }, { agent: "false" }],
+    ["a user", { user: "deploy", sudo: true }, { user: "deploy" }],
+    ["an address and a port", { address: "gate", port: 2222 }, { host: "gate", port: 2222 }],
+    ["a time to connect", { connectTimeoutSeconds: 7 }, { timeout: "7s" }],
+    ["a path for scripts", { scriptPath: "/opt/x.sh" }, { script_path: "/opt/x.sh" }],
+    ["a host key with a comment", { hostKey: `${HOST_KEY} me\n` }, { host_key: HOST_KEY }],
+    [
+      "a bastion",
+      { bastion: { address: "gate", user: "jump", port: 2022, privateKeyFile: "~/.ssh/gate" } },
+      {
+        bastion_host: "gate",
+        bastion_user: "jump",
+        bastion_port: 2022,
+        bastion_private_key: '${file(pathexpand("~/.ssh/gate"))}',
+      },
+    ],
+    [
+      "a bastion of which nothing is said",
+      { bastion: { address: "gate" } },
+      { bastion_user: "root", bastion_port: 22 },
+    ],
+  ])("connects with %s", (_what, options, expected) => {
+    const synthesized = synthesize(overSsh(options).node.scope as TerraformStack);
+    expect(dataResource(synthesized, "files_Proxy_Config").connection).toMatchObject(expected);
+  });
+
+  test("goes to the host's own SSH port unless another one is named", () => {
+    const ports = [{}, { port: 2200 }].map((options) => {
+      const host = { address: "192.0.2.10", sshPort: 2222, delivery: Delivery.ssh(trusting(options)) };
+      const made = frontEnd({ host, mode: Mode.tls() });
+      return dataResource(synthesize(made.node.scope as TerraformStack), "files_Proxy_Config").connection
+        .port;
+    });
+    expect(ports).toEqual([2222, 2200]);
+  });
+
+  test.each<[string, SshDeliveryOptions, string[]]>([
+    ["no host key", {}, ["delivery.unverified-host hostKey"]],
+    [
+      "a host key from a variable that is not set",
+      { hostKey: undefined },
+      ["delivery.unverified-host hostKey"],
+    ],
+    [
+      "no host key of a bastion",
+      { hostKey: HOST_KEY, bastion: { address: "gate.example" } },
+      ["delivery.unverified-host bastion.hostKey"],
+    ],
+    [
+      "a host key that is not looked at",
+      { hostKey: HOST_KEY, verifyHostKey: false },
+      ["delivery.bad-connection verifyHostKey"],
+    ],
+  ])("refuses %s", (_, options, expected) => {
+    const problems = problemsOf(() => Delivery.ssh(options));
+    expect(problems.map((p) => `${p.code} ${p.path.replace("Delivery.ssh.", "")}`)).toEqual(expected);
   });
 
   test("sends each file under its hash, and sends it again only when hash, mode or path change", () => {
@@ -116,7 +253,7 @@ describe("delivery over ssh", () => {
         file: {
           content: expect.stringMatching(/^\$\{local\.files_Proxy_Config_Content_\w+\}$/),
           destination: expect.stringMatching(
-            /^\/var\/lib\/portico\/deployment\/incoming\/\$\{sha256\(local\.\w+\)\}$/,
+            /^\/var\/lib\/portico\/incoming\/\$\{terraform_data\.files_Host_Deployment_\w+\.id\}\/\$\{sha256\(local\.\w+\)\}$/,
           ),
         },
       },
@@ -131,6 +268,7 @@ describe("delivery over ssh", () => {
       timeout: "300s",
       agent: "true",
       host_key: HOST_KEY,
+      script_path: "./.portico/incoming/%RAND%.sh",
     });
     expect(Object.keys(synthesized.resource).sort()).toEqual([
       "terraform_data",
@@ -155,19 +293,18 @@ describe("delivery over ssh", () => {
       user: "root",
       timeout: "300s",
       agent: "false",
+      script_path: "./.portico/incoming/%RAND%.sh",
       private_key_file: "~/.ssh/id_ed25519",
       bastion_host: "gate.example",
       bastion_port: 22,
       bastion_user: "jump",
       bastion_host_key: HOST_KEY,
     });
-    const [prepare, restore] = provisioner as [
-      { "remote-exec": { connection: object } },
+    const [making, restore] = provisioner as [
+      { "remote-exec": { when: string; connection: object } },
       { "remote-exec": object },
     ];
-    expect(prepare["remote-exec"].connection).toMatchObject({
-      private_key: '${file(pathexpand("~/.ssh/id_ed25519"))}',
-    });
+    expect(making["remote-exec"].when).toBe("destroy");
     expect(restore["remote-exec"]).toMatchObject({
       when: "destroy",
       connection: {
@@ -177,7 +314,7 @@ describe("delivery over ssh", () => {
         bastion_user: "${self.input.bastion_user}",
       },
     });
-    const references = JSON.stringify(restore).match(/\$\{[^}]*\}/g)!;
+    const references = JSON.stringify([making, restore]).match(/\$\{[^}]*\}/g)!;
     expect(references.filter((reference) => !reference.includes("self."))).toEqual([]);
   });
 
@@ -188,8 +325,9 @@ describe("delivery over ssh", () => {
     const deployment = dataResource(synthesize(stack), "files_Host_Deployment");
     expect(deployment.input).toBeUndefined();
     expect(deployment.triggers_replace).toEqual({ machine: "i-1" });
-    expect(deployment.provisioner).toHaveLength(1);
-    expect(deployment.provisioner[0]["remote-exec"].connection.private_key).toBe("${var.key}");
+    expect(deployment.provisioner ?? []).toEqual([]);
+    const staging = dataResource(synthesize(stack), "files_Host_Staging");
+    expect(staging.provisioner[1]["remote-exec"].connection.private_key).toBe("${var.key}");
   });
 
   test("a user with sudo uploads into a directory of its own first", () => {
@@ -197,9 +335,12 @@ describe("delivery over ssh", () => {
     const page = dataResource(synthesized, "files_DefaultPage");
     // Names of its own until it is whole: another file may have the same content, and be uploaded meanwhile.
     const { destination } = page.provisioner[0].file;
-    expect(destination).toMatch(/^\.portico-incoming\/[0-9a-f]{42}-\$\{sha256\(/);
-    const [, own, hash] = /\/(\w+)-(.*)$/.exec(destination)!;
-    const incoming = "/var/lib/portico/deployment/incoming";
+    expect(destination).toMatch(/^\.portico\/incoming\/[0-9a-f]{42}-\$\{sha256\(/);
+    const [, own, hash] = /incoming\/(\w+)-(.*)$/.exec(destination)!;
+    const [id] = Object.keys(synthesized.resource.terraform_data!).filter((each) =>
+      /Host_Deployment/.test(each),
+    );
+    const incoming = `/var/lib/portico/incoming/\${terraform_data.${id}.id}`;
     expect(page.provisioner[1]["remote-exec"].inline).toEqual([
       `sudo -n install -m 0600 -o root -g root ${destination} ${incoming}/${own}.new && ` +
         `sudo -n mv -f ${incoming}/${own}.new ${incoming}/${hash} && rm -f ${destination}`,
@@ -209,19 +350,74 @@ describe("delivery over ssh", () => {
     expect(activation.provisioner.at(-1)["remote-exec"].inline).toEqual([
       "set -e",
       // What sudo drops of the session's environment.
-      'sudo -n /bin/sh -eu /var/lib/portico/deployment/incoming/activate.sh "$SSH_CONNECTION"',
+      expect.stringMatching(/^sudo -n \/bin\/sh -eu \S+\/activate\.sh "\$SSH_CONNECTION"$/),
     ]);
+  });
+
+  /** Every connection of a synthesized stack, with where it stands. */
+  function connections(value: unknown, at = ""): [string, Record<string, unknown>][] {
+    if (typeof value !== "object" || value === null) return [];
+    return Object.entries(value).flatMap(([key, below]) =>
+      key === "connection" ? [[at, below]] : connections(below, `${at}/${key}`),
+    );
+  }
+
+  const MAKING = ":|install -d -m 0700 .portico .portico/incoming";
+
+  test.each<[string, SshDeliveryOptions, string[]]>([
+    ["root", {}, [MAKING, "./.portico/incoming/%RAND%.sh", "${self.input.script_path}"]],
+    [
+      "sudo",
+      { user: "deploy", sudo: true, bastion: { address: "gate.example" } },
+      [MAKING, "./.portico/incoming/%RAND%.sh", "${self.input.script_path}"],
+    ],
+    [
+      "a path of one's own",
+      { user: "deploy", sudo: true, scriptPath: "/opt/own/%RAND%.sh" },
+      ["/opt/own/%RAND%.sh", "${self.input.script_path}"],
+    ],
+  ])("no script of Terraform lies where others can change it: %s", (_, options, paths) => {
+    const synthesized = synthesize(overSsh(options).node.scope as TerraformStack);
+    const found = connections(synthesized.resource);
+    expect(found.length).toBeGreaterThan(10);
+    expect([...new Set(found.map(([, { script_path }]) => script_path))].sort()).toEqual(paths.toSorted());
+    // Every script that runs has a connection, its own or its resource's.
+    for (const [id, resource] of Object.entries(synthesized.resource.terraform_data!)) {
+      const scripts = ((resource.provisioner ?? []) as Record<string, { connection?: object }>[]).filter(
+        (each) => "remote-exec" in each,
+      );
+      const without = scripts.filter((each) => each["remote-exec"]!.connection === undefined);
+      if (resource.connection === undefined) expect([id, without]).toEqual([id, []]);
+    }
+    // The directory is made before the first script that counts, also on destroy; what makes it runs nothing else.
+    const making = found.filter(([, { script_path }]) => script_path === MAKING).map(([at]) => at);
+    if (options.scriptPath === undefined) {
+      expect(making).toEqual([
+        expect.stringMatching(/Host_Deployment_\w+\/provisioner\/0\/remote-exec$/),
+        expect.stringMatching(/Host_Staging_\w+\/provisioner\/0\/remote-exec$/),
+      ]);
+      const staging = dataResource(synthesized, "Host_Staging").provisioner;
+      expect(staging[0]["remote-exec"].inline).toEqual([":"]);
+    } else {
+      const { inline } = dataResource(synthesized, "Host_Staging").provisioner[0]["remote-exec"];
+      expect(inline.slice(0, 3)).toEqual([
+        "set -e",
+        expect.stringContaining("others can enter"),
+        "install -d -m 0700 .portico .portico/incoming",
+      ]);
+    }
   });
 
   test("activation knows every file of the host, also those that come later, and waits for them", () => {
     const stack = newStack();
-    const { host } = overSsh({}, { firewall: {}, activation: { mendMedia: true } }, stack);
+    const { host } = overSsh({}, { firewall: {}, activation: { fixMedia: true } }, stack);
     new HostFile(stack, "Motd", { host, path: "/etc/motd", content: "hello\n" });
     const synthesized = synthesize(stack);
     const deployment = deploymentOf(synthesized);
     const parsed = parseDeployment(deployment);
     expect(parsed.ok ? [] : parsed.problems).toEqual([]);
     expect(deployment.files.map(({ path, mode, role }) => `${role} ${mode} ${path}`)).toEqual([
+      "other 0644 /etc/logrotate.d/portico",
       "other 0644 /etc/motd",
       "firewall 0644 /etc/portico/firewall.nft",
       "config 0644 /etc/portico/portico.json",
@@ -243,10 +439,10 @@ describe("delivery over ssh", () => {
       proxy: { service: "portico.service", socket: "portico.socket" },
       firewall: "portico-firewall.service",
     });
-    expect(deployment.media).toEqual({ directory: "/srv/sync/media", mend: true });
+    expect(deployment.media).toEqual({ directory: "/srv/sync/media", fix: true });
     expect(deployment.network).toMatchObject({ exposedPorts: [22, 80, 443] });
     const uploads = Object.keys(synthesized.resource.terraform_data!).filter(
-      (id) => !/Activation|Host_/.test(id),
+      (id) => !/Activation|Host_Deployment/.test(id),
     );
     expect(dataResource(synthesized, "files_Activation").depends_on.sort()).toEqual(
       uploads.map((id) => `terraform_data.${id}`).sort(),
@@ -314,7 +510,7 @@ describe("activation of a local delivery", () => {
     const synthesized = local("./out/host");
     const ending = dataResource(synthesized, "files_Activation_Deactivation");
     expect(ending.input.command).toMatch(
-      /^node \/.*\/out\/host\/usr\/lib\/portico\/portico\.mjs deactivate --root \/.*\/out\/host$/,
+      /^node '\$\{path\.module\}(\/\.\.){3}\/out\/host\/usr\/lib\/portico\/portico\.mjs' deactivate --root '\$\{path\.module\}(\/\.\.){3}\/out\/host'$/,
     );
     expect(ending.provisioner).toEqual([
       { "local-exec": { when: "destroy", command: "${self.input.command}" } },
@@ -390,10 +586,19 @@ describe("a Node that comes with the deployment", () => {
     expect(existsSync(join(cacheDirectory, "fetch"))).toBe(false);
   }, 60_000);
 
+  const HASH = `sha512-${"A".repeat(86)}==`;
+
   test.each([
     ["a version without hash", { version: "20.0.0", integrity: undefined }],
     ["no version", { version: "latest" }],
     ["no hash", { integrity: "sha1-abc" }],
+    ...["24.1", "24.1.2.3", "v24.1.2", "24.1.2-rc1", " 24.1.2", "24.1.2\n"].map((bad): [string, object] => [
+      `the version ${JSON.stringify(bad)}`,
+      { version: bad },
+    ]),
+    ...[`x${HASH}`, `${HASH}=`, `${HASH}\n`, HASH.slice(0, -1), HASH.toUpperCase(), ""].map(
+      (bad): [string, object] => [`the hash ${JSON.stringify(bad)}`, { integrity: bad }],
+    ),
   ])("needs a pin: %s", (_, more) => {
     expect(problemsOf(() => pinned(more))).toMatchObject([{ code: "node.bad-pin" }]);
   });

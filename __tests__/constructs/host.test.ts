@@ -1,4 +1,4 @@
-import { TerraformVariable, Token } from "cdktf";
+import { TerraformVariable } from "cdktf";
 import { Host, type HostProps } from "../../src/index.js";
 import { newStack, problemsOf } from "./stacks.js";
 
@@ -186,7 +186,6 @@ test("port forwards are needed behind NAT only (spec 1.5)", () => {
 test("values that are not known yet are not judged, and the others are", () => {
   const stack = newStack();
   const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
-  const list = Token.asList(new TerraformVariable(stack, "list", { type: "list(string)" }).listValue);
   const known = new Host(stack, "host", {
     address: text,
     netmask: "255.255.255.0",
@@ -194,7 +193,7 @@ test("values that are not known yet are not judged, and the others are", () => {
     ipv6Address: text,
     publicName: text,
     dnsDomain: text,
-    nameservers: list,
+    nameservers: [text],
     dhcpRange: { from: text, to: text },
   });
   expect([known.serverNames, known.dnsRecords]).toEqual([[text], []]);

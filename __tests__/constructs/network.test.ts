@@ -118,23 +118,23 @@ describe("static network", () => {
   });
 
   test.each<[string, Partial<StaticNetworkProps>, Partial<HostProps>, string, string]>([
-    ["without netmask", {}, { netmask: undefined }, "network.bad-address", "netmask"],
-    ["for a pattern", { interface: { name: "e*" } }, {}, "network.bad-interface", "interface.name"],
+    ["without netmask", {}, { netmask: undefined }, "network.bad-address", "host.netmask"],
+    ["for a pattern", { interface: { name: "e*" } }, {}, "network.bad-interface", "network.interface.name"],
     [
       "with a bad prefix length",
       { ipv6PrefixLength: 129 },
       { ipv6Address: "2001:db8::10" },
       "network.bad-address",
-      "ipv6.prefixLength",
+      "network.ipv6PrefixLength",
     ],
   ])("%s is refused", (_, props, host, code, path) => {
     const problems = problemsOf(() => network(props, host));
-    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/network.${path}`]]);
+    expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/${path}`]]);
   });
 
   test("needs a netmask that is known at synthesis", () => {
     const netmask = new TerraformVariable(newStack(), "netmask", { type: "string" }).stringValue;
-    expect(problemsOf(() => network({}, { netmask })).map((p) => p.path)).toEqual(["stack/network.netmask"]);
+    expect(problemsOf(() => network({}, { netmask })).map((p) => p.path)).toEqual(["stack/host.netmask"]);
   });
 });
 
@@ -238,8 +238,8 @@ describe("daemons", () => {
       host,
       webApplication: { ...daemon, command: ["/srv/web.sh", word] },
     });
-    new ApplicationDaemons(stack, "b", { host, webApplication: inShell });
-    new ApplicationDaemons(stack, "c", { host, webApplication: inEnvironment });
+    new ApplicationDaemons(stack, "b", { host, webApplication: inShell, unitDirectory: "/etc/b" });
+    new ApplicationDaemons(stack, "c", { host, webApplication: inEnvironment, unitDirectory: "/etc/c" });
     new SystemdUnit(stack, "d", {
       host,
       name: "d.service",
@@ -250,10 +250,12 @@ describe("daemons", () => {
       scheme: "https",
       startCommand: ["/srv/web.sh", "start", word],
     });
-    new ApplicationDaemons(stack, "known", { host, webApplication: daemon });
-    const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) =>
-      file.lifecycle === undefined ? [] : [[id.split("_")[0], file.lifecycle.precondition.length]],
-    );
+    new ApplicationDaemons(stack, "known", { host, webApplication: daemon, unitDirectory: "/etc/known" });
+    const guarded = Object.entries(synthesize(stack).resource["local_file"]!).flatMap(([id, file]) => {
+      const checks = (file.lifecycle?.precondition ?? []) as { error_message: string }[];
+      const ofVariant = checks.filter(({ error_message: message }) => message.includes("FastCGI variant"));
+      return ofVariant.length === 0 ? [] : [[id.split("_")[0], ofVariant.length]];
+    });
     expect(guarded).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, 1]));
   });
 });

@@ -151,6 +151,32 @@ describe("parts without the front end", () => {
     expect(certificate).toMatchObject({ subject: [{ common_name: "192.0.2.10" }], dns_names: [publicName] });
   });
 
+  test("a self-signed certificate takes names that clients can ask for, and nothing that comes close", () => {
+    const make = (name: string) => () => TlsMaterial.selfSigned({ dnsNames: [name] });
+    for (const name of ["a", "a.example", "*.a.example", "a1", "xn--a.example"])
+      expect(make(name)).not.toThrow();
+    for (const name of [
+      "",
+      "A",
+      "*",
+      "*.",
+      "a.*",
+      "**.a",
+      "*a.b",
+      "a.",
+      " a",
+      "a ",
+      "a\n",
+      "a:1",
+      "1.2.3.4",
+      "::1",
+    ])
+      expect([name, problemsOf(make(name)).map((p) => p.path)]).toEqual([
+        name,
+        ["TlsMaterial.selfSigned.dnsNames[0]"],
+      ]);
+  });
+
   test("write units that follow the proxy", () => {
     const { stack, proxy, server } = site({
       paths: { logDirectory: "/var/log/edge", config: "/etc/edge.json" },
@@ -160,7 +186,7 @@ describe("parts without the front end", () => {
       runtimeBundle: __filename,
       nodePath: "/opt/node/bin/node",
       stopTimeoutSeconds: 5,
-      openFilesMax: 99,
+      openFilesMax: 999,
     });
     // Added after the service, and still in its units.
     const late = proxy.addListener("late", { port: 81, address: "192.0.2.10" });
@@ -172,7 +198,7 @@ describe("parts without the front end", () => {
       "ExecStart=/opt/node/bin/node /usr/lib/portico/portico.mjs serve /etc/edge.json",
       "ExecReload=/opt/node/bin/node /usr/lib/portico/portico.mjs reload",
       "TimeoutStopSec=5",
-      "LimitNOFILE=99",
+      "LimitNOFILE=999",
       "LogsDirectory=edge",
       "ProtectHome=read-only",
     ]) {
@@ -222,8 +248,12 @@ describe("parts without the front end", () => {
 test("settings stand on their own, for the host's names and the scheme's port", () => {
   const { stack, host } = site();
   const url = (scheme: "http" | "https", more: Partial<ApplicationSettingsProps> = {}): string =>
-    new ApplicationSettings(stack, `s${stack.node.children.length}`, { host, scheme, ...more }).values
-      .serviceUrl;
+    new ApplicationSettings(stack, `s${stack.node.children.length}`, {
+      host,
+      scheme,
+      directory: `/srv/settings${stack.node.children.length}`,
+      ...more,
+    }).values.serviceUrl;
   expect(url("https")).toBe("https://192.0.2.10/sync");
   expect(url("http", { pathPrefix: "cloud" })).toBe("http://192.0.2.10/cloud");
   expect(url("http", { publicPort: 443, serverNames: ["a.example"] })).toBe("http://a.example:443/sync");
@@ -258,7 +288,7 @@ describe("values that are known late", () => {
       action: Action.staticFiles(Lazy.stringValue({ produce: () => "srv" })),
     });
     expect(proxy.problems.map((p) => [p.code, p.path])).toEqual([
-      ["config.bad-file-path", "stack/proxy: virtualServers[0].routes[1].action.directory"],
+      ["config.bad-file-path", "stack/proxy/site/bad.action.directory"],
     ]);
   });
 
@@ -334,10 +364,10 @@ describe("a part is refused where it is made", () => {
       (s) =>
         s.proxy.addListener("x", {
           port: 80,
-          tls: { material: TlsMaterial.fromFiles({ certificate: "/c", key: "k" }) },
+          tls: { material: TlsMaterial.fromFiles({ certificate: "/c", key: "/k/../l" }) },
         }),
       "config.bad-file-path",
-      "proxy/x.tls.key",
+      "TlsMaterial.fromFiles.key",
     ],
     [
       "a TLS policy upside down",
@@ -460,7 +490,8 @@ describe("a part is refused where it is made", () => {
   ];
   test.each(bad)("%s", (_, make, code, path) => {
     const s = site();
-    expect(problemsOf(() => make(s)).map((p) => [p.code, p.path])).toEqual([[code, `stack/${path}`]]);
+    const at = path.startsWith("TlsMaterial.") ? path : `stack/${path}`;
+    expect(problemsOf(() => make(s)).map((p) => [p.code, p.path])).toEqual([[code, at]]);
   });
   test.each(routes)("a route with %s", (_, props, code, path) => {
     const { server } = site();
@@ -505,6 +536,45 @@ describe("a part is refused where it is made", () => {
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/x.${path}`]]);
   });
 
+  test("a unit's name is one that systemd reads, or a drop-in of one", () => {
+    const longest = `${"a".repeat(248)}.service`;
+    const taken = [
+      ...["a.service", "a-b_c.d:e@.socket", "a@b.timer", "a\\x2db.path", "a.target", "a.mount", longest],
+      ...["a.service.d/x.conf", "a.socket.d/10-x.y.conf"],
+    ];
+    const refused = [
+      ...[
+        "",
+        ".service",
+        "a",
+        "a.slice",
+        "a.services",
+        "a.service\n",
+        " a.service",
+        "a b.service",
+        `a${longest}`,
+      ],
+      ...[
+        "a.service.d",
+        "a.service.d/",
+        "a.service.d/x",
+        "a.service.d/x.conf\n",
+        "a.service.d/x.confs",
+        "a.d/x.conf",
+      ],
+    ];
+    const make = (name: string) => () => {
+      const { stack, host } = site();
+      return new SystemdUnit(stack, "x", {
+        host,
+        name,
+        unit: { Service: { ExecStart: { command: ["/bin/x"] } } },
+      });
+    };
+    for (const name of taken) expect(make(name)).not.toThrow();
+    for (const name of refused) expect([name, problemsOf(make(name)).length]).toEqual([name, 1]);
+  });
+
   test.each<[string, Partial<SystemdUnitProps>, string, string]>([
     ["no type", { name: "app" }, "unit.bad-value", "name"],
     ["a path for a name", { name: "../app.service" }, "config.bad-file-path", "path"],
@@ -536,7 +606,7 @@ describe("a part is refused where it is made", () => {
 
   test.each<[string, Partial<ApplicationSettingsProps>, string, string]>([
     ["a bad prefix", { pathPrefix: "a'b" }, "settings.bad-value", "pathPrefix"],
-    ["a bad name", { serverNames: ["a\nb"] }, "settings.bad-value", "origins[0].host"],
+    ["a bad name", { serverNames: ["a\nb"] }, "settings.bad-value", "serverNames[0]"],
     ["another command", { startCommand: ["/srv/web.sh", "stop"] }, "unit.bad-value", "startCommand"],
   ])("settings with %s", (_, props, code, path) => {
     const { stack, host } = site();
@@ -592,8 +662,8 @@ describe("what is left out is found when the app is synthesized", () => {
     ],
     [
       "a proxy without anything",
-      (s) => void new ReverseProxy(s.stack, "empty", { host: s.host }),
-      /stack\/empty: listeners/,
+      (s) => void new ReverseProxy(s.stack, "empty", { host: s.host, paths: { config: "/etc/empty.json" } }),
+      /stack\/empty\.listeners: /,
     ],
     [
       "TLS files whose names clash",

@@ -2,7 +2,11 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkMediaPermissions, type MediaOptions } from "../../src/diagnosis/mediaPermissions.js";
+import {
+  changeModes,
+  checkMediaPermissions,
+  type MediaOptions,
+} from "../../src/diagnosis/mediaPermissions.js";
 
 /** Permissions of media (spec 2.3) on real trees; what others may read is asked of a user that is nobody. */
 
@@ -32,6 +36,12 @@ const modeOf = (name: string): number => fs.statSync(at(name)).mode & 0o7777;
 const check = (more: Partial<MediaOptions> = {}) =>
   checkMediaPermissions({ directory: at("app/media"), ...more });
 
+/** Looks and fixes, as an activation does; paths of what was fixed. */
+async function fix(more: Partial<MediaOptions> = {}): Promise<string[]> {
+  const outcomes = await changeModes((await check(more)).changes);
+  return outcomes.filter(({ why }) => why === undefined).map(({ path }) => path);
+}
+
 /** Whether a user without any rights can read a file. */
 function nobodyReads(name: string): boolean {
   const nobody = { uid: 65_534, gid: 65_534 };
@@ -54,7 +64,7 @@ test("every directory on the way and every file: path, mode, what is lacking and
   fs.chmodSync(at("data/avatars/default.png"), 0o600);
   const { violations, violationCount } = await check({ avatarDirectory: at("data/avatars") });
   expect(violationCount).toBe(5);
-  const common = { outside: false, mended: false };
+  const common = { outside: false };
   expect(violations).toEqual(
     expect.arrayContaining([
       {
@@ -107,7 +117,7 @@ test("every directory on the way and every file: path, mode, what is lacking and
   expect(modeOf("app")).toBe(0o750);
 });
 
-test("the commands mend it, as pasted into a shell, whatever the names are", async () => {
+test("the commands fix it, as pasted into a shell, whatever the names are", async () => {
   const names = ["it's", 'a"b', "new\nline", "-rf", "grüße $HOME `x`", "\\x"];
   for (const name of names) file(`app/media/${name}`, 0o600);
   const bytes = Buffer.concat([Buffer.from(at("app/media/")), Buffer.from([0xff, 0x27, 0xfe])]);
@@ -121,15 +131,14 @@ test("the commands mend it, as pasted into a shell, whatever the names are", asy
   expect(fs.statSync(bytes).mode & 0o777).toBe(0o604);
 });
 
-test("mended when asked, no wider than the spec asks", async () => {
+test("fixed when asked, no wider than the spec asks", async () => {
   fs.chmodSync(at("app"), 0o2700);
   fs.chmodSync(at("app/media/img"), 0o711);
   fs.chmodSync(at("app/media/img/logo.png"), 0o4600);
   fs.chmodSync(at("data"), 0o750);
   fs.chmodSync(at("data/avatars/default.png"), 0o440);
   expect(nobodyReads("app/media/img/logo.png")).toBe(false);
-  const mended = await check({ avatarDirectory: at("data/avatars"), mend: true });
-  expect(mended.violations.map((v) => v.mended)).toEqual([true, true, true, true, true]);
+  expect(await fix({ avatarDirectory: at("data/avatars") })).toHaveLength(5);
   expect(
     ["app", "app/media/img", "app/media/img/logo.png", "data", "data/avatars/default.png"].map(modeOf),
   ).toEqual([0o2705, 0o715, 0o4604, 0o755, 0o444]);
@@ -137,41 +146,39 @@ test("mended when asked, no wider than the spec asks", async () => {
     true,
     true,
   ]);
-  expect(await check({ avatarDirectory: at("data/avatars"), mend: true })).toMatchObject({
-    violationCount: 0,
-  });
+  expect(await check({ avatarDirectory: at("data/avatars") })).toMatchObject({ violationCount: 0 });
 });
 
 describe("symbolic links", () => {
-  test("to the avatar directory: known, so its files are avatars and are mended", async () => {
+  test("to the avatar directory: known, so its files are avatars and are fixed", async () => {
     fs.symlinkSync("../../data/avatars", at("app/media/avatars"));
     fs.chmodSync(at("data/avatars/default.png"), 0o600);
-    const { violations } = await check({ avatarDirectory: at("data/avatars"), mend: true });
+    const { violations, changes } = await check({ avatarDirectory: at("data/avatars") });
     expect(violations).toEqual([
       expect.objectContaining({
         path: at("data/avatars/default.png"),
         part: "avatars",
         outside: false,
-        mended: true,
       }),
     ]);
+    expect(changes).toEqual([{ path: at("data/avatars/default.png"), from: 0o600, to: 0o604 }]);
   });
 
-  test("out of the trees: reported, never mended", async () => {
+  test("out of the trees: reported, never changed", async () => {
     fs.symlinkSync(at("elsewhere"), at("app/media/out"));
     fs.symlinkSync("../../data/avatars/default.png", at("app/media/one.png"));
     fs.chmodSync(at("elsewhere"), 0o700);
     for (const name of ["elsewhere/x.txt", "data/avatars/default.png"]) fs.chmodSync(at(name), 0o600);
-    const { violations } = await check({ mend: true });
-    expect(violations.map(({ path, outside, mended }) => ({ path, outside, mended }))).toEqual(
+    const { violations, changes } = await check();
+    expect(violations.map(({ path, outside }) => ({ path, outside }))).toEqual(
       expect.arrayContaining(
         ["elsewhere", "elsewhere/x.txt", "data/avatars/default.png"].map((n) => ({
           path: at(n),
           outside: true,
-          mended: false,
         })),
       ),
     );
+    expect(changes).toEqual([]);
     expect(["elsewhere", "elsewhere/x.txt", "data/avatars/default.png"].map(modeOf)).toEqual([
       0o700, 0o600, 0o600,
     ]);
@@ -206,18 +213,18 @@ describe("symbolic links", () => {
 test("a file with other hard links is not opened to everyone", async () => {
   fs.chmodSync(at("elsewhere/x.txt"), 0o600);
   fs.linkSync(at("elsewhere/x.txt"), at("app/media/x.txt"));
-  const { violations } = await check({ mend: true });
+  const { violations } = await check();
   expect(violations).toEqual([
     expect.objectContaining({
       path: at("app/media/x.txt"),
-      mended: false,
-      notMended: expect.stringContaining("hard links"),
+      notFixable: expect.stringContaining("hard links"),
     }),
   ]);
+  expect(await fix()).toEqual([]);
   expect(modeOf("elsewhere/x.txt")).toBe(0o600);
 });
 
-test("a link that is put in the place of a file while it is mended gains nothing", async () => {
+test("a link that is put in the place of a file while it is fixed gains nothing", async () => {
   // Another process swaps a file for a link to one that nobody may read, as fast as it can.
   const secret = at("elsewhere/x.txt");
   fs.chmodSync(secret, 0o600);
@@ -236,7 +243,7 @@ while True:
   const swapper = spawn("python3", ["-c", swap, at("app/media/race"), secret], { stdio: "ignore" });
   try {
     const until = Date.now() + 2_000;
-    while (Date.now() < until) await check({ mend: true });
+    while (Date.now() < until) await fix();
   } finally {
     swapper.kill("SIGKILL");
     await new Promise((resolve) => swapper.once("exit", resolve));

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { run } from "../../src/cli/program.js";
 import { gather } from "../../src/diagnosis/gather.js";
+import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { siteConfig } from "../cli/siteConfig.js";
 
@@ -51,3 +53,48 @@ test("a SERVICE_URL that is no URL is no end of the diagnosis", async () => {
     rmSync(folder, { recursive: true, force: true });
   }
 }, 30_000);
+
+describe("words of doctor", () => {
+  let folder: string;
+  beforeEach(() => (folder = mkdtempSync(path.join(tmpdir(), "portico doctor "))));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const elsewhere = (configFile: string, connect: string) =>
+    gather({
+      deploymentFile: path.join(folder, "none"),
+      configFile,
+      place: "elsewhere",
+      connect,
+      publicAddresses: [],
+      insecure: true,
+      timeoutMs: 2_000,
+    });
+
+  test("a document that is not JSON is named", async () => {
+    const file = path.join(folder, "portico.json");
+    writeFileSync(file, "{");
+    const gathered = await elsewhere(file, "127.0.0.1");
+    const rows = gathered.ok ? [] : unreadable(gathered.problems, undefined);
+    expect(rows.map(({ evidence }) => evidence)).toEqual([[expect.stringContaining(`${file}: is not JSON`)]]);
+  });
+
+  test("a name without an address is not a port that nobody answers on", async () => {
+    const file = path.join(folder, "portico.json");
+    writeFileSync(file, JSON.stringify(siteConfig({ mode: "plain" })));
+    const gathered = await elsewhere(file, "no-such-host.invalid");
+    const rows = gathered.ok ? diagnose(gathered.value) : [];
+    const ports = rows.find(({ id }) => id === "ports");
+    expect(ports).toMatchObject({
+      status: "failed",
+      cause: "no-such-host.invalid has no address: the name does not resolve here",
+      fix: expect.stringContaining("--connect"),
+    });
+    expect(rows.filter(({ status }) => status === "failed").map(({ id }) => id)).toEqual(["ports"]);
+  }, 30_000);
+
+  test.each(["127.0.0.1", "::1", "files.example.org"])("%s is not a public address", async (address) => {
+    let err = "";
+    const output = { out: () => undefined, err: (text: string) => void (err += text) };
+    expect(await run(["doctor", "--elsewhere", "--public-address", address], output)).toBe(2);
+    expect(err).toMatch(/only the host itself reaches that|give an IP address/);
+  });
+});

@@ -1,253 +1,44 @@
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { buildSync } from "esbuild";
-import { buildBundle } from "../../build/bundle.js";
-import { createMedia } from "../../demo/media.js";
-import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
-import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
+import { MEDIA_FILES } from "../../demo/media.js";
+import type { DeploymentInput } from "../../src/model/index.js";
 import {
-  applicationSettingsValues,
-  firewallDropIn,
-  firewallUnit,
-  proxyServiceUnit,
-  proxySocketUnit,
-  type ProxyUnitsInput,
-  renderFirewall,
-  renderUnit,
-} from "../../src/render/index.js";
-import { siteConfig } from "../cli/siteConfig.js";
-import { bootHost, type Result, type TestHost } from "./harness/index.js";
+  ActivationHost,
+  CONFIG,
+  DAEMONS,
+  everything,
+  FILE_SERVER_CONF,
+  FIREWALLED,
+  type HostedFiles,
+  SECRET,
+  settings,
+  SETTINGS,
+  STORE,
+  TLS,
+  values,
+} from "./activationHost.js";
+import type { Result, TestHost } from "./harness/index.js";
 
 /** Activation on a real Debian: what systemd really does, in which order, and what comes back from a failure. */
-const STORE = "/var/lib/portico/deployment";
-const NODE = "/usr/lib/portico/node";
-const RUNTIME = "/usr/lib/portico/portico.mjs";
-const CONFIG = "/etc/portico/portico.json";
-const TLS = "/etc/portico/tls";
-const DAEMONS = {
-  webApplication: "sync-web.service",
-  fileServer: "sync-files.service",
-  webdav: "sync-dav.service",
-};
-const SETTINGS = {
-  networkDaemon: "/opt/sync/conf/network.conf",
-  webApplication: "/opt/sync/conf/web_settings.py",
-  fileServer: "/opt/sync/conf/fileserver.conf",
-};
-const SECRET = "this-is-the-secret-key-of-the-application";
-
-interface HostedFile {
-  readonly content: string | Buffer;
-  readonly mode?: "0600" | "0644" | "0755";
-  readonly role: FileRole;
-}
-type HostedFiles = Record<string, HostedFile>;
-
+let site: ActivationHost;
 let host: TestHost;
-let folder: string;
-let base: HostedFiles;
-let untouched: string;
 
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "portico-activation-host-"));
-  host = await bootHost({ name: "activation" });
-  await installApplication();
-  base = await baseFiles();
-  await host.copyIn(process.execPath, "/root/node", "0755");
-  await host.copyIn(path.join(folder, "portico.mjs"), "/root/portico.mjs", "0755");
-  untouched = await traces();
+  site = await ActivationHost.boot("activation");
+  host = site.host;
 }, 600_000);
+afterAll(() => site?.remove());
 
-afterAll(async () => {
-  await host?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-/** The application as somebody else installed it: daemons with units, media, settings. */
-async function installApplication(): Promise<void> {
-  const daemon = path.join(folder, "daemon.cjs");
-  const contents = `
-    import { createFileServer } from ${JSON.stringify(path.resolve("demo/upstreams/fileServer.ts"))};
-    import { createWebUi } from ${JSON.stringify(path.resolve("demo/upstreams/webUi.ts"))};
-    const [kind, port] = process.argv.slice(2);
-    const paths = { web: "/sync", fileServer: "/synchttp", media: "/syncmedia", webdav: "/syncdav" };
-    const server = kind === "web" ? Promise.resolve(createWebUi(paths)) : createFileServer("/var/lib/sync-" + kind);
-    server.then((s) => s.listen(Number(port), "127.0.0.1"));`;
-  buildSync({
-    stdin: { contents, resolveDir: path.resolve(".") },
-    outfile: daemon,
-    bundle: true,
-    platform: "node",
-    target: "node20",
-    logLevel: "error",
-  });
-  await host.copyIn(process.execPath, "/opt/sync/node", "0755");
-  await host.copyIn(daemon, "/opt/sync/daemon.cjs");
-  for (const [unit, kind, port] of [
-    ["sync-web.service", "web", 8000],
-    ["sync-files.service", "files", 8082],
-    ["sync-dav.service", "dav", 8080],
-  ]) {
-    const text = `[Unit]\nDescription=${kind} of the application\n[Service]\nExecStart=/opt/sync/node /opt/sync/daemon.cjs ${kind} ${port}\n[Install]\nWantedBy=multi-user.target\n`;
-    await host.write(`/etc/systemd/system/${unit}`, text);
-  }
-  await createMedia(path.join(host.root, "opt/sync/media"));
-  await host.write(SETTINGS.networkDaemon, "[General]\nID = 1\n");
-  await host.write(SETTINGS.fileServer, "[fileserver]\nport = 8082\n");
-  await host.write(SETTINGS.webApplication, `SECRET_KEY = "${SECRET}"\n\nDATABASES = {}\n`, "0640");
-  await host.must(`systemctl daemon-reload && systemctl enable --now ${Object.values(DAEMONS).join(" ")}`);
-}
-
-const unitsInput = (): ProxyUnitsInput => ({
-  nodePath: NODE,
-  runtime: RUNTIME,
-  config: CONFIG,
-  logDirectory: "/var/log/portico",
-  listeners: listeners(),
-  tlsFiles: [`${TLS}/privkey.pem`, `${TLS}/cacert.pem`],
-  servedDirectories: ["/usr/share/portico/default", "/opt/sync/media"],
-  stopTimeoutSeconds: 20,
-  openFilesMax: 4096,
-});
-
-const listeners = () => [
-  { address: "0.0.0.0", port: 80 },
-  { address: "0.0.0.0", port: 443 },
-];
-
-const proxyConfig = (): ProxyConfigInput => siteConfig({ mode: "tls", host: host.address });
-
-async function baseFiles(): Promise<HostedFiles> {
-  const { file } = await buildBundle(path.join(folder, "portico.mjs"));
-  const key = privateKey({ algorithm: "RSA", rsa_bits: 2048 })["private_key_pem"]!;
-  const { cert_pem } = await selfSignedCertificate({
-    private_key_pem: key,
-    validity_period_hours: 24 * 365,
-    ip_addresses: [host.address],
-    dns_names: ["files.example.org"],
-    subject: { common_name: "files.example.org" },
-  });
-  return {
-    [NODE]: { role: "node", mode: "0755", content: readFileSync(process.execPath) },
-    [RUNTIME]: { role: "runtime", mode: "0755", content: readFileSync(file) },
-    [CONFIG]: { role: "config", content: JSON.stringify(proxyConfig()) },
-    [`${TLS}/privkey.pem`]: { role: "tls", mode: "0600", content: key },
-    [`${TLS}/cacert.pem`]: { role: "tls", content: cert_pem! },
-    "/usr/share/portico/default/index.html": { role: "page", content: "<title>It works</title>" },
-    "/etc/systemd/system/portico.service": {
-      role: "unit",
-      content: renderUnit(proxyServiceUnit(unitsInput())),
-    },
-    "/etc/systemd/system/portico.socket": {
-      role: "unit",
-      content: renderUnit(proxySocketUnit(unitsInput())),
-    },
-  };
-}
-
-function values(serverName: string, more: { fileServerPort?: number } = {}) {
-  return {
-    ...applicationSettingsValues({
-      origins: [{ scheme: "https", host: serverName, port: 443 }],
-      pathPrefix: "sync",
-      enableSettingsViaWeb: false,
-      fileServerHost: "127.0.0.1",
-      fileServerPort: 8082,
-    }),
-    ...more,
-  };
-}
-
-const settings = (of: ReturnType<typeof values>): DeploymentInput["settings"] => ({
-  values: of,
-  files: SETTINGS,
-  apply: true,
-});
-
-/** Uploads what the host does not have and activates it. */
-async function deploy(
-  files: HostedFiles,
-  more: Partial<DeploymentInput> = {},
-  options = "",
-  prefix = "",
-): Promise<Result> {
-  const hashed = Object.keys(files)
-    .sort()
-    .map((name) => {
-      const { content, mode = "0644", role } = files[name]!;
-      return { path: name, mode, role, content, sha256: createHash("sha256").update(content).digest("hex") };
-    });
-  const incoming = path.join(host.root, STORE, "incoming");
-  mkdirSync(incoming, { recursive: true, mode: 0o700 });
-  for (const { sha256, content } of hashed) {
-    if (!existsSync(path.join(host.root, STORE, "blobs", sha256)))
-      writeFileSync(path.join(incoming, sha256), content);
-  }
-  const deployment: DeploymentInput = {
-    version: 1,
-    config: CONFIG,
-    files: hashed.map(({ path: at, mode, sha256, role }) => ({ path: at, mode, sha256, role })),
-    services: { proxy: { service: "portico.service", socket: "portico.socket" }, ...DAEMONS },
-    probe: { timeoutSeconds: 10 },
-    ...more,
-  };
-  writeFileSync(path.join(incoming, "deployment.json"), JSON.stringify(deployment));
-  return host.run(`${prefix} /root/node /root/portico.mjs activate --incoming ${STORE}/incoming ${options}`, {
-    timeoutSeconds: 120,
-  });
-}
-
-/** What systemd did meanwhile, in order: `stop web`, `start web`, `reload portico`. */
-async function observed<T>(act: () => Promise<T>): Promise<[T, string[]]> {
-  const cursor = (await host.must("journalctl --sync; journalctl -n 0 --show-cursor -q"))
-    .trim()
-    .replace("-- cursor: ", "");
-  const result = await act();
-  const json = await host.must(`journalctl --sync; journalctl -q -o json --after-cursor='${cursor}' _PID=1`);
-  const jobs = json
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Record<string, string>)
-    .filter(({ UNIT, JOB_TYPE }) => JOB_TYPE !== undefined && /^(?:sync|portico)/.test(UNIT ?? ""))
-    .filter(({ JOB_RESULT }) => JOB_RESULT === "done" || JOB_RESULT === "failed")
-    .map(({ UNIT, JOB_TYPE, JOB_RESULT }) => {
-      const verb = `${JOB_TYPE} ${UNIT!.replace(/\.service$/, "").replace("sync-", "")}`;
-      return JOB_RESULT === "done" ? verb : `${verb} failed`;
-    });
-  // The second half of a restart is told as a start.
-  const isHalf = (job: string, i: number): boolean =>
-    job.replace(/ failed$/, "") === (jobs[i - 1] ?? "").replace(/^restart/, "start") &&
-    /^restart/.test(jobs[i - 1]!);
-  const done = jobs.filter((job, i) => !isHalf(job, i) || job.endsWith("failed"));
-  return [result, done];
-}
-
-/** Everything that a deployment may touch, to be compared; without logs and backups of settings. */
-async function traces(): Promise<string> {
-  const found = "find /etc /opt/sync/conf /srv /usr/lib/portico /usr/share/portico ! -name '*.portico-20*'";
-  const names = await host.run(`${found} -printf '%M %U:%G %p %l\\n' | sort -k 3`);
-  const contents = await host.run(`${found} -type f -print0 | sort -z | xargs -0 md5sum`);
-  return names.stdout + contents.stdout;
-}
-
-const active = async (...units: string[]): Promise<string> =>
-  (await host.run(`systemctl is-active ${units.join(" ")}`)).stdout.trim().replaceAll("\n", " ");
-
-const everything = ["portico.service", "portico.socket", ...Object.values(DAEMONS)];
-
-/** What a client outside sees. */
-async function seenOutside(url: string): Promise<string> {
-  const outside = await host.outside();
-  return (await outside.run(`curl -sk -o /dev/null -w '%{http_code}' -m 5 ${url}`)).stdout;
-}
+const deploy: ActivationHost["deploy"] = (...args) => site.deploy(...args);
+const observed = <T>(act: () => Promise<T>): Promise<[T, string[]]> => site.observed(act);
+const traces = (): Promise<string> => site.traces();
+const active = (...units: string[]): Promise<string> => site.active(...units);
+const seenOutside = (url: string): Promise<string> => site.seenOutside(url);
 
 test("the first activation: everything runs, starts with the host, and answers outside", async () => {
-  const dry = await deploy(base, {}, "--dry-run");
+  const dry = await deploy(site.base, {}, "--dry-run");
   expect([dry.code, dry.stderr]).toEqual([0, ""]);
-  expect(await traces()).toBe(untouched);
-  const [result, done] = await observed(() => deploy(base));
+  expect(await traces()).toBe(site.untouched);
+  const [result, done] = await observed(() => deploy(site.base));
   expect([result.stderr, result.code]).toEqual(["", 0]);
   expect(result.stdout).toMatch(
     /systemctl daemon-reload\n[^]*start portico\.socket\n[^]*\nPASS[^]*\nactivated\n$/,
@@ -258,7 +49,7 @@ test("the first activation: everything runs, starts with the host, and answers o
   expect(await host.must("systemctl is-enabled portico.service portico.socket")).toBe("enabled\nenabled\n");
   expect(await host.must(`stat -c '%a %U' ${TLS}/privkey.pem ${STORE}`)).toBe("600 root\n700 root\n");
   expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
-  const [again, nothing] = await observed(() => deploy(base));
+  const [again, nothing] = await observed(() => deploy(site.base));
   expect(again.stdout).toMatch(/nothing to do: the host is as deployed\n$/);
   expect([again.code, nothing]).toEqual([0, []]);
 }, 180_000);
@@ -272,36 +63,36 @@ describe("only what a change concerns is touched, in the order of spec 3", () =>
   };
   // Each case goes on from the one before.
   test.each<[string, () => [HostedFiles, Partial<DeploymentInput>], string[]]>([
-    ["a route", () => [changedConfig(), {}], ["reload portico"]],
+    ["a route", () => [site.changedConfig(), {}], ["reload portico"]],
     [
       "settings, for the first time",
-      () => [changedConfig(), { settings: settings(values(host.address)) }],
+      () => [site.changedConfig(), { settings: settings(values(host.address)) }],
       ["stop web", "stop files", "start files", "start web"],
     ],
     [
       "the port in the file server's config",
-      () => [changedConfig(), { settings: settings(values(host.address, { fileServerPort: 8083 })) }],
+      () => [site.changedConfig(), { settings: settings(values(host.address, { fileServerPort: 8083 })) }],
       ["stop files", "start files"],
     ],
     [
       "settings, back",
-      () => [changedConfig(), { settings: settings(values(host.address)) }],
+      () => [site.changedConfig(), { settings: settings(values(host.address)) }],
       ["stop files", "start files"],
     ],
     [
       "the domain",
-      () => [renamedConfig(), { settings: settings(values("files.example.org")) }],
+      () => [site.renamedConfig(), { settings: settings(values("files.example.org")) }],
       ["stop web", "restart files", "start web", "reload portico"],
     ],
     [
       "the start command of the web application",
-      () => [{ ...renamedConfig(), ...dropIn }, { settings: settings(values("files.example.org")) }],
+      () => [{ ...site.renamedConfig(), ...dropIn }, { settings: settings(values("files.example.org")) }],
       ["stop web", "start web"],
     ],
     [
       "the runtime",
       () => [
-        withRuntime({ ...renamedConfig(), ...dropIn }),
+        site.withRuntime({ ...site.renamedConfig(), ...dropIn }),
         { settings: settings(values("files.example.org")) },
       ],
       [],
@@ -309,7 +100,7 @@ describe("only what a change concerns is touched, in the order of spec 3", () =>
     [
       "the proxy's unit",
       () => [
-        withUnit(withRuntime({ ...renamedConfig(), ...dropIn })),
+        site.withUnit(site.withRuntime({ ...site.renamedConfig(), ...dropIn })),
         { settings: settings(values("files.example.org")) },
       ],
       ["restart portico"],
@@ -317,14 +108,14 @@ describe("only what a change concerns is touched, in the order of spec 3", () =>
     [
       "a listener",
       () => [
-        withListener(withUnit(withRuntime({ ...renamedConfig(), ...dropIn }))),
+        site.withListener(site.withUnit(site.withRuntime({ ...site.renamedConfig(), ...dropIn }))),
         { settings: settings(values("files.example.org")) },
       ],
       ["stop portico", "restart portico.socket", "start portico"],
     ],
     [
       "all of it, back",
-      () => [base, {}],
+      () => [site.base, {}],
       ["stop web", "start web", "stop portico", "restart portico.socket", "start portico"],
     ],
   ])(
@@ -342,65 +133,23 @@ describe("only what a change concerns is touched, in the order of spec 3", () =>
   test("a new runtime relieves the old one while it serves", async () => {
     const master = (): Promise<string> => host.must("systemctl show -P MainPID portico.service");
     const before = await master();
-    const [result, done] = await observed(() => deploy(withRuntime(base)));
+    const [result, done] = await observed(() => deploy(site.withRuntime(site.base)));
     expect([result.stderr, result.code, done]).toEqual(["", 0, []]);
     expect(await master()).not.toBe(before);
-    expect((await deploy(base)).code).toBe(0);
+    expect((await deploy(site.base)).code).toBe(0);
   }, 60_000);
 
   test("the secret key was copied nowhere", async () => {
     const found = await host.must(`grep -rl ${SECRET} /etc /opt/sync/conf /var/lib /usr/lib/portico; true`);
-    expect(
-      found.split("\n").filter((name) => name !== "" && !name.startsWith(SETTINGS.webApplication)),
-    ).toEqual([]);
+    expect(found.trim().split("\n")).toEqual([SETTINGS.webApplication]);
   });
 
   test("a daemon that was stopped by hand runs again", async () => {
     await host.must(`systemctl stop ${DAEMONS.fileServer}`);
-    const [result, done] = await observed(() => deploy(base));
+    const [result, done] = await observed(() => deploy(site.base));
     expect([result.code, done]).toEqual([0, ["start files"]]);
   });
 });
-
-function changedConfig(): HostedFiles {
-  const config = proxyConfig();
-  return {
-    ...base,
-    [CONFIG]: { role: "config", content: JSON.stringify({ ...config, timeouts: { keepAliveMs: 4321 } }) },
-  };
-}
-
-function renamedConfig(): HostedFiles {
-  const config = siteConfig({ mode: "tls", host: "files.example.org" });
-  return { ...base, [CONFIG]: { role: "config", content: JSON.stringify(config) } };
-}
-
-function withRuntime(files: HostedFiles): HostedFiles {
-  const content = Buffer.concat([base[RUNTIME]!.content as Buffer, Buffer.from("// another release\n")]);
-  return { ...files, [RUNTIME]: { ...base[RUNTIME]!, content } };
-}
-
-function withUnit(files: HostedFiles): HostedFiles {
-  const content = renderUnit(proxyServiceUnit({ ...unitsInput(), openFilesMax: 8192 }));
-  return { ...files, "/etc/systemd/system/portico.service": { role: "unit", content } };
-}
-
-function withListener(files: HostedFiles): HostedFiles {
-  const config = JSON.parse(files[CONFIG]!.content.toString()) as ProxyConfigInput;
-  const listener = { name: "more", address: "0.0.0.0", port: 8888, protocol: "http" as const };
-  const [first, ...rest] = config.virtualServers;
-  const more = {
-    ...config,
-    listeners: [...config.listeners, listener],
-    virtualServers: [{ ...first!, listeners: [...first!.listeners, "more"] }, ...rest],
-  };
-  const socket = proxySocketUnit({ ...unitsInput(), listeners: [...listeners(), listener] });
-  return {
-    ...files,
-    [CONFIG]: { role: "config", content: JSON.stringify(more) },
-    "/etc/systemd/system/portico.socket": { role: "unit", content: renderUnit(socket) },
-  };
-}
 
 describe("a failure brings the last good state back, running", () => {
   const broken: HostedFiles = {
@@ -410,8 +159,8 @@ describe("a failure brings the last good state back, running", () => {
     },
   };
   const elsewhere = (): HostedFiles => {
-    const text = base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
-    return { ...base, [CONFIG]: { role: "config", content: text } };
+    const text = site.base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
+    return { ...site.base, [CONFIG]: { role: "config", content: text } };
   };
 
   test.each<[string, () => [HostedFiles, Partial<DeploymentInput>], RegExp, string[]]>([
@@ -423,7 +172,7 @@ describe("a failure brings the last good state back, running", () => {
     ],
     [
       "a daemon does not start",
-      () => [{ ...changedConfig(), ...broken }, {}],
+      () => [{ ...site.changedConfig(), ...broken }, {}],
       /^systemctl start sync-web\.service: failed with status 1: [^]*no luck today/m,
       ["stop web", "start web failed", "start web", "reload portico"],
     ],
@@ -431,7 +180,7 @@ describe("a failure brings the last good state back, running", () => {
       "the proxy does not start",
       () => [
         {
-          ...base,
+          ...site.base,
           "/etc/systemd/system/portico.service.d/no.conf": {
             role: "unit",
             content: "[Service]\nExecStartPre=/bin/false\nRestart=no\n",
@@ -455,7 +204,7 @@ describe("a failure brings the last good state back, running", () => {
       expect(await traces()).toBe(before);
       expect(await active(...everything)).toBe("active active active active active");
       expect(await seenOutside(`https://${host.address}/sync/`)).toBe("302");
-      expect((await deploy(base)).stdout).toMatch(/nothing to do/);
+      expect((await deploy(site.base)).stdout).toMatch(/nothing to do/);
     },
     120_000,
   );
@@ -465,7 +214,7 @@ describe("a failure brings the last good state back, running", () => {
       "a unit that systemd refuses",
       () => [
         {
-          ...base,
+          ...site.base,
           "/etc/systemd/system/portico.service": { role: "unit", content: "[Service]\nType=nonsense\n" },
         },
         {},
@@ -475,7 +224,7 @@ describe("a failure brings the last good state back, running", () => {
     [
       "a daemon that is not there",
       () => [
-        base,
+        site.base,
         {
           services: {
             proxy: { service: "portico.service", socket: "portico.socket" },
@@ -488,7 +237,7 @@ describe("a failure brings the last good state back, running", () => {
     [
       "settings that cannot be edited",
       () => [
-        base,
+        site.base,
         {
           settings: {
             ...settings(values(host.address))!,
@@ -512,28 +261,35 @@ describe("a failure brings the last good state back, running", () => {
     60_000,
   );
 
-  test("power is lost in the middle; the next activation mends it", async () => {
-    const before = await traces();
-    await host.must("touch /run/slow");
-    const cutOff = deploy({ ...changedConfig(), ...slowStart }).catch(() => undefined);
-    const journal = path.join(host.root, STORE, "journal.json");
-    await waitFor(async () => existsSync(journal) && (await active("sync-web.service")) === "activating");
-    await host.powerCut();
-    await cutOff;
-    expect(existsSync(journal)).toBe(true);
-    const result = await deploy(base);
-    expect([result.stderr, result.code]).toEqual(["", 0]);
-    expect(result.stdout).toMatch(/^the activation of \S+ was cut off: rolling back\n/);
-    expect(await traces()).toBe(before);
-    expect(await active(...everything)).toBe("active active active active active");
-  }, 180_000);
+  test("nothing is begun with a masked daemon; the command that is named unmasks it", async () => {
+    expect((await deploy(site.base)).code).toBe(0);
+    const unit = "/usr/local/lib/systemd/system/sync-more.service";
+    await host.write(unit, "[Service]\nExecStart=/usr/bin/sleep infinity\n");
+    await host.must("systemctl daemon-reload && systemctl mask sync-more.service");
+    const services = {
+      proxy: { service: "portico.service", socket: "portico.socket" },
+      ...DAEMONS,
+      webdav: "sync-more.service",
+    };
+    const [refused, none] = await observed(() => deploy(site.base, { services }));
+    expect([refused.code, none]).toEqual([1, []]);
+    expect(refused.stderr).toMatch(
+      /sync-more\.service: is masked[^]*activation\.masked-unit[^]*nothing was changed\n$/,
+    );
+    const [, fix] = /Run `([^`]+)`/.exec(refused.stderr)!;
+    await host.must(fix!);
+    const [accepted, done] = await observed(() => deploy(site.base, { services }));
+    expect([accepted.stderr, accepted.code, done]).toEqual(["", 0, ["start more"]]);
+    expect((await deploy(site.base)).code).toBe(0);
+    await host.must(`systemctl stop sync-more.service; rm ${unit}; systemctl daemon-reload`);
+  }, 60_000);
 });
 
-/** Lets an activation be met while it waits for a daemon; not after the next boot. */
+/** Lets an activation be met while it waits for a daemon. */
 const slowStart: HostedFiles = {
   "/etc/systemd/system/sync-web.service.d/slow.conf": {
     role: "unit",
-    content: "[Service]\nExecStartPre=/bin/sh -c 'test ! -e /run/slow || sleep 60'\n",
+    content: "[Service]\nExecStartPre=/bin/sh -c 'while test -e /run/slow; do sleep 0.2; done'\n",
   },
 };
 
@@ -546,28 +302,8 @@ async function waitFor(ask: () => Promise<boolean>): Promise<void> {
 
 test("a firewall comes, changes and goes with the deployment; one that locks out is refused", async () => {
   const walled = (ports: readonly number[]): [HostedFiles, Partial<DeploymentInput>] => [
-    {
-      ...base,
-      "/etc/portico/firewall.nft": {
-        role: "firewall",
-        content: renderFirewall({ ports, loopbackPorts: [8000], allowed: [], dhcpClient: false }),
-      },
-      "/etc/systemd/system/portico-firewall.service": {
-        role: "unit",
-        content: renderUnit(firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft")),
-      },
-      "/etc/systemd/system/nftables.service.d/portico.conf": {
-        role: "firewall",
-        content: renderUnit(firewallDropIn()),
-      },
-    },
-    {
-      services: {
-        proxy: { service: "portico.service", socket: "portico.socket" },
-        ...DAEMONS,
-        firewall: "portico-firewall.service",
-      },
-    },
+    site.withFirewall(site.base, ports),
+    FIREWALLED,
   ];
   const session = "SSH_CONNECTION='203.0.113.1 50000 203.0.113.10 22'";
   const before = await traces();
@@ -586,37 +322,166 @@ test("a firewall comes, changes and goes with the deployment; one that locks out
   const [second, reloads] = await observed(() => deploy(...walled([22, 80]), "", session));
   expect([second.stderr, second.code, reloads]).toEqual(["", 0, ["reload portico-firewall"]]);
   expect(await seenOutside(`https://${host.address}/sync/`)).toBe("000");
-  const [third, stops] = await observed(() => deploy(base));
+  const [third, stops] = await observed(() => deploy(site.base));
   expect([third.stderr, third.code, stops]).toEqual(["", 0, ["stop portico-firewall"]]);
   expect(await host.must("nft list tables")).not.toContain("portico");
   expect(await traces()).toBe(before);
 }, 120_000);
 
-test("killed between two services, all of them run again after the next activation", async () => {
+describe("whatever becomes of who asked for it, an activation goes on to its end:", () => {
+  const slow = (): Promise<Result> => deploy({ ...site.changedConfig(), ...slowStart }, {}, "", CALLER);
+  /** The shell's pid is that of the command that is asked. */
+  const CALLER = "echo $$ > /run/caller; exec";
+  const worker = async (): Promise<string> =>
+    (
+      await host.must("systemctl list-units --plain --no-legend 'portico-activation-*' | cut -d ' ' -f 1")
+    ).trim();
+  const ended = (): Promise<void> => waitFor(async () => (await worker()) === "");
+
+  test.each<[string, () => Promise<unknown>]>([
+    ["kill -9", () => host.must("kill -9 $(cat /run/caller)")],
+    ["Ctrl-C", () => host.must("kill -INT $(cat /run/caller)")],
+    ["a lost connection", () => host.must("kill -HUP $(cat /run/caller)")],
+  ])(
+    "%s",
+    async (_what, end) => {
+      await host.must("touch /run/slow");
+      const asked = slow();
+      await waitFor(async () => (await active("sync-web.service")) === "activating");
+      await end();
+      expect((await asked).code).not.toBe(0);
+      expect(await worker()).toMatch(/^portico-activation-/);
+      // A second one says for whom it waits.
+      const second = deploy({ ...site.changedConfig(), ...slowStart });
+      await waitFor(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0);
+      await host.must("rm /run/slow");
+      const { code, stdout, stderr } = await second;
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout).toMatch(/^waiting for the activation that process \d+ has run since /);
+      expect(stdout).toMatch(/nothing to do: the host is as deployed\n$/);
+      await ended();
+      expect(await active(...everything)).toBe("active active active active active");
+      expect(await host.must(`cat ${CONFIG}`)).toContain("4321");
+      // How the first one ended is told by whoever comes next.
+      const third = await deploy(site.base);
+      expect(third.code).toBe(0);
+      expect(third.stderr).toMatch(
+        /^the activate begun at \S+, which nobody saw to its end, said:\n[^]*activated\nit ended with status 0\n$/,
+      );
+    },
+    180_000,
+  );
+
+  test("killed itself between two services, it comes back and brings all to the end", async () => {
+    await host.must("touch /run/slow");
+    const asked = slow();
+    await waitFor(async () => (await active("sync-web.service")) === "activating");
+    await host.must(`rm /run/slow; systemctl kill --signal=KILL ${await worker()}`);
+    const result = await asked;
+    expect([result.stderr, result.code]).toEqual(["", 0]);
+    expect(result.stdout).toMatch(/\nthe activation of \S+ was cut off: rolling back\n[^]*\nactivated\n$/);
+    await ended();
+    expect(await active(...everything)).toBe("active active active active active");
+    expect((await deploy(site.base)).code).toBe(0);
+  }, 180_000);
+
+  test("a host that shuts down rolls back, and boots as it was", async () => {
+    const before = await traces();
+    await host.must("touch /run/slow");
+    const asked = slow().catch(() => undefined);
+    await waitFor(async () => (await active("sync-web.service")) === "activating");
+    await host.reboot();
+    await asked;
+    expect(await traces()).toBe(before);
+    expect(await active(...everything)).toBe("active active active active active");
+    const result = await deploy(site.base);
+    expect([result.stderr, result.code]).toEqual(["", 0]);
+  }, 180_000);
+});
+
+describe("an apply onto a proxy that crashes and starts again and again", () => {
+  test.each([1, 2, 3, 4, 5, 6])(
+    "comes through, time %i",
+    async (time) => {
+      expect((await deploy(site.base)).code).toBe(0);
+      // By turns it starts, and waits to be started.
+      await host.write(CONFIG, "{}");
+      await host.must(
+        `printf '[Unit]\\nStartLimitIntervalSec=0\\n[Service]\\nRestart=always\\nRestartSec=${time % 2 === 0 ? "300ms" : "1s"}\\n' > /run/loop.conf
+      install -D /run/loop.conf /run/systemd/system/portico.service.d/loop.conf
+      systemctl daemon-reload; systemctl restart --no-block portico.service; sleep ${1 + time / 5}`,
+      );
+      const result = await deploy(site.changedConfig());
+      expect([result.stderr, result.code]).toEqual(["", 0]);
+      expect(await active(...everything)).toBe("active active active active active");
+      await host.must("rm -r /run/systemd/system/portico.service.d; systemctl daemon-reload");
+    },
+    120_000,
+  );
+});
+
+test("media that others cannot read are fixed on request, and nothing that a link leads to", async () => {
+  expect((await deploy(site.base)).code).toBe(0);
+  const media = "/opt/sync/media";
+  const modes = async (): Promise<string> =>
+    (await host.must(`stat -c %a ${CLOSED.join(" ")} /root/private`)).trim().replaceAll("\n", " ");
+  await host.must(
+    `chown -R 1234:1234 ${media} && chmod 600 ${CLOSED[0]} && chmod 710 ${CLOSED[1]} &&
+     echo private > /root/private && chmod 600 /root/private && ln -s /root/private ${media}/link`,
+  );
+  const image = `https://${host.address}/syncmedia/${MEDIA_FILES.image}`;
+  expect(await seenOutside(image)).toBe("403");
+  const [fixed, done] = await observed(() => deploy(site.base, { media: { directory: media, fix: true } }));
+  expect([fixed.stderr, fixed.code, done]).toEqual(["", 0, []]);
+  expect([await modes(), await seenOutside(image)]).toEqual(["604 715 600", "200"]);
+  expect((await deploy(site.base, { media: { directory: media, fix: true } })).stdout).toMatch(
+    /nothing to do/,
+  );
+  // That it is no longer asked for takes nothing back; that there is no deployment does.
+  expect((await deploy(site.base)).code).toBe(0);
+  expect(await modes()).toBe("604 715 600");
+}, 60_000);
+
+/** A file and a directory of the media that a test closes. */
+const CLOSED = [`/opt/sync/media/${MEDIA_FILES.image}`, path.dirname(`/opt/sync/media/${MEDIA_FILES.image}`)];
+
+test("a port that somebody else holds is found before anything is stopped, and the holder is named", async () => {
+  expect((await deploy(site.base)).code).toBe(0);
+  const squatter = host.start(
+    `exec /opt/sync/node -e 'process.title = "squatter"; require("net").createServer().listen(8888, "0.0.0.0")'`,
+  );
+  await waitFor(async () => (await host.run("ss -Hltn | grep -q :8888")).code === 0);
   const before = await traces();
-  await host.must("touch /run/slow");
-  const cutOff = deploy({ ...changedConfig(), ...slowStart }, {}, "", "echo $$ > /run/activation.pid; exec");
-  await waitFor(async () => (await active("sync-web.service")) === "activating");
-  await host.must("kill -9 $(cat /run/activation.pid); rm /run/slow");
-  expect((await cutOff).code).not.toBe(0);
-  const result = await deploy(base);
-  expect([result.stderr, result.code]).toEqual(["", 0]);
-  expect(result.stdout).toMatch(/^the activation of \S+ was cut off: rolling back\n/);
+  const [result, done] = await observed(() => deploy(site.withListener(site.base)));
+  expect([result.code, done]).toEqual([1, []]);
+  expect(result.stderr).toMatch(
+    /^0\.0\.0\.0:8888: is taken: \S+ \(pid \d+\) listens there \[activation\.port-in-use\]\n[^]*nothing was changed\n$/,
+  );
   expect(await traces()).toBe(before);
-  expect(await active(...everything)).toBe("active active active active active");
-}, 120_000);
+  squatter.kill();
+  // What runs in the container outlives the command that started it.
+  await host.must("pkill -x squatter || true");
+  await waitFor(async () => (await host.run("ss -Hltn | grep -q :8888")).code !== 0);
+}, 60_000);
 
 test("deactivated, the host is as it was found", async () => {
-  await deploy(base, { settings: settings(values(host.address)) });
+  await deploy(site.base, { settings: settings(values(host.address)) });
+  expect(await host.must(`cat ${SETTINGS.fileServer}`)).not.toBe(FILE_SERVER_CONF);
   await host.must(`echo '# by hand' >> ${SETTINGS.fileServer}`);
   const [result, done] = await observed(() => host.run("/root/node /root/portico.mjs deactivate --purge"));
   expect([result.stderr, result.code]).toEqual(["", 0]);
-  expect(result.stdout).toContain(`${SETTINGS.fileServer}: was changed by somebody else and stays as it is`);
+  // By item: ours go, and every other line is as its owner last wrote it.
+  expect(result.stdout).toContain(`${SETTINGS.fileServer}: our settings are taken back`);
+  expect(await host.must(`cat ${SETTINGS.fileServer}`)).toBe(`${FILE_SERVER_CONF}# by hand\n`);
   expect(done.filter((job) => job.includes("portico"))).toEqual(["stop portico", "stop portico.socket"]);
-  await host.write(SETTINGS.fileServer, "[fileserver]\nport = 8082\n");
-  expect(await traces()).toBe(untouched);
+  expect(await host.must(`stat -c %a ${CLOSED.join(" ")}`)).toBe("600\n710\n");
+  await host.must(`chmod 644 ${CLOSED[0]} && chmod 755 ${CLOSED[1]}`);
+  await host.write(SETTINGS.fileServer, FILE_SERVER_CONF);
+  expect(await traces()).toBe(site.untouched);
   expect(
-    await host.must("ls -d /var/lib/portico /var/log/portico /var/log/private/portico 2>/dev/null; true"),
+    await host.must(
+      "ls -d /var/lib/portico/[!i]* /var/log/portico /var/log/private/portico 2>/dev/null; true",
+    ),
   ).toBe("");
   expect(await active(...Object.values(DAEMONS))).toBe("active active active");
   expect((await host.run("systemctl --failed --plain --no-legend")).stdout).toBe("");
@@ -626,13 +491,13 @@ test("deactivated, the host is as it was found", async () => {
 }, 120_000);
 
 test("a first activation that fails leaves nothing behind", async () => {
-  const text = base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
-  const files: HostedFiles = { ...base, [CONFIG]: { role: "config", content: text } };
+  const text = site.base[CONFIG]!.content.toString().replace("127.0.0.1:8000", "127.0.0.1:8001");
+  const files: HostedFiles = { ...site.base, [CONFIG]: { role: "config", content: text } };
   const [result, done] = await observed(() => deploy(files, { probe: { timeoutSeconds: 2 } }));
   expect(result.code).toBe(1);
   expect(result.stderr).toMatch(/not activated; the host is as it was before\n$/);
   expect(done).toEqual(["start portico.socket", "start portico", "stop portico", "stop portico.socket"]);
-  expect(await traces()).toBe(untouched);
+  expect(await traces()).toBe(site.untouched);
   const units = await host.run(
     "systemctl list-unit-files --no-legend 'portico*'; systemctl --failed --no-legend",
   );

@@ -4,6 +4,7 @@ import { terraformIsHere } from "../terraform/workspace.js";
 import type { LoadOptions, LoadReport } from "../load/steadyLoad.js";
 import { bundleLoad, Deployment } from "./deploy/deployment.js";
 import { bootHost, type Namespace, type TestHost } from "./harness/index.js";
+import { Intruder } from "./deploy/intruder.js";
 import { hostTree } from "./deploy/hostTree.js";
 
 /**
@@ -52,7 +53,26 @@ run("a deployment over ssh", () => {
     "comes up on a host without Node, and its key is nowhere but in state",
     async () => {
       expect((await host.run("command -v node")).code).not.toBe(0);
+      const intruder = await Intruder.letIn(host);
+      // Node has just been uploaded, and may not run where it lies.
+      await host.must("mount --bind /var /var && mount -o remount,bind,noexec /var");
+      const { code, stdout, stderr } = await deployment.terraform(
+        "apply -input=false -auto-approve -no-color",
+      );
+      // Whoever opened a file there meanwhile keeps it.
+      await host.must("umount --lazy /var");
+      said += stdout + stderr;
+      expect([code, stdout]).toEqual([
+        1,
+        expect.stringMatching(
+          /\/var\/lib\/portico\/incoming\/\S+\/run\/node cannot be run: its file system is mounted noexec \(findmnt --target \S+\)/,
+        ),
+      ]);
+      expect(
+        (await host.run("ls -d /etc/portico /usr/lib/portico /etc/systemd/system/portico*")).stdout,
+      ).toBe("");
       await apply();
+      expect(await intruder.end()).toEqual({ changed: "", taken: false });
       expect(await deployment.planned()).toEqual([]);
       const modes = await host.must(
         "stat -c '%a %U %n' /etc/portico/tls/* /usr/lib/portico/* /var/lib/portico/*",
@@ -234,12 +254,14 @@ run("a deployment over ssh", () => {
         });
         through.synthesize();
         const env = { SSH_AUTH_SOCK: socket };
+        const intruder = await Intruder.letIn(host);
         await through.apply(env);
+        expect(await intruder.end()).toEqual({ changed: "", taken: false });
         await expectFrontEnd();
         expect(
           await host.must("journalctl -u ssh --grep 'Accepted publickey for deploy from 127.0.0.1' | wc -l"),
         ).not.toBe("0\n");
-        expect(await host.must("ls -A /home/deploy/.portico-incoming")).toBe("");
+        expect(await host.must("find /home/deploy/.portico -type f ! -empty")).toBe("");
         expect((await through.terraform("destroy -auto-approve -no-color", env)).code).toBe(0);
         expect(await host.must("ls -A /home/deploy; ls -d /etc/portico || true")).not.toContain("portico");
       } finally {

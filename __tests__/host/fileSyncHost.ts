@@ -1,5 +1,5 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
@@ -8,7 +8,7 @@ import { App, TerraformStack } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { layOut } from "../../demo/layOut.js";
 import { Delivery, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
-import type { DeploymentInput } from "../../src/model/index.js";
+import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
 const INSTALLED = "/srv/sync";
@@ -33,8 +33,18 @@ if (variant === "start-fastcgi") server.removeAllListeners("connection").on("con
 server.listen(Number(port), address);
 `;
 
+const NODE = "/usr/lib/portico/node";
+const RUNTIME = "/usr/lib/portico/portico.mjs";
+/** The command on the host. */
+export const PORTICO = `${NODE} ${RUNTIME}`;
+
 const UNITS = { web: 8000, fileServer: 8082, webdav: 8080 } as const;
-export type DaemonRole = keyof typeof UNITS;
+
+const units = () => ({
+  webApplication: "sync-web.service",
+  fileServer: "sync-fileServer.service",
+  webdav: "sync-webdav.service",
+});
 
 /** A host with the whole front end in TLS mode, the application's daemons, its settings and its media. */
 export class FileSyncHost {
@@ -74,7 +84,7 @@ export class FileSyncHost {
     };
   }
 
-  /** What the constructs deploy, laid out as an activation leaves it. */
+  /** What the constructs deploy, activated as a delivery over ssh does it. */
   private async deploy(): Promise<void> {
     const { host, folder } = this;
     const root = join(folder, "root");
@@ -87,43 +97,60 @@ export class FileSyncHost {
       host: { address: host.address, ipv6Address: host.address6, delivery: Delivery.local({ root }) },
       mode: Mode.tls(),
       installDirectory: INSTALLED,
-      service: { nodePath: "/usr/lib/portico/node", runtimeBundle },
+      service: { nodePath: NODE, runtimeBundle },
+      firewall: {},
+      activation: {
+        units: units(),
+        settings: { files: SETTINGS, apply: true },
+        probe: { timeoutSeconds: 8 },
+      },
     });
     app.synth();
-    const files = await layOut(join(folder, "out/stacks/stack/cdk.tf.json"), root);
-    execFileSync("chown", ["-R", "0:0", root]);
-    await host.must("tar -C / -xf -", {
-      input: execFileSync("tar", ["-C", root, "-cf", "-", "."], { maxBuffer: 1 << 28 }),
-    });
-    await host.copyIn(process.execPath, "/usr/lib/portico/node", "0755");
+    const stackFile = join(folder, "out/stacks/stack/cdk.tf.json");
+    const resources = JSON.parse(readFileSync(stackFile, "utf8")) as {
+      resource: Record<string, Record<string, unknown>>;
+    };
+    // It takes Terraform to know the hashes in the document; it is written below.
+    const [document] = Object.keys(resources.resource["local_file"]!).filter((id) => /Document/.test(id));
+    delete resources.resource["local_file"]![document!];
+    writeFileSync(stackFile, JSON.stringify(resources));
+    await layOut(stackFile, root);
+    await host.copyIn(process.execPath, NODE, "0755");
+    await host.copyIn(runtimeBundle, RUNTIME, "0755");
     await this.addApplication();
-    const paths = files.map((file) => file.path.slice(root.length)).sort();
-    await host.write("/etc/portico/deployment.json", JSON.stringify(this.deployment(paths, frontEnd)));
-    await host.must("systemctl daemon-reload && systemctl enable --now portico.socket portico.service 2>&1");
+    const { files, deployment } = frontEnd.activation!;
+    const contents = new Map(files.map(({ path }) => [path, readFileSync(join(root, path))]));
+    const hash = (path: string): string => createHash("sha256").update(contents.get(path)!).digest("hex");
+    const delivered: DeploymentInput = {
+      ...deployment,
+      files: files.map(({ path, mode, role }) => ({ path, mode, role, sha256: hash(path) })),
+    };
+    mkdirSync(join(host.root, INCOMING_DIRECTORY), { recursive: true, mode: 0o700 });
+    this.contents = new Map(files.map(({ path }) => [hash(path), contents.get(path)!]));
+    await this.deliver(delivered);
+    await host.must(`${PORTICO} activate --incoming ${INCOMING_DIRECTORY}`, { timeoutSeconds: 120 });
+    await host.must(`cp ${NODE} /root/node && cp ${RUNTIME} /root/portico.mjs`);
   }
 
-  private deployment(paths: readonly string[], { settings }: FileSyncFrontEnd): DeploymentInput {
-    const unit = (role: DaemonRole): string => `sync-${role}.service`;
-    return {
-      version: 1,
-      config: "/etc/portico/portico.json",
-      files: paths.map((path) => ({
-        path,
-        mode: "0644",
-        sha256: "0".repeat(64),
-        role: path.endsWith("/portico.json") ? "config" : "other",
-      })),
-      services: {
-        proxy: { service: "portico.service", socket: "portico.socket" },
-        webApplication: unit("web"),
-        fileServer: unit("fileServer"),
-        webdav: unit("webdav"),
-      },
-      settings: { values: settings.values as never, files: SETTINGS },
-      media: { directory: `${INSTALLED}/media` },
-      network: { loopbackPorts: [3306, 8000, 8080, 8082], exposedPorts: [80, 443] },
-    };
+  /** Uploads a deployment, whole. */
+  async deliver(document?: DeploymentInput): Promise<void> {
+    const incoming = join(this.host.root, INCOMING_DIRECTORY);
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    if (document !== undefined) this.document = JSON.stringify(document, undefined, 1);
+    for (const [sha256, content] of this.contents) writeFileSync(join(incoming, sha256), content);
+    writeFileSync(join(incoming, "deployment.json"), this.document);
   }
+
+  /** Deploys after a destroy, which takes the programs along. */
+  async activateAnew(): Promise<void> {
+    await this.deliver();
+    await this.host.must(`/root/node /root/portico.mjs activate --incoming ${INCOMING_DIRECTORY}`, {
+      timeoutSeconds: 120,
+    });
+  }
+
+  private contents: ReadonlyMap<string, Buffer> = new Map();
+  private document = "";
 
   private async addApplication(): Promise<void> {
     const { host } = this;
@@ -135,20 +162,14 @@ export class FileSyncHost {
         `[Service]\nExecStart=${command}\n[Install]\nWantedBy=multi-user.target\n`,
       );
     }
-    const units = Object.keys(UNITS)
-      .map((role) => `sync-${role}`)
-      .join(" ");
-    await host.must(`systemctl daemon-reload && systemctl enable --now ${units} 2>&1`);
+    const names = Object.values(units()).join(" ");
+    await host.must(`systemctl daemon-reload && systemctl enable --now ${names} 2>&1`);
     for (const path of ["icons/logo.png", "avatars/default.png"]) {
       await host.write(`${INSTALLED}/media/${path}`, "\x89PNG");
     }
-    // As the deployment wants them.
-    const rendered = "/usr/share/portico/application-settings";
-    await host.must(
-      `mkdir -p /srv/sync/conf && cp ${rendered}/network-daemon.conf ${SETTINGS.networkDaemon} && cp ${rendered}/file-server.conf ${SETTINGS.fileServer}`,
-    );
-    const items = readFileSync(join(this.folder, "root", rendered, "web-application-settings.py"), "utf8");
-    await host.write(SETTINGS.webApplication, `SECRET_KEY = "not to be shown"\n${items}DATABASES = {}\n`);
+    await host.write(SETTINGS.networkDaemon, "[General]\nID = 1\n");
+    await host.write(SETTINGS.fileServer, "[fileserver]\nport = 8082\n");
+    await host.write(SETTINGS.webApplication, 'SECRET_KEY = "not to be shown"\nDATABASES = {}\n');
   }
 }
 

@@ -9,13 +9,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { terraformIsHere, Workspace } from "../terraform/workspace.js";
+import { PROVIDER_VERSIONS, terraformIsHere, Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
 import { bootHost, mustRun, type Namespace, type TestHost } from "./harness/index.js";
 
 /**
  * docs/deploying.md, done as it is written: its program and its commands, with the test host's address in the place of
- * the one in the guide. What it installs from the registry is linked from here.
+ * the one in the guide, and with the provider's version that is here. What it installs from the registry is linked from here.
  */
 const run = terraformIsHere() ? describe : describe.skip;
 
@@ -48,6 +48,14 @@ run("the guide for a deployment over ssh", () => {
     outside.must(`set -eu\n${withAddress(commands)}`, { cwd: folder, env, input, timeoutSeconds: 300 });
   const withAddress = (text: string): string => text.replaceAll("192.0.2.10", host.address);
 
+  /** Asks for the version that the tests have, of the one provider that the guide uses. */
+  function ofProviders(): string {
+    const { tls } = PROVIDER_VERSIONS;
+    return tls === undefined
+      ? ""
+      : `stack.addOverride("terraform.required_providers.tls.version", "${tls}");\n`;
+  }
+
   beforeAll(async () => {
     host = await bootHost({ name: "guide" });
     outside = await host.outside();
@@ -69,8 +77,9 @@ run("the guide for a deployment over ssh", () => {
   }, 60_000);
 
   test("leads to a front end that answers, and away from it again", async () => {
-    const [program] = blocks("1. ", "ts");
-    writeFileSync(join(folder, "main.ts"), withAddress(program!));
+    const [written] = blocks("1. ", "ts");
+    const program = written!.replace("app.synth();", `${ofProviders()}app.synth();`);
+    writeFileSync(join(folder, "main.ts"), withAddress(program));
     const [, trust] = blocks("1. ", "sh");
     env.HOST_KEY = (await follow(`${trust}\nprintf %s "$HOST_KEY"`)).trim();
     expect(env.HOST_KEY).toMatch(/^ecdsa-sha2-nistp256 /);
@@ -80,11 +89,29 @@ run("the guide for a deployment over ssh", () => {
     const at = first!.lastIndexOf("terraform");
     await mustRun(["bash", "-euc", first!.slice(0, at)], { cwd: folder, env, timeoutSeconds: 120 });
     const said = await follow(first!.slice(at), "yes\n");
+    // The application was never behind a front end: that is said, and no reason to go back.
     expect(said).toContain("(remote-exec): activated\n");
+    expect(said).toMatch(/the application does not answer as it should yet: SITE_ROOT not set/);
     expect(said).toMatch(new RegExp(`files_Url_\\w+ = "https://${host.address}/sync/"`));
-    expect(await follow(look!)).toMatch(/^HTTP\/2 302/);
+    expect(await follow(look!)).toMatch(/^HTTP\/2 404/);
 
-    const [again, replace] = blocks("3. ", "sh");
+    const [settings] = blocks("3. ", "ts");
+    const configured = withAddress(program).replace(/^( *outputs: true,\n)/m, `$1${settings!}`);
+    writeFileSync(join(folder, "main.ts"), configured);
+    const [deploy] = blocks("3. ", "sh");
+    expect(await follow(deploy!, "yes\n")).not.toContain("does not answer as it should");
+    expect(await follow(look!)).toMatch(/^HTTP\/2 302[^]*location: \S+\/sync\/accounts\/login\//m);
+
+    const command = "/var/lib/portico/deployment/command";
+    const [doctor, drift] = blocks("7. ", "sh");
+    expect(doctor).toBe(`${command} doctor\n`);
+    expect(await host.must(doctor!)).toMatch(/ 0 failed/);
+    await host.must("nft flush ruleset 2> /dev/null; chmod 644 /etc/portico/tls/privkey.pem");
+    expect((await host.run(doctor!)).stdout).toContain(`fix:     ${command} activate --again`);
+    expect(await host.must(drift!)).toMatch(/privkey\.pem: mode 0644 instead of 0600[^]*activated\n$/);
+    expect(await host.must(doctor!)).toMatch(/ 0 failed/);
+
+    const [again, replace] = blocks("4. ", "sh");
     expect(await follow(again!)).toContain("No changes.");
     expect(await follow(replace!, "yes\n")).toContain("nothing to do: the host is as deployed");
 

@@ -195,6 +195,12 @@ const CROSS_CASES: readonly [string, unknown, string, string][] = [
     "virtualServers[0].routes[1].action",
   ],
   ["upstreams.0.url", "http://localhost:80", "config.proxy-loop", "upstreams[0].url"],
+  ...[204, 205, 304].map((status): [string, unknown, string, string] => [
+    "virtualServers.0.routes.1",
+    route({ action: { type: "respond", status, body: "x" } }),
+    "config.body-not-allowed",
+    "virtualServers[0].routes[1].action.body",
+  ]),
 ];
 
 describe("parseConfig", () => {
@@ -248,9 +254,47 @@ describe("parseConfig", () => {
       path: "virtualServers[0].routes[0].action.stripp",
       fix: "Did you mean `strip`?",
     });
+    expect(problemsOf(broken("virtualServers.0.routes.0.accessLog", { paht: "/l" }))).toContainEqual(
+      expect.objectContaining({ fix: "Did you mean `path`?" }),
+    );
   });
 
-  test("says where, what was received, what is allowed and how to mend it", () => {
+  const policy = { minVersion: "TLSv1.1", maxVersion: "TLSv1.2", ciphers: "A", curves: ["a b"] };
+
+  test.each<[string, unknown, [string, string][]]>([
+    ["virtualServers.0.routes.0.accessLog", { path: "log" }, [["config.bad-file-path", ".path"]]],
+    ["virtualServers.0.routes.0.accessLog", {}, [["config.missing-field", ".path"]]],
+    ["virtualServers.0.routes.0.accessLog", { path: "/l", pth: 1 }, [["config.unknown-field", ".pth"]]],
+    [
+      "virtualServers.0.routes.0.accessLog",
+      { pth: "/l" },
+      [
+        ["config.missing-field", ".path"],
+        ["config.unknown-field", ".pth"],
+      ],
+    ],
+    ["virtualServers.0.routes.0.accessLog", ["/l"], [["config.not-one-of", ""]]],
+    ["virtualServers.0.routes.0.accessLog", "/l", [["config.not-one-of", ""]]],
+    ["listeners.0.tls", { ...TLS, policy: "old" }, [["config.not-one-of", ".policy"]]],
+    ["listeners.0.tls", { ...TLS, policy: 1 }, [["config.not-one-of", ".policy"]]],
+    [
+      "listeners.0.tls",
+      { ...TLS, policy },
+      [
+        ["config.bad-name", ".policy.curves[0]"],
+        ["config.not-one-of", ".policy.minVersion"],
+      ],
+    ],
+  ])(
+    "of a field of several kinds, what is wrong with the one that was meant: %s = %j",
+    (path, value, all) => {
+      const at = path.replace(/\.(\d+)/g, "[$1]");
+      const found = problemsOf(broken(path, value)).map((p) => [p.code, p.path]);
+      expect(found.sort()).toEqual(all.map(([code, rest]) => [code, at + rest]));
+    },
+  );
+
+  test("says where, what was received, what is allowed and how to fix it", () => {
     expect(formatProblem(problemsOf(broken("listeners.0.port", 70000))[0]!)).toBe(
       [
         "listeners[0].port: is too large [config.out-of-range]",
@@ -259,6 +303,25 @@ describe("parseConfig", () => {
         "    fix:      Give a value within the range named.",
       ].join("\n"),
     );
+  });
+
+  test.each([
+    ["0.0.0.0", "http://127.9.9.9:80", true],
+    ["0.0.0.0", "http://127.0.0.1", true],
+    ["0.0.0.0", "http://sync.example/", true],
+    ["0.0.0.0", "http://10.127.0.1:80", false],
+    ["0.0.0.0", "http://127.0.0.1:8", false],
+    ["0.0.0.0", "http://127.0.0.1:8080/", false],
+    ["192.0.2.1", "http://192.0.2.1:80", true],
+    ["192.0.2.1", "http://127.0.0.1:80", false],
+    ["2001:db8:0::1", "http://[2001:db8::1]:80/", true],
+    ["2001:db8::1", "http://[2001:db8::2]:80", false],
+    ["::", "http://[::1]", true],
+  ])("a listener on %s and an upstream at %s: a loop is %s", (address, url, loops) => {
+    const config = { ...minimal(), upstreams: [{ name: "web", url }] };
+    const listeners = [{ name: "http", address, port: 80, protocol: "http" }];
+    const codes = problemsOf({ ...config, listeners }).map((p) => p.code);
+    expect(codes.includes("config.proxy-loop")).toBe(loops);
   });
 
   test.each([

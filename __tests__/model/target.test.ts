@@ -7,7 +7,6 @@ describe("normalisePath (nginx-semantics B)", () => {
     ["/", "/"],
     ["/sync", "/sync"],
     ["/sync?x=/../y", "/sync"],
-    ["/sync#frag", "/sync"],
     ["//sync/x", "/sync/x"],
     ["/%73ync/x", "/sync/x"],
     ["/sync/./a", "/sync/a"],
@@ -32,6 +31,9 @@ describe("normalisePath (nginx-semantics B)", () => {
     ["/%z1", undefined],
     ["/%1", undefined],
     ["/%00", undefined],
+    ["/sync#frag", undefined],
+    ["/sync?x#frag", undefined],
+    ["/#", undefined],
     ["sync", undefined],
     ["", undefined],
   ])("%j → %j", (target, path) => expect(normalisePath(target)).toBe(path));
@@ -79,6 +81,12 @@ describe("upstreamTarget (design 5.3, nginx-semantics C)", () => {
     ["raw", "//synchttp/a%7E", "/a~"],
     ["raw", "/synchttp/a/../../synchttp/b", "/b"],
     ["raw", "/synchttp/%2e%2e/synchttp/b", "/b"],
+    ["raw", "/synchttp/.%2E/synchttp/b", "/b"],
+    // Begins with the letters of the prefix, and is led there only by its dot segments.
+    ["raw", "/synchttpx/../synchttp/a", "/a"],
+    ["raw", "/synchttp%2F../synchttp/a", "/a"],
+    // A route with `match: prefix` may cut within a segment: there is no raw rest then.
+    ["raw", "/synchttpx%2Fa", "/x/a"],
     ["raw", "/synchttp/a?", "/a?"],
     ["nginx", "/synchttp/", "/"],
     ["nginx", "/synchttp/a%2Fb", "/a/b"],
@@ -94,13 +102,15 @@ describe("upstreamTarget (design 5.3, nginx-semantics C)", () => {
   });
 
   test("what goes upstream never climbs out of where the route led", () => {
-    const piece = fc.constantFrom("a", "/", "..", ".", "%2e%2e", "%2F", "b", "?x", "//");
+    const piece = fc.constantFrom("a", "/", "..", ".", "%2e%2e", ".%2E", "%2F", "b", "?x", "//");
+    const begin = fc.constantFrom("/synchttp/", "/synchttp", "/synchttpx/../synchttp/", "/a/../synchttp/");
     fc.assert(
       fc.property(
+        begin,
         fc.array(piece, { maxLength: 10 }),
         fc.constantFrom<Strip>("raw", "nginx"),
-        (pieces, strip) => {
-          const target = `/synchttp/${pieces.join("")}`;
+        (prefix, pieces, strip) => {
+          const target = prefix + pieces.join("");
           const path = normalisePath(target);
           if (path === undefined || !(path === "/synchttp" || path.startsWith("/synchttp/"))) return;
           const sent = normalisePath(upstreamTarget(strip, "/synchttp", target, path));

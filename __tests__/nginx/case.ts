@@ -34,7 +34,7 @@ export interface Case {
   readonly over?: readonly Channel[];
   /**
    * A request, or what a client does byte for byte. In all texts `{http}`, `{https}`, `{web}`, `{files}` and `{dav}`
-   * stand for the ports.
+   * stand for the ports, and `{etag}` for the entity tag that the proxy gives `media/img/a.png`.
    */
   readonly send: Request | readonly Step[];
   /** What the upstream says; it greets with its name otherwise. */

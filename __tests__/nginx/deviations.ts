@@ -31,7 +31,7 @@ const HOP_BY_HOP =
 
 /** Portico refused the request, and let nothing of it through as if it were complete. */
 function isRefused({ portico }: Pair): boolean {
-  const refused = ["400", "501", "505"].includes(portico["status"] ?? "");
+  const refused = ["400", "417", "501", "505"].includes(portico["status"] ?? "");
   return refused && portico["connection"] !== "open" && portico["upstream complete"] !== "true";
 }
 
@@ -184,6 +184,14 @@ export const RULES = {
     allowedBy: "design 5.11",
     why: "RFC 9110: If-Modified-Since with a later date is 304; nginx wants the exact date",
     explains: (_, { nginx, portico }) => nginx["status"] === "200" && portico["status"] === "304",
+  },
+  headHasNoRanges: {
+    allowedBy: "design 5.11",
+    why: "RFC 9110, 14.2: only GET has ranges; nginx obeys them for HEAD as well",
+    explains: (_, { nginx, portico, row }) =>
+      (row.send as { method?: string }).method === "HEAD" &&
+      ["206", "416"].includes(nginx["status"]!) &&
+      portico["status"] === "200",
   },
   preconditionKeepsConnection: {
     allowedBy: "design 5.11",

@@ -2,7 +2,7 @@ import { ALL, type Case, type Channel, HTTP1, type Request } from "./case.js";
 import { type Facts, factsOf } from "./facts.js";
 import { type ClientResult, type Step, talkHttp1 } from "./http1Client.js";
 import { talkHttp2 } from "./http2Client.js";
-import type { Field } from "./messages.js";
+import { type Field, fieldValue } from "./messages.js";
 import { HOST, type Ports } from "./site.js";
 import { type Answer, Upstreams } from "./upstreams.js";
 import type { RunningProcess } from "./processes.js";
@@ -45,7 +45,8 @@ export function channelsOf(row: Case): readonly Channel[] {
 /** Runs a case against one proxy. */
 export async function observe(row: Case, channel: Channel, subject: Subject): Promise<Observed> {
   const { ports, upstreams } = subject;
-  const fill = filler(ports);
+  const tag = JSON.stringify(row.send).includes("{etag}") ? await entityTag(subject, channel) : "";
+  const fill = filler(ports, tag);
   await upstreams.prepare(fillAnswer(row.answer, fill));
   let result: ClientResult;
   try {
@@ -57,7 +58,11 @@ export async function observe(row: Case, channel: Channel, subject: Subject): Pr
   // A connection that was begun for a refused request must not be taken for one of the next case.
   if (row.wholeRequestsOnly === true) await new Promise((done) => setTimeout(done, LATE_MS));
   const all = await upstreams.settle();
-  const requests = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
+  const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
+  const requests = whole.map((request) => ({
+    ...request,
+    fields: request.fields.map((field) => unfilled(field, tag)),
+  }));
   return { facts: factsOf(result, requests, ports, methodOf(row.send)), raw: result.raw };
 }
 
@@ -125,9 +130,38 @@ function isSteps(send: Case["send"]): send is readonly Step[] {
   return Array.isArray(send);
 }
 
-function filler(ports: Ports): Fill {
+function filler(ports: Ports, etag: string): Fill {
   return (text) =>
-    text.replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]));
+    text
+      .replace(/\{(http|https|web|files|dav)\}/g, (_, name: keyof Ports) => String(ports[name]))
+      .replaceAll("{etag}", etag);
+}
+
+/** A field that went upstream, each proxy's own entity tag by its name again. */
+const unfilled = ([name, value]: Field, tag: string): Field => [
+  name,
+  tag === "" ? value : value.replaceAll(tag, "{etag}"),
+];
+
+const entityTags = new WeakMap<Subject, string>();
+
+/** The entity tag of `media/img/a.png`, whose text is each proxy's own. */
+async function entityTag(subject: Subject, channel: Channel): Promise<string> {
+  const known = entityTags.get(subject);
+  if (known !== undefined) return known;
+  const { http, https } = subject.ports;
+  const { fields } = await talkHttp1({
+    port: channel === "http" ? http : https,
+    tls: channel !== "http",
+    serverName: HOST,
+    steps: [`HEAD /syncmedia/img/a.png HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`],
+    upstreamBytes: () => 0,
+    patienceMs: undefined,
+  });
+  const tag = fieldValue(fields, "etag");
+  if (tag === undefined) throw new Error("media/img/a.png has no entity tag");
+  entityTags.set(subject, tag);
+  return tag;
 }
 
 function fillAnswer(answer: Answer | undefined, fill: Fill): Answer | undefined {

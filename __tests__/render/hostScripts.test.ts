@@ -1,17 +1,27 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { activateScript, deactivateScript, prepareScript } from "../../src/render/hostScripts.js";
+import {
+  activateScript,
+  deactivateScript,
+  LOGIN_DIRECTORY_SCRIPT_PATH,
+  prepareScript,
+  REFUSE_OPEN_DIRECTORY,
+  REMOVE_LOGIN_DIRECTORY,
+  REMOVE_UPLOAD,
+} from "../../src/render/hostScripts.js";
 
 /** The scripts of a delivery, run by a real shell; a small program stands for the runtime. */
 let folder: string;
@@ -34,26 +44,35 @@ function sh(script: string, ...args: string[]) {
 }
 
 /** Tells what it was asked for; installs itself on activation, and goes away on deactivation, which fails once. */
-const runtimeOf = (installed: string, told: string): string => `
+const runtimeOf = (installed: string, told: string, store: string): string => `
 import fs from "node:fs";
-const [, self, command] = process.argv;
-fs.appendFileSync(${JSON.stringify(told)}, command + " " + (process.env.SSH_CONNECTION ?? "-") + "\\n");
-if (command === "activate") fs.copyFileSync(self, ${JSON.stringify(installed)});
+const [, self, command, ...flags] = process.argv;
+fs.appendFileSync(${JSON.stringify(told)}, [command, ...flags].join(" ") + " " + (process.env.SSH_CONNECTION ?? "-") + "\\n");
+if (command === "activate") {
+  fs.copyFileSync(self, ${JSON.stringify(installed)});
+  fs.mkdirSync(${JSON.stringify(store)}, { recursive: true });
+  fs.writeFileSync(${JSON.stringify(store)} + "/programs", process.execPath + "\\n" + ${JSON.stringify(installed)} + "\\n");
+  fs.writeFileSync(${JSON.stringify(store)} + "/command", "", { mode: 0o700 });
+}
 if (command === "deactivate" && fs.existsSync(${JSON.stringify(installed)})) {
   fs.rmSync(${JSON.stringify(installed)});
   process.kill(process.pid, "SIGKILL");
 }
+if (command === "deactivate") fs.rmSync(${JSON.stringify(store)}, { recursive: true });
 `;
+
+const DOCUMENT = "d".repeat(64);
 
 function host() {
   const store = path.join(folder, "var/lib/portico/deployment");
-  const places = { store, incoming: path.join(store, "incoming") };
+  const places = { store, incoming: path.join(path.dirname(store), "incoming/one") };
   const told = path.join(folder, "told");
   // Nothing in a path is a part of a script.
   const installed = path.join(folder, 'opt/$(touch owned) `id` "it\'s"/portico.mjs');
   mkdirSync(path.dirname(installed), { recursive: true });
-  const content = runtimeOf(installed, told);
+  const content = runtimeOf(installed, told, store);
   const programs = {
+    document: DOCUMENT,
     node: { path: process.execPath },
     runtime: { path: installed, sha256: sha256(content) },
   };
@@ -68,7 +87,7 @@ test("what was deactivated half can be deactivated to the end, though its progra
   const activated = sh(activateScript(places, programs), session);
   expect([activated.stderr, activated.status]).toEqual(["", 0]);
   expect(existsSync(installed)).toBe(true);
-  expect(readdirSync(store).sort()).toEqual(["command", "incoming", "programs"]);
+  expect(readdirSync(places.incoming)).toEqual([programs.runtime.sha256]);
 
   const cutOff = sh(deactivateScript(places, { purge: false }));
   expect(cutOff.status).not.toBe(0);
@@ -76,11 +95,26 @@ test("what was deactivated half can be deactivated to the end, though its progra
   const again = sh(deactivateScript(places, { purge: true }));
   expect([again.stderr, again.status]).toEqual(["", 0]);
   expect(existsSync(path.dirname(store))).toBe(false);
-  expect(told()).toEqual([`activate ${session}`, "deactivate -", "deactivate -"]);
+  expect(told()).toEqual([
+    `activate --incoming ${places.incoming} --document ${DOCUMENT} ${session}`,
+    "deactivate -",
+    "deactivate --purge -",
+  ]);
   expect(readdirSync(folder).sort()).toEqual(["opt", "told", "var"]);
   // Nothing is left to do a third time.
   expect(sh(deactivateScript(places, { purge: false }))).toMatchObject({ status: 0, stderr: "" });
 }, 60_000);
+
+test("a Node that cannot be run is not said to be missing", () => {
+  const { places, programs } = host();
+  const node = path.join(folder, "node");
+  writeFileSync(node, "x", { mode: 0o644 });
+  const { status, stderr } = sh(activateScript(places, { ...programs, node: { path: node } }), "");
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/node cannot be run: its file system is mounted noexec/),
+  ]);
+});
 
 test("a program that was not delivered is told, and nothing is run", () => {
   const { places, store, programs } = host();
@@ -89,4 +123,42 @@ test("a program that was not delivered is told, and nothing is run", () => {
   expect(status).toBe(1);
   expect(stderr).toMatch(/portico\.mjs was not delivered, or is damaged: deliver it again by terraform/);
   expect(existsSync(path.join(store, "command"))).toBe(false);
+});
+
+test("the path that makes the login user's directory: what Terraform does with a script's path does it, and runs nothing", () => {
+  const run = (command: string) => spawnSync("/bin/sh", ["-c", command], { cwd: folder, encoding: "utf8" });
+  // Terraform uploads to the last `/`, and scp takes a directory that is not there for the name of the file.
+  const uploaded = path.join(folder, path.posix.dirname(LOGIN_DIRECTORY_SCRIPT_PATH));
+  writeFileSync(uploaded, "touch ran\n");
+  // As somebody left it.
+  mkdirSync(path.join(folder, ".portico"), { mode: 0o777 });
+  for (const command of [`chmod 0777 ${LOGIN_DIRECTORY_SCRIPT_PATH}`, LOGIN_DIRECTORY_SCRIPT_PATH]) {
+    expect(run(command).status).toBe(0);
+    for (const directory of [".portico", ".portico/incoming"]) {
+      expect(statSync(path.join(folder, directory)).mode & 0o7777).toBe(0o700);
+    }
+  }
+  expect(readdirSync(folder).sort()).toEqual([".portico", path.basename(uploaded)]);
+  expect(run(REMOVE_UPLOAD).status).toBe(0);
+  expect(readdirSync(folder)).toEqual([".portico"]);
+  expect(run(REMOVE_LOGIN_DIRECTORY).status).toBe(0);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test.each([
+  [0o700, 0],
+  [0o500, 0],
+  [0o710, 1],
+  [0o701, 1],
+  [0o1777, 1],
+])("a script in a directory of mode %o that was chosen: ends with %i", (mode, status) => {
+  const directory = path.join(folder, "own");
+  mkdirSync(directory);
+  const file = path.join(directory, "terraform.sh");
+  writeFileSync(file, `#!/bin/sh\n${REFUSE_OPEN_DIRECTORY}\n`, { mode: 0o777 });
+  chmodSync(directory, mode);
+  const { stderr, ...ended } = spawnSync("/bin/sh", [file], { encoding: "utf8" });
+  expect(ended.status).toBe(status);
+  const refusal = /^scriptPath: others can enter .*\/own, and change .* and chmod 0700\n$/;
+  expect(stderr).toMatch(status === 0 ? /^$/ : refusal);
 });

@@ -232,6 +232,10 @@ describe("daemons", () => {
         directives: { TimeoutStopSec: 3, LimitNOFILE: 9 },
       }),
     );
+    // Without a directive that wins over it.
+    const plain: Daemon = { command: ["/bin/x"], type: "exec", user: "x" };
+    expect(renderUnit(unit({ ...plain, stopTimeoutSeconds: 2 }))).toContain("\nTimeoutStopSec=2\n");
+    expect(renderUnit(unit(plain))).toContain("\nTimeoutStopSec=90\n");
     expect(section(text, "Service")).toEqual([
       "Type=notify",
       "User=x",

@@ -23,6 +23,9 @@ export interface FakeOptions {
   slow?: boolean;
 }
 
+/** What is read of a file at once for a client of no known pace. */
+export const PIECE_BYTES = 65_536;
+
 /** One line that an action wrote to the error log. */
 export interface LoggedError {
   level: string;
@@ -46,10 +49,13 @@ export class FakeExchange implements Exchange {
   bodyLength = -1;
   bodyBytesSent = 0;
   headSent = false;
+  readonly pieceBytesMax = PIECE_BYTES;
   ended = false;
   aborted = false;
   onDrain: (() => void) | undefined = undefined;
   onClientGone: (() => void) | undefined = undefined;
+  /** What an action reported as its own fault. */
+  fault: unknown = undefined;
   /** Resolves when the exchange is over, however it ended. */
   readonly over: Promise<this>;
   private readonly chunks: Uint8Array[] = [];
@@ -65,6 +71,11 @@ export class FakeExchange implements Exchange {
     this.server = { ...SERVER, ...options.server } as VirtualServerConfig;
     this.route = options.route;
     this.over = new Promise((resolve) => (this.settle = () => resolve(this)));
+  }
+
+  onFault(error: unknown): void {
+    this.fault = error;
+    this.abort();
   }
 
   get body(): Buffer {

@@ -14,6 +14,7 @@ import { Http1Connections } from "../../src/runtime/http1/connections.js";
 import { LogFiles } from "../../src/runtime/logs.js";
 import { createServing } from "../../src/runtime/serving.js";
 import { freePort } from "../../tools/frontEnd/ports.js";
+import "./transientBytes.js";
 
 export interface ProxyOptions {
   readonly routes: readonly RouteInput[];

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { type ForwardedRequest, ForwardingRules, parseConfig } from "../../src/model/index.js";
+import type { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import type { Http1Connection } from "../../src/runtime/http1/connection.js";
 import { Http1Exchange } from "../../src/runtime/http1/exchange.js";
+import { MessageFraming } from "../../src/runtime/http1/framing.js";
 import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtime/http1/fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../src/runtime/http1/headReader.js";
@@ -266,14 +268,19 @@ describe("what is kept of the last head is not taken for the next", () => {
 /** The head of an empty answer as a client gets it. */
 function beginning(status: number, reason: string, versionTokens: boolean): string {
   let sent = "";
+  const writer = {
+    framing: new MessageFraming(),
+    head: (text: string) => void (sent += text),
+    end: () => undefined,
+  };
   const connection = {
-    write: (text: string) => void (sent += text),
     mayKeepAlive: () => true,
     exchangeEnded: () => undefined,
   };
   const { request, client, server } = new FakeExchange({}, { server: { versionTokens } });
   const exchange = new Http1Exchange(
     connection as unknown as Http1Connection,
+    writer as unknown as AnswerWriter,
     { ...request, keepAlive: true, expectContinue: false } as ParsedRequest,
     client,
     server,

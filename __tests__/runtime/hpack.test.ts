@@ -15,7 +15,11 @@ function decode(decoder: HpackDecoder, block: Buffer): string[] {
 }
 
 function encode(encoder: HpackEncoder, head: AnswerHead): Buffer {
-  const outbox = new Outbox({ write: () => true } as never, () => undefined);
+  const outbox = new Outbox(
+    { write: () => true } as never,
+    () => undefined,
+    () => undefined,
+  );
   encoder.encode(head, outbox);
   return Buffer.from(outbox.buffer.subarray(0, outbox.at));
 }

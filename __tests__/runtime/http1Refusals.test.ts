@@ -42,6 +42,10 @@ const CASES: readonly [string, string, number][] = [
   ["absolute-form with a bad Host", "GET http://a/sync/ HTTP/1.1\r\nHost: a/b\r\n\r\n", 400],
   ["absolute-form with user info", "GET http://u@a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
   ["absolute-form of another scheme", "GET ftp://a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["absolute-form behind something", "GET xhttp://a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["absolute-form in a query", "GET ?http://a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["absolute-form without a host", "GET http:///sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+  ["absolute-form of one slash", "GET http:/a/sync/ HTTP/1.1\r\nHost: a\r\n\r\n", 400],
   ["space before colon", get("X-A : b\r\n"), 400],
   ["CL with space before colon", post("Content-Length : 5\r\n", "abcde"), 400],
   ["tab before colon", get("X-A\t: b\r\n"), 400],
@@ -85,6 +89,8 @@ const CASES: readonly [string, string, number][] = [
     400,
   ],
   ["too many fields", get("X-A: b\r\n".repeat(201)), 400],
+  ["Expect of something else", post("Expect: 200-ok\r\nContent-Length: 1\r\n", "a"), 417],
+  ["Expect of something more", get("Expect: 100-continue, 200-ok\r\n"), 417],
 ];
 
 /** Bodies in the chunked coding that break it; the upstream may have seen the good part, never an end. */
@@ -104,6 +110,11 @@ const CHUNKS: readonly [string, string][] = [
   ["control byte in an extension", "1;a=\x01\r\na\r\n0\r\n\r\n"],
   ["endless extension", `1;${"a".repeat(5000)}\r\na\r\n0\r\n\r\n`],
   ["folded trailer", "1\r\na\r\n0\r\n x: y\r\n\r\n"],
+  ["trailer without a colon", "1\r\na\r\n0\r\nabc\r\n\r\n"],
+  ["trailer without a name", "1\r\na\r\n0\r\n: y\r\n\r\n"],
+  ["trailer with a blank before its colon", "1\r\na\r\n0\r\nx : y\r\n\r\n"],
+  ["trailer with a name that is no token", "1\r\na\r\n0\r\nx(y: z\r\n\r\n"],
+  ["data behind the last chunk", "1\r\na\r\n0\r\nGET /sync/smuggled HTTP/1.1\r\nHost: a\r\n\r\n"],
   ["NUL in a trailer", "1\r\na\r\n0\r\nx: \0\r\n\r\n"],
   ["endless trailers", `1\r\na\r\n0\r\n${"x: y\r\n".repeat(4000)}\r\n`],
 ];
@@ -152,6 +163,23 @@ test.each(CASES.filter(([, message]) => message.length < 600))(
   },
 );
 
+/** A client reads no body behind an answer to HEAD: one would be its next answer. */
+test.each([
+  ...["Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "X-A : b\r\n", "Expect: x\r\n"].map(
+    (fields) => `HEAD /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`,
+  ),
+  "HEAD /sync/%zz HTTP/1.1\r\nHost: a\r\n\r\n",
+  "HEAD /sync/ HTTP/1.1\r\n\r\n",
+  "HEAD /sync/ HTTP/3.1\r\nHost: a\r\n\r\n",
+  `HEAD /sync/${"a".repeat(9000)}`,
+])("a HEAD request is refused without a body: %j", async (message) => {
+  const client = await connectTo(proxy.port);
+  client.send(message + SMUGGLED);
+  await client.until((peer) => peer.ended || peer.closed);
+  expect(client.received).toMatch(/^HTTP\/1\.1 [45]\d\d [^]*?\r\n\r\n$/);
+  client.socket.destroy();
+});
+
 test.each(CHUNKS)("chunked coding refused: %s", async (_name, body) => {
   const from = upstream.connections.length;
   const client = await connectTo(proxy.port);
@@ -171,6 +199,34 @@ test("every refusal is one line in the access log, with the request line made ha
   expect(await proxy.accessLog()).toContain('"GET /sync/\\x22\\x01\\xE4 HTTP/1.1" 400 ');
 });
 
+/** What its line was when it was refused stands in the log, in however many pieces it came and whatever was refused. */
+test.each([
+  ["no version", ["GET /sync/pie", "ces\r\n\r\n"], "GET /sync/pieces"],
+  ["a bad field", ["GET /sync/pie", "ces HTTP/1.1\r\nHo", "st : a\r\n\r\n"], "GET /sync/pieces HTTP/1.1"],
+  [
+    "a head that is too long",
+    ["GET /sync/pieces HTTP/1.1\r", `\nX-A: ${"a".repeat(40_000)}`],
+    "GET /sync/pieces HTTP/1.1",
+  ],
+  [
+    "a line that is too long",
+    ["GET /sync/pieces", "a".repeat(9_000)],
+    `GET /sync/pieces${"a".repeat(2_032)}`,
+  ],
+])("the request line of what came in pieces and was refused for %s", async (_why, pieces, line) => {
+  const before = (await proxy.accessLog()).length;
+  const client = await connectTo(proxy.port);
+  client.socket.setNoDelay(true);
+  for (const piece of pieces) {
+    client.send(piece);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await client.until((peer) => peer.ended || peer.closed);
+  client.socket.destroy();
+  const logged = (await proxy.accessLog()).slice(before);
+  expect(/"(.*?)" 4\d\d /.exec(logged)?.[1]).toBe(line);
+});
+
 describe("accepted, though unusual", () => {
   test.each([
     ["empty lines before the request line", `\r\n\r\n${get("")}`],
@@ -179,6 +235,7 @@ describe("accepted, though unusual", () => {
     ["VERSION-CONTROL", "VERSION-CONTROL /sync/ HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["bytes above 0x7f and braces in the target", 'GET /sync/\xe4|{}^"<>\\` HTTP/1.1\r\nHost: a\r\n\r\n'],
     ["absolute-form", "GET http://a:8/sync/x HTTP/1.1\r\nHost: b\r\n\r\n"],
+    ["absolute-form in capitals", "GET HTTPS://A/sync/x HTTP/1.1\r\nHost: b\r\n\r\n"],
     ["no Host in HTTP/1.0", "GET /sync/ HTTP/1.0\r\n\r\n"],
     ["empty field value", get("X-A:\r\n")],
     ["blanks around a value", get("X-A: \t b \t \r\n")],

@@ -1,3 +1,4 @@
+import * as net from "node:net";
 import type { Exchange } from "../../src/runtime/exchange.js";
 import { END_STREAM, Frame, GET, hpack, RawClient } from "./http2RawClient.js";
 import {
@@ -65,11 +66,11 @@ const credit = (stream: number): number =>
     .reduce((sum, f) => sum + f.payload.readUInt32BE(0), 0);
 
 describe("settings", () => {
-  test("offer large windows, bounded streams and heads, and extended CONNECT", async () => {
+  test("offer the least window to bodies that nobody reads yet, bounded streams and heads, and extended CONNECT", async () => {
     const session = connectHttp2(server.port);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     expect(session.remoteSettings).toMatchObject({
-      initialWindowSize: 4 * MiB,
+      initialWindowSize: 65_535,
       maxConcurrentStreams: 10,
       maxHeaderListSize: 32_768 + 200 * 32,
       enableConnectProtocol: true,
@@ -100,7 +101,8 @@ describe("a request body", () => {
     sendBody(1, 4 * MiB);
     await later(300);
     expect(sink.body.length).toBeLessThanOrEqual(16_384);
-    expect(credit(1)).toBe(0);
+    // The window opened when the sink was attached, and no further.
+    expect(credit(1)).toBe(4 * MiB - 65_535);
     sink.more = true;
     last.resumeBody();
     await until(() => sink.body.length === 4 * MiB);
@@ -128,17 +130,28 @@ describe("a request body", () => {
   });
 
   test("beyond the window of the connection ends it: nobody makes it keep more", async () => {
-    handler = () => undefined;
+    handler = (exchange) => {
+      const stuck = new KeepingSink();
+      stuck.more = false;
+      exchange.readBody(stuck);
+    };
     for (const stream of [1, 3, 5, 7, 9]) put(stream);
-    for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 4 * MiB);
+    // A first frame each: from then on it is the sink that is waited for, and no deadline runs.
+    for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 16_384);
+    for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 4 * MiB - 16_384);
     const end = await client.next((f) => f.type === Frame.GOAWAY);
     expect(end!.payload.readUInt32BE(4)).toBe(3);
   });
 
-  test("beyond the window of its stream is reset", async () => {
-    handler = () => undefined;
+  test.each([
+    ["4 MiB where it is read", 5 * MiB, true],
+    ["64 KiB where it is not", 81_920, false],
+  ])("beyond the window of its stream is reset: %s", async (_what, bytes, reads) => {
+    const stuck = new KeepingSink();
+    stuck.more = false;
+    handler = (exchange) => reads && exchange.readBody(stuck);
     put(1);
-    sendBody(1, 5 * MiB);
+    sendBody(1, bytes);
     expect(await client.outcome(1)).toBe("RST FLOW_CONTROL_ERROR");
     client.request(3, GET);
     handler = (exchange) => answer(exchange, 200);
@@ -148,7 +161,7 @@ describe("a request body", () => {
   test("that nobody reads waits, and the client is told to stop once it is answered", async () => {
     handler = () => undefined;
     put(1);
-    sendBody(1, MiB);
+    sendBody(1, 49_152);
     await later(100);
     expect(credit(1)).toBe(0);
     answer(last, 403, "no");
@@ -175,9 +188,9 @@ describe("a request body", () => {
     put(1);
     expect(await client.outcome(1)).toBe("408");
     handler = (exchange) => {
+      exchange.readBody(sinks[1]!);
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
-      exchange.readBody(sinks[1]!);
     };
     put(3);
     expect(await client.outcome(3)).toBe("200");
@@ -197,7 +210,38 @@ describe("a request body", () => {
     client.send(Frame.DATA, 0, 1, "abc");
     await later(1_300);
     expect(sink.aborted).toBe(false);
-    expect(client.frames.some((f) => f.stream === 1)).toBe(false);
+    expect(client.frames.some((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE)).toBe(false);
+  });
+
+  test("that nobody reads is timed as well, as long as the client may send", async () => {
+    handler = () => undefined;
+    put(1);
+    expect(await client.outcome(1)).toBe("408");
+    put(3);
+    // The whole window, but for what may fill it: whoever has sent that waits for us.
+    sendBody(3, 49_152);
+    client.send(Frame.DATA, 0, 3, Buffer.alloc(16_383));
+    await later(1_500);
+    expect(client.frames.some((f) => f.stream === 3)).toBe(false);
+    answer(last, 200);
+    expect(await client.outcome(3)).toBe("200");
+  });
+
+  test("that nobody reads costs no answer that is under way", async () => {
+    handler = (exchange) => {
+      exchange.sendHead(200, "", [], -1);
+      exchange.flush();
+    };
+    put(1);
+    await later(1_500);
+    last.sendData(Buffer.from("late"));
+    last.end();
+    expect(await client.outcome(1)).toBe("200");
+    const data = await client.next((f) => f.type === Frame.DATA && f.stream === 1);
+    expect(data!.payload.toString()).toBe("late");
+    // The end of the answer, and no reset with an error.
+    const reset = await client.next((f) => f.type === Frame.RST_STREAM && f.stream === 1);
+    expect(reset!.payload.readUInt32BE(0)).toBe(0);
   });
 });
 
@@ -369,13 +413,31 @@ describe("the end of a connection", () => {
     await until(() => gone === 2 && server.connections.size === 0);
   });
 
-  test("by the client is silent in the error log", async () => {
-    handler = () => undefined;
-    client.request(1, GET);
-    await later(50);
+  test.each(["a close", "a reset"])("by the client, by %s, is silent in the error log", async (how) => {
+    const before = await server.errorLog();
+    const tcp = net.connect(server.port, "127.0.0.1");
+    const other = await RawClient.connect(server.port, true, tcp);
+    let gone = 0;
+    handler = (exchange) => (exchange.onClientGone = () => gone++);
+    other.request(1, GET);
+    await until(() => last.client.port === tcp.localPort);
+    if (how === "a close") other.destroy();
+    else tcp.resetAndDestroy();
     client.destroy();
-    await until(() => server.connections.size === 0);
-    expect(await server.errorLog()).not.toContain("ECONNRESET");
+    await until(() => gone === 1 && server.connections.size === 0);
+    expect(await server.errorLog()).toBe(before);
+  });
+
+  test("is waited for, but not for ever, where the client never closes its side", async () => {
+    const breaksRules = await RawClient.connect(server.port);
+    const idles = client;
+    for (const { socket } of [breaksRules, idles]) socket.allowHalfOpen = true;
+    breaksRules.send(Frame.DATA, 0, 0, "");
+    await Promise.all([breaksRules, idles].map((each) => each.next((f) => f.type === Frame.GOAWAY)));
+    expect(server.connections.size).toBe(2);
+    await until(() => server.connections.size === 0, 9_000);
+    expect([breaksRules.closed, idles.closed]).toEqual([false, false]);
+    breaksRules.destroy();
   });
 });
 

@@ -1,3 +1,4 @@
+import type * as net from "node:net";
 import * as tls from "node:tls";
 
 /** Frame types and flags of RFC 9113, 6. */
@@ -28,6 +29,8 @@ export interface ReceivedFrame {
 export class RawClient {
   readonly frames: ReceivedFrame[] = [];
   closed = false;
+  /** Called for every frame that is received. */
+  onFrame: (frame: ReceivedFrame) => void = () => undefined;
   private rest = Buffer.alloc(0);
   private readonly waiting = new Set<() => void>();
 
@@ -43,9 +46,10 @@ export class RawClient {
     });
   }
 
-  /** Connects and, unless told otherwise, sends the preface and empty settings. */
-  static async connect(port: number, preface = true): Promise<RawClient> {
-    const socket = tls.connect({ port, host: "127.0.0.1", ALPNProtocols: ["h2"], rejectUnauthorized: false });
+  /** Connects, over a socket if one is given, and, unless told otherwise, sends the preface and empty settings. */
+  static async connect(port: number, preface = true, over?: net.Socket): Promise<RawClient> {
+    const at = over === undefined ? { port, host: "127.0.0.1" } : { socket: over };
+    const socket = tls.connect({ ...at, ALPNProtocols: ["h2"], rejectUnauthorized: false });
     const client = new RawClient(socket, preface);
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve);
@@ -135,6 +139,7 @@ export class RawClient {
       const answers = this.speaks && !this.socket.destroyed;
       if (answers && received.type === Frame.SETTINGS && (received.flags & ACK) === 0)
         this.send(Frame.SETTINGS, ACK, 0);
+      this.onFrame(received);
     }
     this.wake();
   }

@@ -18,6 +18,7 @@ import { LogFiles } from "../../src/runtime/logs.js";
 import type { RouteRuntime } from "../../src/runtime/routeRuntime.js";
 import { createServing, type Serving } from "../../src/runtime/serving.js";
 import { issue, type Issued } from "./certificates.js";
+import "./transientBytes.js";
 
 export interface Http2ServerOptions {
   /** Routes by path, each answered by a function; they match whole segments. */

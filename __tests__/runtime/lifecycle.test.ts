@@ -562,7 +562,7 @@ describe("limits", () => {
         ),
       "for a place to be free",
     );
-    await eventually(() => read("error.log") !== "", "for the warning");
+    await eventually(() => read("error.log").includes("connectionsMax"), "for the warning");
     expect(read("error.log").match(/connectionsMax \(2\) is reached/g)).toHaveLength(1);
   });
 

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 import fc from "fast-check";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logFormat.js";
@@ -341,6 +342,48 @@ describe("files", () => {
     logs.mainAccess.write(answered());
     await logs.flush();
     expect(read("old/access.log")).toContain("GET /");
+  });
+
+  test("an error log that cannot be opened goes to standard error, and is tried again", async () => {
+    const text = captureStderr();
+    const folderOfLogs = join(folder, "d");
+    fs.writeFileSync(folderOfLogs, "");
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate"] });
+    try {
+      const logs = logFiles(config({ error: { path: join(folderOfLogs, "error.log") } }));
+      logs.mainError.write("info", "before");
+      expect(logs.open().map((p) => p.code)).toContain("files.log-not-writable");
+      logs.mainError.write("info", "meanwhile");
+      jest.advanceTimersByTime(11_000);
+      await logs.flush();
+      expect(text()).toMatch(/before\n[^]*meanwhile\n/);
+      fs.rmSync(folderOfLogs);
+      jest.advanceTimersByTime(11_000);
+      expect(text()).toContain(`log file ${join(folderOfLogs, "error.log")} is written again\n`);
+      logs.mainError.write("info", "afterwards");
+      await logs.flush();
+      expect(read("d/error.log")).toMatch(/^[^\n]*afterwards\n$/);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("a file of another user is set aside where its directory is our own; links and FIFOs stay", async () => {
+    const script = `
+      require("fs").writeFileSync("old.log", "line\\n"); require("fs").writeFileSync("empty.log", "");
+      require("child_process").execFileSync("sh", ["-c", "ln -s old.log link.log; mkfifo -m 600 fifo.log; chmod 600 *.log; chown 65534 ."]);
+      process.setuid(65534);
+      require(process.argv[1]).recoverLogs(["old.log", "empty.log", "link.log", "fifo.log", "none.log"]);`;
+    if (process.getuid!() !== 0) return;
+    const module = join(folder, "recover.cjs");
+    const entryPoints = [join(__dirname, "../../src/runtime/logRecovery.ts")];
+    await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile: module });
+    fs.chmodSync(folder, 0o755);
+    fs.chmodSync(module, 0o644);
+    fs.mkdirSync(join(folder, "logs"));
+    execFileSync(process.execPath, ["-e", script, module], { cwd: join(folder, "logs") });
+    const left = fs.readdirSync(join(folder, "logs")).map((name) => name.replace(/\d{10}$/, "TIME"));
+    expect(left.sort()).toEqual(["fifo.log", "link.log", "old.log.TIME"]);
   });
 
   test("lines are written after a moment without being asked, and at close", async () => {

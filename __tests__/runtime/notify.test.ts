@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as http from "node:http";
 import type * as net from "node:net";
 import { join } from "node:path";
@@ -76,11 +76,39 @@ async function start({ env, ...options }: StartOptions = {}): Promise<void> {
   });
 }
 
-const ask = (command: "reload" | "upgrade"): Promise<ControlOutcome> =>
+const ask = (command: "reload" | "status" | "upgrade"): Promise<ControlOutcome> =>
   askMaster(at("control.sock"), { command }, 30_000);
 
 const serving = (generation: number, more = ""): string =>
   `STATUS=Serving http://127.0.0.1:${port}, 1 worker, generation ${generation}${more}`;
+
+test("a running portico tells what it has loaded, whatever its file says by now", async () => {
+  await start();
+  const loaded = async () => {
+    const outcome = await ask("status");
+    return outcome.ok ? outcome.value.loaded : undefined;
+  };
+  const first = await loaded();
+  expect(first).toEqual({
+    runtime: expect.stringMatching(/^[0-9a-f]{64}$/),
+    config: expect.stringMatching(/^[0-9a-f]{64}$/),
+    tls: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  portico.rewrite({ ...config(), timeouts: { keepAliveMs: 4_321 } });
+  expect(await loaded()).toEqual(first);
+  expect((await ask("reload")).ok).toBe(true);
+  const second = await loaded();
+  expect([second?.config === first?.config, second?.runtime]).toEqual([false, first?.runtime]);
+});
+
+test("a log that cannot be opened keeps nobody from starting or reloading; the reload says so", async () => {
+  mkdirSync(at("access.log"));
+  const logs = { access: { path: at("access.log") }, error: { path: at("error.log") } };
+  portico = await Portico.start({ ...config(), logs }, { env: { RUNTIME_DIRECTORY: folder } });
+  expect(portico.errors).toMatch(/access\.log\): is a directory \[files\.log-not-writable\]/);
+  const outcome = await ask("reload");
+  expect(outcome).toMatchObject({ ok: true, value: { warnings: [{ code: "files.log-not-writable" }] } });
+});
 
 test("systemd is told of readiness, reloads with their outcome, and the stop", async () => {
   await start();

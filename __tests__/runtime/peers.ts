@@ -80,8 +80,8 @@ export class RawUpstream {
     });
   }
 
-  async listen(): Promise<this> {
-    this.server.listen(0, "127.0.0.1");
+  async listen(port = 0): Promise<this> {
+    this.server.listen(port, "127.0.0.1");
     await once(this.server, "listening");
     this.port = (this.server.address() as net.AddressInfo).port;
     return this;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { WITHOUT } from "../../src/runtime/node/pieces.js";
 
 /** The runtime as users run it, in processes of its own. */
 
@@ -69,7 +70,7 @@ export class Portico {
     readonly configFile: string,
   ) {
     child.stdout!.on("data", (text: Buffer) => (this.output += text.toString()));
-    child.stderr!.on("data", (text: Buffer) => (this.errors += text.toString()));
+    child.stderr!.on("data", (text: Buffer) => (this.errors += text.toString().replace(SWITCHED_OFF, "")));
     this.gone = once(child, "close").then(([code]) => {
       this.code = code as number | null;
       this.ended = true;
@@ -137,6 +138,10 @@ export class Portico {
 }
 
 const running = new Set<Portico>();
+
+/** What a start says where the tests run without pieces of Node (`npm run node-versions`): no test waits for it. */
+const SWITCHED_OFF =
+  process.env[WITHOUT] === undefined ? /^$/ : new RegExp(`^portico: ${WITHOUT} switches off .*\n`, "m");
 
 /** Marks every process that this test file started, and what these start. */
 const MARK = "PORTICO_TEST_MARK";

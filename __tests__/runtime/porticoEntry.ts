@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { formatProblem } from "../../src/model/index.js";
 import { loadConfig, runWorker, serve } from "../../src/runtime/index.js";
+import "./transientBytes.js";
 
 /** What the lifecycle tests start: `serve FILE`, `worker`, `check FILE`, and ways to go wrong. */
 const [, , command, file = ""] = process.argv;

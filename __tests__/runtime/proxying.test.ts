@@ -11,6 +11,7 @@ import { specRoutes, startProxy, type TestProxy } from "./harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { freePort } from "../../tools/frontEnd/ports.js";
 
+const MiB = 1024 * 1024;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const GET = "GET /sync/ HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -105,7 +106,7 @@ describe("request heads", () => {
       proxy.port,
       request(
         "/sync/",
-        "Connection: close, X-Hop, x-forwarded-proto\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: x\r\nUpgrade: h2c\r\nProxy-Authorization: b\r\nProxy-Connection: x\r\nX_Real_IP: 1\r\nExpect: 200-ok\r\nX-End: 1\r\n",
+        "Connection: close, X-Hop, x-forwarded-proto\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: x\r\nUpgrade: h2c\r\nProxy-Authorization: b\r\nProxy-Connection: x\r\nX_Real_IP: 1\r\nExpect: 100-continue\r\nX-End: 1\r\n",
       ),
     );
     const lines = headLines(await upstream.connection());
@@ -134,7 +135,7 @@ describe("request heads", () => {
   });
 
   test.each([
-    ["/sync%2Fx?y#z", "GET /sync%2Fx?y#z HTTP/1.1"],
+    ["/sync%2Fx?y%23z", "GET /sync%2Fx?y%23z HTTP/1.1"],
     ["//sync/x", "GET //sync/x HTTP/1.1"],
     ["/sync/../syncdav/x", "GET /sync/../syncdav/x HTTP/1.1"],
     ["/synchttp", "GET / HTTP/1.1"],
@@ -151,12 +152,15 @@ describe("request heads", () => {
   test.each([
     [dav, "http://Sync.Example:8080/syncdav/b%20c", "/syncdav/b%20c"],
     [dav, "https://sync.example:8080/syncdav/b", "/syncdav/b"],
+    [dav, "HTTPS://SYNC.example:8080/syncdav/b", "/syncdav/b"],
+    [dav, "xhttp://sync.example:8080/syncdav/b", "xhttp://sync.example:8080/syncdav/b"],
+    [dav, "ftp://sync.example:8080/syncdav/b", "ftp://sync.example:8080/syncdav/b"],
     [dav, "/syncdav/b", "/syncdav/b"],
     [dav, "http://other.example/syncdav/b", "http://other.example/syncdav/b"],
     [dav, "http://sync.example:9/syncdav/b", "http://sync.example:9/syncdav/b"],
     [dav, "http://sync.example:8080/sync/b", "http://sync.example:8080/sync/b"],
-    [dav, "http://sync.example:8080/syncdav/../../etc", "http://sync.example:8080/syncdav/../../etc"],
     ["/synchttp/a", "http://sync.example:8080/synchttp/b", "/b"],
+    ["/synchttp/a", "http://other.example/sync/b", "http://other.example/sync/b"],
   ])("%s with Destination %s sends %s", async (path, destination, sent) => {
     await start();
     await exchange(
@@ -166,6 +170,28 @@ describe("request heads", () => {
     expect(headLines(await upstream.connection()).find((l) => l.startsWith("Destination"))).toBe(
       `Destination: ${sent}`,
     );
+  });
+
+  // RFC 4918, 9.8.5. To the upstream of a stripped route these would be paths of its own.
+  test.each([
+    ["/synchttp/a", "http://sync.example:8080/sync/b", 502, 'but nothing below "/synchttp"'],
+    ["/synchttp/a", "https://SYNC.example:8080/synchttpfoo", 502, "names this front end"],
+    ["/synchttp/a", "/syncdav/b", 502, "names this front end"],
+    ["/synchttp/a", "//sync.example:8080/synchttp/b", 502, "names this front end"],
+    ["/synchttp/a", "http://sync.example:8080/synchttp/%2e%2e/syncdav/b", 502, "names this front end"],
+    ["/synchttp/a", "http://sync.example:8080", 502, "names this front end"],
+    [dav, "http://sync.example:8080/syncdav/../../etc", 400, "is malformed, or climbs above the root"],
+    ["/synchttp/a", "/synchttp/%zz", 400, "is malformed"],
+    ["/synchttp/a", "/synchttp/b#c", 400, "is malformed"],
+  ])("%s with Destination %s is refused with %i", async (path, destination, status, why) => {
+    await start();
+    const answer = await exchange(
+      proxy.port,
+      `MOVE ${path} HTTP/1.1\r\nHost: Sync.Example:8080\r\nDestination: ${destination}\r\n\r\n`,
+    );
+    expect(answer.status).toBe(status);
+    expect(upstream.connections).toHaveLength(0);
+    expect(await proxy.errorLog()).toContain(why);
   });
 });
 
@@ -196,6 +222,51 @@ describe("request bodies", () => {
     await start();
     expect((await exchange(proxy.port, request)).status).toBe(200);
     expect((await upstream.connection()).received).toMatch(received);
+  });
+
+  test.each([
+    ["small pieces", 1_000],
+    ["middling pieces", 12_000],
+    ["large pieces", 100_000],
+  ])("in %s wait while the upstream does not read, and go on when it does", async (_what, size) => {
+    const all = 64 * MiB;
+    let arrived!: () => void;
+    const whole = new Promise<void>((resolve) => (arrived = resolve));
+    script = (peer) => {
+      let end = "";
+      peer.socket.removeAllListeners("data").on("data", (chunk: Buffer) => {
+        end = (end + chunk.toString("latin1", Math.max(0, chunk.length - 5))).slice(-5);
+        if (end === "0\r\n\r\n") arrived();
+      });
+      peer.socket.pause();
+    };
+    await start({ sendTimeoutMs: 20_000 });
+    const client = await connectTo(proxy.port);
+    client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    const piece = Buffer.from(
+      `${size.toString(16)}\r\n${"x".repeat(size)}\r\n`.repeat(Math.ceil(100_000 / size)),
+    );
+    let taken = 0;
+    const sending = (async () => {
+      while (taken < all) {
+        await new Promise((resolve) => client.socket.write(piece, resolve));
+        // Never so much in a turn that it would have to be written before the end of the turn.
+        await new Promise((resolve) => setImmediate(resolve));
+        taken += piece.length;
+      }
+    })();
+    const peer = await upstream.connection();
+    for (let before = -1; before !== taken;) {
+      before = taken;
+      await new Promise((resolve) => setTimeout(resolve, 400));
+    }
+    // What kernels hold on both ways (they tune their buffers as they go), and not all of it.
+    expect([taken > 0, taken < 48 * MiB]).toEqual([true, true]);
+    peer.socket.resume();
+    await sending;
+    client.send("0\r\n\r\n");
+    await whole;
+    client.socket.destroy();
   });
 
   test("stream: the upstream has the first bytes before the client sent the last", async () => {
@@ -424,6 +495,22 @@ describe("answers", () => {
     },
   );
 
+  test("a reset is no end of an answer without a length, though it comes with its last bytes", async () => {
+    await start();
+    // Both are there when the proxy reads.
+    script = (peer) =>
+      peer.socket.on("data", () => {
+        peer.send("HTTP/1.1 200 OK\r\n\r\nhello");
+        peer.socket.resetAndDestroy();
+      });
+    const client = await connectTo(proxy.port);
+    client.send(GET);
+    await client.until(({ ended }) => ended);
+    expect(client.received).toContain("5\r\nhello\r\n");
+    expect(client.received).not.toContain("\r\n0\r\n");
+    expect(await proxy.errorLog()).toContain("recv() failed (104: ECONNRESET) while reading upstream");
+  });
+
   test("small pieces are passed on at once", async () => {
     await start();
     script = () => {};
@@ -461,13 +548,24 @@ describe("answers", () => {
       "https://elsewhere.example/?u=http://127.0.0.1:UP/",
       "https://elsewhere.example/?u=http://127.0.0.1:UP/",
     ],
-  ])("Location on %s: %s → %s", async (path, sent, seen) => {
+  ])("Location on %s: %s → %s", (path, sent, seen) => rewritten("Location", path, sent, seen));
+
+  test.each([
+    ["5; url=http://127.0.0.1:UP/x", "5; url=http://a:81/x"],
+    ['5; URL="http://127.0.0.1:UP/x"', '5; URL="http://a:81/x"'],
+    ["5; url='http://127.0.0.1:UP'", "5; url='http://a:81/'"],
+    ["http://127.0.0.1:UP/x", "http://a:81/x"],
+    ["5; url=/x http://127.0.0.1:UP/x", "5; url=/x http://127.0.0.1:UP/x"],
+    ["5; url=https://b/?http://127.0.0.1:UP/x", "5; url=https://b/?http://127.0.0.1:UP/x"],
+  ])("Refresh: %s → %s", (sent, seen) => rewritten("Refresh", "/sync/", sent, seen));
+
+  async function rewritten(field: string, path: string, sent: string, seen: string): Promise<void> {
     await start();
     const fill = (text: string): string => text.replace("UP", String(upstream.port));
-    script = answering(`HTTP/1.1 302 Found\r\nLocation: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
+    script = answering(`HTTP/1.1 302 Found\r\n${field}: ${fill(sent)}\r\nContent-Length: 0\r\n\r\n`);
     const answer = await exchange(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a:81\r\n\r\n`);
-    expect(answer.headers.location).toBe(fill(seen));
-  });
+    expect(answer.headers[field.toLowerCase()]).toBe(fill(seen));
+  }
 
   test("a client that stops reading stops the upstream, not fills memory; then gets everything", async () => {
     await start();
@@ -562,8 +660,26 @@ describe("connections", () => {
     },
   );
 
+  test("101 unasked on a reused connection is an answer: the request is not sent again, nor a tunnel opened", async () => {
+    await start();
+    script = (peer) => {
+      peer.socket.once("data", () => {
+        peer.send(OK);
+        peer.socket.once("data", () => {
+          peer.send("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\ntunnelled");
+        });
+      });
+    };
+    expect((await exchange(proxy.port, GET)).status).toBe(200);
+    const second = await exchange(proxy.port, GET.replace("/sync/", "/sync/second"));
+    expect([second.status, second.body.includes("tunnelled")]).toEqual([502, false]);
+    expect(await proxy.errorLog()).toContain("upstream switched protocols unasked");
+    await (await upstream.connection()).until((peer) => peer.closed || peer.ended);
+    expect(upstream.received.match(/second/g)).toHaveLength(1);
+    expect(upstream.connections).toHaveLength(1);
+  });
+
   test("an upstream that is down is 502 at once, named in the error log; then served when it is back", async () => {
-    upstream = await new RawUpstream((peer) => script(peer, 0)).listen();
     const port = await freePort();
     proxy = await startProxy({
       routes: specRoutes(),
@@ -573,6 +689,8 @@ describe("connections", () => {
     expect(await proxy.errorLog()).toMatch(
       /connect\(\) failed \(111: .*\) while connecting to upstream.*127\.0\.0\.1/,
     );
+    upstream = await new RawUpstream((peer) => script(peer, 0)).listen(port);
+    expect((await exchange(proxy.port, GET)).status).toBe(200);
   });
 
   test("keep-alive: HTTP/1.1 stays open, HTTP/1.0 only on request, Connection: close closes", async () => {
@@ -615,20 +733,37 @@ describe("connections", () => {
     expect(await proxy.accessLog()).toContain('"GET /sync/ HTTP/1.1" 499 0');
   });
 
-  test("draining closes idle connections at once and busy ones after their answer", async () => {
+  test("draining answers what is asked and what is on its way, and closes idle connections after a second", async () => {
     await start();
-    script = () => {};
-    const idle = await connectTo(proxy.port);
-    const busy = await connectTo(proxy.port);
-    busy.send(GET);
-    const peer = await upstream.connection();
-    await peer.receives("\r\n\r\n");
+    let asked!: (peer: Accepted) => void;
+    const held = new Promise<Accepted>((resolve) => (asked = resolve));
+    script = (peer) =>
+      peer.socket.on("data", (head: Buffer) => {
+        if (head.includes("/sync/busy")) asked(peer);
+        else peer.send(OK);
+      });
+    const [unused, used, late, busy] = await Promise.all([1, 2, 3, 4].map(() => connectTo(proxy.port)));
+    used!.send(GET);
+    await used!.receives("ok");
+    busy!.send(GET.replace("/sync/", "/sync/busy"));
+    const peer = await held;
+    const drained = performance.now();
     proxy.drain();
-    await idle.until((p) => p.ended);
+    // Sent before its client could know (RFC 9112, 9.6).
+    late!.send(GET);
+    await late!.until((p) => p.ended);
+    expect(late!.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*ok$/);
+    const waited = await Promise.all(
+      [unused!, used!].map(async (client) => {
+        await client.until((p) => p.ended);
+        return performance.now() - drained;
+      }),
+    );
+    for (const ms of waited) expect(Math.abs(ms - 1_500)).toBeLessThan(1_000);
+    expect([busy!.ended, busy!.received]).toEqual([false, ""]);
     peer.send(OK);
-    await busy.until((p) => p.ended);
-    expect(busy.received).toContain("Connection: close");
-    expect(busy.received).toContain("ok");
+    await busy!.until((p) => p.ended);
+    expect(busy!.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*ok$/);
   });
 
   test("WebSocket passes both ways, other upgrades are dropped", async () => {
@@ -677,6 +812,12 @@ describe("timeouts", () => {
       408,
     ],
     [
+      "a request line that does not end",
+      { config: { timeouts: { requestHeadMs: 300 } } },
+      "GET /sync/pie",
+      408,
+    ],
+    [
       "a body that stops",
       { route: { requestBodyTimeoutMs: 300 } },
       "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab",
@@ -691,6 +832,7 @@ describe("timeouts", () => {
       script = () => {};
       const answer = await exchange(proxy.port, request);
       expect(answer.status).toBe(status);
+      expect(await proxy.accessLog()).toContain(` "${request.split("\r\n", 1)[0]}" ${status} `);
     },
   );
 

@@ -6,19 +6,21 @@ import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
-import { CHUNK_BYTES, FIRST_CHUNK_BYTES } from "../../src/runtime/actions/fileTransfer.js";
-import type { RouteConfig, StaticFilesActionConfig } from "../../src/model/index.js";
+import type { HeaderList, RouteConfig, StaticFilesActionConfig } from "../../src/model/index.js";
 import {
   FakeExchange,
   fakeRoute,
   type FakeOptions,
+  PIECE_BYTES,
   type FakeRequest,
   type LoggedError,
   run,
 } from "./fakeExchange.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
-const LARGE_BYTES = 3 * CHUNK_BYTES + 4_321;
+/** More than the cache keeps of one file. */
+const UNCACHED_BYTES = 8 * PIECE_BYTES + 1;
+const LARGE_BYTES = 24 * PIECE_BYTES + 4_321;
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI";
 
 let base: string;
@@ -26,7 +28,7 @@ let media: string;
 let large: Buffer;
 let errors: LoggedError[];
 
-beforeAll(() => {
+beforeAll(async () => {
   base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "portico-static-")));
   fs.chmodSync(base, 0o755);
   media = join(base, "media");
@@ -41,7 +43,9 @@ beforeAll(() => {
   write("html", "no extension");
   write("x.constructor", "x");
   write("grüße 1.css", "css");
+  fs.mkdirSync(join(media, "way"));
   fs.writeFileSync(Buffer.concat([Buffer.from(`${media}/`), Buffer.from([0xff, 0xfe])]), "bytes");
+  await settled();
 });
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }));
 beforeEach(() => (errors = []));
@@ -52,6 +56,15 @@ function write(name: string, content: string | Buffer): string {
   fs.writeFileSync(path, content);
   fs.utimesSync(path, MODIFIED, MODIFIED);
   return path;
+}
+
+/** Waits until a change just made cannot be confused with a next one: then a file has the same entity tag at each look. */
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 130));
+
+/** The strong entity tag of a file whose last change is settled. */
+function etagOf(name: string): string {
+  const { ctimeNs, size, ino } = fs.statSync(join(media, name), { bigint: true });
+  return `"${[ctimeNs, size, ino].map((part) => part.toString(16)).join("-")}"`;
 }
 
 function action(
@@ -111,7 +124,7 @@ describe("a file", () => {
     expect(e.text).toBe("png");
     expect(e.headers).toEqual([
       ...["Content-Type", "image/png", "Last-Modified", "Tue, 02 Jan 2024 03:04:05 GMT"],
-      ...["ETag", '"65937d25-3"', "Accept-Ranges", "bytes"],
+      ...["ETag", etagOf("img/logo.PNG"), "Accept-Ranges", "bytes"],
     ]);
   });
 
@@ -216,24 +229,19 @@ describe("what is not there or may not be read", () => {
     expect(errors[0]!.message).toContain(`failed ${log}`);
   });
 
-  test("a fault of our own is 500 and logged, not a crash", async () => {
-    jest.spyOn(FileLookup.prototype, "find").mockRejectedValue(new Error("surprise"));
-    expect((await get(action(), "a.txt")).status).toBe(500);
-    expect(errors).toEqual([{ level: "crit", message: 'sending "/syncmedia/a.txt" failed (surprise)' }]);
-  });
-
   test("a large file that cannot be opened any more is looked up again", async () => {
     const on = action();
     await get(on, "large.bin");
+    const refused = Object.assign(new Error("EMFILE"), { errno: -24 });
     const reopen = jest.spyOn(FileLookup.prototype, "reopen");
-    reopen.mockRejectedValueOnce(new Error("once"));
+    reopen.mockRejectedValueOnce(refused);
     expect((await get(on, "large.bin")).body.equals(large)).toBe(true);
-    reopen.mockRejectedValue(new Error("always"));
+    reopen.mockRejectedValue(refused);
     expect((await get(on, "large.bin")).status).toBe(500);
     reopen.mockResolvedValue(undefined);
     expect((await get(on, "large.bin")).status).toBe(500);
     expect(errors.map((e) => e.message)).toEqual([
-      expect.stringContaining("(always)"),
+      expect.stringContaining("(24: Too many open files)"),
       expect.stringContaining("(the file keeps changing)"),
     ]);
   });
@@ -250,7 +258,7 @@ async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-describe("permissions (spec 2.3): 403, and the error log says what mends it", () => {
+describe("permissions (spec 2.3): 403, and the error log says what fixes it", () => {
   test.each([
     [
       "the file",
@@ -364,9 +372,9 @@ describe("directories", () => {
     const e = await get(on, "img/");
     expect([e.status, e.text, e.header("content-type")]).toEqual([200, "second", "text/html"]);
     write("img/index.html", "first");
-    const later = Date.now() + 1_500;
-    jest.spyOn(Date, "now").mockImplementation(() => later);
     expect((await get(on, "img/")).text).toBe("first");
+    fs.rmSync(join(media, "img/index.html"));
+    expect((await get(on, "img/")).text).toBe("second");
     expect((await get(action({ index: ["index.html"] }, { path: "/", match: "exact" }), "/")).status).toBe(
       403,
     );
@@ -374,15 +382,17 @@ describe("directories", () => {
 });
 
 describe("ranges and conditions", () => {
-  const etag = `"65937d25-2d"`;
+  let etag: string;
+  beforeAll(() => (etag = etagOf("a.txt")));
   test.each([
     ["one range", { Range: "bytes=10-12" }, 206, "abc", "bytes 10-12/45"],
     ["its end", { Range: "bytes=-3" }, 206, "GHI", "bytes 42-44/45"],
-    ["If-Range with the tag", { Range: "bytes=0-0", "If-Range": etag }, 206, "0", "bytes 0-0/45"],
+    ["If-Range with the tag", { Range: "bytes=0-0", "If-Range": "{etag}" }, 206, "0", "bytes 0-0/45"],
     ["If-Range with another", { Range: "bytes=0-0", "If-Range": '"x"' }, 200, ALPHABET, undefined],
     ["another unit", { Range: "lines=1-2" }, 200, ALPHABET, undefined],
   ])("%s", async (_, headers, status, body, where) => {
-    const e = await twice("a.txt", { headers: headers as Record<string, string> });
+    const sent = Object.entries(headers).flatMap(([name, value]) => [name, value.replace("{etag}", etag)]);
+    const e = await twice("a.txt", { headers: sent });
     expect([e.status, e.text, e.header("content-range")]).toEqual([status, body, where]);
     expect(e.header("etag")).toBe(etag);
     expect(e.header("accept-ranges")).toBe(status === 200 ? "bytes" : undefined);
@@ -399,7 +409,7 @@ describe("ranges and conditions", () => {
 
   test.each([
     ["a.txt", "bytes=0-1,-2"],
-    ["large.bin", `bytes=0-9,${CHUNK_BYTES - 5}-${2 * CHUNK_BYTES + 5},-3`],
+    ["large.bin", `bytes=0-9,${PIECE_BYTES - 5}-${2 * PIECE_BYTES + 5},-3`],
   ])("several of %s", async (path, range) => {
     for (const slow of [false, true]) {
       const e = await twice2(path, range, slow);
@@ -419,10 +429,14 @@ describe("ranges and conditions", () => {
   const twice2 = (path: string, Range: string, slow: boolean) =>
     get(action(), path, { headers: { Range } }, { slow });
 
-  test("HEAD with a range tells what GET would bring", async () => {
-    const e = await twice("large.bin", { method: "HEAD", headers: { Range: "bytes=0-9" } });
-    expect([e.status, e.bodyLength, e.bodyBytesSent]).toEqual([206, 10, 0]);
-  });
+  test.each(["bytes=0-9", "bytes=0-1,4-5", "bytes=99999999-"])(
+    "HEAD with range %s: only GET has ranges (RFC 9110, 14.2)",
+    async (Range) => {
+      const e = await twice("large.bin", { method: "HEAD", headers: { Range } });
+      expect([e.status, e.bodyLength, e.bodyBytesSent]).toEqual([200, LARGE_BYTES, 0]);
+      expect([e.header("content-range"), e.header("accept-ranges")]).toEqual([undefined, "bytes"]);
+    },
+  );
 
   test("an empty file has no ranges", async () => {
     expect((await twice("empty", { headers: { Range: "bytes=0-" } })).status).toBe(200);
@@ -446,50 +460,180 @@ describe("files that change", () => {
     jest.spyOn(Date, "now").mockReturnValue(real + offsetMs);
   };
 
-  test("a change shows after a second at the latest, and so do removal and return", async () => {
+  test.each([
+    ["small", "x"],
+    ["large", "x".repeat(UNCACHED_BYTES)],
+  ])(
+    "a change of a %s file shows in the next answer, and so do removal, return and loss",
+    async (_, filler) => {
+      const on = action();
+      const path = write("changing", `one${filler}`);
+      await settled();
+      expect((await get(on, "changing")).text).toBe(`one${filler}`);
+      fs.writeFileSync(path, `two${filler}`);
+      expect((await get(on, "changing")).text).toBe(`two${filler}`);
+      await settled();
+      const etag = (await get(on, "changing")).header("etag")!;
+      fs.chmodSync(path, 0o600);
+      expect((await unprivileged(() => get(on, "changing"))).status).toBe(403);
+      expect(errors[0]!.message).toContain("lacks read permission");
+      fs.rmSync(path);
+      const asked: HeaderList[] = [[], ["If-None-Match", etag], ["Range", "bytes=0-0", "If-Range", etag]];
+      for (const headers of asked) expect((await get(on, "changing", { headers })).status).toBe(404);
+      write("changing", `3${filler}`);
+      expect((await get(on, "changing")).text).toBe(`3${filler}`);
+      fs.rmSync(path);
+      fs.symlinkSync("../media-old/secret", path);
+      expect((await get(on, "changing")).status).toBe(403);
+      fs.rmSync(path);
+    },
+  );
+
+  test.each(["small", "large"])("no two contents of a %s file share a tag or a date", async (kind) => {
     const on = action();
-    const path = write("changing", "one");
-    expect((await get(on, "changing")).text).toBe("one");
-    fs.writeFileSync(path, "second");
-    expect((await get(on, "changing")).text).toBe("one");
-    at(1_100);
-    expect((await get(on, "changing")).text).toBe("second");
-    fs.rmSync(path);
-    at(2_200);
-    expect((await get(on, "changing")).status).toBe(404);
-    write("changing", "3");
-    expect((await get(on, "changing")).text).toBe("3");
+    const size = kind === "small" ? 10 : UNCACHED_BYTES;
+    const path = join(media, `turning-${kind}`);
+    const contents = new Map<string, string>();
+    let last: FakeExchange | undefined;
+    for (let n = 0; n < 40; n++) {
+      const letter = String.fromCharCode(0x61 + (n % 26));
+      // In place, of one length, one after the other within a tick of the clock: nothing but the bytes differs.
+      fs.writeFileSync(path, letter.repeat(size));
+      const e = await get(on, `turning-${kind}`);
+      expect(e.body.equals(Buffer.alloc(size, letter))).toBe(true);
+      const etag = e.header("etag")!;
+      expect(contents.get(etag) ?? letter).toBe(letter);
+      contents.set(etag, letter);
+      if (last !== undefined) {
+        const [tag, date] = [last.header("etag")!, last.header("last-modified")!];
+        const ask = async (headers: Record<string, string>) =>
+          (await get(on, `turning-${kind}`, { headers })).status;
+        expect(await ask({ "If-None-Match": tag })).toBe(200);
+        expect(await ask({ "If-Modified-Since": date })).toBe(200);
+        expect(await ask({ Range: "bytes=0-0", "If-Range": tag })).toBe(200);
+        expect(await ask({ Range: "bytes=0-0", "If-Range": date })).toBe(200);
+      }
+      last = e;
+    }
   });
 
   test("a change that leaves size and time as they were shows too", async () => {
     const on = action();
     write("same", "aaa");
-    expect((await get(on, "same")).text).toBe("aaa");
+    await settled();
+    const first = await get(on, "same");
     write("same", "bbb");
-    at(1_100);
-    expect((await get(on, "same")).text).toBe("bbb");
+    await settled();
+    const second = await get(on, "same");
+    expect([first.text, second.text]).toEqual(["aaa", "bbb"]);
+    expect(second.header("last-modified")).toBe(first.header("last-modified"));
+    expect(second.header("etag")).not.toBe(first.header("etag"));
   });
 
-  test("an unchanged file is not read again", async () => {
+  test("a date names no second that is not over, and then the file's own", async () => {
     const on = action();
-    write("steady", "x");
+    const path = join(media, "dated");
+    fs.writeFileSync(path, "x");
+    const modified = Math.floor(fs.statSync(path).mtimeMs / 1000) * 1000;
+    const dateAt = async (time: number): Promise<string> => {
+      jest.restoreAllMocks();
+      jest.spyOn(Date, "now").mockReturnValue(time);
+      return (await get(on, "dated")).header("last-modified")!;
+    };
+    expect(await dateAt(modified + 999)).toBe(new Date(modified - 1_000).toUTCString());
+    expect(await dateAt(modified + 1_000)).toBe(new Date(modified).toUTCString());
+    expect(await dateAt(modified + 9_000)).toBe(new Date(modified).toUTCString());
+    const future = new Date(modified + 3_600_000);
+    fs.utimesSync(path, future, future);
+    expect(await dateAt(modified + 9_000)).toBe(new Date(modified + 8_000).toUTCString());
+  });
+
+  test("an unchanged file is not read again; the way to it is looked at every second", async () => {
+    const on = action();
+    write("way/steady", "x");
     at(10_000);
-    await get(on, "steady");
+    await get(on, "way/steady");
     const find = jest.spyOn(FileLookup.prototype, "find");
+    const reopen = jest.spyOn(FileLookup.prototype, "reopen");
+    expect((await get(on, "way/steady")).text).toBe("x");
+    expect(reopen).not.toHaveBeenCalled();
     at(11_500);
-    expect((await get(on, "steady")).text).toBe("x");
-    expect(find).not.toHaveBeenCalled();
-    fs.chmodSync(join(media, "steady"), 0o600);
+    const reopenAgain = jest.spyOn(FileLookup.prototype, "reopen");
+    expect((await get(on, "way/steady")).text).toBe("x");
+    expect([find.mock.calls.length, reopenAgain.mock.calls.length]).toEqual([0, 1]);
+    // The same inode, reached through a link that was swapped in.
+    fs.renameSync(join(media, "way"), join(base, "moved"));
+    fs.symlinkSync("../moved", join(media, "way"));
     at(13_000);
-    const findAgain = jest.spyOn(FileLookup.prototype, "find");
-    expect((await get(on, "steady")).text).toBe("x");
-    expect(findAgain).toHaveBeenCalledTimes(1);
+    expect((await get(on, "way/steady")).status).toBe(403);
+    fs.rmSync(join(media, "way"));
+    fs.renameSync(join(base, "moved"), join(media, "way"));
+    expect((await get(on, "way/steady")).text).toBe("x");
   });
 
-  test("requests at the same moment share one look", async () => {
+  test.each([
+    ["inside", false],
+    ["never", false],
+    ["inside", true],
+  ] as const)(
+    "a switch of the directory to another is no way out of it (%s; the old one removed: %s)",
+    async (symlinks, gone) => {
+      const realpath = fs.promises.realpath;
+      const releases = ["one", "two"].map((name) => join(base, `release-${name}-${symlinks}-${gone}`));
+      for (const release of releases) {
+        fs.mkdirSync(release);
+        fs.writeFileSync(join(release, "f"), release);
+        fs.symlinkSync("/etc/passwd", join(release, "out"));
+      }
+      const link = join(base, `switched-${symlinks}-${gone}`);
+      let turn = 0;
+      const switchOver = (): void => {
+        fs.symlinkSync(releases[turn++ % 2]!, `${link}.next`);
+        fs.renameSync(`${link}.next`, link);
+      };
+      switchOver();
+      // Right between the question where the directory is and the opening of a file.
+      jest.spyOn(fs.promises, "realpath").mockImplementationOnce((async (...args: [string]) => {
+        const asked = await realpath(...args);
+        switchOver();
+        if (gone) fs.rmSync(asked.toString(), { recursive: true });
+        return asked;
+      }) as never);
+      const e = await get(action({ symlinks, directory: link }), "f");
+      expect([e.status, e.text]).toEqual([200, releases[gone ? 1 : 0]]);
+      if (gone) return;
+      // Where it is switched all the time the file is found, and what is outside stays so.
+      const storm = setInterval(switchOver, 1);
+      const statuses = { f: new Set<number>(), out: new Set<number>() };
+      for (let n = 0; n < 100; n++) {
+        const on = action({ symlinks, directory: link });
+        statuses.f.add((await get(on, "f")).status);
+        statuses.out.add((await get(on, "out")).status);
+      }
+      clearInterval(storm);
+      expect([...statuses.f]).toEqual([200]);
+      expect([...statuses.out]).toEqual([403]);
+    },
+  );
+
+  test("requests at the same moment share looks; who comes later gets one that began later", async () => {
     const on = action();
+    const find = jest.spyOn(FileLookup.prototype, "find");
     const answers = await Promise.all(Array.from({ length: 50 }, () => get(on, "a.txt")));
     expect(answers.every((e) => e.text === ALPHABET)).toBe(true);
+    expect(find).toHaveBeenCalledTimes(1);
+    const missing = await Promise.all(Array.from({ length: 50 }, () => get(on, "coming")));
+    expect(missing.every((e) => e.status === 404)).toBe(true);
+    expect(find).toHaveBeenCalledTimes(3);
+    // It is there before the second request, while the look of the first is under way.
+    find.mockImplementationOnce(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return openFailure("coming", Object.assign(new Error(), { code: "ENOENT" }));
+    });
+    const first = get(on, "coming");
+    write("coming", "here");
+    const second = get(on, "coming");
+    expect([(await first).status, (await second).text]).toEqual([404, "here"]);
     expect((on as unknown as { looks: Map<string, unknown> }).looks.size).toBe(0);
   });
 
@@ -514,8 +658,8 @@ describe("files that change", () => {
         expect(e.status).toBe(200);
         const letter = e.body[0]!;
         expect(e.body.length).toBe(unit * (1 + letter - 0x61));
-        expect(e.body.every((byte) => byte === letter)).toBe(true);
-        expect(e.header("etag")).toContain(`-${e.body.length.toString(16)}"`);
+        expect(e.body.equals(Buffer.alloc(e.body.length, letter))).toBe(true);
+        expect(e.header("etag")).toContain(`-${e.body.length.toString(16)}-`);
       }
     }
     expect(await filesLeftOpen()).toEqual([]);
@@ -565,7 +709,7 @@ describe("clients that leave", () => {
     action().handle(exchange);
     await exchange.over;
     await settle();
-    expect(exchange.bodyBytesSent).toBe(FIRST_CHUNK_BYTES);
+    expect(exchange.bodyBytesSent).toBe(PIECE_BYTES);
     expect([exchange.ended, errors]).toEqual([false, []]);
     expect(await filesLeftOpen()).toEqual([]);
   });
@@ -635,8 +779,8 @@ describe("respond", () => {
     [{ body: "grüß" }, "GET", 200, 6, 6, "text/plain"],
     [{ body: "grüß" }, "HEAD", 200, 6, 0, "text/plain"],
     [{}, "GET", 200, 0, 0, undefined],
-    [{ status: 204, body: "x" }, "GET", 204, 0, 0, undefined],
-    [{ status: 304, body: "x" }, "GET", 304, -1, 0, undefined],
+    [{ status: 204 }, "GET", 204, 0, 0, undefined],
+    [{ status: 304 }, "GET", 304, -1, 0, undefined],
     [{ status: 503, body: "down" }, "PUT", 503, 4, 4, "text/plain"],
   ])("%j to %s", async (config, method, status, length, sent, type) => {
     const e = await run(respond(config), { method });

@@ -428,6 +428,15 @@ describe("what is asked of a running portico", () => {
       for await (const chunk of socket) answer += String(chunk);
       expect(answer).toContain("control.bad-request");
     }
+    // A request is what comes up to its line end, in however many pieces.
+    const slow = net.connect(at("control.sock"));
+    for (const piece of ['{"comm', 'and":"stat', 'us"}\n']) {
+      slow.write(piece);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    let told = "";
+    for await (const chunk of slow) told += String(chunk);
+    expect(JSON.parse(told)).toMatchObject({ ok: true });
     portico.signal("SIGSTOP");
     const outcome = await askMaster(at("control.sock"), { command: "reload" }, 300);
     portico.signal("SIGCONT");

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
 import { run } from "../../src/cli/program.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applyEdits, planSettings } from "../../src/settings/index.js";
@@ -70,9 +71,7 @@ async function portico(...args: string[]): Promise<{ code: number; out: string; 
 test("apply edits all three files; owner, mode and everything else stay; a second run changes nothing", async () => {
   const first = await portico("apply");
   expect(first).toMatchObject({ code: 0, err: "" });
-  expect(first.out).toContain(
-    `${at(FILES.webApplication)}: changed, the file before is ${at(FILES.webApplication)}.portico-`,
-  );
+  expect(first.out).toContain(`${at(FILES.webApplication)}: changed\n`);
   expect(first.out).toContain("  SITE_ROOT: /sync/ (was /)\n");
   expect(text(FILES.networkDaemon)).toBe(DAEMON.replace("http://old", "https://files.example.org"));
   expect(text(FILES.fileServer)).toBe(SERVER.replace("8082\n", "8082\nhost = 127.0.0.1\n"));
@@ -86,31 +85,20 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
     { names: expect.objectContaining({ SECRET_KEY: SECRET, SITE_ROOT: "/sync/", SERVE_STATIC: false }) },
   ]);
 
-  const backups = conf().filter((n) => !ORIGINALS.includes(n));
-  expect(backups.map((n) => n.replace(/\d{8}T\d{9}Z$/, "TIME"))).toEqual(
-    ORIGINALS.map((n) => `${n}.portico-TIME`),
-  );
-  for (const [name, content, mode] of [
-    ["daemon.conf", DAEMON, 0o644],
-    ["server.conf", SERVER, 0o600],
-    ["settings.py", PYTHON, 0o640],
+  // The file holds a secret key: no copy of it stays.
+  expect(conf()).toEqual(ORIGINALS);
+  for (const [name, mode] of [
+    ["daemon.conf", 0o644],
+    ["server.conf", 0o600],
+    ["settings.py", 0o640],
   ] as const) {
-    const backup = backups.find((b) => b.startsWith(name))!;
-    expect(text(`/opt/sync/conf/${backup}`)).toBe(content);
-    for (const file of [name, backup]) {
-      const stats = fs.statSync(at(`/opt/sync/conf/${file}`));
-      expect({ file, uid: stats.uid, gid: stats.gid, mode: stats.mode & 0o7777 }).toEqual({
-        file,
-        uid: OWNER,
-        gid: OWNER,
-        mode,
-      });
-    }
+    const stats = fs.statSync(at(`/opt/sync/conf/${name}`));
+    expect([name, stats.uid, stats.gid, stats.mode & 0o7777]).toEqual([name, OWNER, OWNER, mode]);
   }
 
   const before = fs.statSync(at(FILES.webApplication));
   expect(await portico("apply")).toEqual({ code: 0, out: "nothing to change\n", err: "" });
-  expect(conf()).toEqual([...ORIGINALS, ...backups].sort());
+  expect(conf()).toEqual(ORIGINALS);
   expect(fs.statSync(at(FILES.webApplication))).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
 });
 
@@ -181,7 +169,7 @@ test("--json says the same for machines", async () => {
     files: [{ diff: expect.stringMatching(/^--- /) }, {}, {}],
   });
   const done = JSON.parse((await portico("apply", "--json")).out);
-  expect(done.files[1].backup).toMatch(/settings\.py\.portico-\d{8}T\d{9}Z$/);
+  expect(done.files[1]).toMatchObject({ role: "webApplication", changed: true });
   fs.rmSync(at(FILES.fileServer));
   expect(JSON.parse((await portico("apply", "--json")).out)).toMatchObject({
     ok: false,
@@ -223,9 +211,33 @@ test("a symbolic link leads to the file that is edited; other hard links are nam
   });
   expect(fs.readlinkSync(at(FILES.webApplication))).toBe("../../real.py");
   expect(text("/opt/real.py")).toContain("MEDIA_URL = '/syncmedia/'");
-  expect(fs.readdirSync(at("/opt")).filter((n) => n.startsWith("real.py.portico-"))).toHaveLength(1);
+  expect(fs.readdirSync(at("/opt")).sort()).toEqual(["real.py", "server-link", "sync"]);
   expect(text("/opt/server-link")).toBe(SERVER);
 });
+
+test("what steers a terminal is printed as its code, and a value stays on its line", async () => {
+  const evil = "/a\\x1b[2K\\x9b2J\\nsame  SITE_ROOT\\u202e";
+  write(FILES.webApplication, PYTHON.replace("'/'", `'${evil}'`), 0o640);
+  write(FILES.networkDaemon, "[General]\nSERVICE_URL = \x1b]0;owned\x07\r\n", 0o644);
+  for (const args of [["show"], ["apply", "--dry-run"], ["show", "--json"], ["apply"]]) {
+    const { out, err } = await portico(...args);
+
+    expect(out + err).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
+    if (args[1] === "--json") expect(JSON.parse(out)).toMatchObject({ ok: false });
+    if (args.length === 1) expect(out).toContain("/a\\u001b[2K\\u009b2J\\nsame  SITE_ROOT\\u202e");
+  }
+});
+
+test.each(["a b", "/a\n", "/a\u00e4", "/a\x7f", "", " /a", "/a'", '/a"', "/a\\", "/a%", "/a#", "/a;"])(
+  "a value that no reader would take as it is, is refused: %j",
+  async (value) => {
+    const values = { ...wantedValues(), siteRoot: value } as never;
+    const { problems } = await planSettings({ values, files: FILES }, root);
+    expect(problems).toEqual([
+      expect.objectContaining({ code: "settings.bad-value", path: "settings.values.siteRoot" }),
+    ]);
+  },
+);
 
 test("two roles in one file", async () => {
   const files = { ...FILES, fileServer: FILES.networkDaemon };
@@ -234,7 +246,6 @@ test("two roles in one file", async () => {
   expect(text(FILES.networkDaemon)).toBe(
     "[General]\r\nSERVICE_URL = https://files.example.org/sync\r\n\r\n[fileserver]\r\nhost = 127.0.0.1\r\nport = 8082\r\n",
   );
-  expect(conf().filter((n) => n.startsWith("daemon.conf.portico-"))).toHaveLength(1);
   expect(await portico("apply")).toMatchObject({ out: "nothing to change\n" });
 });
 
@@ -248,23 +259,11 @@ test("bytes that are no UTF-8 come out as they went in", async () => {
   ]);
 });
 
-test("five backups are kept, the latest; what is no backup of ours stays", async () => {
-  fs.writeFileSync(at("/opt/sync/conf/settings.py.portico-mine"), "");
-  fs.writeFileSync(
-    at("/opt/sync/conf/.settings.py.portico-new-0123"),
-    "left behind by a run that was killed",
-  );
-  for (let i = 0; i < 8; i++) {
-    write(FILES.webApplication, PYTHON.replace("where", String(i)), 0o640);
-    const plan = await planSettings({ values: wantedValues() as never, files: FILES }, root);
-    expect(await applyEdits(plan, new Date(Date.UTC(2025, 0, 1, 0, 0, i)))).toMatchObject({ ok: true });
-  }
-  const names = conf().filter((n) => n.includes("settings.py."));
-  expect(names).toEqual([
-    ...[3, 4, 5, 6, 7].map((i) => `settings.py.portico-20250101T00000${i}000Z`),
-    "settings.py.portico-mine",
-  ]);
-  expect(text(`/opt/sync/conf/${names[4]}`)).toBe(PYTHON.replace("where", "7"));
+test("what a run that was killed has left behind goes with the next", async () => {
+  const left = temporaryBeside(at(FILES.webApplication));
+  fs.writeFileSync(left, SECRET);
+  expect(await portico("apply")).toMatchObject({ code: 0 });
+  expect(conf()).toEqual(ORIGINALS);
 });
 
 test("a file that changes between plan and edit is left alone, and so are the others", async () => {
@@ -286,7 +285,9 @@ test("a directory that cannot be written to is said so, and nothing changes", as
     execFileSync("mount", ["-o", "remount,ro,bind", at("/opt/sync/conf")]);
     expect(await portico("apply")).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/cannot be written \(read-only file system\) \[settings\.write-failed\]/),
+      out: expect.stringMatching(
+        /cannot be written \(30: Read-only file system\) \[settings\.write-failed\]/,
+      ),
     });
   } finally {
     execFileSync("umount", [at("/opt/sync/conf")]);
@@ -294,7 +295,7 @@ test("a directory that cannot be written to is said so, and nothing changes", as
   expect(conf()).toEqual(ORIGINALS);
 });
 
-test("a user who may not give the files their owner back is told so, and nothing changes", async () => {
+test("another user than the owner of the files is told so, and nothing changes", async () => {
   for (const folder of ["", "opt", "opt/sync", "opt/sync/conf"]) fs.chmodSync(at(folder), 0o777);
   for (const file of Object.values(FILES)) fs.chmodSync(at(file), 0o644);
   process.seteuid!(OWNER - 1);
@@ -302,9 +303,7 @@ test("a user who may not give the files their owner back is told so, and nothing
     const { code, out } = await portico("apply");
     expect({ code, out }).toEqual({
       code: 1,
-      out: expect.stringMatching(
-        /would not keep its owner and mode \[settings\.write-failed\]\n.*Run it as root/,
-      ),
+      out: expect.stringMatching(/belongs to user 65534, .* \[files\.foreign-owner\]\n.*fix: .*chown/),
     });
   } finally {
     process.seteuid!(0);

@@ -8,6 +8,7 @@ import { type DatabaseAccess, readOverrides } from "../../src/settings/index.js"
 import { readStoredValue } from "../../src/settings/storedValue.js";
 import { siteConfig } from "../cli/siteConfig.js";
 import { type MariaDb, startMariaDb } from "./mariadb.js";
+import { startRogueDatabase } from "./rogueDatabase.js";
 import { wantedValues } from "./oracle.js";
 
 /** Settings that were stored in the application's database, read from a real MariaDB. */
@@ -130,6 +131,32 @@ test("nobody looked, and why", async () => {
     hung.close();
   }
 }, 60_000);
+
+test.each([
+  "mysql_clear_password",
+  "dialog",
+  "mysql_old_password",
+  "sha256_password",
+  "caching_sha2_password",
+  "mysql_native_password",
+])("whoever holds the port gets neither the password in clear nor a file: asks by %s", async (plugin) => {
+  const file = join(folder, "of-ours");
+  fs.writeFileSync(file, "a file of ours");
+  const rogue = await startRogueDatabase(plugin, file);
+  try {
+    const secret = "the-password-in-clear";
+    const answer = await readOverrides(access({ port: rogue.port, password: secret, timeoutMs: 5_000 }));
+    expect(answer.looked).toBe(false);
+    const received = rogue.received().toString("latin1");
+    expect(received.length).toBeGreaterThan(30);
+    expect(received).not.toContain(secret);
+    expect(received).not.toContain("a file of ours");
+    if (/clear|dialog|sha/.test(plugin))
+      expect(answer).toMatchObject({ why: expect.stringMatching(/show it to whoever/) });
+  } finally {
+    await rogue.stop();
+  }
+});
 
 test("the password is in no argument, variable or file while the client runs", async () => {
   const seen = join(folder, "seen");

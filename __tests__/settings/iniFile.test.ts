@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { editIni, fileServerItems, type IniItem, networkDaemonItems } from "../../src/settings/iniFile.js";
+import { revertIni } from "../../src/settings/iniRevert.js";
 import { secretIniLines } from "../../src/settings/secretLines.js";
 import { applySplices } from "../../src/settings/textEdit.js";
 import { parseIni, parseKeyFile, wantedValues } from "./oracle.js";
@@ -198,6 +199,41 @@ test("generated files: both readers see the items as wanted and all else as befo
   ).toBeUndefined();
   expect(python.filter((r) => !("error" in r)).length).toBeGreaterThan(300);
   expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(300);
+});
+
+test("taken back, a file is again what it was, to the byte; what somebody added since stays", () => {
+  const end = fc.constantFrom("\n", "\r\n");
+  const line = fc.constantFrom(
+    "[General]",
+    "[fileserver]",
+    "host = a",
+    "SERVICE_URL = x",
+    "port=1",
+    "# c",
+    "",
+    "A = 1",
+  );
+  const file = fc.tuple(fc.array(line, { maxLength: 6 }), end, fc.boolean());
+  const texts = file.map(([lines, e, last]) => lines.join(e) + (last && lines.length > 0 ? e : ""));
+  const seed = Number(process.env["PORTICO_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  let edits = 0;
+  for (const text of fc.sample(texts, { numRuns: 2_000, seed })) {
+    for (const items of [URL_ITEM, HOST_PORT]) {
+      const { problems, splices, changes } = editIni(text, items, "c.conf");
+      if (problems.length > 0) continue;
+      edits++;
+      const after = applySplices(text, splices);
+      const back = (from: string): string =>
+        changes.reduceRight((now, change) => {
+          const item = items.find(({ name }) => name === change.item)!;
+          return revertIni(now, item, change).text;
+        }, from);
+      expect([seed, back(after)]).toEqual([seed, text]);
+      // Above everything, where it belongs to no section of ours.
+      expect([seed, back(`# theirs\n${after}`)]).toEqual([seed, `# theirs\n${text}`]);
+    }
+  }
+  expect(edits).toBeGreaterThan(1_000);
 });
 
 /** The same text for the same sections and keys in whatever order. */

@@ -4,6 +4,8 @@ import { secretPythonLines } from "../../src/settings/secretLines.js";
 import { applySplices } from "../../src/settings/textEdit.js";
 import { webApplicationItems } from "../../src/render/index.js";
 import { editWebApplication } from "../../src/settings/webApplicationFile.js";
+import { scanPython } from "../../src/settings/pythonTokens.js";
+import { revertWebApplication } from "../../src/settings/webApplicationRevert.js";
 import { evaluate, type Evaluated, wantedValues } from "./oracle.js";
 
 /** The web application's settings file, edited in place; what the edit means is asked of the real Python. */
@@ -94,6 +96,10 @@ describe("new items", () => {
 
 /** A line, and what becomes of it. */
 const UPDATED: readonly [string, string, string][] = [
+  ["a prefix in capitals, same value", `MEDIA_URL = U'/syncmedia/'`, `MEDIA_URL = U'/syncmedia/'`],
+  ["a raw string, same value", `MEDIA_URL = R'/syncmedia/'`, `MEDIA_URL = R'/syncmedia/'`],
+  ["bytes are another value", `MEDIA_URL = b'/syncmedia/'`, `MEDIA_URL = '/syncmedia/'`],
+  ["raw bytes as well", `MEDIA_URL = rb'/syncmedia/'`, `MEDIA_URL = '/syncmedia/'`],
   ["other quotes, same value", `MEDIA_URL = "/syncmedia/"`, `MEDIA_URL = "/syncmedia/"`],
   [
     "escapes, same value",
@@ -206,6 +212,32 @@ test("quotes inside a field of an f-string, as since Python 3.12", () => {
   expect(edited(`${before}\n${KEY}\n`)).toBe(`${after}\n${KEY}\n${newLines("\n", "MEDIA_URL")}`);
 });
 
+test("a field of an f-string ends at its own brace, whatever stands in it", () => {
+  const sources = [
+    `f"{d["a"]}"`,
+    `f"{ {"x": "}"}["x"] }"`,
+    `f"{ {'a': {1: "}"}}['a'][1] !r:{w}}"`,
+    `f'{f"{"'"}"}'`,
+    `rf"{a}{{}}{b["c"]}"`,
+    `t"{(lambda: {"}": 1})()["}"]}"`,
+    `f"""{a # {"\n}"""`,
+    `f'{1 if"{"else 2}'`,
+  ];
+  for (const source of sources) {
+    const scanned = scanPython(`A = ${source} + "end"\nB = 1\n`);
+    const texts = "fault" in scanned ? scanned : scanned.lines.map((l) => l.tokens.map((t) => t.text));
+    expect(texts).toEqual([
+      ["A", "=", source, "+", '"end"'],
+      ["B", "=", "1"],
+    ]);
+  }
+});
+
+test("names in a field that only contain those of functions which set anything are in nobody's way", () => {
+  const line = "A = f'{my_globals}{modules_of[0]}{a_exec:>{setattrs}}'";
+  expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
+});
+
 /** A file, the line of the problem, and words of it. */
 const REFUSED: readonly [string, string, number, RegExp][] = [
   ["in an if", "A = 1\nif A:\n  MEDIA_URL = '/'", 3, /an assignment in a block/],
@@ -243,6 +275,24 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["exec", "MEDIA_URL = '/'\nexec('MEDIA_URL = 1')", 2, /`exec`/],
   ["locals().update", "MEDIA_URL = '/'\nlocals().update(MEDIA_URL=1)", 2, /`locals`/],
   ["exec in a function", "MEDIA_URL = '/'\ndef f(): exec('x', globals())", 2, /`exec`/],
+  ["another name for globals", "MEDIA_URL = '/'\ng = globals\ng()['MEDIA' '_URL'] = 1", 2, /`globals`/],
+  ["the same by import", "MEDIA_URL = '/'\nfrom builtins import exec as e; e('MEDIA_URL = 1')", 2, /`exec`/],
+  ["by attribute", "import builtins; MEDIA_URL = '/'\nbuiltins.globals()['MEDIA_URL'] = 1", 2, /`globals`/],
+  ["another name for vars", "MEDIA_URL = '/'\nv = vars\nv()['MEDIA_URL'] = 1", 2, /`vars`/],
+  [
+    "the modules by import",
+    "MEDIA_URL = '/'\nfrom sys import modules\nmodules[__name__].X = 1",
+    2,
+    /`modules`/,
+  ],
+  ["walrus in a default", "MEDIA_URL = '/'\ndef f(a=(MEDIA_URL := 1)): pass", 2, /`:=`/],
+  ["walrus in a default of a lambda", "MEDIA_URL = '/'\nf = lambda a=(MEDIA_URL := 1): a", 2, /`:=`/],
+  ["walrus in an annotation", "MEDIA_URL = '/'\ndef f() -> (MEDIA_URL := int): pass", 2, /`:=`/],
+  ["walrus in a decorator", "MEDIA_URL = '/'\n@(MEDIA_URL := staticmethod)\ndef f(): pass", 2, /`:=`/],
+  ["walrus in a base", "MEDIA_URL = '/'\nclass A((MEDIA_URL := object)): pass", 2, /`:=`/],
+  ["walrus in an f-string", "MEDIA_URL = '/'\nA = f'{(MEDIA_URL := 1)}'", 2, /`:=`/],
+  ["walrus in a nested field", 'MEDIA_URL = "/"\nA = rf"{1:{(MEDIA_URL := 1)}}"', 2, /`:=`/],
+  ["exec in an f-string", "MEDIA_URL = '/'\nA = f\"{exec('MEDIA_URL = 1')}\"", 2, /`exec`/],
   ["sys.modules", "import sys; MEDIA_URL = ''\nsys.modules[__name__].MEDIA_URL = 1", 2, /`modules`/],
   ["appended to", "CSRF_TRUSTED_ORIGINS = []\nCSRF_TRUSTED_ORIGINS.append('a')", 2, /change of its content/],
   ["origins: no list", "CSRF_TRUSTED_ORIGINS = ('a', 'b')", 1, /no plain list/],
@@ -254,6 +304,9 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["brackets crossed", "A = [(1])", 1, /closes nothing/],
   ["string not closed", "A = 1\nB = 'a\nC = 1", 2, /never closed/],
   ["triple quotes not closed", "A = 1\nB = '''a\nC = 1", 2, /never closed/],
+  ["a field's format not closed", 'A = f"{1:" + "}"\nB = 1', 1, /never closed/],
+  ["a field's format not closed on its line", 'A = f"{1:\n}"\nB = 1', 1, /never closed/],
+  ["a field not closed", 'A = f"{1"\nB = 1', 1, /never closed/],
   ["stray backslash", "A = 1 \\ 2", 1, /backslash/],
   ["backslash at the end", "A = 1\\\n", 1, /behind a backslash/],
   ["backslash in front of a comment", "A = 1\n\\\n# b", 2, /nothing in front/],
@@ -494,6 +547,12 @@ const odd = fc.oneof(
   item.map((i) => `exec("${i} = 5")`),
   item.map((i) => `import os as ${i}`),
   item.map((i) => `class ${i}: pass`),
+  item.map((i) => `def g(a=(${i} := 1)): pass`),
+  item.map((i) => `@(lambda f, b=(${i} := 2): f)\ndef g(): pass`),
+  item.map((i) => `class N7((${i} := object)): pass`),
+  item.map((i) => `N1 = f"{(${i} := 7)}"`),
+  item.map((i) => `N1 = f"{{ {len('${i}'):>9} }}"`),
+  item.map((i) => `N8 = globals; N8()['${i}'] = 1`),
 );
 const chunk = fc.oneof(
   { weight: 6, arbitrary: line },
@@ -529,17 +588,23 @@ interface Outcome {
 /** Edits modules and compares what Python makes of them before and after. */
 function outcomesOf(modules: readonly string[]): Outcome[] {
   const edits = modules.map((text) => {
-    const { problems, splices } = editWebApplication(text, WANTED, "s.py");
-    return { text, refused: problems.length > 0, after: applySplices(text, splices) };
+    const { problems, splices, changes } = editWebApplication(text, WANTED, "s.py");
+    return { text, refused: problems.length > 0, after: applySplices(text, splices), changes };
   });
   const results = evaluate(edits.flatMap((e) => (e.refused ? ["", ""] : [e.text, e.after])));
-  return edits.map(({ refused, after }, i) => {
+  return edits.map(({ text: before, refused, after, changes }, i) => {
     const [old, now] = [results[2 * i]!, results[2 * i + 1]!];
     if (refused) return { kind: "refused" };
     if ("error" in old) return { kind: "invalid" };
     const fault = "error" in now ? now.error : differenceOf(old.names, now.names);
     const again = editWebApplication(after, WANTED, "s.py").splices.length;
-    return { kind: "edited", fault: fault ?? (again > 0 ? "a second edit changes it again" : undefined) };
+    if (fault !== undefined || again > 0)
+      return { kind: "edited", fault: fault ?? "a second edit changes it again" };
+    const back = changes.reduceRight((text, change) => revertWebApplication(text, change).text, after);
+    return {
+      kind: "edited",
+      fault: back === before ? undefined : `taken back it is ${JSON.stringify(back)}`,
+    };
   });
 }
 
@@ -554,7 +619,7 @@ function differenceOf(old: Names, now: Names): string | undefined {
   return all.find((n) => JSON.stringify(wanted[n]) !== JSON.stringify(now[n]));
 }
 
-test("generated modules: the items are as wanted, all other names as before, and a second edit changes nothing", () => {
+test("generated modules: the items are as wanted, all other names as before, a second edit changes nothing, and taken back it is the same", () => {
   const seed = Number(process.env["PORTICO_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
   const modules = fc.sample(module_, { numRuns: 1_000, seed });
   const outcomes = outcomesOf(modules);

@@ -18,7 +18,7 @@ run("a local delivery with activation", () => {
     workspace.terraform("init", "-input=false");
     apply();
     const first = lastGood();
-    expect(first.deployment.files).toHaveLength(12);
+    expect(first.deployment.files).toHaveLength(13);
     expect(workspace.plan()).toEqual([]);
 
     workspace.synthesize(app, { PORTICO_PAGE: "two\n" });

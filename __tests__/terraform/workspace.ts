@@ -1,19 +1,22 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findProviders } from "../../tools/providers/providers.js";
 
 const REPOSITORY = join(__dirname, "../..");
-const MIRROR = join(REPOSITORY, ".cache/terraform-providers/terraform.tfrc");
-/** Built for machines without the registry; see tools/providers/README.md for why it is not the pinned version. */
-const MIRRORED_LOCAL_VERSION = "2.9.0";
+const providers = findProviders();
 
-/** Whether Terraform can be run here. In CI it must be. */
+/** Versions of providers that are here, where they differ from those that the constructs ask for. */
+export const PROVIDER_VERSIONS: Readonly<Record<string, string>> =
+  providers.from === undefined ? {} : providers.versions;
+
+/** Whether Terraform and its providers can be run here. In CI they must be; elsewhere what is left out is named. */
 export function terraformIsHere(): boolean {
-  const here = spawnSync("terraform", ["version"], { stdio: "ignore" }).status === 0;
-  if (!here && process.env.CI !== undefined)
-    throw new Error("terraform is missing, and in CI nothing is skipped");
-  return here;
+  if (providers.from !== undefined) return true;
+  if (process.env.CI !== undefined) throw new Error(`${providers.reason}, and in CI nothing is skipped`);
+  process.stderr.write(`Tests of Terraform are left out: ${providers.reason}\n`);
+  return false;
 }
 
 export interface PlannedChange {
@@ -34,8 +37,10 @@ export class Workspace {
   constructor() {
     this.environment = { ...process.env, CHECKPOINT_DISABLE: "1", TF_IN_AUTOMATION: "1" };
     // The variable may name a file that is not there, which Terraform warns of at every call.
-    if (existsSync(MIRROR)) this.environment.TF_CLI_CONFIG_FILE = MIRROR;
-    else if (!existsSync(process.env.TF_CLI_CONFIG_FILE ?? "")) delete this.environment.TF_CLI_CONFIG_FILE;
+    delete this.environment.TF_CLI_CONFIG_FILE;
+    if (providers.from !== undefined && providers.configFile !== undefined) {
+      this.environment.TF_CLI_CONFIG_FILE = providers.configFile;
+    }
   }
 
   /** Synthesizes an app (`main.ts` or a test's own) with `PORTICO_ROOT` set to this workspace's root. */
@@ -53,8 +58,10 @@ export class Workspace {
     const file = join(this.stack, "cdk.tf.json");
     const json = JSON.parse(readFileSync(file, "utf8"));
     json.terraform.backend.local.path = join(this.folder, "terraform.tfstate");
-    if (this.environment.TF_CLI_CONFIG_FILE === MIRROR) {
-      json.terraform.required_providers.local.version = MIRRORED_LOCAL_VERSION;
+    for (const [name, required] of Object.entries<{ version: string }>(
+      json.terraform.required_providers ?? {},
+    )) {
+      required.version = PROVIDER_VERSIONS[name] ?? required.version;
     }
     writeFileSync(file, JSON.stringify(json, undefined, 2));
   }

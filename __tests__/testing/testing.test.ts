@@ -205,7 +205,7 @@ test("renderProxyConfig wants one proxy, and throws what the host would refuse",
   expect(() => renderProxyConfig(stack)).toThrow(/there is none/);
   const one = frontEnd({ mode: Mode.plain() }, "one", stack);
   expect(renderProxyConfig(stack).virtualServers).toHaveLength(2);
-  new ReverseProxy(stack, "two", { host: one.host });
+  new ReverseProxy(stack, "two", { host: one.host, paths: { config: "/etc/two.json" } });
   expect(() => renderProxyConfig(stack)).toThrow("stack/one/Proxy, stack/two");
   one.proxy.addListener("more", { port: 81 });
   expect(() => renderProxyConfig(one)).toThrow(ProblemError);

@@ -13,7 +13,10 @@ export interface Machine {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-export function describeMachine(kinds: readonly ProxyKind[]): Machine {
+/** @param node the binary that runs Portico */
+export function describeMachine(kinds: readonly ProxyKind[], node: string): Machine {
+  const versionOf = (what: string): string =>
+    spawnSync(node, ["-p", `process.versions.${what}`], { encoding: "utf8" }).stdout.trim();
   const tools = { wrk: ["-v"], h2load: ["--version"], curl: ["--version"] };
   const versions = Object.entries(tools).map(([tool, args]) => {
     const { stdout, stderr } = spawnSync(tool, args, { encoding: "utf8" });
@@ -24,8 +27,8 @@ export function describeMachine(kinds: readonly ProxyKind[]): Machine {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
-    node: process.versions.node,
-    openssl: process.versions.openssl,
+    node: versionOf("node"),
+    openssl: versionOf("openssl"),
     versions: {
       ...Object.fromEntries(kinds.map((kind) => [kind.name, kind.version() ?? "not installed"])),
       ...Object.fromEntries(versions),

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { parseArgs } from "node:util";
 import type { Work } from "../work/work.js";
 
@@ -7,6 +8,8 @@ export interface Options {
   readonly quick: boolean;
   readonly requireNginx: boolean;
   readonly rounds: number;
+  /** Node binary that runs the proxies which are Node programs. */
+  readonly node: string;
   readonly workers: number;
   readonly work: readonly Work[];
   /** Names of the proxies that take part; undefined for all. */
@@ -25,6 +28,7 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
       quick: { type: "boolean", default: false },
       "require-nginx": { type: "boolean", default: false },
       rounds: { type: "string" },
+      node: { type: "string", default: process.execPath },
       workers: { type: "string", default: "1" },
       only: { type: "string" },
       proxies: { type: "string" },
@@ -37,10 +41,16 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     quick,
     requireNginx: values["require-nginx"],
     rounds: positive("--rounds", values.rounds ?? (quick ? "6" : "8")),
+    node: path.resolve(values.node),
     workers: positive("--workers", values.workers),
     work: selected(all, values.only, quick),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
-    complete: values.only === undefined && values.proxies === undefined && !quick && values.workers === "1",
+    complete:
+      values.only === undefined &&
+      values.proxies === undefined &&
+      path.resolve(values.node) === process.execPath &&
+      !quick &&
+      values.workers === "1",
   };
 }
 
@@ -55,6 +65,7 @@ export function usage(all: readonly Work[]): string {
   --rounds N             rounds of each item (default 8; quick: 6)
   --workers N            workers of each proxy (default 1)
   --proxies NAME[,NAME]  only these proxies
+  --node PATH            Node that runs Portico (default: the one that runs the benchmark)
   --require-nginx        fail when nginx is not installed
   --micro                micro-benchmarks of Portico's hot functions instead
   --help                 this text

@@ -14,9 +14,12 @@ const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.js
 
 /** The bundle that is measured; {@link buildPortico} sets it. */
 let bundle: string | undefined;
+/** The Node that runs it. */
+let node = process.execPath;
 
 /** Builds the bundle of the sources as they are into the run's own folder: what others build meanwhile stays out. */
-export async function buildPortico(folder: string): Promise<void> {
+export async function buildPortico(folder: string, by: string): Promise<void> {
+  node = by;
   bundle = (await buildBundle(path.join(folder, "portico.mjs"))).file;
 }
 
@@ -29,7 +32,7 @@ export const portico: ProxyKind = {
   prepare(setup) {
     const config = path.join(setup.folder, "portico.json");
     writeFileSync(config, porticoConfig(setup));
-    return { command: [process.execPath, bundle!, "serve", config] };
+    return { command: [node, bundle!, "serve", config] };
   },
 };
 

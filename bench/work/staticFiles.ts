@@ -7,8 +7,10 @@ import { type Bar, cpuBar, type Work } from "./work.js";
 export const staticFiles: readonly Work[] = [
   small("static-10k", "plain", { mode: "plain", ability: "static" }, [cpuBar(1.0)], true),
   small("static-10k-tls", "TLS", { mode: "tls", ability: "static" }, [], false),
-  large("static-1g", "plain", { mode: "plain", ability: "static" }, [cpuBar(1.0)]),
-  large("static-1g-tls", "TLS, HTTP/1.1", { mode: "tls", ability: "static" }, [cpuBar(0.7)]),
+  // nginx's sendfile(2) copies nothing, so how fast memory is that day moves the ratio from 0.74 to 2.1 for the same code:
+  // no verdict for CI. The same code reads files for TLS.
+  large("static-1g", "plain", { mode: "plain", ability: "static" }, [cpuBar(1.0)], false),
+  large("static-1g-tls", "TLS, HTTP/1.1", { mode: "tls", ability: "static" }, [cpuBar(0.7)], true),
 ];
 
 function small(name: string, over: string, rounds: Rounds, bars: readonly Bar[], quick: boolean): Work {
@@ -24,7 +26,7 @@ function small(name: string, over: string, rounds: Rounds, bars: readonly Bar[],
   };
 }
 
-function large(name: string, over: string, rounds: Rounds, bars: readonly Bar[]): Work {
+function large(name: string, over: string, rounds: Rounds, bars: readonly Bar[], quick: boolean): Work {
   return {
     name,
     what: `static file of 1 GiB, ${over}`,
@@ -32,7 +34,7 @@ function large(name: string, over: string, rounds: Rounds, bars: readonly Bar[])
     rate: "MB/s",
     by: "cpu",
     bars,
-    quick: true,
+    quick,
     run: (bench) =>
       alternate(bench, rounds, (proxy) =>
         curl(bench, proxy, `/syncmedia/${bench.bulk.name}`, { args: ["--http1.1"], bytes: bench.bulk.bytes }),

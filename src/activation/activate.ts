@@ -1,16 +1,28 @@
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
-import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
-import { type Delivered, observeAll, readDelivered } from "./delivered.js";
+import { formatProblem, type Problem, ProblemError } from "../model/index.js";
+import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
 import { carryOut, formatChange, problemsOf, refuseInterrupted, type Report } from "./execution.js";
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
+import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
 import { withLock } from "./lock.js";
+import { foreignDirectories, missingRoom, unopenable } from "./preconditions.js";
+import { type Programs, programsOf, runningPrograms } from "./programs.js";
+import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
-import { systemdIsHere } from "./serviceManager.js";
 import { formatStep } from "./serviceSteps.js";
-import { planEdits } from "./settingsEdits.js";
-import { checkStaged, missingUnits } from "./stagedCheck.js";
-import { filesOf, type GoodState, type Journal, Store } from "./store.js";
+import { formatMode, mergeModes, planModes } from "./mediaModes.js";
+import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
+import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
+import {
+  changesServices,
+  filesOf,
+  type GoodState,
+  type Journal,
+  keptFiles,
+  openStore,
+  type Store,
+} from "./store.js";
 import {
   broughtUnits,
   isDomainOnly,
@@ -22,13 +34,17 @@ import {
   unitsInQuestion,
   wantedUnits,
 } from "./transition.js";
-import { awaitService, mendMedia } from "./verification.js";
+import { awaitService } from "./verification.js";
 
 export interface ActivationOptions {
   /** Folder that stands for the host's `/`; any other than `/` gets its files, and no service is touched. */
   readonly root: string;
   /** Where the delivery uploaded to; without one the files are in their places already. */
   readonly incoming?: string;
+  /** Whether to activate what was activated last once more, from the store; default false. */
+  readonly again?: boolean;
+  /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
+  readonly document?: string;
   readonly dryRun: boolean;
   /** How long to wait for another activation. */
   readonly lockSeconds: number;
@@ -64,69 +80,28 @@ export class ActivationFailed extends ProblemError {
  * journal, by which it first goes back to that state. Rejects with a ProblemError.
  */
 export async function activate(options: ActivationOptions): Promise<Activated> {
-  const store = await openStore(options);
-  return withLock(store.at("lock"), options.lockSeconds, async () => {
+  const store = await openStore(options.root);
+  const { incoming } = options;
+  return withLock(store.lock, { what: "activation", incoming }, options, async () => {
     // Whoever held the lock may have taken the store away.
     await store.prepare();
     await recover(store, options);
     const last = await store.readState();
-    const delivered = await readDelivered(store, options.incoming);
-    const plan = await makePlan(store, delivered, last, withSystemd(options));
+    // Whatever comes of it, it can be taken away.
+    if (last === undefined && !options.dryRun) await keepCommand(store, runningPrograms());
+    const delivered =
+      options.again === true ? await readLast(store, last) : await readDelivered(store, options);
+    const plan = await makePlan(store, delivered, last, changesServices(options.root));
     if (options.dryRun) return { plan, responses: [] };
     if (plan.steps.length === 0 && last?.document === delivered.document) {
       const responses = await verify(store, delivered, options);
+      // What was lost of the store since is in its place on the host.
+      await keepContents(store, delivered, plan);
       await tidyUp(store, last, options);
       return { plan, responses };
     }
     return { plan, responses: await carryOutOrRollBack(store, delivered, plan, last, options) };
   });
-}
-
-export const withSystemd = ({ root }: Pick<ActivationOptions, "root">): boolean => root === "/";
-
-/** Refuses a host that cannot be changed by this process. */
-export async function openStore({ root }: Pick<ActivationOptions, "root">): Promise<Store> {
-  if (withSystemd({ root })) {
-    if (process.geteuid!() !== 0) {
-      throw new ProblemError([problem("activation.not-root", "", "changes the host, which takes root")]);
-    }
-    if (!systemdIsHere()) {
-      throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);
-    }
-  }
-  const store = new Store(root);
-  await store.prepare();
-  return store;
-}
-
-/**
- * Brings a host out of the middle, where something was cut off: back to the last good state from an activation, to the
- * end of a deactivation. Returns what could not be done; undefined if nothing had been cut off.
- */
-export async function recover(
-  store: Store,
-  options: Pick<ActivationOptions, "root" | "report" | "dryRun">,
-): Promise<readonly Problem[] | undefined> {
-  if (!options.dryRun) await store.sweep();
-  const [journal, last] = [await store.readJournal(), await store.readState()];
-  if (journal === undefined) return undefined;
-  const what = `the ${journal.kind} of ${journal.startedAt} was cut off`;
-  if (options.dryRun) {
-    options.report(`${what}: that would be mended first, and the plan may differ then`);
-    return undefined;
-  }
-  if (journal.id === last?.id) {
-    // It had succeeded; all but the end was written.
-    await store.closeJournal();
-    return undefined;
-  }
-  const removing = journal.kind === "deactivation";
-  options.report(`${what}: ${removing ? "carrying on" : "rolling back"}`);
-  const good = removing ? undefined : last;
-  const problems = await rollBack(store, journal, good, withSystemd(options), options.report);
-  if ((await store.readJournal()) !== undefined) throw new ProblemError(problems);
-  for (const p of problems) options.report(`  ${p.path}: ${p.message}`);
-  return problems;
 }
 
 async function makePlan(
@@ -138,7 +113,8 @@ async function makePlan(
   const { deployment } = delivered;
   const now = new Map([...(await observeAll(store, pathsOf(last))), ...delivered.now]);
   const files = fileChanges(delivered, last, now);
-  const settings = await planEdits(store, deployment);
+  const settings = await planEdits(store, deployment, last?.settings ?? []);
+  const media = systemd ? await planModes(deployment) : [];
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
   const checked = await checkStaged(store, delivered, systemd);
   const brought = broughtUnits(deployment.files).map(({ unit }) => unit);
@@ -148,22 +124,33 @@ async function makePlan(
     ...checked.problems,
     ...settings.plan.problems,
     ...missingUnits(namedUnits(deployment.services), isKnown),
+    ...maskedUnits(units, brought),
   ];
   if (problems.length > 0) throw new ProblemError(problems);
+  const loaded = systemd && last !== undefined ? await seeLoaded(store, last.deployment) : undefined;
   const steps = stepsTo(
     {
       services: deployment.services,
       files,
       edits: settings.edits,
+      media,
       domainOnly: isDomainOnly(deployment, last, files),
       now: units,
       wanted: await wantedUnits(delivered, last),
+      ...(loaded === undefined ? {} : { stale: staleOf(loaded, deployment) }),
     },
     systemd,
   );
+  const inTheWay = [
+    ...(await missingRoom(store, delivered, files)),
+    ...(systemd ? await unopenable(delivered, steps) : []),
+    ...(systemd ? await foreignDirectories(files.map(({ path }) => path)) : []),
+  ];
+  if (inTheWay.length > 0) throw new ProblemError(inTheWay);
   const written = files.filter(({ to }) => to.kind !== "absent").map(({ path }) => path);
   const directories = missingDirectories(store, written);
-  return { files, directories, settings, steps, units, warnings: checked.warnings };
+  const drift = loaded === undefined ? [] : staleReasons(loaded);
+  return { files, directories, settings, media, steps, units, warnings: checked.warnings, drift };
 }
 
 async function carryOutOrRollBack(
@@ -178,7 +165,9 @@ async function carryOutOrRollBack(
   await keepContents(store, delivered, plan);
   refuseInterrupted(signal);
   const journal = await journalOf(store, plan, delivered.deployment, last);
+  await keepCommand(store, runningPrograms());
   await store.writeJournal(journal);
+  for (const reason of plan.drift) report(reason);
   try {
     await carryOut(store, plan, signal, report);
     const responses = await verify(store, delivered, options);
@@ -192,20 +181,20 @@ async function carryOutOrRollBack(
     report(
       last === undefined ? "rolling back to what was there before" : "rolling back to the last good state",
     );
-    throw new ActivationFailed(reason, await rollBack(store, journal, last, withSystemd(options), report));
+    const notRestored = await rollBack(store, journal, last, changesServices(options.root), report);
+    if (last !== undefined) await keepCommand(store, programsOf(last.deployment));
+    throw new ActivationFailed(reason, notRestored);
   }
 }
 
 /** What follows on success. None of it may turn the success into a failure; the next activation does it again. */
-async function tidyUp(
-  store: Store,
-  state: GoodState,
-  { incoming, report }: Pick<ActivationOptions, "incoming" | "report">,
-): Promise<void> {
+async function tidyUp(store: Store, state: GoodState, options: ActivationOptions): Promise<void> {
+  const { incoming, report } = options;
   const isNeeded = (directory: string): boolean =>
     state.deployment.files.some(({ path }) => path.startsWith(`${directory}/`));
   try {
     await store.closeJournal();
+    await keepCommand(store, programsOf(state.deployment));
     await removeDirectories(
       store,
       state.directories.filter((directory) => !isNeeded(directory)),
@@ -216,15 +205,21 @@ async function tidyUp(
   }
 }
 
+/** Leaves a command on the host, which runs portico by the programs of its deployment. */
+async function keepCommand(store: Store, programs: Programs): Promise<void> {
+  if (changesServices(store.root)) await store.writeCommand(programs);
+}
+
 /** Puts everything that may be needed into the store: the new contents, and those that are to be replaced. */
 async function keepContents(store: Store, delivered: Delivered, plan: Plan): Promise<void> {
   for (const { path, now } of plan.files) {
     if (now.kind === "file") await store.keep(store.onHost(path), now.sha256);
   }
+  const wanted = new Set(keptFiles(delivered).map(({ sha256 }) => sha256));
+  for (const { to } of plan.files) if (to.kind === "file") wanted.add(to.sha256);
   for (const [sha256, { from, path }] of delivered.contents) {
-    const isDocument = sha256 === delivered.document;
-    if (from === "incoming" && !isDocument) await store.adopt(path, sha256);
-    else if (from !== "store") await store.keep(path, sha256);
+    // Copies, also of uploads: a delivery that begins anew writes to them.
+    if (from !== "store" && wanted.has(sha256)) await store.keep(path, sha256);
   }
 }
 
@@ -248,8 +243,7 @@ async function verify(
   { deployment }: Delivered,
   options: ActivationOptions,
 ): Promise<readonly CheckedResponse[]> {
-  if (!withSystemd(options)) return [];
-  await mendMedia(deployment, options.report);
+  if (!changesServices(options.root)) return [];
   const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
   return awaitService(store, deployment, units, options.signal);
 }
@@ -269,19 +263,22 @@ function goodState(
     document,
     before,
     directories: [...new Set([...(last?.directories ?? []), ...plan.directories])].sort(),
-    settings: [...(last?.settings ?? []), ...plan.settings.edits],
+    settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
+    media: mergeModes(last?.media ?? [], plan.media),
   };
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */
-export function formatPlan({ files, settings, steps }: Plan): string[] {
-  return steps.flatMap((step) => [
+export function formatPlan({ files, settings, media, steps, drift }: Plan): string[] {
+  const lines = steps.flatMap((step) => [
     formatStep(step),
     ...(step.do === "files"
       ? [
           ...files.map(formatChange),
-          ...settings.edits.map(({ path }) => `${path}: application settings`),
+          ...editedPaths(settings.edits).map((path) => `${path}: application settings`),
+          ...media.map(formatMode),
         ].map((line) => `  ${line}`)
       : []),
   ]);
+  return lines.length === 0 ? [] : [...drift, ...lines];
 }

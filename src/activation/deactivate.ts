@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Problem } from "../model/index.js";
-import { type ActivationOptions, openStore, recover, withSystemd } from "./activate.js";
+import type { ActivationOptions } from "./activate.js";
 import { withLock } from "./lock.js";
 import { logsOf } from "./logs.js";
+import { runningPrograms } from "./programs.js";
+import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
-import { filesOf, type GoodState, type Journal, type Store } from "./store.js";
+import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
 import { broughtUnits, cameWithUs, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
@@ -14,12 +16,13 @@ export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "l
 
 /**
  * Takes a deployment away: its services stop, every file becomes what it was before Portico came, and edits of the
- * application's settings are taken back where nobody changed them since. Does as much as can be done and returns what
+ * application's settings are taken back where nobody changed the item since. Does as much as can be done and returns what
  * could not; undefined if nothing was deployed.
  */
 export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
-  const store = await openStore(options);
-  return withLock(store.at("lock"), options.lockSeconds, async () => {
+  const store = await openStore(options.root);
+  const systemd = changesServices(options.root);
+  return withLock(store.lock, { what: "deactivation" }, options, async () => {
     // Whoever held the lock may have taken the store away.
     await store.prepare();
     if (options.purge) await purgeToo(store);
@@ -27,12 +30,14 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
     const last = await store.readState();
     if (last === undefined) {
       await store.remove();
-      return recovered;
+      return recovered?.problems;
     }
     const logs = await logsOf(store, last.deployment);
-    const journal = { ...(await takingAway(last, withSystemd(options))), logs, purge: options.purge };
+    const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
+    // What is installed goes away.
+    if (systemd) await store.writeCommand(runningPrograms());
     await store.writeJournal(journal);
-    const problems = await rollBack(store, journal, undefined, withSystemd(options), options.report);
+    const problems = await rollBack(store, journal, undefined, systemd, options.report);
     if ((await store.readJournal()) !== undefined) return problems;
     await store.remove();
     return problems;
@@ -65,6 +70,7 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
     }),
     directories: last.directories,
     settings: last.settings,
+    ...(last.media === undefined ? {} : { media: last.media }),
     units: Object.fromEntries(
       [...units].map(([unit, { active, enabled }]) => [
         unit,

@@ -11,7 +11,7 @@ import {
 } from "../model/index.js";
 import { systemReason } from "../runtime/systemReason.js";
 import { type FileState, hashOf, observe } from "./fileState.js";
-import { filesOf, type Store } from "./store.js";
+import { filesOf, type GoodState, type Store } from "./store.js";
 
 /** A deployment as it arrived, every content of it found and whole. */
 export interface Delivered {
@@ -35,14 +35,51 @@ export interface Content {
  * Reads the deployment that is to be activated and looks for the content of every file: at its place, in the store of
  * earlier activations, among the uploads. Only what changed was uploaded. Changes nothing.
  */
-export async function readDelivered(store: Store, incoming: string | undefined): Promise<Delivered> {
-  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, "deployment.json");
+export async function readDelivered(
+  store: Store,
+  { incoming, document: expected }: { readonly incoming?: string; readonly document?: string },
+): Promise<Delivered> {
+  const name = expected ?? "deployment.json";
+  const file = incoming === undefined ? store.onHost(DEPLOYMENT_FILE) : join(incoming, name);
   const text = await readFile(file).catch((error: Error) => {
     throw new ProblemError([problem("files.unreadable", file, `cannot be read ${systemReason(error)}`)]);
   });
+  const document = createHash("sha256").update(text).digest("hex");
+  if (expected !== undefined && document !== expected) {
+    const message = "does not hold what its name says";
+    throw new ProblemError([
+      problem("activation.corrupt-blob", file, message, { received: `SHA-256 ${document}` }),
+    ]);
+  }
+  const from = incoming === undefined ? "host" : "incoming";
+  return findContents(store, text, { from, path: file }, incoming, incoming === undefined);
+}
+
+/** The same for what was activated last, whatever became of its files on the host since. */
+export async function readLast(store: Store, last: GoodState | undefined): Promise<Delivered> {
+  if (last === undefined) {
+    const message = "is not there: nothing was activated on this host";
+    throw new ProblemError([problem("activation.damaged-store", store.at("state.json"), message)]);
+  }
+  for (const path of [store.blob(last.document), store.onHost(DEPLOYMENT_FILE)]) {
+    const text = await readFile(path).catch(() => Buffer.alloc(0));
+    if (createHash("sha256").update(text).digest("hex") !== last.document) continue;
+    return findContents(store, text, { from: path === store.blob(last.document) ? "store" : "host", path });
+  }
+  const message = "is missing or damaged, and so is the document on the host";
+  throw new ProblemError([problem("activation.damaged-store", store.blob(last.document), message)]);
+}
+
+async function findContents(
+  store: Store,
+  text: Buffer,
+  source: Content,
+  incoming?: string,
+  inPlace = false,
+): Promise<Delivered> {
   const parsed = parseDeploymentText(text.toString("utf8"));
   if (!parsed.ok) {
-    const at = (p: Problem): string => (p.path === "" ? file : `${file}: ${p.path}`);
+    const at = (p: Problem): string => (p.path === "" ? source.path : `${source.path}: ${p.path}`);
     throw new ProblemError(parsed.problems.map((p) => ({ ...p, path: at(p) })));
   }
   const deployment = parsed.value;
@@ -51,9 +88,7 @@ export async function readDelivered(store: Store, incoming: string | undefined):
     store,
     filesOf(deployment, document).map(({ path }) => path),
   );
-  const contents = new Map<string, Content>();
-  const from = incoming === undefined ? "host" : "incoming";
-  contents.set(document, { from, path: file });
+  const contents = new Map<string, Content>([[document, source]]);
   const problems: Problem[] = [];
   for (const { path, sha256 } of deployment.files) {
     if (contents.has(sha256)) continue;
@@ -62,7 +97,7 @@ export async function readDelivered(store: Store, incoming: string | undefined):
     else problems.push(found);
   }
   if (problems.length > 0) throw new ProblemError(problems);
-  return { deployment, document, contents, now, inPlace: incoming === undefined };
+  return { deployment, document, contents, now, inPlace };
 }
 
 /** What stands at paths of the host; a directory where a file is to be is a problem. */

@@ -100,21 +100,6 @@ async function place(path: string, make: (temporary: string) => Promise<void>): 
   });
 }
 
-/** Moves a file within one file system, or copies it; the source is gone afterwards. */
-export async function moveFile(source: string, path: string): Promise<void> {
-  await explained(path, "cannot be written", async () => {
-    await chmod(source, 0o600);
-    const file = await open(source, "r+");
-    await file.sync().finally(() => file.close());
-    await rename(source, path).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EXDEV") throw error;
-      await placeCopy(source, path, { mode: "0600", ...currentUser() });
-      await rm(source);
-    });
-    await syncDirectory(dirname(path));
-  });
-}
-
 /** Removes a file; one that is gone already is fine. */
 export async function removeFile(path: string): Promise<void> {
   await explained(path, "cannot be removed", async () => {

@@ -3,9 +3,16 @@ import { askMaster } from "../runtime/control.js";
 import { systemReason } from "../runtime/systemReason.js";
 import { bringTo, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
-import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager } from "./serviceManager.js";
+import {
+  actOnUnit,
+  controlSocketOf,
+  reloadNetwork,
+  reloadServiceManager,
+  unitStatus,
+} from "./serviceManager.js";
 import { formatStep, type Step } from "./serviceSteps.js";
-import { makeEdits } from "./settingsEdits.js";
+import { makeModes } from "./mediaModes.js";
+import { editedPaths, makeEdits } from "./settingsEdits.js";
 import type { Store } from "./store.js";
 import type { Plan } from "./transition.js";
 
@@ -18,7 +25,19 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
     refuseInterrupted(signal);
     report(formatStep(step));
     if (step.do === "files") await writeFiles(store, plan, report);
-    else await perform(step);
+    else await performAlive(step);
+  }
+}
+
+/** A proxy that dies while it is to take the new state by a reload is started with it: that it died is no fault of it. */
+async function performAlive(step: Exclude<Step, { do: "files" }>): Promise<void> {
+  try {
+    await perform(step);
+  } catch (error) {
+    if (step.do !== "reload" && step.do !== "upgrade") throw error;
+    const status = (await unitStatus([step.unit])).get(step.unit);
+    if (status?.active === true && !status.unsettled) throw error;
+    await perform({ do: "restart", unit: step.unit });
   }
 }
 
@@ -55,7 +74,8 @@ async function writeFiles(store: Store, plan: Plan, report: Report): Promise<voi
     report(`  ${formatChange(change)}`);
   }
   await makeEdits(plan.settings);
-  for (const { path } of plan.settings.edits) report(`  ${path}: application settings`);
+  for (const path of editedPaths(plan.settings.edits)) report(`  ${path}: application settings`);
+  await makeModes(plan.media, report);
 }
 
 export function formatChange({ path, why }: FileChange): string {

@@ -113,6 +113,11 @@ export async function bringTo(store: Store, path: string, to: FileState): Promis
   }
 }
 
+/** Removes what a write that was cut off has left beside a path. */
+export async function bringTemporaryAway(store: Store, path: string): Promise<void> {
+  await removeFile(temporaryOf(store.onHost(path)));
+}
+
 /** Only root gives files away; whoever else lays a folder out owns all of it. */
 function ownedBy(to: FileState & { kind: "file" }) {
   return process.geteuid!() === 0 ? to : { ...currentUser(), mode: to.mode };

@@ -5,4 +5,9 @@ export {
   type ActivationOptions,
   formatPlan,
 } from "./activate.js";
+export { editByHand, planByHand, type PlannedEdits } from "./settingsEdits.js";
+export { seeDrift } from "./drift.js";
+export { canDetach, RecordWriter, runDetached } from "./detached.js";
+export { lastingPrograms, type Programs, runningPrograms } from "./programs.js";
+export { recoverHost } from "./recovery.js";
 export { deactivate, type DeactivationOptions } from "./deactivate.js";

@@ -1,43 +1,112 @@
 import { spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { problem, ProblemError } from "../model/index.js";
+import type { Report } from "./execution.js";
+
+/** Who holds the lock, and what for. */
+export interface Holder {
+  readonly what: "activation" | "deactivation" | "recovery" | "edit of settings";
+  /** Which deployment it is for, as far as it is known: the directory of its uploads. */
+  readonly incoming?: string;
+}
 
 /**
- * Runs one activation at a time; a second one waits, and fails when its time is up.
+ * Runs one activation at a time; a second one says for whom it waits, and fails when its time is up.
  *
- * Node has no flock(2), so the lock is held by a child, which lets go when its input ends: with this process, however
- * that ends. It leads a session of its own, so that a Ctrl-C does not free the lock while we are still rolling back.
+ * The lock is flock(2)'s on an open file, so it ends with this process, however that ends. Node cannot lock: a child
+ * does, on the descriptor that it shares with us. Whoever holds the lock may remove its file (a deactivation removes
+ * all there is): so a lock counts only while the path still leads to the file that was locked.
  */
-export async function withLock<T>(file: string, waitSeconds: number, act: () => Promise<T>): Promise<T> {
-  const release = await acquire(file, waitSeconds);
+export async function withLock<T>(
+  file: string,
+  holder: Holder,
+  { lockSeconds, report }: { readonly lockSeconds: number; readonly report: Report },
+  act: () => Promise<T>,
+): Promise<T> {
+  const handle = await acquire(file, lockSeconds, report);
   try {
+    await handle.truncate(0);
+    await handle.write(`${JSON.stringify(describe(holder))}\n`, 0);
     return await act();
   } finally {
-    await release();
+    await handle.close();
   }
 }
 
-async function acquire(file: string, waitSeconds: number): Promise<() => Promise<void>> {
-  const args = ["--exclusive", "--wait", String(waitSeconds), file, "sh", "-c", "echo; exec cat"];
-  const child = spawn("flock", args, { stdio: ["pipe", "pipe", "pipe"], detached: true });
-  let complaint = "";
-  child.stderr.on("data", (data) => (complaint += data));
-  child.stdin.on("error", () => undefined);
-  const ended = new Promise<void>((done) => {
-    child.once("close", () => done());
-    child.once("error", () => done());
+async function acquire(file: string, seconds: number, report: Report): Promise<FileHandle> {
+  const end = performance.now() + seconds * 1000;
+  let told = false;
+  for (;;) {
+    await mkdir(dirname(file), { recursive: true });
+    // Not for others: whoever may open a file may lock it.
+    const handle = await open(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    const left = told ? Math.max(0, (end - performance.now()) / 1000) : 0;
+    const outcome = await lockDescriptor(handle.fd, left);
+    if (outcome === "locked" && (await leadsTo(file, handle))) return handle;
+    const who = outcome === "locked" ? undefined : await holderOf(handle);
+    await handle.close();
+    if (outcome === "locked") continue;
+    if (outcome !== "busy") throw lockProblem(file, outcome);
+    if (told || seconds === 0) throw lockProblem(file, `is held by ${who}, still after ${seconds} s`);
+    report(`waiting for ${who}`);
+    told = true;
+  }
+}
+
+/** Waits for the lock, 0 seconds for not at all; otherwise why there is none. */
+function lockDescriptor(fd: number, seconds: number): Promise<"locked" | "busy" | (string & {})> {
+  const wait = seconds === 0 ? ["--nonblock"] : ["--wait", seconds.toFixed(3)];
+  const child = spawn("flock", ["--exclusive", ...wait, "3"], {
+    stdio: ["ignore", "ignore", "pipe", fd],
+    // A Ctrl-C is not for it.
+    detached: true,
   });
-  await new Promise<void>((held, failed) => {
-    child.stdout.once("data", () => held());
-    child.once("error", (error) => failed(lockProblem(file, `flock cannot be started: ${error.message}`)));
+  let complaint = "";
+  child.stderr!.on("data", (data) => (complaint += data));
+  return new Promise((done) => {
+    child.once("error", (error) => done(`flock cannot be started: ${error.message}`));
     child.once("close", (code) => {
-      const late = `is held by another activation, still after ${waitSeconds} s`;
-      failed(lockProblem(file, code === 1 && complaint === "" ? late : `flock: ${complaint.trim()}`));
+      if (code === 0) done("locked");
+      else done(code === 1 && complaint === "" ? "busy" : `flock: ${complaint.trim()}`);
     });
   });
-  return () => {
-    child.stdin.end();
-    return ended;
-  };
+}
+
+async function leadsTo(file: string, handle: FileHandle): Promise<boolean> {
+  const [there, here] = [await stat(file).catch(() => undefined), await handle.stat()];
+  return there?.ino === here.ino && there.dev === here.dev;
+}
+
+interface Description extends Holder {
+  readonly pid: number;
+  readonly since: string;
+  /** Address that the session came from. */
+  readonly from?: string;
+}
+
+function describe(holder: Holder): Description {
+  const from = process.env.SSH_CONNECTION?.split(" ")[0];
+  const since = new Date().toISOString();
+  return { pid: process.pid, since, ...holder, ...(from === undefined || from === "" ? {} : { from }) };
+}
+
+/** `the activation that process 4711 has run since …, from 192.0.2.1, with the uploads in …` */
+async function holderOf(handle: FileHandle): Promise<string> {
+  try {
+    const buffer = Buffer.alloc(4096);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    const { what, pid, since, from, incoming } = JSON.parse(
+      buffer.toString("utf8", 0, bytesRead),
+    ) as Description;
+    const session = from === undefined ? "" : `, asked for from ${from}`;
+    const uploads = incoming === undefined ? "" : `, with the uploads in ${incoming}`;
+    return `the ${what} that process ${pid} has run since ${since}${session}${uploads}`;
+  } catch {
+    // It has just begun, or has just ended.
+    return "another activation";
+  }
 }
 
 function lockProblem(file: string, message: string): ProblemError {

@@ -1,11 +1,13 @@
 import { type Problem, problem } from "../model/index.js";
 import { attempt, perform, problemsOf, type Report } from "./execution.js";
-import { bringTo, makeParents, removeDirectories } from "./fileChanges.js";
+import { bringTo, bringTemporaryAway, makeParents, removeDirectories } from "./fileChanges.js";
+import { observe, sameState } from "./fileState.js";
 import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
-import { undoEdit } from "./settingsEdits.js";
+import { undoModes } from "./mediaModes.js";
+import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
-import { namedUnits, statusOf, stepsTo } from "./transition.js";
+import { broughtUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService } from "./verification.js";
 
 /**
@@ -22,8 +24,8 @@ export async function rollBack(
   const wanted = wantedAgain(journal, last);
   const now = await statusOf([...wanted.keys()], withSystemd);
   const services = last?.deployment.services ?? journal.deployment.services;
-  const { files, settings: edits } = journal;
-  const steps = stepsTo({ services, files, edits, domainOnly: false, now, wanted }, withSystemd);
+  const { files, settings: edits, media = [] } = journal;
+  const steps = stepsTo({ services, files, edits, media, domainOnly: false, now, wanted }, withSystemd);
   const problems: Problem[] = [];
   let filesAreBack = true;
   for (const step of steps) {
@@ -44,13 +46,18 @@ export async function rollBack(
   return withSystemd ? [...problems, ...(await verify(store, last, wanted))] : problems;
 }
 
-/** Units as they were before; those of the last good state run in any case. */
+/**
+ * Units as they were before; those of the last good state run in any case. Whether a unit starts with the host was changed
+ * of those only that a deployment brought: links that enable another are its owner's, also where they are unusual.
+ */
 function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
   const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
+  const files = [...journal.deployment.files, ...(last?.deployment.files ?? [])];
+  const brought = new Set(broughtUnits(files).map(({ unit }) => unit));
   return new Map(
     Object.entries(journal.units).map(([unit, { active, enabled }]) => [
       unit,
-      { active: active || serving.includes(unit), enabled },
+      { active: active || serving.includes(unit), ...(brought.has(unit) ? { enabled } : {}) },
     ]),
   );
 }
@@ -71,21 +78,23 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       continue;
     }
     await attempt(restored.unwritten, async () => {
+      // A write that was refused has changed nothing, and one that undoes it would be refused as well.
+      const found = await observe(store.onHost(path));
+      if (found !== "unfit" && sameState(found, state)) return bringTemporaryAway(store, path);
       if (state.kind !== "absent") await makeParents(store, path);
       await bringTo(store, path, state);
       report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
     });
   }
-  const kept = new Set<string>();
-  for (const edit of journal.settings.toReversed()) {
-    if (kept.has(edit.path)) continue;
+  for (const path of editedPaths(journal.settings)) {
     await attempt(restored.unwritten, async () => {
-      const refused = await undoEdit(store, edit);
+      const changed = await undoEdits(store, path, journal.settings);
       // What was changed meanwhile is somebody's work; it stays, and is told.
-      if (refused !== undefined) kept.add(edit.path);
-      report(`  ${edit.path}: ${refused === undefined ? "restored" : refused.message}`);
+      for (const p of changed) report(`  ${p.path}: ${p.message}`);
+      if (changed.length === 0) report(`  ${path}: our settings are taken back`);
     });
   }
+  await undoModes(journal.media ?? [], report);
   return restored;
 }
 

@@ -6,7 +6,11 @@ import { type Problem, problem, ProblemError } from "../model/index.js";
 export interface UnitStatus {
   /** Whether there is such a unit. */
   readonly known: boolean;
+  /** Whether it may not be started (`systemctl mask`). */
+  readonly masked: boolean;
   readonly active: boolean;
+  /** Whether a job has it, or will: it starts, stops, or died and is to be started again. */
+  readonly unsettled: boolean;
   readonly failed: boolean;
   readonly enabled: boolean;
 }
@@ -44,7 +48,9 @@ export function statusOf(block: string): UnitStatus {
   const starts = state === "activating" && !value("SubState").startsWith("auto-restart");
   return {
     known: value("LoadState") !== "not-found",
+    masked: value("LoadState") === "masked",
     active: state === "active" || state === "reloading" || starts,
+    unsettled: state === "activating" || state === "deactivating",
     failed: state === "failed",
     enabled: /^(?:enabled|enabled-runtime|linked|alias)$/.test(value("UnitFileState")),
   };
@@ -55,12 +61,19 @@ export async function actOnUnit(action: UnitAction, unit: string): Promise<void>
   const since = Math.floor(Date.now() / 1000);
   const outcome = await run(["systemctl", action, "--", unit], ACTION_SECONDS);
   if (outcome.code === 0) return;
+  if (action === "disable" && /does not exist/.test(outcome.stderr)) return removeLinks(unit);
   const said = await run(
     ["journalctl", "--unit", unit, `--since=@${since}`, "--lines=12", "--output=cat", "--no-pager"],
     COMMAND_SECONDS,
   );
   const own = said.code === 0 ? said.stdout.trim() : "";
   throw commandFailed(`systemctl ${action} ${unit}`, outcome, own === "" ? "" : `\n${unit} said:\n${own}`);
+}
+
+/** A unit whose file somebody has removed cannot be disabled; what would start it is left over all the same. */
+async function removeLinks(unit: string): Promise<void> {
+  const links = ["-type", "l", "-path", `*.wants/${unit}`, "-delete"];
+  await mustRun(["find", "/etc/systemd/system", ...links], COMMAND_SECONDS);
 }
 
 /** Where a running proxy is asked; undefined if it cannot be. */

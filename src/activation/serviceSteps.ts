@@ -1,4 +1,5 @@
 import type { DeploymentServices, DeploymentSettings, FileRole } from "../model/index.js";
+import type { Stale } from "./loaded.js";
 import type { UnitAction, UnitStatus } from "./serviceManager.js";
 
 /** One thing that is done to a host; `files` stands for all files at once. */
@@ -22,6 +23,8 @@ export interface Situation {
   readonly now: ReadonlyMap<string, UnitStatus>;
   /** Units as they are to be; all others stay as they are. */
   readonly wanted: ReadonlyMap<string, WantedUnit>;
+  /** What is loaded differs from what is installed. */
+  readonly stale?: Stale;
 }
 
 export interface WantedUnit {
@@ -34,15 +37,23 @@ export interface WantedUnit {
  * The steps from here to there, in the order of spec 3: web application down, file server down, edit, daemon-reload,
  * file server up, web application up, proxy last. Only what a change concerns (spec 2.1) is touched.
  */
-export function serviceSteps(situation: Situation): Step[] {
-  const { changed, settings } = situation;
+export function serviceSteps(given: Situation): Step[] {
+  const { changed, settings } = given;
   const has = (...roles: FileRole[]): boolean => changed.some(({ role }) => roles.includes(role));
-  const affected = affectedUnits(situation);
-  const before = [...goingAway(situation), ...stopDaemons(situation, affected)];
+  const affected = affectedUnits(given);
+  const restless = restlessUnits(given, affected, has);
+  const situation = { ...given, now: stopped(given.now, restless) };
+  const before = [
+    ...goingAway(situation),
+    ...stopDaemons(situation, affected),
+    ...restless.map((unit) => ({ do: "stop", unit }) as const),
+  ];
   const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
   const after: Step[] = [
     // A drop-in may have the role of what it belongs to.
-    ...(has("unit") || changed.some(({ path }) => isDropIn(path)) ? [{ do: "daemon-reload" } as const] : []),
+    ...(has("unit") || changed.some(({ path }) => isDropIn(path)) || situation.stale?.manager === true
+      ? [{ do: "daemon-reload" } as const]
+      : []),
     ...forget(situation),
     ...(has("network") ? [{ do: "network-reload" } as const] : []),
     ...enabling(situation, affected),
@@ -66,9 +77,10 @@ export function isDropIn(path: string): boolean {
 }
 
 /** Spec 2.1: which change affects which component. */
-function affectedUnits({ services, changed, settings }: Situation): Set<string> {
+function affectedUnits({ services, changed, settings, stale }: Situation): Set<string> {
   const { webApplication, fileServer } = services;
-  const affected = new Set(changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)));
+  const units = changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path));
+  const affected = new Set([...units, ...(stale?.units ?? [])]);
   const affect = (unit: string | undefined, ...files: (keyof DeploymentSettings["files"])[]): void => {
     if (unit !== undefined && files.some((file) => settings.has(file))) affected.add(unit);
   };
@@ -100,6 +112,33 @@ function goingAway(situation: Situation): Step[] {
         : []),
     ];
   });
+}
+
+/**
+ * Units that change while they start, or while systemd waits to start them again (a crash loop is both by turns). Such a
+ * unit takes no reload, and a start would join the job that began with the old files: it is stopped first.
+ */
+function restlessUnits(
+  situation: Situation,
+  affected: ReadonlySet<string>,
+  has: (...roles: FileRole[]) => boolean,
+): string[] {
+  const { proxy } = situation.services;
+  const proxyChanges =
+    affected.has(proxy.service) ||
+    affected.has(proxy.socket) ||
+    has("config", "tls", "page", "runtime", "node");
+  return [...daemons(situation), proxy.service].filter((unit) => {
+    const status = situation.now.get(unit);
+    if (status?.unsettled !== true || situation.wanted.get(unit)?.active !== true) return false;
+    return !status.active || (unit === proxy.service && proxyChanges);
+  });
+}
+
+function stopped(now: Situation["now"], units: readonly string[]): Situation["now"] {
+  return new Map(
+    [...now].map(([unit, status]) => [unit, units.includes(unit) ? { ...status, active: false } : status]),
+  );
 }
 
 function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {
@@ -185,14 +224,15 @@ function proxySteps(
     ];
   }
   if (affected.has(service)) return [{ do: "restart", unit: service }];
-  if (has("runtime", "node")) {
+  const stale = situation.stale?.proxy ?? "nothing";
+  if (has("runtime", "node") || stale === "upgrade") {
     // TLS files reach the proxy by a reload only, which also tells whether they were taken.
     return [
       { do: "upgrade", unit: service },
       ...(has("tls") ? [{ do: "reload", unit: service } as const] : []),
     ];
   }
-  return has("config", "tls", "page") ? [{ do: "reload", unit: service }] : [];
+  return has("config", "tls", "page") || stale === "reload" ? [{ do: "reload", unit: service }] : [];
 }
 
 /** A step as people type it. */

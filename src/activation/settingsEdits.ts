@@ -1,33 +1,34 @@
-import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
 import {
   type Deployment,
   type DeploymentSettings,
   type Problem,
-  problem,
   ProblemError,
+  type Result,
 } from "../model/index.js";
-import { applyEdits, type PlannedFile, planSettings, type SettingsPlan } from "../settings/index.js";
-import { readFound, removeNeedlessBackups, replaceFiles } from "../settings/settingsFiles.js";
-import { applySplices, type Splice } from "../settings/textEdit.js";
-import type { Store } from "./store.js";
+import {
+  applyEdits,
+  type ItemChange,
+  planSettings,
+  readFound,
+  replaceFiles,
+  revertChanges,
+  type SettingsPlan,
+  type SettingsSource,
+  sweepBeside,
+} from "../settings/index.js";
+import { withLock } from "./lock.js";
+import { type GoodState, Store } from "./store.js";
 
 export type SettingsFile = keyof DeploymentSettings["files"];
 
 /**
- * An edit of one of the application's own files, told by what it changes and not by the whole text: the web
- * application's settings hold its secret key, which is copied nowhere (spec 2.1).
+ * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays as
+ * its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (spec 2.1).
  */
-export interface SettingsEditRecord {
-  readonly file: SettingsFile;
+export interface SettingsEditRecord extends ItemChange {
+  readonly role: SettingsFile;
+  /** As the deployment names it. */
   readonly path: string;
-  /** Hash of the file before the edit. */
-  readonly before: string;
-  /** Hash of the file after it. */
-  readonly after: string;
-  /** What undoes it. */
-  readonly undo: readonly Splice[];
 }
 
 /** What has to be edited in the application's files. */
@@ -37,20 +38,28 @@ export interface PlannedEdits {
 }
 
 /** Works out the edits that a deployment asks for; changes nothing. */
-export async function planEdits(store: Store, { settings }: Deployment): Promise<PlannedEdits> {
+export async function planEdits(
+  store: Store,
+  { settings }: Deployment,
+  made: readonly SettingsEditRecord[],
+): Promise<PlannedEdits> {
   if (settings?.apply !== true) return { edits: [], plan: { files: [], problems: [] } };
-  const plan = await planSettings(settings, store.root);
-  const before = (index: number): Buffer => {
-    const { file } = plan.files[index]!;
-    return plan.files.slice(0, index).findLast((f) => f.file.target === file.target)?.content ?? file.content;
-  };
-  const edits = plan.files.map((file, i) => recordOf(file, settings.files[file.role], before(i)));
-  return { edits: edits.filter((edit) => edit.before !== edit.after), plan };
+  return planFor(store, settings, made);
 }
 
-function recordOf({ role, splices, content }: PlannedFile, path: string, before: Buffer): SettingsEditRecord {
-  const undo = inverse(textOf(before), splices);
-  return { file: role, path, before: hash(before), after: hash(content), undo };
+async function planFor(
+  store: Store,
+  source: SettingsSource,
+  made: readonly SettingsEditRecord[],
+): Promise<PlannedEdits> {
+  const ours = made
+    .filter(({ role, path }) => role === "webApplication" && path === source.files[role])
+    .flatMap(({ added = [] }) => added);
+  const plan = await planSettings(source, store.root, ours);
+  const edits = plan.files.flatMap(({ role, changes }) =>
+    changes.map((change) => ({ role, path: source.files[role], ...change })),
+  );
+  return { edits, plan };
 }
 
 /** Edits the files, all or none. */
@@ -59,54 +68,93 @@ export async function makeEdits({ plan }: PlannedEdits): Promise<void> {
   if (!outcome.ok) throw new ProblemError(outcome.problems);
 }
 
-/**
- * Takes an edit back. A file that somebody changed since stays as it is, and that is the problem returned; one that has
- * not been edited as yet is fine.
- */
-export async function undoEdit(store: Store, edit: SettingsEditRecord): Promise<Problem | undefined> {
-  const found = await readFound(store.onHost(edit.path));
-  if (!found.ok) return found.problems[0];
-  const { content } = found.value;
-  if (hash(content) === edit.before) return undefined;
-  if (hash(content) !== edit.after) {
-    return problem("activation.changed-since", edit.path, "was changed by somebody else and stays as it is");
-  }
-  const undone = undoneBytes(content, edit);
-  if (undone === undefined) {
-    return problem(
-      "activation.not-restored",
-      edit.path,
-      "stays as it is: the edit cannot be taken back exactly",
-    );
-  }
-  const outcome = await replaceFiles([{ file: found.value, content: undone }]);
-  if (!outcome.ok) throw new ProblemError(outcome.problems);
-  // The edit can be made again at any time; nothing else is lost with the copy that was kept of it.
-  for (const { backup } of outcome.value) await rm(backup, { force: true });
-  await removeNeedlessBackups(found.value.target);
-  return undefined;
-}
-
-/** Byte for byte what was there before: the edit may have replaced what made the file be no UTF-8. */
-function undoneBytes(content: Buffer, { before, undo }: SettingsEditRecord): Buffer | undefined {
-  return (["utf8", "latin1"] as const)
-    .map((encoding) => Buffer.from(applySplices(content.toString(encoding), undo), encoding))
-    .find((bytes) => hash(bytes) === before);
-}
-
-/** What leads back: the replaced pieces, at the offsets that they have in the new text. */
-function inverse(text: string, splices: readonly Splice[]): Splice[] {
-  let shift = 0;
-  return splices
-    .toSorted((a, b) => a.from - b.from)
-    .map(({ from, to, text: inserted }) => {
-      const at = from + shift;
-      shift += inserted.length - (to - from);
-      return { from: at, to: at + inserted.length, text: text.slice(from, to) };
+/** The edits of all generations, one of each item: what it was before the first, and what the last has written. */
+export function mergeEdits(
+  made: readonly SettingsEditRecord[],
+  more: readonly SettingsEditRecord[],
+): readonly SettingsEditRecord[] {
+  const byItem = new Map(made.map((edit) => [keyOf(edit), edit]));
+  for (const edit of more) {
+    const first = byItem.get(keyOf(edit));
+    const { added, removed = [], ...rest } = edit;
+    const kept = (first?.added ?? []).filter((origin) => !removed.includes(origin));
+    byItem.set(keyOf(edit), {
+      ...rest,
+      ...(first === undefined ? {} : originOf(first)),
+      ...(added === undefined ? {} : { added: [...new Set([...kept, ...added])] }),
     });
+  }
+  return [...byItem.values()];
 }
 
-/** The editors' view of a file: whatever is no UTF-8 byte by byte. */
-const textOf = (bytes: Buffer): string => bytes.toString(isUtf8(bytes) ? "utf8" : "latin1");
+const keyOf = ({ role, path, item }: SettingsEditRecord): string => `${role} ${path} ${item}`;
 
-const hash = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+/** What was there before the first edit, and what it took to add the item. */
+function originOf({
+  from,
+  section,
+  lineEndAdded,
+  encoding,
+}: SettingsEditRecord): Partial<SettingsEditRecord> {
+  return { from, section, lineEndAdded, encoding };
+}
+
+/** Files with the edits that are to be taken back in them, in the order in which that is told. */
+export function editedPaths(edits: readonly SettingsEditRecord[]): string[] {
+  return [...new Set(edits.toReversed().map(({ path }) => path))];
+}
+
+/**
+ * Takes the edits of a file back. What somebody changed since stays as it is, and that is what is returned; what cannot
+ * be written throws.
+ */
+export async function undoEdits(
+  store: Store,
+  path: string,
+  edits: readonly SettingsEditRecord[],
+): Promise<readonly Problem[]> {
+  const onHost = store.onHost(path);
+  await sweepBeside(onHost);
+  const found = await readFound(onHost);
+  if (!found.ok) return found.problems;
+  const file = found.value;
+  const { content, problems } = revertChanges(
+    file,
+    edits.filter((edit) => edit.path === path),
+  );
+  if (content.equals(file.content)) return problems;
+  const outcome = await replaceFiles([{ file, content }]);
+  if (!outcome.ok) throw new ProblemError(outcome.problems);
+  return problems;
+}
+
+/** Works out the edits of `portico settings`, which are taken back like those of activations. */
+export async function planByHand(root: string, source: SettingsSource): Promise<PlannedEdits> {
+  const store = new Store(root);
+  return planFor(store, source, (await stateIfSeen(store))?.settings ?? []);
+}
+
+/** Makes them and remembers them: by themselves, since nothing else of the host changes. */
+export async function editByHand(root: string, planned: PlannedEdits): Promise<Result<null>> {
+  const store = new Store(root);
+  if ((await stateIfSeen(store)) === undefined) return applyEdits(planned.plan);
+  const waiting = { lockSeconds: LOCK_SECONDS, report: () => undefined };
+  return withLock(store.lock, { what: "edit of settings" }, waiting, async () => {
+    const outcome = await applyEdits(planned.plan);
+    const state = await store.readState();
+    if (outcome.ok && state !== undefined && planned.edits.length > 0) {
+      await store.writeState({ ...state, settings: mergeEdits(state.settings, planned.edits) });
+    }
+    return outcome;
+  });
+}
+
+const LOCK_SECONDS = 60;
+
+/** Another user than root does not see the state and edits without a record, as the owner of the files may. */
+async function stateIfSeen(store: Store): Promise<GoodState | undefined> {
+  return store.readState().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "EACCES") return undefined;
+    throw error;
+  });
+}

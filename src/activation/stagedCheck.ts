@@ -3,7 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { type DeployedFile, type Problem, problem } from "../model/index.js";
 import { loadConfig } from "../runtime/load.js";
 import type { Delivered } from "./delivered.js";
-import { commandProblem, run } from "./serviceManager.js";
+import { letsIn } from "./firewallRules.js";
+import { commandProblem, run, type UnitStatus } from "./serviceManager.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
@@ -153,13 +154,11 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
   return problems;
 }
 
-/** A drop-in of a unit may belong to the firewall too. */
+/** Rules by which the session that brings them could not have come in. */
 function lockedOut(path: string, rules: string): Problem[] {
-  const port = process.env.SSH_CONNECTION?.split(" ")[3];
-  if (port === undefined) return [];
-  const opens = new RegExp(`\\btcp dport (?:\\{[^}]*\\b${port}\\b[^}]*\\}|${port}) .*\\baccept\\b`);
-  if (opens.test(rules)) return [];
-  const message = `does not open port ${port}, by which this session came in`;
+  const [client, , , port] = process.env.SSH_CONNECTION?.split(" ") ?? [];
+  if (client === undefined || port === undefined || letsIn(rules, client, port)) return [];
+  const message = `does not open port ${port} to ${client}, by which this session came in`;
   return [problem("activation.locked-out", path, message)];
 }
 
@@ -177,4 +176,14 @@ export function missingUnits(
           }),
         ],
   );
+}
+
+/** Units that run already, or are to, and that nobody can start as they are. */
+export function maskedUnits(units: ReadonlyMap<string, UnitStatus>, brought: readonly string[]): Problem[] {
+  return [...units].flatMap(([unit, { masked }]) => {
+    // Our own unit file takes the place of the link that masks.
+    if (!masked || brought.includes(unit)) return [];
+    const fix = `Run \`systemctl unmask ${unit}\`, or leave the unit out of the deployment.`;
+    return [problem("activation.masked-unit", unit, "is masked: systemd refuses to start it", { fix })];
+  });
 }

@@ -1,5 +1,7 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { ModeChange } from "../diagnosis/mediaPermissions.js";
 import {
   type DeployedFile,
   type Deployment,
@@ -9,17 +11,20 @@ import {
   problem,
   ProblemError,
 } from "../model/index.js";
+import { placeBootUnit, removeBootUnit } from "./bootUnit.js";
 import {
   currentUser,
   isTemporary,
   makeDirectory,
-  moveFile,
+  placeBytes,
   placeCopy,
   placeText,
   removeFile,
   removeIfEmpty,
 } from "./durableFiles.js";
 import { type FileState, hashOf } from "./fileState.js";
+import type { Programs } from "./programs.js";
+import { systemdIsHere } from "./serviceManager.js";
 import type { SettingsEditRecord } from "./settingsEdits.js";
 
 /** The state that a host was brought to and that was seen to serve. */
@@ -35,8 +40,10 @@ export interface GoodState {
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
-  /** Edits of the application's own files, in the order in which they were made. */
+  /** Edits of the application's own files: one of each item, with what it was before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
+  /** Permissions of media that were given, and what they were before the first deployment. */
+  readonly media?: readonly ModeChange[];
 }
 
 /** An activation under way, and all it takes to undo it; or a deactivation, and all it takes to end it. */
@@ -55,6 +62,8 @@ export interface Journal {
   readonly purge?: boolean;
   /** Edits of the application's own files. */
   readonly settings: readonly SettingsEditRecord[];
+  /** Permissions of media that it changes. */
+  readonly media?: readonly ModeChange[];
   /** Units that it may touch, as a roll-back is to leave them. */
   readonly units: Readonly<Record<string, { readonly active: boolean; readonly enabled: boolean }>>;
   /** The deployment that was being activated. */
@@ -74,9 +83,11 @@ export interface JournaledFile {
  *     state.json     the last good state
  *     journal.json   the activation under way; there only while the host is between two states
  *     blobs/         contents by their SHA-256: the last good state's, and what stood there before Portico
- *     incoming/      what the delivery uploaded
  *     staging/       the new files as they will be, to be checked
- *     lock
+ *     command        runs portico, by the programs that `programs` names
+ *     run/           programs of a deactivation, which takes away what was installed
+ *
+ * Beside it lie `lock`, and `incoming/` with a directory for the uploads of each deployment.
  */
 export class Store {
   readonly directory: string;
@@ -84,6 +95,11 @@ export class Store {
   /** @param root folder that stands for the host's `/` */
   constructor(readonly root: string) {
     this.directory = join(root, DEPLOYMENT_STORE);
+  }
+
+  /** Not in the directory, which a deactivation removes while others wait. */
+  get lock(): string {
+    return join(dirname(this.directory), "lock");
   }
 
   at(...names: string[]): string {
@@ -121,12 +137,34 @@ export class Store {
     return placeText(this.at("state.json"), JSON.stringify(state));
   }
 
-  writeJournal(journal: Journal): Promise<void> {
-    return placeText(this.at("journal.json"), JSON.stringify(journal));
+  /** While it is open, a host that boots goes by it. */
+  async writeJournal(journal: Journal): Promise<void> {
+    if (changesServices(this.root)) await placeBootUnit(Object.keys(journal.units));
+    await placeText(this.at("journal.json"), JSON.stringify(journal));
   }
 
-  closeJournal(): Promise<void> {
-    return removeFile(this.at("journal.json"));
+  async closeJournal(): Promise<void> {
+    await removeFile(this.at("journal.json"));
+    if (changesServices(this.root)) await removeBootUnit();
+  }
+
+  /** Has `command` run portico by these programs. */
+  async writeCommand(programs: Programs): Promise<void> {
+    // A line each: no path is a part of a script.
+    await placeText(this.at("programs"), programs.map((path) => `${path}\n`).join(""));
+    await placeBytes(this.at("command"), Buffer.from(COMMAND), { mode: "0700", ...currentUser() });
+  }
+
+  /** Whether `command` can be run. */
+  async hasCommand(): Promise<boolean> {
+    try {
+      const programs = (await readFile(this.at("programs"), "utf8")).trimEnd().split("\n");
+      const { mode } = await lstat(this.at("command"));
+      const text = await readFile(this.at("command"), "utf8");
+      return text === COMMAND && (mode & 0o100) !== 0 && programs.length === 2 && programs.every(existsSync);
+    } catch {
+      return false;
+    }
   }
 
   /** Path of a blob; whether it is there and whole, `has` tells. */
@@ -138,12 +176,7 @@ export class Store {
     return (await hashOf(this.blob(sha256)).catch(() => "")) === sha256;
   }
 
-  /** Takes a file over; the source is gone afterwards. */
-  async adopt(source: string, sha256: string): Promise<void> {
-    await moveFile(source, this.blob(sha256));
-  }
-
-  /** Keeps a copy of a file of the host. */
+  /** Keeps a copy of a file. */
   async keep(source: string, sha256: string): Promise<void> {
     if (await this.has(sha256)) return;
     await placeCopy(source, this.blob(sha256), { mode: "0600", ...currentUser() });
@@ -155,11 +188,12 @@ export class Store {
   /** Removes what no state refers to, and what the delivery uploaded. */
   async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
     const wanted = new Set([
-      ...filesOf(state.deployment, state.document).map((file) => file.sha256),
+      ...keptFiles(state).map(({ sha256 }) => sha256),
       ...Object.values(state.before).flatMap((s) => (s !== "unknown" && s.kind === "file" ? [s.sha256] : [])),
     ]);
     const names = await readdir(this.at("blobs"));
     for (const name of names) if (!wanted.has(name)) await rm(this.at("blobs", name), { force: true });
+    await rm(this.at("run"), { recursive: true, force: true });
     if (incoming === undefined) return;
     for (const name of await readdir(incoming)) {
       if (/^[0-9a-f]{64}$/.test(name)) await rm(join(incoming, name), { force: true });
@@ -171,9 +205,10 @@ export class Store {
     return removeFile(this.at("state.json"));
   }
 
-  /** Removes all there is. */
+  /** Removes all there is; takes the lock. */
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
+    await rm(this.lock, { force: true });
     await removeIfEmpty(dirname(this.directory));
   }
 
@@ -194,9 +229,43 @@ export class Store {
   }
 }
 
+const COMMAND = `#!/bin/sh
+{ IFS= read -r node && IFS= read -r runtime; } < "$(dirname "$0")"/programs
+exec "$node" "$runtime" "$@"
+`;
+
+/** Whether units are touched: below any other root than the host's own there are only files. */
+export const changesServices = (root: string): boolean => root === "/";
+
+/** Refuses a host that cannot be changed by this process. */
+export async function openStore(root: string): Promise<Store> {
+  if (changesServices(root)) {
+    if (process.geteuid!() !== 0) {
+      throw new ProblemError([problem("activation.not-root", "", "changes the host, which takes root")]);
+    }
+    if (!systemdIsHere()) {
+      throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);
+    }
+  }
+  const store = new Store(root);
+  await store.prepare();
+  return store;
+}
+
 /** Every file of a deployment, the document itself at the end. */
 export function filesOf(deployment: Deployment, document: string): readonly DeployedFile[] {
   return [...deployment.files, { path: DEPLOYMENT_FILE, mode: "0640", sha256: document, role: "other" }];
+}
+
+/**
+ * Files of a good state whose contents the store keeps. Node is large, and what is installed is copy enough: to replace a
+ * broken one it is delivered again.
+ */
+export function keptFiles({
+  deployment,
+  document,
+}: Pick<GoodState, "deployment" | "document">): readonly DeployedFile[] {
+  return filesOf(deployment, document).filter(({ role }) => role !== "node");
 }
 
 /** Every file of a good state, as it stood. */

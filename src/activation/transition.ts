@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import type { ModeChange } from "../diagnosis/mediaPermissions.js";
 import type { Deployment, DeploymentServices, FileRole, Problem } from "../model/index.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
@@ -14,10 +15,14 @@ export interface Plan {
   /** Directories that have to be made for them. */
   readonly directories: readonly string[];
   readonly settings: PlannedEdits;
+  /** Permissions of media that are given. */
+  readonly media: readonly ModeChange[];
   readonly steps: readonly Step[];
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
+  /** What is loaded and differs from what is installed, in words. */
+  readonly drift: readonly string[];
 }
 
 /** The units that a deployment names, by what they are. */
@@ -118,12 +123,19 @@ export function stepsTo(
   situation: Omit<Situation, "changed" | "settings"> & {
     readonly files: readonly { readonly path: string; readonly role: FileRole }[];
     readonly edits: readonly SettingsEditRecord[];
+    readonly media: readonly ModeChange[];
   },
   withSystemd: boolean,
 ): Step[] {
-  const { files, edits } = situation;
-  if (!withSystemd) return files.length + edits.length > 0 ? [{ do: "files" }] : [];
-  return serviceSteps({ ...situation, changed: files, settings: new Set(edits.map(({ file }) => file)) });
+  const { files, edits, media } = situation;
+  if (!withSystemd) return files.length + edits.length + media.length > 0 ? [{ do: "files" }] : [];
+  const steps = serviceSteps({
+    ...situation,
+    changed: files,
+    settings: new Set(edits.map(({ role }) => role)),
+  });
+  // No service minds the permissions of media.
+  return media.length > 0 && !steps.some((step) => step.do === "files") ? [{ do: "files" }, ...steps] : steps;
 }
 
 export async function statusOf(
@@ -156,6 +168,7 @@ export async function journalOf(
     files,
     directories: plan.directories,
     settings: plan.settings.edits,
+    media: plan.media,
     units: Object.fromEntries(
       [...plan.units].map(([unit, { active, enabled }]) => [unit, { active, enabled }]),
     ),

@@ -4,8 +4,7 @@ import { readText } from "../runtime/fileAccess.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
 import { mediaFileOf } from "../diagnosis/mediaFile.js";
-import { checkMediaPermissions } from "../diagnosis/mediaPermissions.js";
-import { refuseInterrupted, type Report } from "./execution.js";
+import { refuseInterrupted } from "./execution.js";
 import { unitStatus } from "./serviceManager.js";
 import type { Store } from "./store.js";
 
@@ -22,27 +21,18 @@ export async function awaitService(
   const { enabled, timeoutSeconds } = deployment.probe;
   // Not by the clock, which a host that has just started may still set.
   const deadline = performance.now() + timeoutSeconds * 1000;
+  let attempts = 0;
   for (;;) {
     const stopped = await stoppedUnits(units);
     const rows = enabled ? await responses(store, deployment) : [];
-    const failed = rows.filter((row) => !row.pass);
-    if (stopped.length + failed.length === 0) return rows;
+    const failed = rows.filter((row) => !row.pass && !isNotYetSet(row, deployment));
+    const isLast = performance.now() > deadline;
+    const later = rows.some((row) => isNotYetSet(row, deployment));
+    // What is not set will not be set while we wait; but a daemon that starts may answer so at first.
+    if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
     refuseInterrupted(signal);
-    if (performance.now() > deadline) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
+    if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
     await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));
-  }
-}
-
-/** Gives the permissions of spec 2.3 where that was asked for; what cannot be given the expected responses show. */
-export async function mendMedia({ media }: Deployment, report: Report): Promise<void> {
-  if (media?.mend !== true) return;
-  const { violations } = await checkMediaPermissions(media);
-  for (const { path, fix, mended, notMended } of violations) {
-    report(
-      mended
-        ? `mended: ${fix}`
-        : `${path}: not mended${notMended === undefined ? "" : `, ${notMended}`}; ${fix}`,
-    );
   }
 }
 
@@ -66,6 +56,14 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   const rows = expectedResponses(parsed.value, mediaPath === undefined ? {} : { mediaPath });
   // Whether clients trust the certificate is another question than whether it serves.
   return checkLive(rows, { timeoutMs: REQUEST_MS, insecure: true });
+}
+
+/**
+ * Whether an answer is wrong only because of settings that are left to the application's owner: a first deployment
+ * cannot wait for settings whose values it brings along itself. Told, and no reason to go back.
+ */
+export function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {
+  return !row.pass && row.settings !== undefined && settings?.apply !== true;
 }
 
 function unexpected(row: CheckedResponse): Problem {

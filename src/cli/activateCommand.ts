@@ -1,6 +1,19 @@
 import { resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
-import { type Activated, activate, ActivationFailed, deactivate, formatPlan } from "../activation/index.js";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import {
+  type Activated,
+  activate,
+  ActivationFailed,
+  canDetach,
+  deactivate,
+  formatPlan,
+  lastingPrograms,
+  type Programs,
+  recoverHost,
+  RecordWriter,
+  runDetached,
+  runningPrograms,
+} from "../activation/index.js";
 import { formatChecked } from "../diagnosis/liveCheck.js";
 import { formatProblem, INCOMING_DIRECTORY, type Problem, ProblemError } from "../model/index.js";
 import { EXIT, json, type Output } from "./output.js";
@@ -9,10 +22,14 @@ interface CommonFlags {
   root?: string;
   json?: boolean;
   wait: number;
+  /** Where a detached run writes what it says; for runs that `portico` itself has started. */
+  record?: string;
 }
 
 interface ActivateFlags extends CommonFlags {
   incoming?: string;
+  again?: boolean;
+  document?: string;
   dryRun?: boolean;
 }
 
@@ -24,44 +41,90 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
   withCommon(program.command("activate"))
     .description("make the delivered deployment the running state of this host, or leave the host as it was")
     .option("--incoming <DIR>", "where the delivery uploaded to (default: the files are in their places)")
+    .option(
+      "--again",
+      "activate once more what was activated last: puts right what was changed on the host since",
+    )
+    .option("--document <SHA256>", "the deployment document among the uploads (default: deployment.json)")
     .option("--dry-run", "check and print what would be done; change nothing")
     .addHelpText("after", ACTIVATE_HELP)
-    .action(async (flags: ActivateFlags) => done(await runActivate(flags, output)));
+    .action(async (flags: ActivateFlags) =>
+      done(await toItsEnd(runActivate, flags, output, runningPrograms)),
+    );
   withCommon(program.command("deactivate"))
     .description("take the deployment away and put back what was there before")
     .option("--purge", "remove the proxy's logs as well")
     .addHelpText("after", DEACTIVATE_HELP)
-    .action(async (flags: DeactivateFlags) => done(await runDeactivate(flags, output)));
+    .action(async (flags: DeactivateFlags) =>
+      done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),
+    );
+  withCommon(program.command("recover"))
+    .description("bring this host out of the middle, where an activation or a deactivation was cut off")
+    .addHelpText("after", RECOVER_HELP)
+    .action(async (flags: CommonFlags) => done(await toItsEnd(runRecover, flags, output, runningPrograms)));
 }
 
 const ACTIVATE_HELP = `
 Everything is checked first. Then only what the change concerns is stopped, written and started, in the order web
 application, file server, files, file server, web application, proxy; and the expected responses are probed. When
-anything fails, the last good state comes back and the exit code is 1. When it was cut off (power, kill), the next
-activation goes back to the last good state before it begins.
+anything fails, the last good state comes back and the exit code is 1. When it was cut off (power, kill), the host goes
+back to the last good state as it boots, or the next activation does before it begins.
+
+Once begun it goes on to its end, as a unit of its own: neither Ctrl-C nor a lost connection ends it. The next run shows
+how one ended that nobody followed. \`systemctl stop 'portico-activation-*'\` has it roll back.
 
 Examples:
-  portico activate --incoming ${INCOMING_DIRECTORY}
+  portico activate --incoming ${INCOMING_DIRECTORY}/ID
   portico activate --dry-run --json
+  portico activate --again --dry-run         what was changed on this host since the last activation?
   portico activate --root ./out/host         lay files out below ./out/host; no service is touched`;
 
 const DEACTIVATE_HELP = `
-Edits of the application's settings are taken back where nobody changed the file since.
+Edits of the application's settings are taken back item by item; what somebody changed since stays.
 
 Examples:
   portico deactivate
   portico deactivate --purge`;
 
+const RECOVER_HELP = `
+Goes back to the last good state from an activation, and to the end of a deactivation. \`activate\` and \`deactivate\`
+begin with it, and a host that boots does it by itself: \`journalctl -u portico-recovery\` shows what was done.
+
+Examples:
+  portico recover`;
+
 function withCommon(command: Command): Command {
   return command
     .option("--root <DIR>", "folder that stands for the host's /; then no service is touched", "/")
     .option("--json", "print the outcome as JSON, and what is being done to standard error")
-    .option("--wait <SECONDS>", "how long to wait for another activation", seconds, 60);
+    .option("--wait <SECONDS>", "how long to wait for another activation", seconds, 300)
+    .addOption(new Option("--record <FILE>").hideHelp());
 }
 
 function seconds(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError("Give a whole number of seconds.");
   return Number(text);
+}
+
+/** A run that changes the host does not end with the terminal or the connection that asked for it. */
+async function toItsEnd<F extends ActivateFlags>(
+  command: (flags: F, output: Output) => Promise<number>,
+  flags: F,
+  output: Output,
+  programs: () => Programs | Promise<Programs>,
+): Promise<number> {
+  if (flags.record === undefined) {
+    const detach = flags.dryRun !== true && canDetach(resolve(flags.root ?? "/"));
+    if (!detach) return command(flags, output);
+    return runDetached(await programs(), process.argv.slice(2), output);
+  }
+  const record = new RecordWriter(flags.record, output);
+  const code = await command(flags, record).catch((error: Error) => {
+    record.err(`${error.stack ?? error.message}\n`);
+    return EXIT.failed;
+  });
+  record.exit(code);
+  return code;
 }
 
 async function runActivate(flags: ActivateFlags, output: Output): Promise<number> {
@@ -71,12 +134,16 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
     const activated = await activate({
       root: resolve(flags.root ?? "/"),
       ...(flags.incoming === undefined ? {} : { incoming: resolve(flags.incoming) }),
+      again: flags.again === true,
+      ...(flags.document === undefined ? {} : { document: flags.document }),
       dryRun: flags.dryRun === true,
       lockSeconds: flags.wait,
       signal,
       report,
     });
     for (const warning of activated.plan.warnings) output.err(`warning: ${formatProblem(warning)}\n`);
+    const missing = [...new Set(activated.responses.flatMap(({ settings = [] }) => settings))];
+    if (missing.length > 0) output.err(notYetSet(missing));
     output.out(flags.json === true ? activatedJson(activated) : activatedText(activated, flags));
     return EXIT.ok;
   } catch (error) {
@@ -84,6 +151,14 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
   } finally {
     release();
   }
+}
+
+/** The deployment serves; the application's own settings are still its owner's to make. */
+function notYetSet(settings: readonly string[]): string {
+  return `warning: the application does not answer as it should yet: ${settings.join(", ")} not set. The values are in
+  /usr/share/portico/application-settings; put them into the application's own files and restart it, or let
+  activation do it (\`activation.settings\` with \`apply: true\`).
+`;
 }
 
 async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<number> {
@@ -107,11 +182,37 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
   }
 }
 
+async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
+  // As in a deactivation: there is no half way to stop at.
+  const { release } = interruption();
+  try {
+    const recovered = await recoverHost({
+      root: resolve(flags.root ?? "/"),
+      lockSeconds: flags.wait,
+      report: reportTo(flags, output),
+    });
+    const { kind, problems } = recovered ?? { problems: [] };
+    if (flags.json === true)
+      output.out(json({ ok: problems.length === 0, recovered: kind ?? null, problems }));
+    else output.out(recoveredText(kind));
+    return problems.length === 0 ? EXIT.ok : EXIT.failed;
+  } catch (error) {
+    return refused(error, flags, output);
+  } finally {
+    release();
+  }
+}
+
+function recoveredText(kind: "activation" | "deactivation" | undefined): string {
+  if (kind === undefined) return "nothing was cut off\n";
+  return kind === "activation" ? "the host is as it was before\n" : "the deployment is gone\n";
+}
+
 function reportTo({ json: asJson }: CommonFlags, output: Output): (line: string) => void {
   return (line) => (asJson === true ? output.err : output.out).call(output, `${line}\n`);
 }
 
-/** A session that ends in the middle must not leave the host there; Ctrl-C and SIGTERM roll back. */
+/** What ends in the middle must not leave the host there; Ctrl-C and SIGTERM roll back, where they reach the run. */
 function interruption(): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
   const interrupt = (name: NodeJS.Signals): void => controller.abort(name);
@@ -135,12 +236,13 @@ function activatedText({ plan, responses }: Activated, { dryRun }: ActivateFlags
 }
 
 function activatedJson({ plan, responses }: Activated): string {
-  const { files, settings, steps, warnings } = plan;
+  const { files, settings, steps, warnings, drift } = plan;
   return json({
     ok: true,
     steps,
+    drift,
     files: files.map(({ path, role, why }) => ({ path, role, why })),
-    settings: settings.edits.map(({ path }) => path),
+    settings: [...new Set(settings.edits.map(({ path }) => path))],
     responses,
     warnings,
     problems: [],

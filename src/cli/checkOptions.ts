@@ -70,7 +70,7 @@ const LIVE_ONLY = [
 ];
 
 const CHECK_HELP = `
-Prints every problem at once: where it is, what was received, what is allowed, how to mend it.
+Prints every problem at once: where it is, what was received, what is allowed, how to fix it.
 
 --live sends one HEAD request for each expected response and prints one line for each: PASS or FAIL, the request,
 what was expected, what was seen, and for FAIL the likely cause. It reads the document only, and may run on another

@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
+import { isIP } from "node:net";
 import { type Command, InvalidArgumentError } from "commander";
+import { seeDrift } from "../activation/index.js";
 import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
+import { isLoopback } from "../diagnosis/hostFacts.js";
 import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE } from "../model/index.js";
@@ -23,7 +26,7 @@ interface DoctorFlags {
 export function addDoctor(program: Command, output: Output, done: (code: number) => void): void {
   program
     .command("doctor")
-    .description("find out why the front end does not work as it should, and how to mend it")
+    .description("find out why the front end does not work as it should, and how to fix it")
     .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
     .option("--config <FILE>", "proxy config (default: the one of the deployment)")
     .option("--elsewhere", "this is another machine than the host: look at the network only")
@@ -32,7 +35,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .option(
       "--public-address <ADDRESS>",
       "address by which the outside reaches the host; may stand several times",
-      (value: string, all: string[]) => [...all, value],
+      publicAddress,
       [],
     )
     .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
@@ -48,7 +51,8 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 }
 
 const HELP = `
-Every row of the spec's tables of expected responses (4.3) and errors (7) is looked at, and nothing is changed. A row that
+Every row of the spec's tables of expected responses (4.3) and errors (7) is looked at, and whether files, units, packet
+filter, logs and what runs are as they were deployed; nothing is changed. A row that
 fails tells the cause, what was seen, and what to do. A symptom whose cause is another row that failed says which one.
 Run it as root on the host: other users may not see the private key, nor which unit does what.
 
@@ -78,8 +82,10 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     output.err(`error: --deployment: there is no ${flags.deployment}\n`);
     return EXIT.usage;
   }
-  const gathered = await gather(options);
-  const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems);
+  const ownDeployment = options.place === "host" && flags.deployment === DEPLOYMENT_FILE;
+  const activated = ownDeployment ? await seeDrift() : undefined;
+  const gathered = await gather({ ...options, ...(activated === undefined ? {} : { activated }) });
+  const rows = gathered.ok ? diagnose(gathered.value) : unreadable(gathered.problems, activated?.drift);
   const failed = rows.filter(({ status }) => status === "failed").length;
   output.out(
     flags.json === true
@@ -98,7 +104,7 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
 
 /** One line for what is in order, and under every other row what a person needs. */
 function formatRow(row: DiagnosisRow): string {
-  const lines = [`${LABELS[row.status]}${row.title} [${row.spec}]`];
+  const lines = [`${LABELS[row.status]}${row.title}${row.spec === "" ? "" : ` [${row.spec}]`}`];
   const more = (label: string, text: string): number => lines.push(`         ${label.padEnd(9)}${text}`);
   if (row.status === "ok") return `${lines[0]}\n`;
   if (row.cause !== undefined) more("cause:", row.cause);
@@ -114,6 +120,13 @@ function summary(rows: readonly DiagnosisRow[]): string {
   const symptoms = count("explained") === 0 ? "" : `, ${count("explained")} because of it`;
   const unknown = count("unknown") === 0 ? "" : `, ${count("unknown")} not seen from here`;
   return `${rows.length} rows: ${count("ok")} ok, ${count("failed")} failed${symptoms}${unknown}`;
+}
+
+function publicAddress(value: string, all: string[]): string[] {
+  if (isIP(value) === 0) throw new InvalidArgumentError("give an IP address");
+  if (isLoopback(value))
+    throw new InvalidArgumentError("only the host itself reaches that: give the one of the outside");
+  return [...all, value];
 }
 
 function seconds(text: string): number {

@@ -1,3 +1,4 @@
+import { printable } from "../model/printable.js";
 import { formatProblem, type Problem, type ProxyConfig } from "../model/serving.js";
 
 /** Where a command writes; the process's own streams unless a test gives others. */
@@ -6,10 +7,10 @@ export interface Output {
   err(text: string): void;
 }
 
-/** Whoever closes the pipe early, as `head` does, has read what it wanted. */
+/** Whoever closes the pipe early, as `head` does, has read what it wanted; a terminal that is gone (EIO) reads no more. */
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
   });
 }
 
@@ -17,6 +18,11 @@ export const STDIO: Output = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 };
+
+/** The same, where nothing that is written steers a terminal. */
+export function steeringNothing(output: Output): Output {
+  return { out: (text) => output.out(printable(text)), err: (text) => output.err(printable(text)) };
+}
 
 /** Every exit code of the command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;

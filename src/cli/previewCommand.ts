@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { ProblemError, type ProxyConfig } from "../model/index.js";
+import { endpoint, ProblemError, type ProxyConfig } from "../model/index.js";
 import { serve } from "../runtime/serve.js";
 import { readDocument, type Source } from "./document.js";
 import { applicationHost } from "../diagnosis/expectedResponses.js";
@@ -30,7 +30,7 @@ export async function preview(source: Source, options: PreviewOptions, output: O
 function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): string {
   const addresses = moved.listeners.map((listener, i) => {
     const { address, port, protocol } = listener;
-    const url = `${protocol}://${isIPv6(address) ? `[${address}]` : address}:${port}/`;
+    const url = `${protocol}://${endpoint({ host: address, port })}/`;
     return `  ${url.padEnd(32)} instead of port ${original.listeners[i]!.port} of ${original.listeners[i]!.address}\n`;
   });
   return `portico preview of ${file}\n${addresses.join("")}${nameHint(moved)}Stop it with Ctrl-C.\n`;

@@ -3,10 +3,11 @@ import { serve } from "../runtime/serve.js";
 import { VERSION } from "../runtime/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
-import { EXIT, type Output, STDIO } from "./output.js";
+import { EXIT, type Output, STDIO, steeringNothing } from "./output.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
-export async function run(args: readonly string[], output: Output = STDIO): Promise<number> {
+export async function run(args: readonly string[], to: Output = STDIO): Promise<number> {
+  const output = steeringNothing(to);
   const state = { code: EXIT.ok as number };
   const program = await createProgram(args[0], output, (code) => (state.code = code));
   try {

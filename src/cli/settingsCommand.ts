@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Command } from "commander";
+import { editByHand, planByHand, type PlannedEdits } from "../activation/index.js";
 import {
   type Deployment,
   DEPLOYMENT_FILE,
@@ -9,15 +10,9 @@ import {
   problem,
   type Result,
 } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
 import { readText } from "../runtime/fileAccess.js";
-import {
-  applyEdits,
-  type ItemFinding,
-  type PlannedFile,
-  planSettings,
-  type SettingsPlan,
-  type SettingsSource,
-} from "../settings/index.js";
+import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../settings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface SettingsFlags {
@@ -60,7 +55,8 @@ function withFiles(command: Command): Command {
 const APPLY_HELP = `
 An item is changed where it stands; a new one goes between the secret-key and the DATABASES item, or into its section.
 Everything else stays as it is, byte by byte. Either all files are written or none: what cannot be edited safely is
-refused with its line. Each file that changes leaves a backup beside it, FILE.portico-TIME; the last five are kept.
+refused with its line. No copy of a file is kept, since it may hold a secret key; what each item was before is remembered
+by the deployment, and a deactivation puts it back.
 
 Lines that may hold a secret are not shown. The daemons read their settings at the start: restart them afterwards.
 
@@ -78,32 +74,27 @@ Examples:
   portico settings show --json`;
 
 async function applySettings(flags: SettingsFlags, output: Output): Promise<number> {
-  const plan = await planOf(flags);
+  const planned = await planOf(flags);
+  const { plan } = planned;
   if (plan.problems.length > 0) return refuse(plan, flags, output);
   const changed = plan.files.filter((file) => file.changed);
-  const applied = flags.dryRun === true ? { ok: true as const, value: [] } : await applyEdits(plan);
+  const applied = flags.dryRun === true ? { ok: true as const } : await editByHand(rootOf(flags), planned);
   if (!applied.ok) return refuse({ files: plan.files, problems: applied.problems }, flags, output);
-  const backups = new Map(applied.value.map(({ path: file, backup }) => [file, backup]));
   if (flags.json === true) {
-    const files = plan.files.map((file) => ({
-      ...described(file),
-      diff: file.diff,
-      backup: backups.get(file.path),
-    }));
+    const files = plan.files.map((file) => ({ ...described(file), diff: file.diff }));
     output.out(json({ ok: true, dryRun: flags.dryRun === true, files, problems: [] }));
     return EXIT.ok;
   }
   output.err(plan.files.flatMap((file) => file.notes.map((note) => `note: ${note}\n`)).join(""));
   if (changed.length === 0) output.out("nothing to change\n");
   for (const file of changed) {
-    if (flags.dryRun === true) output.out(file.diff);
-    else output.out(appliedText(file, backups.get(file.path)));
+    output.out(flags.dryRun === true ? file.diff : appliedText(file));
   }
   return EXIT.ok;
 }
 
 async function showSettings(flags: SettingsFlags, output: Output): Promise<number> {
-  const plan = await planOf(flags);
+  const { plan } = await planOf(flags);
   const same = plan.problems.length === 0 && plan.files.every((file) => !file.changed);
   if (flags.json === true) {
     output.out(json({ ok: same, files: plan.files.map(described), problems: plan.problems }));
@@ -114,15 +105,17 @@ async function showSettings(flags: SettingsFlags, output: Output): Promise<numbe
   return same ? EXIT.ok : EXIT.failed;
 }
 
-async function planOf(flags: SettingsFlags): Promise<SettingsPlan> {
+async function planOf(flags: SettingsFlags): Promise<PlannedEdits> {
   const source = await sourceOf(flags);
-  if (!source.ok) return { files: [], problems: source.problems };
-  return planSettings(source.value, flags.root === undefined ? "/" : path.resolve(flags.root));
+  if (!source.ok) return { edits: [], plan: { files: [], problems: source.problems } };
+  return planByHand(rootOf(flags), source.value);
 }
+
+const rootOf = ({ root = "/" }: SettingsFlags): string => path.resolve(root);
 
 /** What the deployment wants; files that are named are taken as they are named. */
 async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
-  const root = path.resolve(flags.root ?? "/");
+  const root = rootOf(flags);
   const file = flags.deployment ?? path.join(root, DEPLOYMENT_FILE);
   const deployment = await readDeployment(file);
   if (!deployment.ok) return deployment;
@@ -160,22 +153,22 @@ function described({ role, path: file, findings, notes, changed }: PlannedFile):
   return { role, path: file, changed, items: findings, notes };
 }
 
-function appliedText(file: PlannedFile, backup: string | undefined): string {
+function appliedText(file: PlannedFile): string {
   const items = file.findings.filter((f) => f.state !== "same").map((f) => `  ${changeText(f)}\n`);
-  const kept = backup === undefined ? "" : `, the file before is ${backup}`;
-  return `${file.path}: changed${kept}\n${items.join("")}`;
+  return `${file.path}: changed\n${items.join("")}`;
 }
 
 function changeText({ item, wanted, found, state }: ItemFinding): string {
   if (state === "missing") return `${item}: ${wanted} (new)`;
-  return `${item}: ${wanted} (was ${found ?? "an expression"})`;
+  return `${item}: ${wanted} (was ${found === undefined ? "an expression" : printableValue(found)})`;
 }
 
 /** `same       MEDIA_URL  /syncmedia/  (/opt/sync/conf/settings.py:12)` */
 function findingText({ path: file }: PlannedFile, finding: ItemFinding): string {
   const { item, wanted, found, line, state } = finding;
   const place = line === undefined ? file : `${file}:${line}`;
-  const value = state === "same" ? (found ?? wanted) : `${found ?? NOTHING_FOUND[state]}, wanted ${wanted}`;
+  const shown = found === undefined ? undefined : printableValue(found);
+  const value = state === "same" ? (shown ?? wanted) : `${shown ?? NOTHING_FOUND[state]}, wanted ${wanted}`;
   return `${state.padEnd(9)}  ${item.padEnd(23)}  ${value}  (${place})\n`;
 }
 

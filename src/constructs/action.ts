@@ -1,10 +1,14 @@
 import type { ActionInput } from "../model/index.js";
+import { UPSTREAM } from "./instances.js";
+import { any, fields, number, type PropTable, record, refuseOptions, required, text } from "./props.js";
 import type { Upstream } from "./upstream.js";
 
 /** What answers the requests of a route. A closed choice: take one of the static methods. */
 export abstract class Action {
   /** Requests go to an upstream; bodies stream both ways, unbuffered. */
   static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
+    refuseOptions("Action.proxy", { upstream }, { upstream: required(UPSTREAM) });
+    refuseOptions("Action.proxy", options, PROXY_OPTIONS);
     return new ProxyAction(upstream, options);
   }
 
@@ -15,11 +19,14 @@ export abstract class Action {
    * @param directory absolute path on the host; it and all above it need read and execute permission for others
    */
   static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
+    refuseOptions("Action.staticFiles", { directory }, { directory: required(text) });
+    refuseOptions("Action.staticFiles", options, STATIC_FILES_OPTIONS);
     return new StaticFilesAction(directory, options);
   }
 
   /** A redirect to the same path and query at another scheme, port or host. */
   static redirect(options: RedirectOptions = {}): Action {
+    refuseOptions("Action.redirect", options, REDIRECT_OPTIONS);
     return new RedirectAction(options);
   }
 
@@ -29,6 +36,8 @@ export abstract class Action {
    * @param status 200 to 599
    */
   static respond(status: number, options: RespondOptions = {}): Action {
+    refuseOptions("Action.respond", { status }, { status: required(number) });
+    refuseOptions("Action.respond", options, RESPOND_OPTIONS);
     return new RespondAction(status, options);
   }
 
@@ -204,3 +213,18 @@ class RespondAction extends Action {
     return { type: "respond", status: this.status, ...this.options };
   }
 }
+
+const PROXY_OPTIONS: PropTable<ProxyOptions> = {
+  strip: any,
+  hostHeader: any,
+  forwarded: fields<ForwardedOptions>({ realIp: any, for: any, proto: any, host: any }),
+  setHeaders: record,
+  destination: any,
+  webSocket: any,
+};
+
+const STATIC_FILES_OPTIONS: PropTable<StaticFilesOptions> = { index: any, symlinks: any, cacheControl: any };
+
+const REDIRECT_OPTIONS: PropTable<RedirectOptions> = { status: any, scheme: any, port: any, host: any };
+
+const RESPOND_OPTIONS: PropTable<RespondOptions> = { contentType: any, body: any };

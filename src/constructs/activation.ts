@@ -9,6 +9,8 @@ import {
 import { formatProblem, type Problem } from "../model/index.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { PROXY_SERVICE } from "./instances.js";
+import { any, fields, type PropTable, refuseProps, required, text } from "./props.js";
 import type { ProxyService } from "./proxyService.js";
 import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./tokens.js";
 
@@ -27,6 +29,7 @@ export class Activation extends Construct {
 
   constructor(scope: Construct, id: string, props: ActivationProps) {
     super(scope, id);
+    refuseProps(this, props, ACTIVATION_PROPS);
     const { service } = props;
     this.props = props;
     this.host = service.host;
@@ -73,7 +76,7 @@ export class Activation extends Construct {
       const parsed = parseDeployment(deployment);
       return parsed.ok ? [] : parsed.problems;
     });
-    return problems.map((p) => ({ ...p, path: `${this.node.path}: ${p.path}` }));
+    return problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` }));
   }
 }
 
@@ -96,3 +99,14 @@ export interface ActivationProps {
     "name" | "settings" | "media" | "database" | "network" | "probe"
   >;
 }
+
+const ACTIVATION_PROPS: PropTable<ActivationProps> = {
+  service: required(PROXY_SERVICE),
+  services: fields<NonNullable<ActivationProps["services"]>>({
+    fileServer: text,
+    webApplication: text,
+    webdav: text,
+    firewall: text,
+  }),
+  describe: any,
+};

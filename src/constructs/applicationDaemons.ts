@@ -1,9 +1,32 @@
 import { Construct } from "constructs";
-import { type Daemon, daemonProblems, daemonUnit } from "../render/index.js";
+import { type Problem, problem } from "../model/index.js";
+import {
+  ACCOUNT,
+  type Daemon,
+  DAEMON_PATH,
+  DAEMON_SECONDS_MAX,
+  daemonProblems,
+  daemonUnit,
+} from "../render/index.js";
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
-import { SystemdUnit } from "./systemdUnit.js";
-import { checkAroundTokens } from "./tokens.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, lateNumber, lateText } from "./lateChecks.js";
+import {
+  choice,
+  either,
+  fields,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+} from "./props.js";
+import { SystemdUnit, UNIT_NAME } from "./systemdUnit.js";
+import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /**
  * Units for the application's daemons, where the application brings none: database, then file server, then web
@@ -19,7 +42,9 @@ export class ApplicationDaemons extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationDaemonsProps) {
     super(scope, id);
+    refuseProps(this, props, APPLICATION_DAEMONS_PROPS);
     const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
+    refuse(unitNameProblems({ databaseUnit, proxyUnit }, this.node.path));
     const database = databaseUnit === false ? [] : [databaseUnit];
     const names = { ...DEFAULT_NAMES, ...props.names };
     const add = (daemon: DaemonName, after: readonly string[]): SystemdUnit | undefined => {
@@ -27,7 +52,7 @@ export class ApplicationDaemons extends Construct {
       if (settings === undefined) return undefined;
       const { problems } = checkAroundTokens(settings, daemonProblems);
       refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${daemon}.${p.path}` })));
-      return new SystemdUnit(this, ID[daemon], {
+      const made = new SystemdUnit(this, ID[daemon], {
         host: props.host,
         directory: props.unitDirectory,
         name: names[daemon],
@@ -38,12 +63,39 @@ export class ApplicationDaemons extends Construct {
           before: [proxyUnit],
         }),
       });
+      made.checkLate(() => lateDaemonChecks(`${this.node.path}.${daemon}`, settings));
+      return made;
     };
     this.fileServer = add("fileServer", database);
     const before = this.fileServer === undefined ? database : [...database, names.fileServer];
     this.webApplication = add("webApplication", before);
     this.webdav = add("webdav", before);
   }
+}
+
+function unitNameProblems(units: Readonly<Record<string, string | false>>, at: string): Problem[] {
+  return Object.entries(units).flatMap(([name, received]) => {
+    if (received === false || !isKnown(received) || UNIT_NAME.test(received)) return [];
+    const allowed = "a name such as mariadb.service";
+    return [problem("unit.bad-value", `${at}.${name}`, "is not a name of a unit", { received, allowed })];
+  });
+}
+
+function lateDaemonChecks(at: string, daemon: Daemon): LateCheck[] {
+  return [
+    ...(["user", "group"] as const).flatMap((name) =>
+      lateText("unit.bad-value", `${at}.${name}`, ACCOUNT, daemon[name]),
+    ),
+    ...(["workingDirectory", "environmentFile", "pidFile"] as const).flatMap((name) =>
+      lateText("config.bad-file-path", `${at}.${name}`, DAEMON_PATH, daemon[name]),
+    ),
+    ...(daemon.writableDirectories ?? []).flatMap((path, i) =>
+      lateText("config.bad-file-path", `${at}.writableDirectories[${i}]`, DAEMON_PATH, path),
+    ),
+    ...(["startTimeoutSeconds", "stopTimeoutSeconds"] as const).flatMap((name) =>
+      lateNumber(`${at}.${name}`, 1, DAEMON_SECONDS_MAX, daemon[name]),
+    ),
+  ];
 }
 
 export type DaemonName = "fileServer" | "webApplication" | "webdav";
@@ -102,3 +154,37 @@ export interface ApplicationDaemonsProps {
    */
   readonly unitDirectory?: string;
 }
+
+const DAEMON = fields<Daemon>({
+  command: required(listOf(text)),
+  type: required(choice("exec", "forking", "notify")),
+  user: required(text),
+  group: text,
+  stopCommand: listOf(text),
+  pidFile: text,
+  workingDirectory: text,
+  environment: record,
+  environmentFile: text,
+  restart: choice("on-failure", "always", "no"),
+  startTimeoutSeconds: number,
+  stopTimeoutSeconds: number,
+  hardening: flag,
+  writableDirectories: listOf(text),
+  directives: record,
+});
+
+/** @internal */
+export const APPLICATION_DAEMONS_PROPS: PropTable<ApplicationDaemonsProps> = {
+  host: required(HOST),
+  fileServer: DAEMON,
+  webApplication: DAEMON,
+  webdav: DAEMON,
+  names: fields<Partial<Record<DaemonName, string>>>({
+    fileServer: text,
+    webApplication: text,
+    webdav: text,
+  }),
+  databaseUnit: either(choice(false), text),
+  proxyUnit: text,
+  unitDirectory: text,
+};

@@ -1,18 +1,36 @@
-import { Token } from "cdktf";
+import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
+import { bracketed, defaultPort, type Problem } from "../model/index.js";
+import { PUBLIC_NAME } from "../model/serverName.js";
 import {
   type ApplicationSettingsInput,
   applicationSettingsValues,
   type ApplicationSettingsValues,
   DEFAULT_HOST_PATHS,
+  PATH_PREFIX,
   renderApplicationSettings,
+  type PublicOrigin,
   settingsProblems,
 } from "../render/index.js";
-import { refuse } from "./checks.js";
-import type { Host } from "./host.js";
+import { hostPathProblems, refuse } from "./checks.js";
+import { type Host, lateHostChecks } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, latePort, lateText } from "./lateChecks.js";
+import {
+  choice,
+  fields,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "./props.js";
+import { lateWordChecks } from "./systemdUnit.js";
 import { guardStartVariant } from "./startVariantGuard.js";
-import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
+import { argument, checkAroundTokens, hasTokens, lateHostInUrl, renderAroundTokens } from "./tokens.js";
 
 /**
  * The application's configuration items (spec 2.1), all derived from the address that clients use: a scheme or host
@@ -35,21 +53,27 @@ export class ApplicationSettings extends Construct {
 
   constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
     super(scope, id);
+    refuseProps(this, props, APPLICATION_SETTINGS_PROPS);
     const input = settingsInput(props);
     const { problems } = checkAroundTokens(input, settingsProblems);
-    refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` })));
+    refuse([
+      ...problems.map((p) => atProp(p, this.node.path)),
+      ...hostPathProblems({ directory: props.directory }, this.node.path),
+    ]);
     this.values = applicationSettingsValues(input);
     const { host, directory = DEFAULT_HOST_PATHS.settingsDirectory } = props;
     const file = (fileId: string, name: string): HostFile => {
       const render = (known: ApplicationSettingsInput): string =>
         renderApplicationSettings(known).find((f) => f.name === name)!.text;
       const content = renderAroundTokens(input, render);
-      return new HostFile(this, fileId, {
+      const made = new HostFile(this, fileId, {
         host,
         path: `${directory}/${name}`,
         content,
         role: "settings",
       });
+      made.checkLate(() => lateSettingsChecks(this.node.path, props));
+      return made;
     };
     this.networkDaemonFile = file("NetworkDaemon", "network-daemon.conf");
     this.webApplicationFile = file("WebApplication", "web-application-settings.py");
@@ -64,15 +88,51 @@ export class ApplicationSettings extends Construct {
 
 function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInput {
   const { host, scheme, serverNames = host.serverNames, publicPort, fileServer } = props;
-  const port = publicPort ?? (scheme === "https" ? 443 : 80);
+  const port = publicPort ?? defaultPort(scheme);
   return {
-    origins: serverNames.map((name) => ({ scheme, host: name, port: textIfToken(port) })),
+    origins: serverNames.map((name) => originOf(scheme, name, port)),
     pathPrefix: props.pathPrefix ?? "sync",
     enableSettingsViaWeb: props.enableSettingsViaWeb ?? false,
     fileServerHost: fileServer?.host ?? "127.0.0.1",
     fileServerPort: textIfToken(fileServer?.port ?? 8082),
     ...(props.startCommand === undefined ? {} : { startCommand: props.startCommand }),
   };
+}
+
+/** The scheme's own port is not written, nor are brackets forgotten, where only Terraform can tell. */
+function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
+  const own = defaultPort(scheme);
+  const host = hasTokens(name) ? lateHostInUrl(name) : name;
+  if (!hasTokens(port)) return { scheme, host, port };
+  const known = hasTokens(host) ? host : bracketed(host);
+  const suffix = Fn.conditional(Op.eq(port, own), "", Fn.join("", [":", argument(port)]));
+  return { scheme, host: `${known}${Token.asString(suffix)}`, port: own };
+}
+
+/** Fields of the settings as the props that they come from. */
+function atProp(p: Problem, at: string): Problem {
+  const prop = p.path
+    .replace(/^origins$/, "serverNames")
+    .replace(/^origins\[(\d+)\]\.host$/, "serverNames[$1]")
+    .replace(/^origins\[\d+\]\.port$/, "publicPort")
+    .replace(/^fileServer(Host|Port)$/, (_, name: string) => `fileServer.${name.toLowerCase()}`);
+  return { ...p, path: `${at}.${prop}` };
+}
+
+function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCheck[] {
+  const { host, serverNames, publicPort, pathPrefix, fileServer = {}, startCommand = [] } = props;
+  const name = (path: string, value: unknown): LateCheck[] =>
+    lateText("settings.bad-value", `${at}.${path}`, PUBLIC_NAME, value);
+  return [
+    ...(serverNames === undefined
+      ? lateHostChecks(host)
+      : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value))),
+    ...latePort(`${at}.publicPort`, publicPort),
+    ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),
+    ...name("fileServer.host", fileServer.host),
+    ...latePort(`${at}.fileServer.port`, fileServer.port),
+    ...lateWordChecks(`${at}.startCommand`, startCommand),
+  ];
 }
 
 /** A number that is not known yet must not be written into a text as the number it pretends to be. */
@@ -123,3 +183,16 @@ export interface ApplicationSettingsProps {
    */
   readonly directory?: string;
 }
+
+/** @internal */
+export const APPLICATION_SETTINGS_PROPS: PropTable<ApplicationSettingsProps> = {
+  host: required(HOST),
+  scheme: required(choice("http", "https")),
+  serverNames: listOf(text),
+  publicPort: number,
+  pathPrefix: text,
+  enableSettingsViaWeb: flag,
+  fileServer: fields<NonNullable<ApplicationSettingsProps["fileServer"]>>({ host: text, port: number }),
+  startCommand: listOf(text),
+  directory: text,
+};

@@ -1,20 +1,28 @@
 import type { IConstruct } from "constructs";
-import { parseConfig, type Problem, ProblemError, type ProxyConfigInput } from "../model/index.js";
-import { checkAroundTokens } from "./tokens.js";
+import { isFilePath } from "../model/filePath.js";
+import { parseConfig, type Problem, problem, ProblemError, type ProxyConfigInput } from "../model/index.js";
+import { proxyLoops } from "../model/crossChecks.js";
+import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /** Throws if there are problems: constructors refuse bad input at once, where it was given. */
 export function refuse(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ProblemError(problems);
 }
 
-/** Every problem of a config, as the host would report it; values that are not known yet are left out. */
-export function configProblems(config: ProxyConfigInput): readonly Problem[] {
+/**
+ * Every problem of a config, as the host would report it; values that are not known yet are left out.
+ *
+ * @param ownNames addresses and names of the host, which its config need not mention
+ */
+export function configProblems(
+  config: ProxyConfigInput,
+  ownNames: readonly string[] = [],
+): readonly Problem[] {
+  const problemsOf = (known: ProxyConfigInput): readonly Problem[] => {
+    const result = parseConfig(known);
+    return result.ok ? proxyLoops(result.value, ownNames) : result.problems;
+  };
   return checkAroundTokens(config, problemsOf).problems;
-}
-
-function problemsOf(config: ProxyConfigInput): readonly Problem[] {
-  const result = parseConfig(config);
-  return result.ok ? [] : result.problems;
 }
 
 type Listener = ProxyConfigInput["listeners"][number];
@@ -61,8 +69,42 @@ export function refuseRoute(construct: IConstruct, part: Route): void {
   );
 }
 
-/** Problems below one path of a config, told by the construct's path. */
+/** Refuses the settings of a proxy as a whole. */
+export function refuseProxy(construct: IConstruct, part: Omit<ProxyConfigInput, ProxyParts>): void {
+  const config = { ...part, listeners: [LISTENER], virtualServers: [SERVER] };
+  refuse(configProblems(config).map((p) => ({ ...p, path: `${construct.node.path}.${p.path}` })));
+}
+
+type ProxyParts = "listeners" | "upstreams" | "virtualServers";
+
+/** Problems below one path of a config, reported at the construct's path. */
 function refusePart(construct: IConstruct, config: ProxyConfigInput, at: string): void {
   const here = configProblems(config).filter((p) => `${p.path}.`.startsWith(`${at}.`));
-  refuse(here.map((p) => ({ ...p, path: construct.node.path + p.path.slice(at.length) })));
+  refuse(
+    here.map((p) => ({
+      ...p,
+      path: construct.node.path + p.path.slice(at.length),
+      // The number of a part in a config that nobody wrote.
+      message: p.message.replaceAll(at, construct.node.path),
+    })),
+  );
+}
+
+/** Paths on a host that are not absolute or not in normal form. */
+export function hostPathProblems(
+  paths: Readonly<Record<string, string | undefined>> = {},
+  at: string,
+): Problem[] {
+  return Object.entries(paths).flatMap(([name, path]) => {
+    if (path === undefined || !isKnown(path) || (isFilePath(path) && path !== "/" && !path.endsWith("/")))
+      return [];
+    const allowed =
+      "an absolute path on the host, without `//`, `.` or `..` segments and without a slash at its end";
+    return [
+      problem("config.bad-file-path", `${at}.${name}`, "is not a path on the host", {
+        received: path,
+        allowed,
+      }),
+    ];
+  });
 }

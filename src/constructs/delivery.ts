@@ -1,8 +1,10 @@
 import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
 import type { DeliveredActivation, DeliveredFile, DeliveryWay, FileResource } from "./deliveryWay.js";
-import { LocalDelivery, type LocalDeliveryOptions } from "./localDelivery.js";
-import type { SshDeliveryOptions } from "./sshConnection.js";
+import type { Host } from "./host.js";
+import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./localDelivery.js";
+import { refuseOptions } from "./props.js";
+import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./sshConnection.js";
 import { SshDelivery } from "./sshDelivery.js";
 
 /** How files get onto a host. A closed choice: take one of the static methods. */
@@ -14,6 +16,7 @@ export class Delivery {
    * a folder to look at and to copy from.
    */
   static local(options: LocalDeliveryOptions = {}): Delivery {
+    refuseOptions("Delivery.local", options, LOCAL_DELIVERY_OPTIONS);
     return new Delivery(new LocalDelivery(options));
   }
 
@@ -22,12 +25,23 @@ export class Delivery {
    * {@link Activation} runs there. Needs nothing on the host but an SSH server; see docs/deploying.md.
    */
   static ssh(options: SshDeliveryOptions = {}): Delivery {
+    refuseOptions("Delivery.ssh", options, SSH_DELIVERY_OPTIONS);
     return new Delivery(new SshDelivery(options));
   }
 
   /** Whether files take effect by an {@link Activation} only. */
   get needsActivation(): boolean {
     return this.way.needsActivation;
+  }
+
+  /** @internal Where a file of a host lies on the machine that synthesizes; undefined if it is elsewhere. */
+  onThisMachine(host: Host, path: string): string | undefined {
+    return this.way.onThisMachine(host, path);
+  }
+
+  /** @internal Names the machine or the folder that files of a host land on. */
+  place(host: Host): string {
+    return this.way.place(host);
   }
 
   /** @internal */

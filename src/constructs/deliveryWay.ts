@@ -6,6 +6,10 @@ import type { Host } from "./host.js";
 export interface DeliveryWay {
   /** Whether files take effect by activation only, so that every host needs one. */
   readonly needsActivation: boolean;
+  /** Where a file of a host lies on the machine that synthesizes; undefined if it is elsewhere. */
+  onThisMachine(host: Host, path: string): string | undefined;
+  /** Names the machine or the folder that files of a host land on. */
+  place(host: Host): string;
   /** Makes the resource that brings a file. */
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
   /** Makes the resources that run `portico activate` and, on destroy, `portico deactivate`. */

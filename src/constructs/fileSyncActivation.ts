@@ -16,9 +16,10 @@ export interface FileSyncActivationProps {
   readonly settings?: Omit<NonNullable<DeploymentInput["settings"]>, "values">;
   /**
    * Whether activation gives the permissions of spec 2.3 to media files and their directories where they are missing.
+   * It does so as the user whose directories they are; a destroy takes back what it gave.
    * @default false
    */
-  readonly mendMedia?: boolean;
+  readonly fixMedia?: boolean;
   /**
    * The application's database, for checks of the settings stored in it. The password is asked for at run time.
    * @default - not checked
@@ -49,13 +50,15 @@ export function activateFrontEnd(frontEnd: FileSyncFrontEnd, props: FileSyncActi
 }
 
 function describe(frontEnd: FileSyncFrontEnd, props: FileSyncActivationProps) {
-  const { settings, database, probe, mendMedia = false } = props;
+  const { settings, database, probe, fixMedia = false } = props;
   const { values } = frontEnd.settings;
+  const { host } = frontEnd;
   return {
     ...(settings === undefined ? {} : { settings: { ...settings, values } }),
-    media: { ...frontEnd.media, mend: mendMedia },
+    media: { ...frontEnd.media, fix: fixMedia },
     ...(database === undefined ? {} : { database }),
     network: {
+      addresses: [host.address, ...(host.ipv6Address === undefined ? [] : [host.ipv6Address])],
       portForwards: frontEnd.portForwards,
       dnsRecords: frontEnd.host.dnsRecords,
       exposedPorts: frontEnd.exposedPorts,

@@ -1,30 +1,36 @@
-import { Lazy, TerraformOutput, Token } from "cdktf";
+import { Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
 import { exposedPorts, loopbackPorts, type PortForward } from "../model/host.js";
-import { problem } from "../model/index.js";
-import { type HostPaths, renderDefaultPage } from "../render/index.js";
+import { problem, upstreamAuthority } from "../model/index.js";
+import { renderDefaultPage } from "../render/index.js";
 import { Action } from "./action.js";
 import type { Activation } from "./activation.js";
-import { ApplicationDaemons, type ApplicationDaemonsProps } from "./applicationDaemons.js";
-import { ApplicationSettings, type ApplicationSettingsProps } from "./applicationSettings.js";
+import { ApplicationDaemons } from "./applicationDaemons.js";
+import { ApplicationSettings } from "./applicationSettings.js";
 import { refuse } from "./checks.js";
-import { activateFrontEnd, type FileSyncActivationProps } from "./fileSyncActivation.js";
+import { activateFrontEnd } from "./fileSyncActivation.js";
+import { dnsRecordsOutput } from "./dnsOutput.js";
 import {
   addListeners,
   addRoutes,
   addUpstreams,
   type FileSyncListeners,
   type FileSyncRoutes,
-  type FileSyncUpstreamOverrides,
   type FileSyncUpstreams,
 } from "./fileSyncServers.js";
-import { Firewall, type FirewallProps } from "./firewall.js";
-import { Host, type HostProps } from "./host.js";
+import {
+  type FileSyncFrontEndProps,
+  type FrontEndFirewallProps,
+  refuseFrontEnd,
+  refuseSameNames,
+} from "./fileSyncProps.js";
+import { Firewall } from "./firewall.js";
+import { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import type { Mode } from "./mode.js";
-import { StaticNetwork, type StaticNetworkProps } from "./network.js";
-import { ProxyService, type ProxyServiceProps } from "./proxyService.js";
-import { ReverseProxy, type ReverseProxyProps } from "./reverseProxy.js";
+import { StaticNetwork } from "./network.js";
+import { ProxyService } from "./proxyService.js";
+import { ReverseProxy } from "./reverseProxy.js";
 import type { TlsFiles } from "./tlsMaterial.js";
 import { hasTokens } from "./tokens.js";
 import type { VirtualServer } from "./virtualServer.js";
@@ -70,13 +76,14 @@ export class FileSyncFrontEnd extends Construct {
 
   constructor(scope: Construct, id: string, props: FileSyncFrontEndProps) {
     super(scope, id);
+    refuseFrontEnd(this, props);
     const prefix = props.pathPrefix ?? "sync";
-    this.refuseProps(props, prefix);
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     this.mode = props.mode;
+    refuseSameNames(this, props);
     this.serverNames = [...this.host.serverNames, ...(props.additionalServerNames ?? [])];
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host: this.host, paths: props.paths });
-    this.listeners = addListeners(this.proxy, this.mode);
+    this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
     this.upstreams = addUpstreams(this.proxy, props.upstreams ?? {});
     this.tls = this.listeners.https?.tlsFiles;
     const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
@@ -209,16 +216,17 @@ export class FileSyncFrontEnd extends Construct {
     const { url } = this.upstreams.fileServer;
     if (hasTokens(url)) {
       const fix = "Give `settings.fileServer`: the URL of its upstream is not known at synthesis.";
-      refuse([problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", { fix })]);
+      const more = { allowed: "an object with host, port", fix };
+      refuse([problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", more)]);
     }
-    const [, host, port = "80"] = /^http:\/\/\[?([^\]/]+?)\]?(?::(\d+))?\/?$/.exec(url)!;
-    return { host: host === "localhost" ? "127.0.0.1" : host!, port: Number(port) };
+    const { host, port } = upstreamAuthority(url);
+    return { host: host === "localhost" ? "127.0.0.1" : host, port };
   }
 
   private addOutputs(): void {
     new TerraformOutput(this, "Url", { value: this.url, description: "Where users find the application." });
     new TerraformOutput(this, "DnsRecords", {
-      value: this.host.dnsRecords,
+      value: dnsRecordsOutput(this.host),
       description: "DNS records to create; only for public addresses.",
     });
     new TerraformOutput(this, "PortForwards", {
@@ -234,131 +242,4 @@ export class FileSyncFrontEnd extends Construct {
       description: "TCP ports that only the host itself may reach.",
     });
   }
-
-  private refuseProps(props: FileSyncFrontEndProps, prefix: string): void {
-    const at = (name: string): string => `${this.node.path}.${name}`;
-    if (!/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(prefix)) {
-      const allowed = "one word of letters, digits, `-` and `_`";
-      refuse([
-        problem("config.bad-route-path", at("pathPrefix"), "is no word", { received: prefix, allowed }),
-      ]);
-    }
-    if (props.installDirectory === undefined && props.mediaDirectory === undefined) {
-      const fix = "Give the directory that the application is installed in, or that of its media.";
-      refuse([problem("config.missing-field", at("installDirectory"), "is missing", { fix })]);
-    }
-    const { publicPort } = props.mode;
-    const known = !Token.isUnresolved(publicPort);
-    if (known && !(Number.isInteger(publicPort) && publicPort >= 1 && publicPort <= 65_535)) {
-      const allowed = "1 to 65535";
-      const message = "is no port";
-      refuse([
-        problem("config.out-of-range", at("mode.publicPort"), message, { received: publicPort, allowed }),
-      ]);
-    }
-  }
-}
-
-type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
-
-export interface FileSyncFrontEndProps {
-  /** The host, or what makes one. */
-  readonly host: Host | HostProps;
-  /** Plain HTTP or TLS. */
-  readonly mode: Mode;
-  /**
-   * Directory on the host that the web application is installed in; its media lie in `media` below it.
-   * @default - none; then `mediaDirectory` is needed
-   */
-  readonly installDirectory?: string;
-  /**
-   * Directory of the static media: icons, avatars, scripts. It, what is above it and what is in it must be readable
-   * for others (spec 2.3).
-   * @default - `media` in the install directory
-   */
-  readonly mediaDirectory?: string;
-  /**
-   * Directory of avatars, if the application keeps them with its data and only links to them from the media
-   * directory. Links that leave a directory are not followed, so avatars get a route of their own.
-   * @default - avatars lie in the media directory
-   */
-  readonly avatarDirectory?: string;
-  /**
-   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
-   * @default "sync"
-   */
-  readonly pathPrefix?: string;
-  /**
-   * Further names of the application, in lower case.
-   * @default - none
-   */
-  readonly additionalServerNames?: readonly string[];
-  /**
-   * Changes to the daemons' addresses, timeouts and connection reuse, by daemon.
-   * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s (spec 1.2, 8)
-   */
-  readonly upstreams?: FileSyncUpstreamOverrides;
-  /**
-   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
-   * @default 60000
-   */
-  readonly requestBodyTimeoutMs?: number;
-  /**
-   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows, or
-   * `absolute`, as Apache's mod_dav wants it; `unchanged` leaves it alone.
-   * @default "path"
-   */
-  readonly webdavDestination?: "path" | "absolute" | "unchanged";
-  /**
-   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts.
-   * @default - see ReverseProxy
-   */
-  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /**
-   * How the proxy runs: Node, runtime, stop timeout, open files.
-   * @default - see ProxyService
-   */
-  readonly service?: Omit<ProxyServiceProps, "proxy">;
-  /**
-   * The application's settings that do not follow from the rest: the start command of the web application, and
-   * whether settings can be changed through the web.
-   * @default - no start command; not through the web
-   */
-  readonly settings?: Pick<ApplicationSettingsProps, "enableSettingsViaWeb" | "startCommand" | "fileServer">;
-  /**
-   * Paths on the host that differ from the defaults.
-   * @default DEFAULT_HOST_PATHS
-   */
-  readonly paths?: Partial<HostPaths>;
-  /**
-   * HTML of the default server's page.
-   * @default - a page that says no application is served at this address
-   */
-  readonly defaultPage?: string;
-  /**
-   * Write the host's static address for systemd-networkd: the interface, and what else the host's props do not say.
-   * @default - the host's network is left as it is
-   */
-  readonly network?: Omit<StaticNetworkProps, "host">;
-  /**
-   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` will do.
-   * @default - no filter
-   */
-  readonly firewall?: FrontEndFirewallProps;
-  /**
-   * Units for the application's daemons, by daemon.
-   * @default - the application brings its own
-   */
-  readonly daemons?: Omit<ApplicationDaemonsProps, "host" | "unitDirectory">;
-  /**
-   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, looks at the answers,
-   * and puts back the last good state if they are not as expected. `{}` will do for a local delivery.
-   * @default - with a delivery over ssh, nothing about the application is told; with a local one, no activation
-   */
-  readonly activation?: FileSyncActivationProps;
-  /**
-   * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, ports exposed and on loopback only.
-   * @default false
-   */
-  readonly outputs?: boolean;
 }

@@ -1,3 +1,4 @@
+import { Annotations } from "cdktf";
 import { Action, type ForwardedOptions, type ProxyOptions } from "./action.js";
 import type { Listener } from "./listener.js";
 import type { Mode } from "./mode.js";
@@ -38,13 +39,17 @@ export interface FileSyncRoutes {
 }
 
 /** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address (spec 4.2). */
-export function addListeners(proxy: ReverseProxy, mode: Mode): FileSyncListeners {
+export function addListeners(
+  proxy: ReverseProxy,
+  mode: Mode,
+  serverNames: readonly string[],
+): FileSyncListeners {
   const ipv6 = proxy.host.ipv6Address !== undefined;
   const http = proxy.addListener("http", { port: mode.httpPort });
   const http6 = ipv6 ? proxy.addListener("http6", { address: "::", port: mode.httpPort }) : undefined;
   if (mode.https === undefined) return { http, http6 };
   const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
-  const tls = { material, policy };
+  const tls = { material, policy, serverNames };
   const https = proxy.addListener("https", { port, http2, tls });
   const https6 = ipv6 ? proxy.addListener("https6", { address: "::", port, http2, tls }) : undefined;
   return { http, http6, https, https6 };
@@ -67,7 +72,20 @@ export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOve
       readTimeoutMs: TEN_HOURS_MS,
       ...overrides[id],
     });
-  return { web: add("web", 8000), webdav: add("webdav", 8080), fileServer: add("fileServer", 8082) };
+  const upstreams = {
+    web: add("web", 8000),
+    webdav: add("webdav", 8080),
+    fileServer: add("fileServer", 8082),
+  };
+  const all = Object.values(upstreams);
+  for (const [i, upstream] of all.entries()) {
+    const same = all.slice(0, i).find(({ url }) => url === upstream.url);
+    if (same === undefined) continue;
+    Annotations.of(upstream).addWarning(
+      `This upstream has the URL of ${same.node.id}: each of the application's daemons has a port of its own.`,
+    );
+  }
+  return upstreams;
 }
 
 /** @internal What the application's routes depend on. */

@@ -1,21 +1,47 @@
+import { Annotations, Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { DATABASE_PORT } from "../model/host.js";
-import { formatProblem, type Problem } from "../model/index.js";
+import { CIDR } from "../model/fields.js";
+import { formatProblem, type Problem, problem } from "../model/index.js";
 import {
   type AllowedPort,
   DEFAULT_HOST_PATHS,
   firewallDropIn,
   type FirewallInput,
   firewallProblems,
+  type FirewallRules,
   firewallUnit,
+  isProgramPath,
   renderFirewall,
   renderUnit,
+  type Source,
 } from "../render/index.js";
-import { refuse } from "./checks.js";
+import { hostPathProblems, refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, latePort, lateText } from "./lateChecks.js";
+import {
+  choice,
+  fields,
+  flag,
+  listOf,
+  number,
+  produced,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "./props.js";
 import { SystemdUnit } from "./systemdUnit.js";
-import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
+import {
+  argument,
+  checkAroundTokens,
+  escapeTemplate,
+  hasTokens,
+  isKnown,
+  renderAroundTokens,
+} from "./tokens.js";
 
 /**
  * A packet filter for what reaches the host itself (spec 8): the front end's ports and the SSH server's are open, the
@@ -35,6 +61,7 @@ export class Firewall extends Construct {
 
   constructor(scope: Construct, id: string, props: FirewallProps) {
     super(scope, id);
+    refuseProps(this, props, FIREWALL_PROPS);
     const { host, path = "/etc/portico/firewall.nft", nftPath = "/usr/sbin/nft" } = props;
     const problems = (): Problem[] =>
       checkAroundTokens(firewallInput(props), firewallProblems).problems.map((p) => ({
@@ -45,8 +72,14 @@ export class Firewall extends Construct {
     const late = typeof ports === "function" || typeof loopbackPorts === "function";
     if (late) this.node.addValidation({ validate: () => problems().map(formatProblem) });
     else refuse(problems());
-    const content = (): string => renderAroundTokens(firewallInput(props), renderFirewall);
+    refuse([
+      ...hostPathProblems({ path: props.path }, this.node.path),
+      ...programProblems(nftPath, this.node.path),
+    ]);
+    if (!late) warnOfSshPort(this, props);
+    const content = (): string => renderAroundTokens(firewallRules(props), renderFirewall);
     this.ruleSet = new HostFile(this, "RuleSet", { host, path, content, role: "firewall" });
+    this.ruleSet.checkLate(() => lateFirewallChecks(this.node.path, firewallInput(props)));
     this.unit = new SystemdUnit(this, "Unit", {
       host,
       directory: props.unitDirectory,
@@ -67,6 +100,69 @@ function firewallInput(props: FirewallProps): FirewallInput {
   const { ports, loopbackPorts = [DATABASE_PORT], allowed = [], dhcpClient = true } = props;
   return { ports: now(ports), loopbackPorts: now(loopbackPorts), allowed, dhcpClient };
 }
+
+function firewallRules(props: FirewallProps): FirewallRules {
+  const input = firewallInput(props);
+  const source = (range: string): Source =>
+    hasTokens(range)
+      ? { range, family: Token.asString(Fn.conditional(isIpv6(argument(range)), "ip6", "ip")) }
+      : range;
+  return {
+    ...input,
+    allowed: input.allowed.map((one) => ({ ...one, from: one.from?.map(source) })),
+  };
+}
+
+const isIpv6 = (range: string): unknown => Fn.can(Fn.regex(":", range));
+
+function lateFirewallChecks(at: string, { ports, loopbackPorts, allowed }: FirewallInput): LateCheck[] {
+  const port = (path: string, value: number): LateCheck[] => latePort(`${at}.${path}`, value);
+  const open = (path: string, value: number, protocol?: string): LateCheck[] => [
+    ...port(path, value),
+    ...(protocol === "udp" ? [] : lateLoopbackCheck(`${at}.${path}`, loopbackPorts, value)),
+  ];
+  const range = (path: string, value: string): LateCheck[] =>
+    lateText("config.bad-address", `${at}.${path}`, RANGE, value);
+  return [
+    ...ports.flatMap((value, i) => open(`ports[${i}]`, value)),
+    ...loopbackPorts.flatMap((value, i) => port(`loopbackPorts[${i}]`, value)),
+    ...allowed.flatMap((rule, i) => [
+      ...open(`allowed[${i}].port`, rule.port, rule.protocol),
+      ...(rule.from ?? []).flatMap((value, j) => range(`allowed[${i}].from[${j}]`, value)),
+    ]),
+  ];
+}
+
+/** A port that only the host itself may reach is not opened by a value that comes later either. */
+function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateCheck[] {
+  if (!hasTokens(value) || loopbackPorts.length === 0) return [];
+  const allowed = "a port that is open to others";
+  const what = problem("firewall.loopback-port", path, "is to be reached on loopback only", { allowed });
+  return [
+    {
+      condition: Op.not(Fn.contains([...loopbackPorts], value)),
+      error_message: escapeTemplate(formatProblem(what)),
+    },
+  ];
+}
+
+function programProblems(nftPath: string, at: string): Problem[] {
+  if (!isKnown(nftPath) || isProgramPath(nftPath)) return [];
+  const more = { received: nftPath, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
+  return [problem("config.bad-file-path", `${at}.nftPath`, "is not the path of a program", more)];
+}
+
+function warnOfSshPort(firewall: Firewall, { host, ports, allowed = [] }: FirewallProps): void {
+  const { sshPort } = host;
+  const open = [...now(ports), ...allowed.map(({ port }) => port)];
+  if (sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort)) return;
+  Annotations.of(firewall).addWarning(
+    `The SSH server's port ${sshPort} is not open: nobody can log in over the network any more. ` +
+      "Add it to `ports` or `allowed`, or tell the host's `sshPort` (`false` if there is no SSH server).",
+  );
+}
+
+const RANGE = { ...CIDR, never: "%", allowed: "an IP address or a CIDR range such as 10.0.0.0/8" };
 
 const now = (ports: Ports): readonly number[] => (typeof ports === "function" ? ports() : ports);
 
@@ -112,3 +208,17 @@ export interface FirewallProps {
    */
   readonly unitDirectory?: string;
 }
+
+/** @internal */
+export const FIREWALL_PROPS: PropTable<FirewallProps> = {
+  host: required(HOST),
+  ports: required(produced(listOf(number))),
+  loopbackPorts: produced(listOf(number)),
+  allowed: listOf(
+    fields<AllowedPort>({ port: required(number), protocol: choice("tcp", "udp"), from: listOf(text) }),
+  ),
+  dhcpClient: flag,
+  path: text,
+  nftPath: text,
+  unitDirectory: text,
+};

@@ -1,8 +1,30 @@
+import { Fn } from "cdktf";
 import { Construct } from "constructs";
 import { canonicalIpv6, type Problem, problem } from "../model/index.js";
+import {
+  DOMAIN_NAME_LENGTH_MAX,
+  DOMAIN_NAME_PATTERN,
+  IPV4_PATTERN,
+  IPV6_PATTERN,
+  LONG_LABEL_PATTERN,
+} from "../model/textRule.js";
 import { type DnsRecord, dnsRecords, hostProblems, type PortForward, portForwards } from "../model/host.js";
 import { refuse } from "./checks.js";
 import { Delivery } from "./delivery.js";
+import { DELIVERY } from "./instances.js";
+import { canonicalIpv6Of, type LateCheck, latePort, lateText } from "./lateChecks.js";
+import {
+  choice,
+  either,
+  fields,
+  judged,
+  listOf,
+  number,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "./props.js";
 import { hasTokens, isKnown } from "./tokens.js";
 
 /** The machine that serves: its addresses, its public name, and how files get onto it (spec 1.4 to 1.6). */
@@ -22,13 +44,11 @@ export class Host extends Construct {
 
   constructor(scope: Construct, id: string, props: HostProps) {
     super(scope, id);
+    refuseProps(this, props, HOST_PROPS);
     refuse([...hostProblems(props, this.node.path, isKnown), ...sshPortProblems(props, this.node.path)]);
     this.props = props;
     this.address = props.address;
-    this.ipv6Address =
-      props.ipv6Address === undefined || hasTokens(props.ipv6Address)
-        ? props.ipv6Address
-        : canonicalIpv6(props.ipv6Address);
+    this.ipv6Address = props.ipv6Address === undefined ? undefined : canonical(props.ipv6Address);
     this.publicName = props.publicName;
     this.sshPort = props.sshPort === false ? undefined : (props.sshPort ?? 22);
     this.delivery = props.delivery ?? Delivery.local();
@@ -59,11 +79,46 @@ export class Host extends Construct {
   }
 }
 
+/** What is no address stays as it is, so that its check tells of it. */
+function canonical(address: string): string {
+  return hasTokens(address)
+    ? (Fn.try([canonicalIpv6Of(address), address]) as string)
+    : canonicalIpv6(address)!;
+}
+
+/** @internal Checks of addresses and names that only Terraform knows. */
+export function lateHostChecks({ node, props }: Host): LateCheck[] {
+  const at = (name: string): string => `${node.path}.${name}`;
+  const { address, ipv6Address, publicName, gateway, dnsDomain, nameservers = [], sshPort } = props;
+  return [
+    ...lateText("host.bad-ipv4", at("address"), IPV4, address),
+    ...lateText("host.bad-ipv6", at("ipv6Address"), IPV6, ipv6Address),
+    ...lateText("host.bad-name", at("publicName"), NAME, publicName),
+    ...lateText("host.bad-network", at("gateway"), GATEWAY, gateway),
+    ...lateText("host.bad-name", at("dnsDomain"), NAME, dnsDomain),
+    ...nameservers.flatMap((one, i) =>
+      lateText("host.bad-nameserver", at(`nameservers[${i}]`), NAMESERVER, one),
+    ),
+    ...latePort(at("sshPort"), sshPort),
+  ];
+}
+
+const IPV4 = { pattern: `^${IPV4_PATTERN}$`, allowed: "a static IPv4 address such as 192.0.2.10" };
+const IPV6 = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address such as 2001:db8::1" };
+const NAME = {
+  pattern: `^${DOMAIN_NAME_PATTERN}$`,
+  never: `${LONG_LABEL_PATTERN}|^_$|(?:^|\\.)[0-9]+$`,
+  lengthMax: DOMAIN_NAME_LENGTH_MAX,
+  allowed: "a domain name in lower case, without a port",
+};
+const GATEWAY = { pattern: `^${IPV4_PATTERN}$`, allowed: "the router's IPv4 address, such as 192.0.2.1" };
+const NAMESERVER = { pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN})$`, allowed: "an IPv4 or IPv6 address" };
+
 function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
   if (sshPort === undefined || sshPort === false || !isKnown(sshPort)) return [];
   if (Number.isInteger(sshPort) && sshPort >= 1 && sshPort <= 65_535) return [];
   const allowed = "1 to 65535, or `false`";
-  return [problem("config.out-of-range", `${path}.sshPort`, "is no port", { received: sshPort, allowed })];
+  return [problem("config.out-of-range", `${path}.sshPort`, "is not a port", { received: sshPort, allowed })];
 }
 
 export interface HostProps {
@@ -124,7 +179,23 @@ export interface HostProps {
   readonly sshPort?: number | false;
   /**
    * How files get onto the host.
-   * @default Delivery.local()
+   * @default Delivery.local(): into a folder below `out`, to look at; `Delivery.local({ root: "/" })` writes onto the
+   *   machine that runs Terraform
    */
   readonly delivery?: Delivery;
 }
+
+/** @internal */
+export const HOST_PROPS: PropTable<HostProps> = {
+  address: judged,
+  netmask: text,
+  gateway: text,
+  dnsDomain: text,
+  nameservers: listOf(text),
+  ipv6Address: text,
+  ipv6Flags: listOf(text),
+  publicName: text,
+  dhcpRange: fields<NonNullable<HostProps["dhcpRange"]>>({ from: required(text), to: required(text) }),
+  sshPort: either(choice(false), number),
+  delivery: DELIVERY,
+};

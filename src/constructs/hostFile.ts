@@ -1,10 +1,15 @@
-import { existsSync } from "node:fs";
-import { Lazy, TerraformAsset, type TerraformResource } from "cdktf";
-import { Construct } from "constructs";
-import type { FileRole } from "../model/deployment.js";
-import { problem } from "../model/index.js";
+import { existsSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { Aspects, Lazy, TerraformAsset, type TerraformResource } from "cdktf";
+import { Construct, type IConstruct } from "constructs";
+import { FILE_ROLES, type FileRole } from "../model/deployment.js";
+import { FILE_PATH, isFilePath } from "../model/filePath.js";
+import { type Problem, problem } from "../model/index.js";
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
+import { HOST } from "./instances.js";
+import { addPreconditions, type LateCheck, lateCheck, textNode } from "./lateChecks.js";
+import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props.js";
 import { escapeTemplate, isKnown } from "./tokens.js";
 
 /** A file on a host, put there by the host's delivery. */
@@ -23,9 +28,11 @@ export class HostFile extends Construct {
   readonly resource: TerraformResource;
   /** SHA-256 of the content in hexadecimal digits, as Terraform will compute it. */
   readonly sha256: string;
+  private readonly lateChecks: (() => readonly LateCheck[])[] = [];
 
   constructor(scope: Construct, id: string, props: HostFileProps) {
     super(scope, id);
+    refuseProps(this, props, HOST_FILE_PROPS);
     const { path, content, source, mode = "0644", role = "other", sensitive = false } = props;
     refuseFile(this.node.path, path, content, source);
     this.path = path;
@@ -33,7 +40,8 @@ export class HostFile extends Construct {
     this.role = role;
     this.host = props.host;
     this.sensitive = sensitive;
-    const asset = source === undefined ? undefined : new TerraformAsset(this, "Asset", { path: source });
+    const asset =
+      source === undefined ? undefined : new TerraformAsset(this, "Asset", { path: resolve(source) });
     const delivered = props.host.delivery.deliver(this, "Resource", {
       host: props.host,
       path: escapeTemplate(path),
@@ -43,7 +51,22 @@ export class HostFile extends Construct {
       ...(asset === undefined ? {} : { source: asset.path }),
     });
     this.resource = delivered.resource;
+    refuseSecond(this);
     this.sha256 = delivered.sha256;
+    this.checkLate(() => lateCheck(pathProblem(this.node.path), [PATH_NODE], path));
+    Aspects.of(this).add({ visit: (node) => node === this && this.writeLateChecks() });
+  }
+
+  /** @internal Has Terraform check values that it alone knows before it writes the file. */
+  checkLate(checks: () => readonly LateCheck[]): void {
+    this.lateChecks.push(checks);
+  }
+
+  private writeLateChecks(): void {
+    addPreconditions(
+      this.resource,
+      this.lateChecks.flatMap((late) => late()),
+    );
   }
 }
 
@@ -60,7 +83,7 @@ export interface HostFileProps {
    * nothing, but tokens are resolved. Either this or `source`.
    */
   readonly content?: string | (() => string);
-  /** An existing file that is copied, by its absolute path on the machine that synthesizes. */
+  /** An existing file that is copied, by its path on the machine that synthesizes; a relative one from where it runs. */
   readonly source?: string;
   /**
    * Permissions.
@@ -86,21 +109,60 @@ function template(content: string | (() => string)): string {
 }
 
 function refuseFile(at: string, path: string, content: unknown, source: string | undefined): void {
-  const normal = /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]+$/;
-  if (isKnown(path) && (!normal.test(path) || path.endsWith("/"))) {
-    const allowed = "an absolute path of a file, without `//`, `.` or `..` segments";
-    refuse([
-      problem("config.bad-file-path", `${at}.path`, "is no path of a file", { received: path, allowed }),
-    ]);
+  if (isKnown(path) && (!isFilePath(path) || path.endsWith("/"))) {
+    refuse([pathProblem(at, path)]);
   }
   if ((content === undefined) === (source === undefined)) {
     const fix = "Give either `content` or `source`.";
+    const message = content === undefined ? "is missing, and so is `source`" : "is given beside `source`";
     refuse([
-      problem("config.missing-field", `${at}.content`, "is needed, or `source` instead of it", { fix }),
+      problem("config.missing-field", `${at}.content`, message, {
+        allowed: "one of `content` and `source`",
+        fix,
+      }),
     ]);
   }
-  if (source !== undefined && !existsSync(source)) {
+  if (source !== undefined && !isFileHere(source)) {
+    const message = existsSync(source) ? "is not a file" : "does not exist";
     const fix = "Build or create the file first, or name another.";
-    refuse([problem("files.unreadable", `${at}.source`, "does not exist", { received: source, fix })]);
+    refuse([problem("files.unreadable", `${at}.source`, message, { received: source, fix })]);
   }
+}
+
+const isFileHere = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
+function pathProblem(at: string, received?: string): Problem {
+  const allowed = "an absolute path of a file, without `//`, `.` or `..` segments";
+  return problem("config.bad-file-path", `${at}.path`, "is not the path of a file", { received, allowed });
+}
+
+/** The path of a file: nothing that ends with a slash. */
+const PATH_NODE = textNode({ ...FILE_PATH, never: `${FILE_PATH.never}|/$` });
+
+const HOST_FILE_PROPS: PropTable<HostFileProps> = {
+  host: required(HOST),
+  path: required(text),
+  content: produced(text),
+  source: text,
+  mode: choice("0600", "0640", "0644", "0755"),
+  role: choice(...FILE_ROLES),
+  sensitive: flag,
+};
+
+/** Files of an app by the place they land on. */
+const placed = new WeakMap<IConstruct, Map<string, HostFile>>();
+
+/** Two files on one path would overwrite each other at every apply. */
+function refuseSecond(file: HostFile): void {
+  const { root } = file.node;
+  const files = placed.get(root) ?? new Map<string, HostFile>();
+  placed.set(root, files);
+  const place = `${file.host.delivery.place(file.host)}\0${file.path}`;
+  const first = files.get(place);
+  if (first === undefined) {
+    files.set(place, file);
+    return;
+  }
+  const message = `is written by ${first.node.path} already`;
+  refuse([problem("files.duplicate-path", file.node.path, message, { received: file.path })]);
 }

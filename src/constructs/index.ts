@@ -11,6 +11,7 @@ export type {
   FileSyncUpstreamOverrides,
   FileSyncUpstreams,
 } from "./fileSyncServers.js";
+export type { FileSyncFrontEndProps } from "./fileSyncProps.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";

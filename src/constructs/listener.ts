@@ -1,8 +1,11 @@
 import { Construct } from "constructs";
 import type { ListenerInput } from "../model/index.js";
 import { refuseListener } from "./checks.js";
+import { TLS_MATERIAL, TLS_POLICY } from "./instances.js";
+import { any, fields, flag, judged, listOf, type PropTable, refuseProps, required, text } from "./props.js";
 import { proxyOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
+import { isKnown } from "./tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
 
 /** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */
@@ -17,17 +20,34 @@ export class Listener extends Construct {
   readonly protocol: "http" | "https";
   /** Files of the TLS material; undefined for http. */
   readonly tlsFiles?: TlsFiles;
+  /** What was given for TLS; undefined for http. */
+  readonly tls?: ListenerTls;
   private readonly props: ListenerProps;
 
   constructor(scope: Construct, id: string, props: ListenerProps) {
     super(scope, id);
+    refuseProps(this, props, LISTENER_PROPS);
+    const proxy = proxyOf(this);
     this.props = props;
     this.name = props.name ?? id;
     this.address = props.address ?? "0.0.0.0";
     this.port = props.port;
     this.protocol = props.tls === undefined ? "http" : "https";
-    this.tlsFiles = props.tls === undefined ? undefined : proxyOf(this).tlsFiles(props.tls.material);
+    this.tls = props.tls;
+    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material);
     refuseListener(this, this.render());
+  }
+
+  /** @internal Whether HTTP/2 was asked for in so many words. */
+  get asksForHttp2(): boolean {
+    return this.props.http2 === true;
+  }
+
+  /** @internal Whether only one of the two can have the port, as far as it is known. */
+  clashesWith({ address, port }: Listener): boolean {
+    if (port !== this.port || !isKnown([port, address, this.address])) return false;
+    const isWildcard = [address, this.address].some((one) => /^[0:.]+$/.test(one));
+    return address === this.address || (isWildcard && address.includes(":") === this.address.includes(":"));
   }
 
   /** @internal Its section of the config. */
@@ -75,4 +95,22 @@ export interface ListenerTls {
    * @default TlsPolicy.fileSync() (spec 4.2)
    */
   readonly policy?: TlsPolicy;
+  /**
+   * Names that clients use, beside those of the virtual servers: where a default server answers for all names, nothing
+   * else tells them. A self-signed certificate covers them; for others a name that is missing is warned of.
+   * @default - none
+   */
+  readonly serverNames?: readonly string[];
 }
+
+const LISTENER_PROPS: PropTable<ListenerProps> = {
+  port: judged,
+  address: any,
+  tls: fields<ListenerTls>({
+    material: required(TLS_MATERIAL),
+    policy: TLS_POLICY,
+    serverNames: listOf(text),
+  }),
+  http2: flag,
+  name: any,
+};

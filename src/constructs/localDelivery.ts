@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { isAbsolute, normalize, resolve } from "node:path";
 import { File } from "@cdktf/provider-local/lib/file";
 import { SensitiveFile } from "@cdktf/provider-local/lib/sensitive-file";
 import { DataResource, type TerraformResource } from "cdktf";
@@ -8,17 +8,26 @@ import { problem } from "../model/index.js";
 import { quote } from "../render/index.js";
 import { refuse } from "./checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryWay, FileResource } from "./deliveryWay.js";
+import type { Host } from "./host.js";
+import { type PropTable, text } from "./props.js";
 import { dependOn, onDestroy } from "./provisioning.js";
 
 export interface LocalDeliveryOptions {
   /**
-   * Folder that stands for the host's `/`. `/` writes onto this machine; a relative folder is taken from where the
-   * app is synthesized. Must not be empty and is not expanded (`~`).
+   * Folder that stands for the host's `/`. `"/"` writes onto the machine that runs Terraform. A relative folder is taken
+   * from the one that holds the app's output folder (`cdktf.out`), which is the project's; the stack names it relatively
+   * too, so it is the same in every checkout. Must not be empty and is not expanded (`~`).
    *
-   * @default "/"
+   * @default - `out/` and the host's construct path, such as `out/stack/files/Host`
    */
   readonly root?: string;
 }
+
+/** @internal */
+export const LOCAL_DELIVERY_OPTIONS: PropTable<LocalDeliveryOptions> = { root: text };
+
+/** From where Terraform runs, `cdktf.out/stacks/STACK`, to the folder that holds `cdktf.out`. */
+const PROJECT = "${path.module}/../../..";
 
 /**
  * Mode of directories that have to be made. Both providers make every missing parent with this one mode, and set it
@@ -30,19 +39,30 @@ const DIRECTORY_MODE = "0755";
 /** @internal Made by `Delivery.local`. */
 export class LocalDelivery implements DeliveryWay {
   readonly needsActivation = false;
-  private readonly root: string;
+  private readonly root: string | undefined;
 
-  constructor({ root = "/" }: LocalDeliveryOptions) {
+  constructor({ root }: LocalDeliveryOptions) {
+    if (root === undefined) return;
     if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
-      const allowed = "`/`, an absolute path, or a folder relative to where the app is synthesized";
-      refuse([problem("host.bad-root", "Delivery.local.root", "is no folder", { received: root, allowed })]);
+      const allowed = "`/`, an absolute path, or a folder relative to the project";
+      refuse([
+        problem("host.bad-root", "Delivery.local.root", "is not a folder", { received: root, allowed }),
+      ]);
     }
-    this.root = resolve(root);
+    this.root = root;
+  }
+
+  onThisMachine(host: Host, path: string): string {
+    return resolve(this.place(host)) + path;
+  }
+
+  place(host: Host): string {
+    return normalize(this.root ?? `out/${host.node.path}`).replace(/(?<=.)\/$/, "");
   }
 
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource {
     const config = {
-      filename: this.onHost(file.path),
+      filename: this.below(file.host, file.path),
       filePermission: file.mode,
       directoryPermission: DIRECTORY_MODE,
       ...(file.source === undefined ? { content: file.content } : { source: file.source }),
@@ -73,13 +93,17 @@ export class LocalDelivery implements DeliveryWay {
     });
   }
 
-  private command({ node, runtime }: DeliveredActivation, command: string): string {
+  private command({ host, node, runtime }: DeliveredActivation, command: string): string {
     // Below a folder nothing can be taken to be installed, nor to be made for this machine.
-    const program = this.root === "/" ? quote(node.path) : "node";
-    return `${program} ${quote(this.onHost(runtime.path))} ${command} --root ${quote(this.root)}`;
+    const program = this.place(host) === "/" ? quote(node.path) : "node";
+    const root = this.below(host, "") || "/";
+    return `${program} ${quote(this.below(host, runtime.path))} ${command} --root ${quote(root)}`;
   }
 
-  private onHost(path: string): string {
-    return (this.root === "/" ? "" : this.root) + path;
+  /** A path of the host as Terraform writes it. */
+  private below(host: Host, path: string): string {
+    const place = this.place(host);
+    if (place === "/") return path;
+    return (isAbsolute(place) ? place : `${PROJECT}/${place}`) + path;
   }
 }

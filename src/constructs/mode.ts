@@ -1,5 +1,11 @@
+import { isPort } from "../model/address.js";
+import { type Problem, problem } from "../model/index.js";
+import { refuse } from "./checks.js";
+import { TLS_MATERIAL, TLS_POLICY } from "./instances.js";
+import { flag, number, type PropTable, refuseOptions } from "./props.js";
 import type { TlsMaterial } from "./tlsMaterial.js";
 import type { TlsPolicy } from "./tlsPolicy.js";
+import { isKnown } from "./tokens.js";
 
 /** Whether the application is reached over HTTP or over TLS. A closed choice: take one of the static methods. */
 export abstract class Mode {
@@ -8,11 +14,15 @@ export abstract class Mode {
    * internet (spec 5).
    */
   static plain(options: PlainOptions = {}): Mode {
+    refuseOptions("Mode.plain", options, PLAIN_OPTIONS);
+    refuse(portProblems("Mode.plain", options));
     return new PlainMode(options);
   }
 
   /** TLS with HTTP/2 on port 443; port 80 redirects to it (spec 4.2). */
   static tls(options: TlsOptions = {}): Mode {
+    refuseOptions("Mode.tls", options, TLS_OPTIONS);
+    refuse(portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }));
     return new TlsMode(options);
   }
 
@@ -102,4 +112,33 @@ class TlsMode extends Mode {
     this.publicPort = publicPort;
     this.https = { ...options, httpsPort };
   }
+}
+
+const PLAIN_OPTIONS: PropTable<PlainOptions> = { httpPort: number, publicPort: number };
+
+const TLS_OPTIONS: PropTable<TlsOptions> = {
+  material: TLS_MATERIAL,
+  policy: TLS_POLICY,
+  http2: flag,
+  httpPort: number,
+  httpsPort: number,
+  publicPort: number,
+};
+
+function portProblems(method: string, options: TlsOptions): Problem[] {
+  const { httpPort = 80, httpsPort } = options;
+  const outOfRange = (["httpPort", "httpsPort", "publicPort"] as const).flatMap((name) => {
+    const port = options[name];
+    if (port === undefined || !isKnown(port) || isPort(port)) return [];
+    const more = { received: port, allowed: "1 to 65535" };
+    return [problem("config.out-of-range", `${method}.${name}`, "is not a port", more)];
+  });
+  if (httpsPort !== httpPort) return outOfRange;
+  const message = "is the HTTP port as well";
+  const more = {
+    received: httpsPort,
+    allowed: `a port other than ${httpPort}`,
+    fix: "Give two different ports.",
+  };
+  return [...outOfRange, problem("config.duplicate-listener", `${method}.httpsPort`, message, more)];
 }

@@ -1,15 +1,31 @@
+import { Fn, Op } from "cdktf";
 import { Construct } from "constructs";
 import {
   type NetworkFileInput,
   type NetworkInterface,
   networkFileProblems,
+  INTERFACE_NAME,
+  IPV6_GATEWAY,
+  MAC_ADDRESS,
   renderNetworkFile,
   renderResolverFile,
 } from "../render/index.js";
+import { netmaskLength, type Problem, problem } from "../model/index.js";
+import { formatProblem } from "../model/problem.js";
 import { refuse } from "./checks.js";
-import type { Host } from "./host.js";
+import { type Host, lateHostChecks } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { checkAroundTokens, hasTokens, renderAroundTokens } from "./tokens.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, lateNumber, lateText } from "./lateChecks.js";
+import { fields, flag, number, type PropTable, refuseProps, required, text } from "./props.js";
+import {
+  argument,
+  checkAroundTokens,
+  escapeTemplate,
+  hasTokens,
+  isKnown,
+  renderAroundTokens,
+} from "./tokens.js";
 
 /**
  * The host's static address as a file of systemd-networkd (spec 1.4): address, netmask, gateway, DNS domain and
@@ -20,6 +36,8 @@ import { checkAroundTokens, hasTokens, renderAroundTokens } from "./tokens.js";
  * systemd-networkd must be enabled, and nothing else (ifupdown, NetworkManager) may manage the interface.
  */
 export class StaticNetwork extends Construct {
+  /** The host. */
+  readonly host: Host;
   /** The `.network` file. */
   readonly networkFile: HostFile;
   /** `/etc/resolv.conf`; undefined unless asked for. */
@@ -27,18 +45,25 @@ export class StaticNetwork extends Construct {
 
   constructor(scope: Construct, id: string, props: StaticNetworkProps) {
     super(scope, id);
+    refuseProps(this, props, STATIC_NETWORK_PROPS);
     const { host, name = "05-portico.network", apply = false } = props;
+    this.host = host;
     const input = networkInput(props);
     // The file holds the netmask as the number of its bits, and Terraform cannot count them.
     const countable = hasTokens(input.netmask) ? { ...input, netmask: undefined } : input;
     const { problems } = checkAroundTokens(countable, networkFileProblems);
-    refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` })));
+    refuse([...problems.map((p) => atProp(p, this)), ...contradictions(this.node.path, props)]);
     this.networkFile = new HostFile(this, "NetworkFile", {
       host,
       path: `/etc/systemd/network/${name}`,
       content: renderAroundTokens(input, renderNetworkFile),
       role: apply ? "network" : "other",
     });
+    this.networkFile.checkLate(() => [
+      ...lateHostChecks(host),
+      ...lateGatewayChecks(host),
+      ...lateNetworkChecks(this.node.path, props),
+    ]);
     if (props.resolverFile === true) {
       this.resolverFile = new HostFile(this, "ResolverFile", {
         host,
@@ -46,8 +71,82 @@ export class StaticNetwork extends Construct {
         content: renderAroundTokens(input, renderResolverFile),
         role: "other",
       });
+      this.resolverFile.checkLate(() => lateHostChecks(host));
     }
   }
+}
+
+/** Fields of the file as the props that they come from. */
+function atProp(p: Problem, { node, host }: { node: Construct["node"]; host: Host }): Problem {
+  if (p.path === "netmask") return { ...p, path: `${host.node.path}.netmask` };
+  const prop = p.path.replace("ipv6.prefixLength", "ipv6PrefixLength").replace("ipv6.gateway", "ipv6Gateway");
+  return { ...p, path: `${node.path}.${prop}` };
+}
+
+/** Options that something is missing for, and a file that nobody would read. */
+function contradictions(at: string, props: StaticNetworkProps): Problem[] {
+  const { host, resolverFile = false, name } = props;
+  const lost = (["ipv6Gateway", "ipv6PrefixLength"] as const).filter(
+    (one) => props[one] !== undefined && host.ipv6Address === undefined,
+  );
+  return [
+    ...lost.map((one) => {
+      const fix = "Give the host an `ipv6Address`, or leave this out.";
+      const more = { received: props[one], fix };
+      return problem(
+        "network.bad-address",
+        `${at}.${one}`,
+        "belongs to an IPv6 address that the host lacks",
+        more,
+      );
+    }),
+    ...(resolverFile && (host.props.nameservers ?? []).length === 0
+      ? [
+          problem("network.bad-address", `${host.node.path}.nameservers`, "are needed for /etc/resolv.conf", {
+            allowed: "at least one IP address",
+            fix: "Give the host `nameservers`, or leave `resolverFile` out.",
+          }),
+        ]
+      : []),
+    ...(name === undefined || !isKnown(name) || NETWORK_FILE.test(name)
+      ? []
+      : [
+          problem("network.bad-address", `${at}.name`, "is not a name that systemd-networkd reads", {
+            received: name,
+            allowed: "a file name such as 05-portico.network",
+            fix: "End the name with `.network`; it is no path.",
+          }),
+        ]),
+  ];
+}
+
+const NETWORK_FILE = /^[\w.@-]+\.network$/;
+
+function lateNetworkChecks(at: string, props: StaticNetworkProps): LateCheck[] {
+  const face: Partial<Record<"name" | "macAddress", string>> = props.interface;
+  const bad = "network.bad-interface";
+  return [
+    ...lateText(bad, `${at}.interface.name`, INTERFACE_NAME, face.name),
+    ...lateText(bad, `${at}.interface.macAddress`, MAC_ADDRESS, face.macAddress),
+    ...lateNumber(`${at}.ipv6PrefixLength`, 1, 128, props.ipv6PrefixLength),
+    ...lateText("network.bad-address", `${at}.ipv6Gateway`, IPV6_GATEWAY, props.ipv6Gateway),
+  ];
+}
+
+/** The file reaches a gateway outside of the subnet in another way, and must know at synthesis. */
+function lateGatewayChecks({ node, address, props: { netmask, gateway } }: Host): LateCheck[] {
+  const length = netmask === undefined ? undefined : netmaskLength(netmask);
+  if (gateway === undefined || length === undefined || length === 32) return [];
+  if (!hasTokens([address, gateway])) return [];
+  const network = (one: string): unknown => Fn.cidrhost(Fn.join("/", [argument(one), String(length)]), 0);
+  const allowed = `an address in the host's subnet, by netmask ${netmask}`;
+  const what = problem("host.bad-network", `${node.path}.gateway`, "is outside the subnet", { allowed });
+  return [
+    {
+      condition: Fn.try([Op.eq(network(gateway), network(address)), true]),
+      error_message: escapeTemplate(formatProblem(what)),
+    },
+  ];
 }
 
 function networkInput(props: StaticNetworkProps): NetworkFileInput {
@@ -102,3 +201,14 @@ export interface StaticNetworkProps {
    */
   readonly name?: string;
 }
+
+/** @internal */
+export const STATIC_NETWORK_PROPS: PropTable<StaticNetworkProps> = {
+  host: required(HOST),
+  interface: required(fields<{ name?: string; macAddress?: string }>({ name: text, macAddress: text })),
+  ipv6PrefixLength: number,
+  ipv6Gateway: text,
+  apply: flag,
+  resolverFile: flag,
+  name: text,
+};

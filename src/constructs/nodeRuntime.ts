@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { problem } from "../model/index.js";
 import { refuse } from "./checks.js";
+import { choice, type PropTable, refuseOptions, required, text } from "./props.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
 
 /** A Node binary that travels with a deployment. A closed choice: take one of the static methods. */
@@ -15,16 +16,17 @@ export class NodeRuntime {
    * when the app is synthesized for the first time, checked against its hash, and kept in a cache.
    */
   static pinned(options: PinnedNodeOptions = {}): NodeRuntime {
+    refuseOptions("NodeRuntime.pinned", options, PINNED_NODE_OPTIONS);
     const { platform = "linux-x64", version = DEFAULT_VERSION, cacheDirectory } = options;
+    if (!/^\d+\.\d+\.\d+$/.test(version)) {
+      const more = { received: version, allowed: "three numbers, such as 24.21.0" };
+      refuse([problem("node.bad-pin", "NodeRuntime.pinned.version", "is not a version", more)]);
+    }
     const integrity = options.integrity ?? RELEASES[version]?.[platform];
     if (integrity === undefined || !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)) {
       const fix = `Give what \`npm view node-${platform}@${version} dist.integrity\` prints.`;
       const more = { received: integrity, allowed: "`sha512-` and 88 characters of base64", fix };
       refuse([problem("node.bad-pin", "NodeRuntime.pinned.integrity", "is needed for this version", more)]);
-    }
-    if (!/^\d+\.\d+\.\d+$/.test(version)) {
-      const more = { received: version, allowed: "three numbers, such as 24.21.0" };
-      refuse([problem("node.bad-pin", "NodeRuntime.pinned.version", "is no version", more)]);
     }
     const release: NodeRelease = { platform, version, integrity: integrity! };
     return new NodeRuntime(() => downloadNode(release, cacheDirectory));
@@ -32,11 +34,11 @@ export class NodeRuntime {
 
   /** A binary that is there already, by its path on the machine that synthesizes. */
   static fromFile(path: string): NodeRuntime {
-    if (!existsSync(path)) {
+    refuseOptions("NodeRuntime.fromFile", { path }, { path: required(text) });
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+      const message = existsSync(path) ? "is not a file" : "does not exist";
       const fix = "Give the path of a Node binary for the host's system.";
-      refuse([
-        problem("files.unreadable", "NodeRuntime.fromFile", "does not exist", { received: path, fix }),
-      ]);
+      refuse([problem("files.unreadable", "NodeRuntime.fromFile", message, { received: path, fix })]);
     }
     return new NodeRuntime(() => path);
   }
@@ -75,4 +77,11 @@ const RELEASES: Readonly<Record<string, Readonly<Record<NodePlatform, string>>>>
     "linux-arm64":
       "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
   },
+};
+
+const PINNED_NODE_OPTIONS: PropTable<PinnedNodeOptions> = {
+  platform: choice("linux-x64", "linux-arm64"),
+  version: text,
+  integrity: text,
+  cacheDirectory: text,
 };

@@ -17,7 +17,8 @@ export function proxyOf(construct: IConstruct): ProxyScope {
   const proxy = construct.node.scopes.reverse().find((scope): scope is ProxyScope => PROXY in scope);
   if (proxy === undefined) {
     const fix = "Use a ReverseProxy, or a construct below one, as its scope.";
-    refuse([problem("config.unknown-reference", construct.node.path, "is below no ReverseProxy", { fix })]);
+    const more = { allowed: "a place below a ReverseProxy", fix };
+    refuse([problem("config.unknown-reference", construct.node.path, "is not below a ReverseProxy", more)]);
   }
   return proxy!;
 }

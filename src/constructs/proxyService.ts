@@ -1,20 +1,32 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { Fn } from "cdktf";
 import { Construct } from "constructs";
-import { formatProblem, problem, ProblemError } from "../model/index.js";
+import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
+import type { SchemaNode } from "../model/schema.js";
+import { accepting } from "../model/textRule.js";
 import {
   CONFIG_SCHEMA_FILE,
   renderConfigSchema,
+  renderLogRotation,
   clashingCredentials,
+  isProgramPath,
+  PROGRAM_PATH,
   proxyServiceUnit,
   proxySocketUnit,
   type ProxyUnitsInput,
+  UNIT_PATH,
 } from "../render/index.js";
+import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { NODE_RUNTIME, REVERSE_PROXY } from "./instances.js";
+import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
+import { number, type PropTable, refuseProps, required, text } from "./props.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
+import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./tokens.js";
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
 export class ProxyService extends Construct {
@@ -34,10 +46,14 @@ export class ProxyService extends Construct {
   readonly serviceUnit: SystemdUnit;
   /** `portico.socket`: systemd listens and passes the sockets on, so the proxy needs no privileges. */
   readonly socketUnit: SystemdUnit;
+  /** File for logrotate, which rotates the logs every day; undefined if they are not to be rotated. */
+  readonly logRotation?: HostFile;
   private readonly props: ProxyServiceProps;
 
   constructor(scope: Construct, id: string, props: ProxyServiceProps) {
     super(scope, id);
+    refuseProps(this, props, PROXY_SERVICE_PROPS);
+    refuse(serviceProblems(this.node.path, props));
     this.props = props;
     const { host, paths } = props.proxy;
     const directory = paths.unitDirectory;
@@ -81,7 +97,35 @@ export class ProxyService extends Construct {
       name: "portico.socket",
       unit: socket,
     });
+    this.serviceUnit.checkLate(() => [
+      ...lateServiceChecks(this.node.path, props),
+      ...this.unitPaths.flatMap(([at, path]) => lateText("unit.bad-value", at, UNIT_PATH, path)),
+      ...this.lateLogDirectoryChecks(),
+    ]);
+    this.socketUnit.checkLate(() => props.proxy.lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
+    const { logDaysKept: keptDays = 14 } = props;
+    if (keptDays === 0) return;
+    this.logRotation = new HostFile(this, "LogRotation", {
+      host,
+      path: paths.logRotation,
+      content: () =>
+        renderAroundTokens({ logs: this.logs, keptDays, service: "portico.service" }, renderLogRotation),
+    });
+    // 0 says that there is no such file. In the file it would have logrotate throw every log away.
+    this.logRotation.checkLate(() => lateNumber(`${this.node.path}.logDaysKept`, 1, LOG_DAYS_MAX, keptDays));
+  }
+
+  /** Files that the proxy logs to, each once. */
+  private get logs(): string[] {
+    const { logs, virtualServers } = this.props.proxy.config;
+    const routes = virtualServers.flatMap(({ routes = [] }) => routes);
+    const all = [
+      logs?.access,
+      logs?.error,
+      ...routes.flatMap(({ accessLog, errorLog }) => [accessLog, errorLog]),
+    ];
+    return [...new Set(all.flatMap((log) => (typeof log === "object" ? [log.path] : [])))];
   }
 
   private get unitsInput(): ProxyUnitsInput {
@@ -96,6 +140,8 @@ export class ProxyService extends Construct {
       logDirectory,
       listeners: proxy.listeners.map(({ address, port }) => ({ address, port })),
       tlsFiles: this.tlsFiles,
+      ...(hasTokens(this.tlsFiles) ? { baseNameOf } : {}),
+      ...(hasTokens(proxy.listeners.map(({ address }) => address)) ? { hostOf: lateHostInUrl } : {}),
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
       stopTimeoutSeconds,
       openFilesMax,
@@ -103,15 +149,52 @@ export class ProxyService extends Construct {
   }
 
   private get tlsFiles(): string[] {
-    const files = this.props.proxy.listeners.flatMap(({ tlsFiles: tls }) =>
-      tls === undefined
-        ? []
-        : [tls.key, tls.certificate, ...(tls.dhparam === undefined ? [] : [tls.dhparam])],
-    );
-    return [...new Set(files)];
+    return this.tlsPaths.map(([, path]) => path);
+  }
+
+  /** TLS files of the listeners, each with the prop that it comes from. */
+  private get tlsPaths(): [at: string, path: string][] {
+    const found = new Map<string, string>();
+    for (const { node, tlsFiles } of this.props.proxy.listeners) {
+      for (const name of ["key", "certificate", "dhparam"] as const) {
+        const path = tlsFiles?.[name];
+        if (path !== undefined && !found.has(path)) found.set(path, `${node.path}.tls.${name}`);
+      }
+    }
+    return [...found].map(([path, at]) => [at, path]);
+  }
+
+  /** Paths in places where systemd splits. */
+  private get unitPaths(): [at: string, path: string][] {
+    const { node, paths } = this.props.proxy;
+    return [[`${node.path}.paths.logDirectory`, paths.logDirectory], ...this.tlsPaths];
+  }
+
+  /** systemd makes directories below /var/log; that it is one of them must be known when the unit is written. */
+  private lateLogDirectoryChecks(): LateCheck[] {
+    const { node, paths } = this.props.proxy;
+    const rule = {
+      pattern: "^/",
+      never: "^/var/log(?:/|$)",
+      allowed: "a directory outside of /var/log: one below it must begin with `/var/log/` at synthesis",
+    };
+    const { logDirectory } = paths;
+    if (logDirectory.startsWith("/")) return [];
+    return lateText("unit.bad-value", `${node.path}.paths.logDirectory`, rule, logDirectory);
   }
 
   private clashes(): string[] {
+    const bad = this.unitPaths
+      .filter(([, path]) => isKnown(path) && !isUnitPath(path))
+      .map(([at, received]) => {
+        const { allowed } = UNIT_PATH;
+        const message = "is a path that systemd would split in portico.service";
+        return formatProblem(problem("unit.bad-value", at, message, { received, allowed }));
+      });
+    return [...bad, ...this.sameNames()];
+  }
+
+  private sameNames(): string[] {
     return clashingCredentials(this.tlsFiles).map(([first, second]) =>
       formatProblem(
         problem("unit.bad-value", this.node.path, `cannot hand over ${first} and ${second} under one name`, {
@@ -126,7 +209,7 @@ export interface ProxyServiceProps {
   /** The proxy to run. */
   readonly proxy: ReverseProxy;
   /**
-   * Absolute path of Node on the host, version 20.19 or later.
+   * Absolute path of Node on the host, version 20.19 or later: letters, digits and `./_-+@:,=`.
    * @default - "/usr/bin/node", or "/usr/lib/portico/node" if Node comes with the deployment
    */
   readonly nodePath?: string;
@@ -141,16 +224,31 @@ export interface ProxyServiceProps {
    */
   readonly runtimeBundle?: string;
   /**
-   * How long a stop waits for running requests, in seconds; then they are cut. A reload waits as long as they take.
+   * How long a stop waits for running requests, in seconds from 1 to 604800; then they are cut. A reload waits as long
+   * as they take.
    * @default 300
    */
   readonly stopTimeoutSeconds?: number;
   /**
-   * Most open files of each process. A proxied connection needs two, a served file two.
+   * Most open files of each process, 256 to 1048576. A proxied connection needs two, a served file two.
    * @default 65536
    */
   readonly openFilesMax?: number;
+  /**
+   * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and has
+   * the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0: there is
+   * no such file, and the logs grow until something else rotates them.
+   * @default 14
+   */
+  readonly logDaysKept?: number;
 }
+
+const isUnitPath = accepting(UNIT_PATH);
+
+const baseNameOf = (path: string): string =>
+  hasTokens(path) ? (Fn.basename(argument(path)) as string) : path.slice(path.lastIndexOf("/") + 1);
+
+const LOG_DAYS_MAX = 3_650;
 
 /** The runtime beside this module: in the package `dist/portico.mjs` lies above `dist/lib`, in the sources in `dist`. */
 function packagedBundle(path: string): string {
@@ -160,4 +258,64 @@ function packagedBundle(path: string): string {
   const fix = "Run `npm run build`, or give `runtimeBundle`.";
   const message = "cannot be deployed: the runtime was not built";
   throw new ProblemError([problem("files.unreadable", path, message, { received: places[1], fix })]);
+}
+
+/** @internal */
+export const PROXY_SERVICE_PROPS: PropTable<ProxyServiceProps> = {
+  proxy: required(REVERSE_PROXY),
+  nodePath: text,
+  nodeRuntime: NODE_RUNTIME,
+  runtimeBundle: text,
+  stopTimeoutSeconds: number,
+  openFilesMax: number,
+  logDaysKept: number,
+};
+
+interface Rule {
+  readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath";
+  /** What is said of a value that does not fit. */
+  readonly problem: (at: string, received?: unknown) => Problem;
+  readonly node: SchemaNode;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+function range(name: Rule["name"], minimum: number, maximum: number): Rule {
+  const allowed = `a whole number from ${minimum} to ${maximum}`;
+  return {
+    name,
+    problem: (at, received) => problem("config.out-of-range", at, "is out of range", { received, allowed }),
+    node: { type: "integer", minimum, maximum },
+    accepts: (value) => Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum,
+  };
+}
+
+const RULES: readonly Rule[] = [
+  range("stopTimeoutSeconds", 1, 604_800),
+  range("openFilesMax", 256, 1_048_576),
+  range("logDaysKept", 0, LOG_DAYS_MAX),
+  {
+    name: "nodePath",
+    problem: (at, received) =>
+      problem("config.bad-file-path", at, "is not the path of a program", {
+        received,
+        allowed: "an absolute path of letters, digits and ./_-+@:,=",
+        fix: "Give the path that `command -v node` prints on the host.",
+      }),
+    node: textNode(PROGRAM_PATH),
+    accepts: (value) => isProgramPath(value as string),
+  },
+];
+
+function serviceProblems(at: string, props: ProxyServiceProps): Problem[] {
+  return RULES.flatMap(({ name, problem, accepts }) => {
+    const value = props[name];
+    if (value === undefined || !isKnown(value) || accepts(value)) return [];
+    return [problem(`${at}.${name}`, value)];
+  });
+}
+
+function lateServiceChecks(at: string, props: ProxyServiceProps): LateCheck[] {
+  return RULES.filter(({ name }) => name !== "logDaysKept").flatMap(({ name, problem, node }) =>
+    lateCheck(problem(`${at}.${name}`), [node], props[name]),
+  );
 }

@@ -1,15 +1,29 @@
 import { Construct, type IConstruct } from "constructs";
-import { formatProblem, type Problem, type ProxyConfigInput } from "../model/index.js";
+import { formatProblem, type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, renderProxyConfig } from "../render/index.js";
-import { configProblems } from "./checks.js";
-import type { Host } from "./host.js";
+import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
+import { configProblems, hostPathProblems, refuse, refuseProxy } from "./checks.js";
+import { atConstructs } from "./constructPaths.js";
+import { type Host, lateHostChecks } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, lateConfigChecks } from "./lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
+import {
+  any,
+  fields,
+  type PropTable,
+  refuseId,
+  refuseOptions,
+  refuseProps,
+  required,
+  text,
+} from "./props.js";
 import { PROXY, proxyOf, type ProxyScope } from "./proxyScope.js";
-import { guardServerNames } from "./serverNameGuard.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
-import { renderJsonAroundTokens, settleTokens } from "./tokens.js";
+import { isKnown, renderJsonAroundTokens, settleTokens } from "./tokens.js";
 import { Upstream, type UpstreamProps } from "./upstream.js";
+import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
 /**
@@ -31,10 +45,15 @@ export class ReverseProxy extends Construct implements ProxyScope {
   /** The config file. */
   readonly configFile: HostFile;
   private readonly props: ReverseProxyProps;
+  private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
 
   constructor(scope: Construct, id: string, props: ReverseProxyProps) {
     super(scope, id);
+    refuseProps(this, props, REVERSE_PROXY_PROPS);
+    refuse(hostPathProblems(props.paths, `${this.node.path}.paths`));
+    const { workers, trustedProxies, limits, timeouts, logs } = props;
+    refuseProxy(this, { version: 1, workers, trustedProxies, limits, timeouts, logs });
     this.props = props;
     this.host = props.host;
     this.paths = { ...DEFAULT_HOST_PATHS, ...props.paths };
@@ -44,23 +63,42 @@ export class ReverseProxy extends Construct implements ProxyScope {
       content: () => renderJsonAroundTokens(this.config, renderProxyConfig),
       role: "config",
     });
-    guardServerNames(this.configFile, () => this.config);
+    this.configFile.checkLate(() => [...lateHostChecks(this.host), ...this.lateChecks(() => true)]);
+    warnOf(this);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
 
   /** Adds a listener and returns it. */
   addListener(id: string, props: ListenerProps): Listener {
+    refuseId(this, "addListener", id);
     return new Listener(this, id, props);
   }
 
   /** Adds a virtual server and returns it. */
   addVirtualServer(id: string, props: VirtualServerProps): VirtualServer {
+    refuseId(this, "addVirtualServer", id);
     return new VirtualServer(this, id, props);
   }
 
   /** Adds an upstream and returns it. */
   addUpstream(id: string, props: UpstreamProps): Upstream {
+    refuseId(this, "addUpstream", id);
     return new Upstream(this, id, props);
+  }
+
+  /**
+   * Sets a field of the config after all constructs have rendered: the escape hatch for what no prop says. The result is
+   * checked like everything else when the app is synthesized. Of a listener only `http2`, `name` and `tls.policy` can be
+   * set: sockets, credentials and the firewall are made from the listener itself.
+   *
+   * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
+   * @param value what it becomes; `undefined` deletes it. May contain tokens.
+   */
+  addConfigOverride(path: string, value: unknown): void {
+    const at = `${this.node.path}.addConfigOverride`;
+    refuseOptions(at, { path }, { path: required(text) });
+    refuse(overridePathProblems(at, path));
+    this.overrides.push({ path, value });
   }
 
   /** Listeners below this proxy, in the order they were added. */
@@ -84,9 +122,14 @@ export class ReverseProxy extends Construct implements ProxyScope {
 
   /** The config as it stands now; may contain tokens. */
   get config(): ProxyConfigInput {
+    return settleTokens(this, overridden(this.rendered, this.overrides));
+  }
+
+  /** What the constructs come to. */
+  private get rendered(): ProxyConfigInput {
     const { workers, trustedProxies, limits, timeouts, logs } = this.props;
     const { logDirectory } = this.paths;
-    const config: ProxyConfigInput = {
+    return {
       version: 1,
       workers,
       trustedProxies,
@@ -101,23 +144,89 @@ export class ReverseProxy extends Construct implements ProxyScope {
       upstreams: this.upstreams.map((upstream) => upstream.render()),
       virtualServers: this.virtualServers.map((server) => server.render()),
     };
-    return settleTokens(this, config);
   }
 
   /** Everything the host would refuse; empty if the config loads. Checked whenever the app is synthesized. */
   get problems(): readonly Problem[] {
-    const problems = configProblems(this.config);
-    return problems.map((p) => ({
-      ...p,
-      path: p.path === "" ? this.node.path : `${this.node.path}: ${p.path}`,
-    }));
+    const { address, ipv6Address, publicName } = this.host;
+    const ownNames = [address, ipv6Address, publicName].filter((name) => name !== undefined && isKnown(name));
+    const problems = configProblems(this.config, ownNames as string[]);
+    return [
+      ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
+      ...this.sshPortProblems(),
+      ...this.takenPortProblems(),
+      ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
+        problem("config.unknown-reference", `${this.node.path}.addConfigOverride`, "leads nowhere", {
+          received: path,
+          fix: "Name a field of the config as it is without the override.",
+        }),
+      ),
+    ];
+  }
+
+  /** A problem of a field that an override made says so. */
+  private asOverridden(p: Problem, field: string): Problem {
+    const override = this.overrides.find(
+      ({ path }) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
+    );
+    if (override === undefined) return p;
+    return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
+  }
+
+  /** @internal Checks of listeners, for what holds them beside the config. */
+  lateListenerChecks(): readonly LateCheck[] {
+    return this.lateChecks((path) => path.startsWith("listeners["));
+  }
+
+  private lateChecks(of: (path: string) => boolean): readonly LateCheck[] {
+    return lateConfigChecks(this.config, (p) => (of(p.path) ? atConstructs(p, this) : undefined));
+  }
+
+  /** The SSH server has the port before the proxy comes. */
+  private sshPortProblems(): Problem[] {
+    const { sshPort } = this.host;
+    const taken = this.listeners.filter(({ port }) => port === sshPort && isKnown(port));
+    return taken.map(({ node, port }) =>
+      problem("config.port-conflict", `${node.path}.port`, "is the port of the host's SSH server", {
+        received: port,
+        fix: "Choose another port, or tell the host's `sshPort` (`false` if there is no SSH server).",
+      }),
+    );
+  }
+
+  /** A port of another proxy on the same host, made before. */
+  private takenPortProblems(): Problem[] {
+    const proxies = this.node.root.node.findAll().filter((one) => one instanceof ReverseProxy);
+    const before = proxies.slice(0, proxies.indexOf(this)).filter(({ host }) => host === this.host);
+    const taken = before.flatMap(({ listeners }) => listeners);
+    return this.listeners.flatMap((listener) => {
+      const other = taken.find((one) => one.clashesWith(listener));
+      if (other === undefined) return [];
+      const fix = "Choose another port or address, or one proxy with both virtual servers.";
+      const message = `is taken by ${other.node.path} on the same host`;
+      const more = { received: listener.port, fix };
+      return [problem("config.port-conflict", `${listener.node.path}.port`, message, more)];
+    });
+  }
+
+  /** Names that clients use on a listener, as far as they are known: those of its virtual servers and its own. */
+  namesOn(listener: Listener): readonly string[] {
+    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    return [...(listener.tls?.serverNames ?? []), ...servers.flatMap(({ serverNames }) => serverNames)];
   }
 
   /** Files of a TLS material on this proxy's host; the material's resources are made at the first call. */
   tlsFiles(material: TlsMaterial): TlsFiles {
     const known = this.materials.get(material);
     if (known !== undefined) return known;
-    const files = material.bind(this, { host: this.host, directory: this.paths.tlsDirectory });
+    const files = material.bind(this, {
+      host: this.host,
+      directory: this.paths.tlsDirectory,
+      serverNames: () =>
+        this.listeners
+          .filter(({ tls }) => tls?.material === material)
+          .flatMap((listener) => this.namesOn(listener)),
+    });
     this.materials.set(material, files);
     return files;
   }
@@ -157,3 +266,26 @@ export interface ReverseProxyProps {
    */
   readonly timeouts?: ProxyConfigInput["timeouts"];
 }
+
+/** @internal */
+export const HOST_PATHS: PropTable<Partial<HostPaths>> = {
+  config: text,
+  tlsDirectory: text,
+  runtime: text,
+  defaultPageDirectory: text,
+  unitDirectory: text,
+  logDirectory: text,
+  settingsDirectory: text,
+  logRotation: text,
+};
+
+/** @internal */
+export const REVERSE_PROXY_PROPS: PropTable<ReverseProxyProps> = {
+  host: required(HOST),
+  paths: fields(HOST_PATHS),
+  workers: any,
+  trustedProxies: any,
+  logs: any,
+  limits: any,
+  timeouts: any,
+};

@@ -1,7 +1,10 @@
 import { Construct } from "constructs";
 import type { RouteInput } from "../model/index.js";
 import type { Action } from "./action.js";
-import { refuseRoute } from "./checks.js";
+import { problem } from "../model/index.js";
+import { refuse, refuseRoute } from "./checks.js";
+import { ACTION, VIRTUAL_SERVER } from "./instances.js";
+import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props.js";
 
 /**
  * A path of a virtual server and the action that answers for it. Its scope is the virtual server, or a construct
@@ -12,17 +15,35 @@ export class Route extends Construct {
   readonly name: string;
   /** Path it answers for. */
   readonly path: string;
-  /** What answers. */
-  readonly action: Action;
+  private answer: Action;
   private readonly props: RouteProps;
 
   constructor(scope: Construct, id: string, props: RouteProps) {
     super(scope, id);
+    refuseProps(this, props, ROUTE_PROPS);
+    refuseStray(this);
     this.props = props;
     this.name = props.name ?? id;
     this.path = props.path;
-    this.action = props.action;
+    this.answer = props.action;
     refuseRoute(this, this.render());
+  }
+
+  /** What answers. */
+  get action(): Action {
+    return this.answer;
+  }
+
+  /** Has another action answer, also on a route that a `FileSyncFrontEnd` made. One that is refused changes nothing. */
+  replaceAction(action: Action): void {
+    refuseOptions(`${this.node.path}.replaceAction`, { action }, { action: required(ACTION) });
+    refuseRoute(this, { ...this.render(), action: action.render() });
+    this.answer = action;
+  }
+
+  /** Takes the route off its virtual server; what it answered for is then for the longest path that is left, or 404. */
+  remove(): void {
+    this.node.scope?.node.tryRemoveChild(this.node.id);
   }
 
   /** @internal Its section of the config. */
@@ -75,4 +96,25 @@ export interface RouteProps {
    * @default - the proxy's main error log
    */
   readonly errorLog?: "off" | { readonly path: string };
+}
+
+const ROUTE_PROPS: PropTable<RouteProps> = {
+  path: judged,
+  match: any,
+  action: required(ACTION),
+  name: any,
+  requestBodyBytesMax: any,
+  requestBodyTimeoutMs: any,
+  sendTimeoutMs: any,
+  accessLog: any,
+  errorLog: any,
+};
+
+/** A route that no virtual server has would answer for nothing. */
+function refuseStray(route: Route): void {
+  const isServer = (scope: object): boolean => VIRTUAL_SERVER.accepts(scope);
+  if (route.node.scopes.some(isServer)) return;
+  const fix = "Use a VirtualServer, or a construct below one, as its scope: `server.addRoute(id, props)`.";
+  const more = { allowed: "a place below a VirtualServer", fix };
+  refuse([problem("config.unknown-reference", route.node.path, "is not below a VirtualServer", more)]);
 }

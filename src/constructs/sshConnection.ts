@@ -1,7 +1,8 @@
 import { Fn, type SSHProvisionerConnection } from "cdktf";
 import { resolve } from "node:path";
-import { type Problem, problem } from "../model/index.js";
+import { SCRIPT_PATH } from "../render/index.js";
 import type { Host } from "./host.js";
+import { choice, fields, flag, number, type PropTable, required, text } from "./props.js";
 import { isKnown } from "./tokens.js";
 
 /** How to log in to a host; what Terraform's `connection` block takes, typed and checked. */
@@ -14,10 +15,16 @@ export interface SshLogin {
   /**
    * Public key that the server must show, as its `/etc/ssh/ssh_host_*_key.pub` has it (`ecdsa-sha2-nistp256 AAAA…`), or
    * that of an authority which has signed it. Terraform's client asks for ECDSA before RSA before Ed25519: give the
-   * first of these that the server has. Without it any server is believed.
-   * @default - the server is not verified
+   * first of these that the server has; `ssh-keyscan -t ecdsa ADDRESS` prints it.
+   * @default - none, which is refused unless `verifyHostKey` is `false` (`delivery.unverified-host`)
    */
   readonly hostKey?: string;
+  /**
+   * Whether the server has to show `hostKey`. `false` believes any server at the address, so that whoever can take its
+   * place gets everything that is delivered, private keys included, and the login as well.
+   * @default true
+   */
+  readonly verifyHostKey?: boolean;
   /**
    * File with the private key, on the machine that runs Terraform; `~` is its user's home, a relative path is taken
    * from where the app is synthesized. Read at every run, and kept nowhere: neither in the plan nor in state.
@@ -81,8 +88,11 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly connectTimeoutSeconds?: number;
   /**
-   * Path on the host for Terraform's scripts, where `/tmp` does not let programs run.
-   * @default - a random name in `/tmp`
+   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory that exists
+   * and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home directory is missing
+   * or does not let programs run (`noexec`). A path below `/tmp` or another directory of everybody's is refused
+   * (`delivery.open-script-path`), and a directory that others can enter ends the apply.
+   * @default - a random name in `~/.portico/incoming`, made with mode 0700
    */
   readonly scriptPath?: string;
   /**
@@ -106,95 +116,6 @@ export interface SshDeliveryOptions extends SshLogin {
   readonly privateKeyInState?: boolean;
 }
 
-/** Every problem of the options, told by the name of the static method. */
-export function sshProblems(options: SshDeliveryOptions): Problem[] {
-  const at = (name: string): string => `Delivery.ssh.${name}`;
-  const { user = "root", sudo = false, bastion, connectTimeoutSeconds: seconds, scriptPath } = options;
-  const problems = loginProblems(options, at);
-  if (isKnown(user) && user !== "root" && !sudo) {
-    const fix = "Set `sudo: true` and let the user run sudo without a password, or log in as root.";
-    problems.push(
-      problem("delivery.bad-connection", at("user"), "cannot change a host", { received: user, fix }),
-    );
-  }
-  if (bastion !== undefined) {
-    problems.push(...loginProblems(bastion, (name) => at(`bastion.${name}`)));
-    problems.push(...portProblems(bastion.port, at("bastion.port")));
-    problems.push(...addressProblems(bastion.address, at("bastion.address")));
-  }
-  problems.push(
-    ...portProblems(options.port, at("port")),
-    ...addressProblems(options.address, at("address")),
-  );
-  if (isKnown(seconds) && seconds !== undefined && !isWithin(seconds, 1, 3600)) {
-    const more = { received: seconds, allowed: "1 to 3600 seconds" };
-    problems.push(problem("config.out-of-range", at("connectTimeoutSeconds"), "is out of range", more));
-  }
-  if (scriptPath !== undefined && isKnown(scriptPath) && !/^\/[\w./%-]+$/.test(scriptPath)) {
-    const allowed = "an absolute path of letters, digits, `.`, `_`, `-` and `%RAND%`";
-    problems.push(badConnection(at("scriptPath"), "is no path of a script", scriptPath, allowed));
-  }
-  return [...problems, ...destroyProblems(options, at)];
-}
-
-function loginProblems(login: SshLogin, at: (name: string) => string): Problem[] {
-  const { user, hostKey, privateKey, privateKeyFile, certificate } = login;
-  const problems: Problem[] = [];
-  if (user !== undefined && isKnown(user) && !/^[A-Za-z_][\w.-]*\$?$/.test(user)) {
-    problems.push(badConnection(at("user"), "is no user name", user, "letters, digits, `_`, `.` and `-`"));
-  }
-  if (hostKey !== undefined && isKnown(hostKey) && !PUBLIC_KEY.test(hostKey)) {
-    const allowed = "type and key as in /etc/ssh/ssh_host_ecdsa_key.pub, without the host's name";
-    problems.push(badConnection(at("hostKey"), "is no public key", hostKey, allowed));
-  }
-  if (privateKey !== undefined && privateKeyFile !== undefined) {
-    const fix = "Give one of the two.";
-    problems.push(problem("delivery.bad-connection", at("privateKey"), "stands beside a file", { fix }));
-  }
-  if (privateKey !== undefined && isKnown(privateKey)) {
-    // The value is not shown: it may well be a key.
-    problems.push(problem("delivery.clear-text-key", at("privateKey"), "is given as a literal"));
-  }
-  if (privateKeyFile === "") {
-    problems.push(badConnection(at("privateKeyFile"), "is empty", "", "the path of a file"));
-  }
-  if (certificate !== undefined && privateKey === undefined && privateKeyFile === undefined) {
-    const fix = "Give the private key that it certifies.";
-    problems.push(problem("delivery.bad-connection", at("certificate"), "has no private key", { fix }));
-  }
-  return problems;
-}
-
-const PUBLIC_KEY = /^(?:ssh-|ecdsa-|sk-)[\w@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\n]*)?\n?$/;
-
-function destroyProblems(options: SshDeliveryOptions, at: (name: string) => string): Problem[] {
-  const { whenDestroyed = "restore", privateKeyInState = false, bastion } = options;
-  if (whenDestroyed === "keep" || privateKeyInState) return [];
-  const given = { privateKey: options.privateKey, "bastion.privateKey": bastion?.privateKey };
-  return Object.entries(given).flatMap(([name, key]) =>
-    key === undefined || isKnown(key)
-      ? []
-      : [problem("delivery.key-at-destroy", at(name), "is gone on destroy")],
-  );
-}
-
-function portProblems(port: number | undefined, path: string): Problem[] {
-  if (port === undefined || !isKnown(port) || isWithin(port, 1, 65_535)) return [];
-  return [problem("config.out-of-range", path, "is no port", { received: port, allowed: "1 to 65535" })];
-}
-
-function addressProblems(address: string | undefined, path: string): Problem[] {
-  if (address === undefined || !isKnown(address) || /^[A-Za-z0-9][A-Za-z0-9.:-]*$/.test(address)) return [];
-  return [badConnection(path, "is no name or address", address, "a host name or an IP address")];
-}
-
-const isWithin = (value: number, from: number, to: number): boolean =>
-  Number.isInteger(value) && value >= from && value <= to;
-
-function badConnection(path: string, message: string, received: unknown, allowed: string): Problem {
-  return problem("delivery.bad-connection", path, message, { received, allowed });
-}
-
 /** Everything that a connection is made with; `undefined` where there is nothing to say. */
 export type SshFields = Readonly<Record<string, string | number | undefined>>;
 
@@ -209,7 +130,7 @@ export function sshFields(options: SshDeliveryOptions, host: Host): SshFields {
     timeout: `${connectTimeoutSeconds}s`,
     agent: String(options.agent ?? !hasKey),
     hostKey: withoutComment(options.hostKey),
-    scriptPath: options.scriptPath,
+    scriptPath: options.scriptPath ?? SCRIPT_PATH,
     privateKey: options.privateKey,
     privateKeyFile: keyPath(options.privateKeyFile),
     certificate: options.certificate,
@@ -246,3 +167,27 @@ export function sshConnection(fields: SshFields): SSHProvisionerConnection {
     ...(bastionPrivateKeyFile === undefined ? {} : { bastionPrivateKey: read(bastionPrivateKeyFile) }),
   } as SSHProvisionerConnection;
 }
+
+const SSH_LOGIN: PropTable<SshLogin> = {
+  user: text,
+  hostKey: text,
+  verifyHostKey: flag,
+  privateKeyFile: text,
+  privateKey: text,
+  certificate: text,
+};
+
+/** @internal */
+export const SSH_DELIVERY_OPTIONS: PropTable<SshDeliveryOptions> = {
+  ...SSH_LOGIN,
+  address: text,
+  port: number,
+  sudo: flag,
+  agent: flag,
+  bastion: fields<SshBastion>({ ...SSH_LOGIN, address: required(text), port: number }),
+  connectTimeoutSeconds: number,
+  scriptPath: text,
+  machineId: text,
+  whenDestroyed: choice("restore", "purge", "keep"),
+  privateKeyInState: flag,
+};

@@ -12,22 +12,36 @@ import {
 import type { Construct, IConstruct } from "constructs";
 import { DEPLOYMENT_STORE, INCOMING_DIRECTORY } from "../model/deployment.js";
 import { problem } from "../model/index.js";
-import { activateScript, deactivateScript, prepareScript } from "../render/index.js";
+import {
+  activateScript,
+  deactivateScript,
+  type HostScriptsInput,
+  LOGIN_DIRECTORY,
+  LOGIN_DIRECTORY_SCRIPT_PATH,
+  prepareScript,
+  REFUSE_OPEN_DIRECTORY,
+  REMOVE_LOGIN_DIRECTORY,
+  REMOVE_UPLOAD,
+} from "../render/index.js";
 import { refuse } from "./checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryWay, FileResource } from "./deliveryWay.js";
-import type { Host } from "./host.js";
+import { type Host, lateHostChecks } from "./host.js";
+import { addPreconditions } from "./lateChecks.js";
 import { dependOn, onDestroy } from "./provisioning.js";
-import { sshConnection, type SshDeliveryOptions, sshFields, sshProblems } from "./sshConnection.js";
+import { sshConnection, type SshDeliveryOptions, type SshFields, sshFields } from "./sshConnection.js";
+import { lateSshChecks, sshProblems } from "./sshRules.js";
 
-const PLACES = { store: DEPLOYMENT_STORE, incoming: INCOMING_DIRECTORY };
-/** Where a user without root's rights uploads to, below the home directory. */
-const STAGING = ".portico-incoming";
+/** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
+const placesOf = (id: string): HostScriptsInput => ({
+  store: DEPLOYMENT_STORE,
+  incoming: `${INCOMING_DIRECTORY}/${id}`,
+});
 
 /**
  * @internal Made by `Delivery.ssh`.
  *
- *     Deployment   one a host; makes the directory for uploads, and takes everything away on destroy
- *     Staging      only with sudo; makes the user's own directory for uploads
+ *     Deployment   one a host; takes everything away on destroy
+ *     Staging      one a host; makes the directories for scripts and uploads, which nobody else can enter
  *     file …       one each; uploads the content, under its hash, when it changes
  *     activation   uploads the document that says what goes where, and runs `portico activate`
  *
@@ -40,14 +54,23 @@ export class SshDelivery implements DeliveryWay {
     refuse(sshProblems(options));
   }
 
+  onThisMachine(): undefined {
+    return undefined;
+  }
+
+  place(host: Host): string {
+    const { host: address, port } = sshFields(this.options, host);
+    return `ssh://${address}:${port}`;
+  }
+
   deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {
     const deployment = this.deployment(file.host, scope);
     const { content, sha256 } = contentOf(scope, file);
     const resource = new DataResource(scope, "Resource", {
       triggersReplace: { deployment: deployment.id, path: file.path, mode: file.mode, sha256 },
       connection: this.connection(file.host),
-      dependsOn: this.staging(file.host),
-      provisioners: this.upload(scope, content, sha256),
+      dependsOn: [this.staging(file.host, scope)],
+      provisioners: this.upload(scope, deployment, content, sha256),
     });
     return { resource, sha256 };
   }
@@ -56,23 +79,27 @@ export class SshDelivery implements DeliveryWay {
     const { host, node, runtime } = activation;
     const deployment = this.deployment(host, scope);
     const document = new TerraformLocal(scope, "Document", activation.document);
+    const places = placesOf(deployment.id);
+    const sha256 = Fn.sha256(document.asString);
+    // The hash stands in the script: beside the command it would be sensitive, and Terraform would show no output.
+    const script = activateScript(places, { node, runtime, document: sha256 });
     const resource = new DataResource(scope, "Resource", {
-      triggersReplace: { deployment: deployment.id, document: Fn.sha256(document.asString) },
+      triggersReplace: { deployment: deployment.id, document: sha256 },
       connection: this.connection(host),
       provisioners: [
-        ...this.upload(scope, { content: document.asString }, "deployment.json"),
+        ...this.upload(scope, deployment, { content: document.asString }, sha256),
         // A script of its own: Terraform repeats an inline one in full when it fails.
-        ...this.upload(scope, { content: activateScript(PLACES, { node, runtime }) }, "activate.sh"),
+        ...this.upload(scope, deployment, { content: script }, "activate.sh"),
         // sudo keeps no variable that tells where the session comes in.
-        this.asRoot(`/bin/sh -eu ${INCOMING_DIRECTORY}/activate.sh "$SSH_CONNECTION"`),
+        this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`),
       ],
     });
-    dependOn(resource, () => [...this.staging(host), ...activation.dependsOn()]);
+    dependOn(resource, () => [this.staging(host, scope), ...activation.dependsOn()]);
     return resource;
   }
 
   /** The host's deployment as a whole; made by whatever is delivered first. */
-  private deployment(host: Host, scope: IConstruct): TerraformResource & { readonly id: string } {
+  private deployment(host: Host, scope: IConstruct): DeploymentResource {
     if (TerraformStack.of(scope) !== TerraformStack.of(host)) {
       const fix = "Make the host, its files and its activation in one stack.";
       const message = "is in another stack than its host";
@@ -85,39 +112,48 @@ export class SshDelivery implements DeliveryWay {
     const fields = Object.entries(sshFields(this.options, host)).filter(([, value]) => value !== undefined);
     const kept = fields.map(([name, value]) => [snakeCase(name), value]);
     const own = fields.map(([name]) => [name, TerraformSelf.getString(`input.${snakeCase(name)}`)]);
-    return new DataResource(host, "Deployment", {
+    const resource = new DataResource(host, "Deployment", {
       ...(machineId === undefined ? {} : { triggersReplace: { machine: machineId } }),
       // Kept for the destroy, which can look nothing up.
       ...(restores ? { input: Object.fromEntries(kept) } : {}),
-      provisioners: [
-        { ...this.asRoot(heredoc(prepareScript(PLACES))), connection: this.connection(host) },
-        ...(restores
-          ? [
-              onDestroy({
-                ...this.asRoot(
-                  heredoc(deactivateScript(PLACES, { purge: whenDestroyed === "purge" })),
-                  this.unstage(),
-                ),
-                connection: sshConnection(Object.fromEntries(own)),
-              }),
-            ]
-          : []),
-      ],
+      provisioners: restores ? this.restoring(Object.fromEntries(own)).map(onDestroy) : [],
     });
+    // Before anything connects.
+    addPreconditions(resource, [...lateSshChecks(this.options), ...lateHostChecks(host)]);
+    return resource;
+  }
+
+  /** What is run on destroy. */
+  private restoring(own: SshFields): RemoteExecProvisioner[] {
+    const purge = this.options.whenDestroyed === "purge";
+    const script = heredoc(deactivateScript(placesOf(TerraformSelf.getString("id")), { purge }));
+    return this.inLoginDirectory(own, this.asRoot(script, [REMOVE_LOGIN_DIRECTORY]));
   }
 
   /** Another user has another home, whatever was delivered before. */
-  private staging(host: Host): TerraformResource[] {
-    const { sudo = false, user = "root" } = this.options;
-    if (!sudo) return [];
+  private staging(host: Host, scope: IConstruct): TerraformResource {
     const existing = host.node.tryFindChild("Staging");
-    if (existing !== undefined) return [existing as DataResource];
+    if (existing !== undefined) return existing as DataResource;
+    const deployment = this.deployment(host, scope);
+    const make = this.asRoot(heredoc(prepareScript(placesOf(deployment.id))), [REMOVE_UPLOAD]);
+    return new DataResource(host, "Staging", {
+      triggersReplace: { deployment: deployment.id, user: this.options.user ?? "root" },
+      provisioners: this.inLoginDirectory(sshFields(this.options, host), make),
+    });
+  }
+
+  /** Makes the login user's directory, and then runs a script in it, or where the user chose to have scripts. */
+  private inLoginDirectory(fields: SshFields, script: RemoteExecProvisioner): RemoteExecProvisioner[] {
+    const connection = sshConnection(fields);
+    if (this.options.scriptPath !== undefined) {
+      const own = `install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
+      return [{ ...script, connection, inline: ["set -e", REFUSE_OPEN_DIRECTORY, own, ...script.inline!] }];
+    }
+    const making = sshConnection({ ...fields, scriptPath: LOGIN_DIRECTORY_SCRIPT_PATH });
     return [
-      new DataResource(host, "Staging", {
-        triggersReplace: { user },
-        connection: this.connection(host),
-        provisioners: [{ type: "remote-exec", inline: [`mkdir -p -m 0700 ${STAGING}`] }],
-      }),
+      // Nothing runs this line: the path is the command.
+      { type: "remote-exec", inline: [":"], connection: making },
+      { ...script, connection },
     ];
   }
 
@@ -128,13 +164,15 @@ export class SshDelivery implements DeliveryWay {
   /** Terraform uploads several at a time, and two files may have the same content: each has a draft of its own. */
   private upload(
     scope: Construct,
+    deployment: DeploymentResource,
     from: Pick<FileProvisioner, "content" | "source">,
     name: string,
   ): (FileProvisioner | RemoteExecProvisioner)[] {
-    const destination = `${INCOMING_DIRECTORY}/${name}`;
+    const { incoming } = placesOf(deployment.id);
+    const destination = `${incoming}/${name}`;
     if (this.options.sudo !== true) return [{ type: "file", ...from, destination }];
-    const staged = `${STAGING}/${scope.node.addr}-${name}`;
-    const draft = `${INCOMING_DIRECTORY}/${scope.node.addr}.new`;
+    const staged = `${LOGIN_DIRECTORY}/${scope.node.addr}-${name}`;
+    const draft = `${incoming}/${scope.node.addr}.new`;
     const move = [
       `sudo -n install -m 0600 -o root -g root ${staged} ${draft}`,
       `sudo -n mv -f ${draft} ${destination}`,
@@ -146,15 +184,13 @@ export class SshDelivery implements DeliveryWay {
     ];
   }
 
-  private unstage(): string[] {
-    return this.options.sudo === true ? [`rm -rf ${STAGING}`] : [];
-  }
-
   private asRoot(command: string, before: readonly string[] = []): RemoteExecProvisioner {
     const become = this.options.sudo === true ? "sudo -n " : "";
     return { type: "remote-exec", inline: ["set -e", ...before, become + command] };
   }
 }
+
+type DeploymentResource = TerraformResource & { readonly id: string };
 
 /** Attributes of `self` have such names only. */
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,4 +1,4 @@
-import { Aspects, Fn, Op } from "cdktf";
+import { Fn, Op } from "cdktf";
 import { FASTCGI_START, type UnitDocument } from "../render/index.js";
 import type { HostFile } from "./hostFile.js";
 import { hasTokens, textArgument } from "./tokens.js";
@@ -8,18 +8,12 @@ import { hasTokens, textArgument } from "./tokens.js";
  * Terraform looks, before it writes the file.
  */
 export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
-  Aspects.of(file).add({
-    visit: (node) => {
-      if (node !== file) return;
-      const unknown = [...new Set(words().filter(hasTokens))];
-      if (unknown.length === 0) return;
-      const conditions = unknown.map((word) => ({
-        condition: Op.not(Fn.can(Fn.regex(textArgument(FASTCGI_START), textArgument(word)))),
-        error_message: "The web application must not be started in its FastCGI variant (spec 2.1).",
-      }));
-      file.resource.addOverride("lifecycle.precondition", conditions);
-    },
-  });
+  file.checkLate(() =>
+    [...new Set(words().filter(hasTokens))].map((word) => ({
+      condition: Op.not(Fn.can(Fn.regex(textArgument(FASTCGI_START), textArgument(word)))),
+      error_message: "The web application must not be started in its FastCGI variant (spec 2.1).",
+    })),
+  );
 }
 
 /** The words of a unit's commands, and the values of its environment. */
@@ -28,6 +22,7 @@ export function commandWords(unit: UnitDocument): string[] {
   return directives
     .filter(([directive]) => directive.startsWith("Exec") || directive === "Environment")
     .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
+    .filter((value) => value !== undefined)
     .flatMap((value) => (typeof value === "object" && "command" in value ? value.command : [value]))
     .filter((word) => typeof word === "string");
 }

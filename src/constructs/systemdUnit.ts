@@ -1,11 +1,28 @@
 import type { Construct } from "constructs";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import { DEFAULT_HOST_PATHS, renderUnit, type UnitDocument, unitProblems } from "../render/index.js";
+import { formatPath } from "../model/parse.js";
+import type { TextRule } from "../model/textRule.js";
+import {
+  DEFAULT_HOST_PATHS,
+  PROGRAM_PATH,
+  renderUnit,
+  type UnitDocument,
+  unitProblems,
+} from "../render/index.js";
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { HOST } from "./instances.js";
+import { type LateCheck, lateText } from "./lateChecks.js";
+import { any, type PropTable, refuseOptions, required, text } from "./props.js";
 import { commandWords, guardStartVariant } from "./startVariantGuard.js";
-import { checkAroundTokens, renderAroundTokens } from "./tokens.js";
+import {
+  checkAroundTokens,
+  renderAroundTokens,
+  tokenTexts,
+  unknownLeaves,
+  type UnknownLeaf,
+} from "./tokens.js";
 
 /** A systemd unit file on a host; values are escaped, so that they mean what they say. */
 export class SystemdUnit extends HostFile {
@@ -13,6 +30,7 @@ export class SystemdUnit extends HostFile {
   readonly name: string;
 
   constructor(scope: Construct, id: string, props: SystemdUnitProps) {
+    refuseOptions(`${scope.node.path}/${id}`, props, SYSTEMD_UNIT_PROPS);
     const { name, unit, directory = DEFAULT_HOST_PATHS.unitDirectory } = props;
     const document = typeof unit === "function" ? unit : () => unit;
     super(scope, id, {
@@ -22,16 +40,17 @@ export class SystemdUnit extends HostFile {
       role: "unit",
     });
     this.name = name;
-    guardStartVariant(this, () => commandWords(document()));
     if (!UNIT_NAME.test(name)) {
       const allowed = "a name such as app.service, or app.service.d/name.conf for a drop-in";
-      const message = "is no name of a unit";
+      const message = "is not a name of a unit";
       refuse([problem("unit.bad-value", `${this.node.path}.name`, message, { received: name, allowed })]);
     }
     const problems = (): Problem[] => this.problemsOf(document());
     if (typeof unit === "function")
       this.node.addValidation({ validate: () => problems().map(formatProblem) });
     else refuse(problems());
+    guardStartVariant(this, () => commandWords(document()));
+    this.checkLate(() => lateUnitChecks(this.node.path, document()));
   }
 
   private problemsOf(unit: UnitDocument): Problem[] {
@@ -41,12 +60,48 @@ export class SystemdUnit extends HostFile {
       .problems.filter(
         (p) => !(dropIn && p.code === "unit.missing-command" && p.path === "Service.ExecStart"),
       )
-      .map((p) => ({ ...p, path: `${this.node.path}.unit.${p.path}` }));
+      .map((p) => ({ ...p, path: `${this.node.path}.unit${p.path === "" ? "" : `.${p.path}`}` }));
   }
 }
 
-// systemd.unit(5): up to 256 characters; a drop-in is one level deeper.
-const UNIT_NAME =
+/** Nothing is left to quote and escape what Terraform puts into the text: it must need neither. */
+function lateUnitChecks(at: string, unit: UnitDocument): LateCheck[] {
+  return unknownLeaves(unit).flatMap(({ path, leaf }) => {
+    const place = `${at}.unit.${formatPath(path)}`;
+    return tokenTexts(leaf).flatMap((value) => lateText("unit.bad-value", place, ruleOf(path), value));
+  });
+}
+
+/** @internal The same for the words of a command that gets into a drop-in. */
+export function lateWordChecks(at: string, command: readonly string[]): LateCheck[] {
+  return unknownLeaves(command).flatMap(({ path, leaf }) =>
+    tokenTexts(leaf).flatMap((value) =>
+      lateText("unit.bad-value", `${at}${formatPath(path)}`, ruleOf(["command", ...path]), value),
+    ),
+  );
+}
+
+function ruleOf(path: UnknownLeaf["path"]): TextRule & { readonly allowed: string } {
+  const argument = path.indexOf("command") + 1;
+  if (argument === 0) return UNQUOTED;
+  const program = path[argument] === 0;
+  return program
+    ? { ...PROGRAM_PATH, allowed: "an absolute path of letters, digits and ./_-+@:,=" }
+    : UNQUOTED_WORD;
+}
+
+const UNQUOTED = {
+  pattern: "^[^\\x00-\\x1f\\x7f]*$",
+  never: '[%"\\\\]|^\\s|\\s$',
+  allowed: 'one line without `%`, `"` and `\\`, and without white space at its ends',
+};
+const UNQUOTED_WORD = {
+  pattern: "^[0-9A-Za-z_./:=@,+-]+$",
+  allowed: "one word of letters, digits and ./_-+@:,=",
+};
+
+/** @internal systemd.unit(5): up to 256 characters; a drop-in is one level deeper. */
+export const UNIT_NAME =
   /^(?=.{1,256}$)[\w:.\\@-]+\.(?:service|socket|timer|path|target|mount)(?:\.d\/[\w:.\\@-]+\.conf)?$/;
 
 export interface SystemdUnitProps {
@@ -66,3 +121,10 @@ export interface SystemdUnitProps {
    */
   readonly directory?: string;
 }
+
+const SYSTEMD_UNIT_PROPS: PropTable<SystemdUnitProps> = {
+  host: required(HOST),
+  name: required(text),
+  unit: required(any),
+  directory: text,
+};

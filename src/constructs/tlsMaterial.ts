@@ -1,11 +1,23 @@
 import { PrivateKey } from "@cdktf/provider-tls/lib/private-key";
 import { SelfSignedCert } from "@cdktf/provider-tls/lib/self-signed-cert";
+import { Lazy } from "cdktf";
 import { Construct } from "constructs";
-import { problem } from "../model/index.js";
+import { isIP } from "node:net";
+import { isFilePath } from "../model/filePath.js";
+import { type Problem, problem } from "../model/index.js";
+import { CATCH_ALL } from "../model/serverName.js";
+import {
+  accepting,
+  DOMAIN_NAME_LENGTH_MAX,
+  DOMAIN_NAME_PATTERN,
+  LONG_LABEL_PATTERN,
+} from "../model/textRule.js";
 import { dhParametersPem } from "../render/index.js";
 import { refuse } from "./checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { addPreconditions, lateText } from "./lateChecks.js";
+import { choice, either, listOf, number, type PropTable, refuseOptions, required, text } from "./props.js";
 import { isKnown } from "./tokens.js";
 
 /**
@@ -21,11 +33,15 @@ export abstract class TlsMaterial {
    * `fromFiles`, which Terraform never reads.
    */
   static selfSigned(options: SelfSignedOptions = {}): TlsMaterial {
+    refuseOptions("TlsMaterial.selfSigned", options, SELF_SIGNED_OPTIONS);
+    refuse(selfSignedProblems(options));
     return new SelfSignedMaterial(options);
   }
 
   /** Files that are on the host already. Neither key nor certificate enters synthesis or state. */
   static fromFiles(files: TlsFilePaths): TlsMaterial {
+    refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS);
+    refuse(filesProblems(files));
     return new ExistingMaterial(files);
   }
 
@@ -56,18 +72,20 @@ export interface TlsFilePaths {
 
 export interface SelfSignedOptions {
   /**
-   * Further domain names the certificate is good for.
+   * Further domain names the certificate is good for, in lower case; `*.` may stand for the first label. It covers the
+   * host's names and addresses and those of every virtual server on its listeners in any case.
    * @default - none
    */
   readonly dnsNames?: readonly string[];
   /**
-   * Days the certificate is valid from its making.
+   * Days the certificate is valid from its making, 1 to 36500.
    * @default 3650 (spec 2.2)
    */
   readonly validityDays?: number;
   /**
-   * Days before the end from which on Terraform makes a new certificate; 0 waits for the end.
-   * @default 30
+   * Days before the end from which on Terraform makes a new certificate; 0 waits for the end. Less than
+   * `validityDays`, or every apply would make one.
+   * @default - 30, or a third of `validityDays` if that is less
    */
   readonly renewalDays?: number;
 }
@@ -76,6 +94,8 @@ export interface SelfSignedOptions {
 export interface TlsContext {
   readonly host: Host;
   readonly directory: string;
+  /** Server names that clients use on the listeners of the material, as far as they are added by then. */
+  readonly serverNames: () => readonly string[];
 }
 
 /** Key, certificate and parameters that Terraform makes, and their files. */
@@ -87,17 +107,24 @@ export class SelfSignedTls extends Construct {
   readonly dhParametersFile: HostFile;
 
   /** @internal Made through `TlsMaterial.selfSigned`. */
-  constructor(scope: Construct, id: string, { host, directory }: TlsContext, options: SelfSignedOptions) {
+  constructor(scope: Construct, id: string, context: TlsContext, options: SelfSignedOptions) {
     super(scope, id);
+    const { host, directory } = context;
+    const { validityDays = DEFAULT_VALIDITY_DAYS } = options;
+    const { renewalDays = defaultRenewalDays(validityDays) } = options;
     this.privateKey = new PrivateKey(this, "PrivateKey", { algorithm: "RSA", rsaBits: 2048 });
     this.certificate = new SelfSignedCert(this, "Certificate", {
       privateKeyPem: this.privateKey.privateKeyPem,
-      ...subject(host, options),
+      ...subject(context, options),
       allowedUses: ["digital_signature", "key_encipherment", "server_auth"],
       setSubjectKeyId: true,
-      validityPeriodHours: (options.validityDays ?? 3650) * 24,
-      earlyRenewalHours: (options.renewalDays ?? 30) * 24,
+      validityPeriodHours: validityDays * 24,
+      earlyRenewalHours: renewalDays * 24,
     });
+    const names = (options.dnsNames ?? []).flatMap((name, i) =>
+      lateText("config.bad-server-name", `TlsMaterial.selfSigned.dnsNames[${i}]`, DNS_NAME, name),
+    );
+    addPreconditions(this.certificate, names);
     this.keyFile = new HostFile(this, "KeyFile", {
       host,
       path: `${directory}/privkey.pem`,
@@ -112,25 +139,42 @@ export class SelfSignedTls extends Construct {
       content: this.certificate.certPem,
       role: "tls",
     });
-    this.dhParametersFile = dhParametersFile(scope, { host, directory });
+    this.dhParametersFile = dhParametersFile(scope, context);
   }
 }
 
-/** Subject and alternative names: clients compare only the latter, and addresses need a kind of their own (RFC 6125). */
-function subject(host: Host, options: SelfSignedOptions) {
-  const names = [...(host.publicName === undefined ? [] : [host.publicName]), ...(options.dnsNames ?? [])];
+/**
+ * Subject and alternative names: clients compare only the latter, and addresses need a kind of their own (RFC 6125).
+ * Virtual servers are added after their listener, so the names are collected when the app is synthesized.
+ */
+function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) {
   const [main] = host.serverNames;
   // A common name has at most 64 characters (RFC 5280, ub-common-name).
   const commonName = isKnown(main) && main.length > 64 ? host.address : main;
+  const addresses = host.ipv6Address === undefined ? [host.address] : [host.address, host.ipv6Address];
+  const isAddress = (name: string): boolean => isIP(name) !== 0 || addresses.includes(name);
+  const names = (): string[] => [
+    ...new Set([
+      ...(host.publicName === undefined ? [] : [host.publicName]),
+      ...(options.dnsNames ?? []),
+      ...serverNames().filter((name) => name !== CATCH_ALL),
+    ]),
+  ];
   return {
     subject: [{ commonName }],
-    ...(names.length === 0 ? {} : { dnsNames: names }),
-    ipAddresses: host.ipv6Address === undefined ? [host.address] : [host.address, host.ipv6Address],
+    // Without a name the list is left out, as before there were any.
+    dnsNames: Lazy.listValue(
+      { produce: () => names().filter((name) => !isAddress(name)) },
+      { omitEmpty: true },
+    ),
+    ipAddresses: Lazy.listValue({
+      produce: () => [...new Set([...addresses, ...names().filter(isAddress)])],
+    }),
   };
 }
 
 /** The parameters are no secret and the same for everybody, so the materials of a proxy share them. */
-function dhParametersFile(scope: Construct, { host, directory }: TlsContext): HostFile {
+function dhParametersFile(scope: Construct, { host, directory }: Omit<TlsContext, "serverNames">): HostFile {
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);
   if (existing !== undefined) return existing as HostFile;
@@ -174,4 +218,80 @@ class ExistingMaterial extends TlsMaterial {
     if (dhparam !== undefined) return { certificate, key, dhparam };
     return { certificate, key, dhparam: dhParametersFile(scope, context).path };
   }
+}
+
+const SELF_SIGNED_OPTIONS: PropTable<SelfSignedOptions> = {
+  dnsNames: listOf(text),
+  validityDays: number,
+  renewalDays: number,
+};
+
+const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {
+  certificate: required(text),
+  key: required(text),
+  dhparam: either(choice(false), text),
+};
+
+const DEFAULT_VALIDITY_DAYS = 3650;
+const VALIDITY_DAYS_MAX = 36_500;
+
+const defaultRenewalDays = (validityDays: number): number => Math.min(30, Math.floor(validityDays / 3));
+
+const DNS_NAME = {
+  pattern: `^(?:\\*\\.)?${DOMAIN_NAME_PATTERN}$`,
+  never: LONG_LABEL_PATTERN,
+  lengthMax: DOMAIN_NAME_LENGTH_MAX,
+  allowed: "a lower-case domain name such as files.example.org or *.example.org",
+};
+
+function selfSignedProblems(options: SelfSignedOptions): Problem[] {
+  const { dnsNames = [], validityDays = DEFAULT_VALIDITY_DAYS, renewalDays } = options;
+  const at = (name: string): string => `TlsMaterial.selfSigned.${name}`;
+  const days = (name: "validityDays" | "renewalDays", from: number, to: number): Problem[] => {
+    const value = options[name];
+    if (value === undefined) return [];
+    if (!isKnown(value)) {
+      const more = {
+        allowed: `${from} to ${to} days`,
+        fix: "Give a literal: the certificate's times follow from it.",
+      };
+      return [problem("config.wrong-type", at(name), "is not known at synthesis", more)];
+    }
+    if (Number.isInteger(value) && value >= from && value <= to) return [];
+    const fix =
+      name === "renewalDays" ? "Renew later, or let the certificate be valid for longer." : undefined;
+    const more = { received: value, allowed: `${from} to ${to} days`, ...(fix && { fix }) };
+    return [problem("config.out-of-range", at(name), "is out of range", more)];
+  };
+  const valid = days("validityDays", 1, VALIDITY_DAYS_MAX);
+  const renewal =
+    valid.length > 0 || renewalDays === undefined ? [] : days("renewalDays", 0, validityDays - 1);
+  const names = dnsNames.flatMap((name, i) => {
+    if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
+    const { allowed } = DNS_NAME;
+    const fix = "Give a domain name; addresses of the host and of virtual servers are covered by themselves.";
+    return [
+      problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
+        received: name,
+        allowed,
+        fix,
+      }),
+    ];
+  });
+  return [...valid, ...renewal, ...names];
+}
+
+function filesProblems(files: TlsFilePaths): Problem[] {
+  return (["certificate", "key", "dhparam"] as const).flatMap((name) => {
+    const path = files[name];
+    if (path === undefined || path === false || !isKnown(path) || (isFilePath(path) && !path.endsWith("/")))
+      return [];
+    const more = {
+      received: path,
+      allowed: "an absolute path on the host, without `//`, `.` or `..` segments",
+    };
+    return [
+      problem("config.bad-file-path", `TlsMaterial.fromFiles.${name}`, "is not the path of a file", more),
+    ];
+  });
 }

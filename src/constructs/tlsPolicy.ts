@@ -1,3 +1,4 @@
+import { choice, flag, listOf, number, type PropTable, refuseOptions, required, text } from "./props.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
 /** What a TLS listener negotiates. A closed choice: take one of the static methods. */
@@ -22,6 +23,7 @@ export class TlsPolicy {
 
   /** A policy spelled out. Whether OpenSSL knows the names is found out where they are used. */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
+    refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS);
     return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
   }
 
@@ -51,3 +53,14 @@ export interface TlsPolicyOptions {
    */
   readonly sessionTimeoutSeconds?: number;
 }
+
+const VERSION = required(choice("TLSv1.2", "TLSv1.3"));
+
+const TLS_POLICY_OPTIONS: PropTable<TlsPolicyOptions> = {
+  minVersion: VERSION,
+  maxVersion: VERSION,
+  ciphers: required(text),
+  curves: required(listOf(text)),
+  preferServerCiphers: flag,
+  sessionTimeoutSeconds: number,
+};

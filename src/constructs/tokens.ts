@@ -1,6 +1,7 @@
 import { DefaultTokenResolver, Fn, StringConcat, Token, Tokenization } from "cdktf";
 import type { IConstruct } from "constructs";
-import type { Problem } from "../model/index.js";
+import { bracketed, type Problem } from "../model/index.js";
+import { formatPath } from "../model/parse.js";
 
 /**
  * Values that Terraform knows only when it applies. A token looks like a string, a huge negative number or a list,
@@ -10,7 +11,7 @@ import type { Problem } from "../model/index.js";
 
 /** True if anything in the value, however deep, is not known yet. */
 export function hasTokens(value: unknown): boolean {
-  return tokenLeaves(value).length > 0;
+  return unknownLeaves(value).length > 0;
 }
 
 /** The opposite for one value; the model's rules ask it (they know no cdktf). */
@@ -72,11 +73,13 @@ export function checkAroundTokens<T>(
   value: T,
   check: (value: T) => readonly Problem[],
 ): { readonly problems: readonly Problem[]; readonly standIn: T } {
-  const leaves = tokenLeaves(value);
+  const leaves = unknownLeaves(value).map(({ path }) => formatPath(path));
   const kinds = new Map(leaves.map((leaf) => [leaf, 0]));
   for (;;) {
     const names = new Markers();
-    const standIn = mapTokens(value, (leaf, path) => standInFor(leaf, kinds.get(path) ?? 0, names)) as T;
+    const standIn = mapTokens(value, (leaf, path) =>
+      standInFor(leaf, kinds.get(formatPath(path)) ?? 0, names),
+    ) as T;
     const problems = check(standIn);
     const at = (leaf: string, p: Problem): boolean => p.path === leaf || p.path.startsWith(`${leaf}[`);
     const refused = leaves.filter((leaf) => problems.some((p) => at(leaf, p)));
@@ -116,28 +119,36 @@ function standInFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {
 }
 
 /** A string with tokens in it, a number or list that is one, or a resolvable object. */
-type TokenLeaf = string | number | readonly unknown[] | object;
+export type TokenLeaf = string | number | readonly unknown[] | object;
 
-/** Field paths of the leaves that are not known yet. */
-function tokenLeaves(value: unknown): string[] {
-  const paths: string[] = [];
+/** A value that is not known yet, and the path of its field. */
+export interface UnknownLeaf {
+  readonly path: readonly (string | number)[];
+  readonly leaf: TokenLeaf;
+}
+
+/** What is not known yet in a value. */
+export function unknownLeaves(value: unknown): UnknownLeaf[] {
+  const leaves: UnknownLeaf[] = [];
   mapTokens(value, (leaf, path) => {
-    paths.push(path);
+    leaves.push({ path, leaf });
     return leaf;
   });
-  return paths;
+  return leaves;
 }
 
 /** A copy of the value with every unresolved leaf mapped. */
-function mapTokens(value: unknown, map: (leaf: TokenLeaf, path: string) => unknown, path = ""): unknown {
-  if (Token.isUnresolved(value)) return map(value as TokenLeaf, path);
-  if (Array.isArray(value)) return value.map((item, i) => mapTokens(item, map, `${path}[${i}]`));
+function mapTokens(
+  value: unknown,
+  map: (leaf: TokenLeaf, path: UnknownLeaf["path"]) => unknown,
+  path: UnknownLeaf["path"] = [],
+): unknown {
+  const leaf = typeof value === "string" ? withTextTokens(value) : value;
+  if (Token.isUnresolved(leaf)) return map(leaf as TokenLeaf, path);
+  if (Array.isArray(value)) return value.map((item, i) => mapTokens(item, map, [...path, i]));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      mapTokens(item, map, path === "" ? key : `${path}.${key}`),
-    ]),
+    Object.entries(value).map(([key, item]) => [key, mapTokens(item, map, [...path, key])]),
   );
 }
 
@@ -156,11 +167,43 @@ export function textArgument(text: string): string {
   return parts.length === 1 ? parts[0]! : Fn.join("", parts);
 }
 
+/** A value as an argument of a Terraform function; a text around tokens is the whole text that it becomes. */
+export function argument(leaf: TokenLeaf): string {
+  return typeof leaf === "string" ? textArgument(leaf) : Token.asString(leaf);
+}
+
+/** The texts that the tokens in a value become, without what stands around them. */
+export function tokenTexts(leaf: TokenLeaf): string[] {
+  const parts = typeof leaf === "string" ? splitTokens(leaf) : [{ token: leaf }];
+  const tokens = parts.flatMap((part) => (typeof part === "string" ? [] : [Token.asString(part.token)]));
+  return tokens.map((token) => Fn.join("", [token]));
+}
+
+/** Whether nothing stands around the token, so that the value keeps the type it has in Terraform. */
+export function isWholeToken(leaf: TokenLeaf): boolean {
+  return typeof leaf !== "string" || splitTokens(leaf).length === 1;
+}
+
+/** A host as it stands in a URL: an IPv6 address in brackets, also one that is not known yet. */
+export function lateHostInUrl(host: string): string {
+  if (!hasTokens(host)) return bracketed(host);
+  const value = argument(host);
+  const hasColon = Fn.can(Fn.regex(":", value));
+  return Token.asString(Fn.conditional(hasColon, Fn.join("", ["[", value, "]"]), value));
+}
+
+/** `http://host:${port}` writes a number that is not known yet as the huge one that it pretends to be. */
+function withTextTokens(text: string): string {
+  return text.replace(/-\d\.\d+e\+\d{3}/g, (written) =>
+    Token.isUnresolved(Number(written)) ? Token.asString(Number(written)) : written,
+  );
+}
+
 /** The literal texts and the tokens of a string, in order. */
 function splitTokens(text: string): (string | TokenPart)[] {
   const parts: (string | TokenPart)[] = [];
-  let rest = text;
-  for (const token of Tokenization.reverseString(text).tokens) {
+  let rest = withTextTokens(text);
+  for (const token of Tokenization.reverseString(rest).tokens) {
     const written = Token.asString(token);
     const at = rest.indexOf(written);
     if (at > 0) parts.push(rest.slice(0, at));

@@ -1,6 +1,7 @@
 import { Construct } from "constructs";
 import type { UpstreamInput } from "../model/index.js";
 import { refuseUpstream } from "./checks.js";
+import { any, judged, type PropTable, refuseProps } from "./props.js";
 
 /** A backend that routes forward to. It belongs to no proxy by itself: any proxy whose routes name it renders it. */
 export class Upstream extends Construct {
@@ -12,6 +13,7 @@ export class Upstream extends Construct {
 
   constructor(scope: Construct, id: string, props: UpstreamProps) {
     super(scope, id);
+    refuseProps(this, props, UPSTREAM_PROPS);
     this.input = { ...props, name: props.name ?? id };
     refuseUpstream(this, this.input);
     this.name = this.input.name;
@@ -52,6 +54,24 @@ export interface UpstreamProps {
    */
   readonly readTimeoutMs?: number;
   /**
+   * Most connections to the upstream, each worker: 1 to 1000000. WebSocket tunnels count. With two workers the host opens
+   * up to twice as many, and while a reload lets old workers finish, theirs come on top. When all are in use, requests
+   * wait, first come, first served. 1000000 disables the limit in effect.
+   * @default 4096
+   */
+  readonly connectionsMax?: number;
+  /**
+   * Most requests that wait for a connection, each worker: 0 to 1000000. One more gets 503 with `Retry-After` at once; 0
+   * lets none wait.
+   * @default 1024
+   */
+  readonly queuedRequestsMax?: number;
+  /**
+   * How long a request waits for a connection, in milliseconds from 1 to 2147483647; then it gets 503 with `Retry-After`.
+   * @default 30000
+   */
+  readonly queueTimeoutMs?: number;
+  /**
    * Idle connections kept for reuse, each worker: 0 to 65535. 0 opens a connection for every request.
    * @default 512
    */
@@ -68,3 +88,18 @@ export interface UpstreamProps {
    */
   readonly headBytesMax?: number;
 }
+
+/** @internal */
+export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
+  url: judged,
+  name: any,
+  connectTimeoutMs: any,
+  sendTimeoutMs: any,
+  readTimeoutMs: any,
+  connectionsMax: any,
+  queuedRequestsMax: any,
+  queueTimeoutMs: any,
+  idleConnectionsMax: any,
+  idleTimeoutMs: any,
+  headBytesMax: any,
+};

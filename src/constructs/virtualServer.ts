@@ -1,7 +1,10 @@
 import { Construct } from "constructs";
 import type { VirtualServerInput } from "../model/index.js";
 import { refuseVirtualServer } from "./checks.js";
+import { LISTENER } from "./instances.js";
 import type { Listener } from "./listener.js";
+import { any, flag, judged, listOf, type PropTable, refuseId, refuseProps, required } from "./props.js";
+import { proxyOf } from "./proxyScope.js";
 import { Route, type RouteProps } from "./route.js";
 
 /** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
@@ -16,6 +19,8 @@ export class VirtualServer extends Construct {
 
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
     super(scope, id);
+    refuseProps(this, props, VIRTUAL_SERVER_PROPS);
+    proxyOf(this);
     this.props = props;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
@@ -25,6 +30,7 @@ export class VirtualServer extends Construct {
 
   /** Adds a route and returns it. */
   addRoute(id: string, props: RouteProps): Route {
+    refuseId(this, "addRoute", id);
     return new Route(this, id, props);
   }
 
@@ -70,3 +76,11 @@ export interface VirtualServerProps {
    */
   readonly name?: string;
 }
+
+const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
+  serverNames: judged,
+  listeners: required(listOf(LISTENER)),
+  default: flag,
+  versionTokens: flag,
+  name: any,
+};

@@ -1,5 +1,6 @@
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
+import { isLoopback } from "./hostFacts.js";
 
 /** Why there is no answer, as the system names it (`ECONNREFUSED`, `ETIMEDOUT`, …), and in its words. */
 export interface ProbeFailure {
@@ -22,7 +23,12 @@ export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): strin
     case "web":
       return webCause(row, answer);
     case "fileServer":
-      return daemonCause("file server daemon", row, answer, "; login works but upload or view fails");
+      return daemonCause(
+        "file server daemon",
+        row,
+        answer,
+        "; login works but upload or view fails (FILE_SERVER_ROOT, host and port of section fileserver)",
+      );
     case "webdav":
       return daemonCause("WebDAV daemon", row, answer, "; without WebDAV, leave the route out");
   }
@@ -34,6 +40,9 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   const at = `${address} port ${port}`;
   if (failure.code === "ECONNREFUSED") {
     return `nothing listens on ${at}: the proxy does not run there, or the config in use has other listeners`;
+  }
+  if (isLoopback(address) && /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(failure.code)) {
+    return `nothing answers on ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
   }
   if (failure.code === "ETIMEDOUT" || failure.code === "EHOSTUNREACH" || failure.code === "ENETUNREACH") {
     return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
@@ -67,14 +76,42 @@ function defaultServerCause(answer: ProbeAnswer): string {
 
 function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
   if (answer.status === 404 && isOwnErrorPage(answer)) return WRONG_NAME;
-  if (answer.status !== 302) return `${WEB_DAEMON}${running(row)}`;
-  const [location] = row.expected.filter((e) => e.says.startsWith("Location"));
-  if (location !== undefined && !location.holds(answer)) {
-    return "SERVICE_URL or FILE_SERVER_ROOT is wrong, or the web application is not told the scheme and host that were asked for (Host, X-Forwarded-Proto)";
+  const settings = settingsOfAnswer(row, answer);
+  if (answer.status !== 302 && settings.length === 0) return `${WEB_DAEMON}${running(row)}`;
+  const { path } = row.request;
+  if (answer.status === 404)
+    return `the web application has no page at ${path}: SITE_ROOT is not set to \`${path}\``;
+  if (settings.includes("ALLOWED_HOSTS"))
+    return `the web application refuses the name ${row.request.host}: ALLOWED_HOSTS does not hold it`;
+  const location = answer.headers["location"];
+  if (settings.includes("LOGIN_URL")) {
+    const wanted = `LOGIN_URL is not set to \`${path}accounts/login/\``;
+    return `the web application leads to ${location}: ${wanted} (or SITE_ROOT not to \`${path}\`)`;
   }
+  if (settings.includes("SERVICE_URL"))
+    return `the web application leads to ${location}: SERVICE_URL is wrong, or the web application is not told the scheme and host that were asked for (Host, X-Forwarded-Proto)`;
   if (answer.protocol !== "HTTP/2" && row.request.scheme === "https")
     return "the listener does not offer HTTP/2";
   return "the answer is not the web application's: another program listens on its port";
+}
+
+/**
+ * Settings of the application (spec 2.1) that an answer shows to be wrong or not there, the likeliest first; none where
+ * something else is the matter. Django answers 404 where no URL of its own is, and 400 for a host that is not allowed.
+ */
+export function settingsOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): readonly string[] {
+  if (row.subject !== "web" || isOwnErrorPage(answer)) return [];
+  if (answer.status === 404) return ["SITE_ROOT"];
+  if (answer.status === 400) return ["ALLOWED_HOSTS"];
+  const [wanted] = row.expected.filter((e) => e.says.startsWith("Location"));
+  if (answer.status !== 302 || wanted === undefined || wanted.holds(answer)) return [];
+  const { scheme, host, path } = row.request;
+  const asked = `${scheme}://${host}${path}`;
+  const received = answer.headers["location"];
+  if (received === undefined || !URL.canParse(received, asked)) return [];
+  const { pathname, origin } = new URL(received, asked);
+  if (pathname !== `${path}accounts/login/`) return ["LOGIN_URL", "SITE_ROOT"];
+  return origin === new URL(asked).origin ? [] : ["SERVICE_URL"];
 }
 
 function daemonCause(name: string, row: ExpectedResponse, answer: ProbeAnswer, more: string): string {

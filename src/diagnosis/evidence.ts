@@ -20,11 +20,48 @@ export interface Evidence {
   readonly responses: readonly SeenResponse[];
   readonly units?: Units;
   readonly sockets?: readonly ListeningSocket[];
+  /** The name to connect to, if it has no address here; only from another machine. */
+  readonly unresolved?: string;
   /** TCP ports tried from another machine, and whether they are open. */
   readonly openPorts?: ReadonlyMap<number, boolean>;
   readonly settings?: SettingsSeen;
   readonly media?: MediaPermissions;
   readonly publicAddresses?: readonly PublicAddress[];
+  /** How the host differs from what was deployed; only on the host, and only with a deployment that was activated. */
+  readonly drift?: Drift;
+  /** Log files of the config. */
+  readonly logs?: readonly Finding[];
+  /** Addresses of this machine's interfaces. */
+  readonly ownAddresses?: ReadonlySet<string>;
+  /** File systems that are full or nearly so. */
+  readonly space?: readonly Finding[];
+  /** What this Node lacks of what the proxy uses; none if it has everything. */
+  readonly missingPieces?: string;
+}
+
+/** Something that is not as it should be, and what to do about it. */
+export interface Finding {
+  /** Path or name of the thing. */
+  readonly at: string;
+  readonly what: string;
+  /** A command, or a sentence. */
+  readonly fix: string;
+}
+
+/** A deployment as it was activated, compared with what is there and with what is loaded. */
+export interface Drift {
+  /** The store of the activation: what is missing or damaged in it, and an activation that was cut off. */
+  readonly store: readonly Finding[];
+  /** Files that are not as delivered: content, mode, owner. */
+  readonly files: readonly Finding[];
+  /** Units that are not loaded as their files say, or not enabled. */
+  readonly units: readonly Finding[];
+  /** The packet filter; undefined without one. */
+  readonly firewall?: readonly Finding[];
+  /** Why the loaded rules could not be compared. */
+  readonly firewallUnknown?: string;
+  /** What the running proxy has loaded; undefined where it could not be asked. */
+  readonly running?: readonly Finding[];
 }
 
 /** One expected response (spec 4.3), what came, and the comparison. */
@@ -38,7 +75,10 @@ export interface SeenResponse {
 /** A systemd unit as it is. */
 export interface UnitState {
   readonly name: string;
-  readonly known: boolean;
+  /** `loaded`, `masked`, `not-found`, … */
+  readonly load: string;
+  /** Its main process; 0 if it has none. */
+  readonly mainPid: number;
   /** `active`, `inactive`, `failed`, … */
   readonly state: string;
   readonly enabled: boolean;
@@ -81,5 +121,7 @@ export interface PublicAddress {
   readonly address: string;
   /** Whether it is one of this machine's own. */
   readonly own: boolean;
+  /** The address of this machine that it is translated to, if a provider's NAT does that: see `translatedTo`. */
+  readonly translatedTo?: string;
   readonly outcome: ProbeOutcome;
 }

@@ -3,10 +3,12 @@ import {
   CATCH_ALL,
   type ListenerConfig,
   type ProxyConfig,
+  redirectPort,
   type RouteConfig,
   Router,
+  unbracketed,
+  urlAuthority,
   type VirtualServerConfig,
-  redirectPort,
 } from "../model/index.js";
 import {
   answeredByUpstream,
@@ -159,7 +161,7 @@ class Site {
     const { scheme } = action;
     const origin =
       this.options.origin ??
-      `${scheme}://${authority(action.host ?? this.host, scheme, redirectPort(action))}`;
+      `${scheme}://${urlAuthority(scheme, unbracketed(action.host ?? this.host), redirectPort(action))}`;
     return this.listenersOf(server).map((listener) => ({
       name: `redirect to ${scheme}${family(listener)}`,
       subject: "redirect",
@@ -241,7 +243,13 @@ class Site {
 
   private request(listener: ListenerConfig, path: string, host = this.host): ProbeRequest {
     const { protocol: scheme, port } = listener;
-    return { scheme, address: this.addressOf(listener), port, host: authority(host, scheme, port), path };
+    return {
+      scheme,
+      address: this.addressOf(listener),
+      port,
+      host: urlAuthority(scheme, unbracketed(host), port),
+      path,
+    };
   }
 
   private addressOf(listener: ListenerConfig): string {
@@ -264,11 +272,4 @@ function directoryPath(route: RouteConfig): string {
 
 function family(listener: ListenerConfig): string {
   return isIPv6(listener.address) ? " on IPv6" : "";
-}
-
-/** Host and port as they stand in a URL: brackets round IPv6, the scheme's own port left out. */
-function authority(host: string, scheme: "http" | "https", port: number): string {
-  const bare = host.replace(/^\[|\]$/g, "");
-  const name = isIPv6(bare) ? `[${bare}]` : bare;
-  return port === (scheme === "https" ? 443 : 80) ? name : `${name}:${port}`;
 }

@@ -1,24 +1,31 @@
 import { existsSync } from "node:fs";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { dirname } from "node:path";
 import {
   type Deployment,
   parseConfigText,
   parseDeploymentText,
   type ProxyConfig,
   type Result,
+  unbracketed,
 } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/fileAccess.js";
-import { loadConfig } from "../runtime/load.js";
+import { loadConfig, logPaths } from "../runtime/load.js";
+import { piecesText } from "../runtime/node/pieces.js";
+import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../settings/index.js";
-import type { Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
+import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses } from "./expectedResponses.js";
-import { isOpen, listeningSockets, ownAddresses, unitsOf } from "./hostFacts.js";
+import { isLoopback, isOpen, listeningSockets, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
+import { logFindings } from "./logState.js";
 import { mediaFileOf } from "./mediaFile.js";
 import { checkMediaPermissions } from "./mediaPermissions.js";
 import { probe, type ProbeOptions } from "./probe.js";
+import { scarceSpace } from "./space.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
   /** The deployment document; without one, what it would tell is unknown. */
@@ -36,11 +43,17 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** What opens the application's database, so that the settings stored in it are seen (spec 2.1). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
+  /** How the host differs from what was activated on it, and that deployment, whatever became of its document. */
+  readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
 }
 
 /** Looks at everything that can be seen from here. Changes nothing; fails only without a config that can be read. */
 export async function gather(options: DiagnosisOptions): Promise<Result<Evidence>> {
-  const deployment = await readDeployment(options.deploymentFile);
+  const { activated } = options;
+  const read = await readDeployment(options.deploymentFile);
+  const last = activated?.deployment;
+  const usable = read.ok && (read.value !== undefined || last === undefined);
+  const deployment = usable || last === undefined ? read : { ok: true as const, value: last };
   if (!deployment.ok) return deployment;
   const onHost = options.place === "host";
   const configFile = options.configFile ?? deployment.value?.config ?? DEFAULT_HOST_PATHS.config;
@@ -52,7 +65,7 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
     seenResponses(config, deployment.value, target, options),
     askPublicAddresses(config, deployment.value, target.host, options),
     onHost
-      ? hostEvidence(configFile, deployment.value, options)
+      ? hostEvidence(configFile, config, deployment.value, options)
       : elsewhereEvidence(config, deployment.value, target.connect),
   ]);
   return {
@@ -71,12 +84,23 @@ export async function gather(options: DiagnosisOptions): Promise<Result<Evidence
 async function readDeployment(file: string): Promise<Result<Deployment | undefined>> {
   if (!existsSync(file)) return { ok: true, value: undefined };
   const read = await readText(file, file);
-  return "problem" in read ? { ok: false, problems: [read.problem] } : parseDeploymentText(read.text);
+  return "problem" in read
+    ? { ok: false, problems: [read.problem] }
+    : inFile(file, parseDeploymentText(read.text));
 }
 
 async function readConfig(file: string): Promise<Result<ProxyConfig>> {
   const read = await readText(file, file);
-  return "problem" in read ? { ok: false, problems: [read.problem] } : parseConfigText(read.text);
+  return "problem" in read
+    ? { ok: false, problems: [read.problem] }
+    : inFile(file, parseConfigText(read.text));
+}
+
+/** Two documents are read: a problem tells which one it is of. */
+function inFile<T>(file: string, read: Result<T>): Result<T> {
+  if (read.ok) return read;
+  const at = (path: string): string => (path === "" ? file : `${file}: ${path}`);
+  return { ok: false, problems: read.problems.map((p) => ({ ...p, path: at(p.path) })) };
 }
 
 interface Target {
@@ -92,7 +116,8 @@ function targetOf(
   deployment: Deployment | undefined,
   config: ProxyConfig,
 ): Target {
-  const host = options.host ?? serviceUrlOf(deployment)?.hostname.replace(/^\[|\]$/g, "");
+  const url = serviceUrlOf(deployment);
+  const host = options.host ?? (url === undefined ? undefined : unbracketed(url.hostname));
   const elsewhere = options.place === "elsewhere" ? (host ?? firstName(config)) : undefined;
   const connect = options.connect ?? elsewhere;
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
@@ -139,8 +164,11 @@ async function askPublicAddresses(
 ): Promise<PublicAddress[]> {
   const records = deployment?.network?.dnsRecords.map(({ value }) => value) ?? [];
   const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
-  const addresses = [...new Set([...options.publicAddresses, ...records, ...named])];
   const own = ownAddresses();
+  // One that is translated to an address of the host answers all the same.
+  const translated = (deployment?.network?.addresses ?? []).filter((address) => !own.has(address));
+  const given = [...options.publicAddresses, ...records, ...named, ...translated];
+  const addresses = [...new Set(given)].filter((address) => !isLoopback(address));
   return Promise.all(
     addresses.map(async (address) => {
       const rows = expectedResponses(config, { connect: address, ...(host === undefined ? {} : { host }) });
@@ -149,7 +177,14 @@ async function askPublicAddresses(
         request === undefined
           ? { failure: { code: "", message: "nothing is served there" } }
           : await probe(request, options);
-      return { address, own: own.has(address), outcome };
+      const onHost = options.place === "host" && translated.includes(address);
+      const inner = onHost ? await translatedTo(address) : undefined;
+      return {
+        address,
+        own: own.has(address),
+        ...(inner === undefined ? {} : { translatedTo: inner }),
+        outcome,
+      };
     }),
   );
 }
@@ -165,6 +200,7 @@ async function resolved(name: string): Promise<string[]> {
 
 async function hostEvidence(
   configFile: string,
+  config: ProxyConfig,
   deployment: Deployment | undefined,
   options: DiagnosisOptions,
 ): Promise<Partial<Evidence>> {
@@ -174,15 +210,26 @@ async function hostEvidence(
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     deployment?.media === undefined ? undefined : seenMedia(deployment.media),
   ]);
+  const unit = units?.proxy;
+  await missingPieces();
+  const lacking = piecesText();
   return {
+    ownAddresses: ownAddresses(),
+    logs: logFindings(config, unit?.mainPid ?? 0, unit?.name ?? "portico.service"),
+    space: await scarceSpace([...FILLED, ...logPaths(config).map((path) => dirname(path))]),
+    ...(options.activated === undefined ? {} : { drift: options.activated.drift }),
     configProblems: loaded.ok ? [] : loaded.problems,
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
+    ...(lacking === undefined ? {} : { missingPieces: lacking }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
     ...(media === undefined ? {} : { media }),
   };
 }
+
+/** Where a deployment and its proxy write. */
+const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
 
 /** Avatars lie in a directory of their own, or in the one of that name below the media. */
 function seenMedia({
@@ -204,7 +251,7 @@ async function seenSettings(
       .map(({ item, wanted, found, line }) => ({
         item,
         wanted,
-        ...(found === undefined ? {} : { found }),
+        ...(found === undefined ? {} : { found: printableValue(found) }),
         where: line === undefined ? path : `${path}:${line}`,
       })),
   );
@@ -225,7 +272,7 @@ async function seenSettings(
     .map(({ item, stored: value }) => ({
       item,
       wanted: wanted[item],
-      found: value.kind === "text" ? value.text : "a value that cannot be read",
+      found: value.kind === "text" ? printableValue(value.text) : "a value that cannot be read",
       where: "stored in the application's database, which has priority",
     }))
     .filter((one) => one.found.replace(/\/$/, "") !== one.wanted);
@@ -241,6 +288,7 @@ async function elsewhereEvidence(
   connect: string | undefined,
 ): Promise<Partial<Evidence>> {
   if (connect === undefined) return {};
+  if (isIP(connect) === 0 && (await resolved(connect)).length === 0) return { unresolved: connect };
   const hidden = deployment?.network?.loopbackPorts ?? [];
   const ports = [...new Set([...config.listeners.map(({ port }) => port), ...hidden])];
   const open = await Promise.all(ports.map((port) => isOpen(connect, port, PORT_MS)));

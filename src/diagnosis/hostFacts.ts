@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
+import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
+import { ipv4Scope } from "../model/address.js";
 import type { ListeningSocket, Units, UnitState } from "./evidence.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
@@ -46,6 +48,29 @@ export function ownAddresses(): Set<string> {
   );
 }
 
+/**
+ * The address of this machine that a public address is translated to: the private one by which its packets would leave.
+ * Undefined where they leave by a public one, or have no way out: then nobody translates, and the address is lost.
+ */
+export async function translatedTo(address: string): Promise<string | undefined> {
+  if (ipv4Scope(address) !== "public") return undefined;
+  const source = await sourceTo(address);
+  return source !== undefined && ipv4Scope(source) === "private" ? source : undefined;
+}
+
+/** The source address that the kernel chooses on the way to an address; nothing is sent. */
+function sourceTo(address: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp4");
+    const done = (source?: string): void => {
+      socket.close();
+      resolve(source);
+    };
+    socket.once("error", () => done());
+    socket.connect(9, address, () => done(socket.address().address));
+  });
+}
+
 /** The units of a deployment; undefined where no systemd answers. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
   const { proxy, ...others } = services;
@@ -64,13 +89,14 @@ export async function unitsOf(services: DeploymentServices): Promise<Units | und
 }
 
 async function unitState(name: string): Promise<UnitState | undefined> {
-  const properties = "--property=LoadState,ActiveState,UnitFileState,ExecStart";
+  const properties = "--property=LoadState,ActiveState,UnitFileState,ExecStart,MainPID";
   const text = await output("systemctl", ["show", properties, "--", name]);
   if (text === undefined) return undefined;
   const value = (property: string): string => new RegExp(`^${property}=(.*)$`, "m").exec(text)?.[1] ?? "";
   return {
     name,
-    known: value("LoadState") !== "not-found",
+    load: value("LoadState"),
+    mainPid: Number(value("MainPID")),
     state: value("ActiveState"),
     enabled: /^(?:enabled|enabled-runtime|linked|alias|static|indirect)$/.test(value("UnitFileState")),
     command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
@@ -99,4 +125,9 @@ export function isOpen(address: string, port: number, timeoutMs: number): Promis
     socket.once("connect", () => done(true));
     socket.once("error", () => done(false));
   });
+}
+
+/** An address by which only this machine reaches itself. */
+export function isLoopback(address: string): boolean {
+  return address.startsWith("127.") || address === "::1" || /^0:0:0:0:0:ffff:7f[0-9a-f]{2}:/.test(address);
 }

@@ -1,4 +1,5 @@
-import { causeOfAnswer, causeOfFailure } from "./causes.js";
+import { endpoint } from "../model/index.js";
+import { causeOfAnswer, causeOfFailure, settingsOfAnswer } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
 
@@ -12,6 +13,8 @@ export interface CheckedResponse {
   readonly seen: string;
   /** Likely cause of a failure, and what to look at. */
   readonly cause?: string;
+  /** Settings of the application that the answer shows to be missing or wrong; none where it is something else. */
+  readonly settings?: readonly string[];
 }
 
 /** Sends every row's request and compares. Rows come back in their order. */
@@ -48,7 +51,9 @@ export function judge(row: ExpectedResponse, outcome: ProbeOutcome | undefined):
   const { answer } = outcome;
   const seen = row.expected.map((e) => e.seen(answer)).join(", ");
   if (row.expected.every((e) => e.holds(answer))) return { ...base, pass: true, seen };
-  return { ...base, pass: false, seen, cause: causeOfAnswer(row, answer) };
+  const settings = settingsOfAnswer(row, answer);
+  const cause = causeOfAnswer(row, answer);
+  return { ...base, pass: false, seen, cause, ...(settings.length === 0 ? {} : { settings }) };
 }
 
 /** One line for a person: result, request, what was expected, what was seen, and the cause of a failure. */
@@ -61,5 +66,5 @@ function describe(row: ExpectedResponse): string {
   const { scheme, host, path, address, port } = row.request;
   const url = `HEAD ${scheme}://${host}${path}`;
   const asked = host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
-  return asked === address ? url : `${url} (at ${address.includes(":") ? `[${address}]` : address}:${port})`;
+  return asked === address ? url : `${url} (at ${endpoint({ host: address, port })})`;
 }

@@ -1,39 +1,42 @@
-import { readdir } from "node:fs/promises";
 import path from "node:path";
+import { actingOn } from "../asOwner/acting.js";
+import { asOwner } from "../asOwner/asOwner.js";
 import type { ProxyConfig } from "../model/index.js";
+
+/** Directories of other owners that are looked into, at most. */
+const OWNERS_MAX = 20;
 
 /**
  * Path of some image below a directory, with `/` between segments; undefined if there is none or the directory cannot
- * be read. Breadth first and in order of names, so that the same tree gives the same file.
+ * be read. Who looks is who can change the directory.
  */
 export async function findMediaFile(directory: string): Promise<string | undefined> {
+  const found = await imageIn(Buffer.from(path.resolve(directory), "utf8").toString("latin1"));
+  return found === undefined ? undefined : urlPath(found);
+}
+
+/** One char a byte. */
+async function imageIn(directory: string): Promise<string | undefined> {
   const folders = [""];
-  for (let visited = 0; visited < FOLDERS_MAX && folders.length > 0; visited++) {
+  for (let looked = 0; looked < OWNERS_MAX && folders.length > 0; looked++) {
     const folder = folders.shift()!;
-    const entries = await list(path.join(directory, folder));
-    const image = entries.find((e) => e.isFile() && IMAGE.test(e.name));
-    if (image !== undefined) return urlPath(path.posix.join(folder, image.name));
-    folders.push(...entries.filter((e) => e.isDirectory()).map((e) => path.posix.join(folder, e.name)));
+    try {
+      const acting = await actingOn(path.posix.join(directory, folder));
+      const { image, handedOver } = await asOwner("findImage", { directory: acting.path }, acting);
+      if (image !== null) return path.posix.join(folder, image);
+      folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
+    } catch {
+      // Without an image nothing is asked for, which the row says.
+    }
   }
   return undefined;
 }
 
-/** An installation has its icons near the top; a search through everything would take long and find no more. */
-const FOLDERS_MAX = 500;
-
-const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;
-
-async function list(folder: string) {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch {
-    return [];
-  }
-}
-
 function urlPath(file: string): string {
-  return file.split("/").map(encodeURIComponent).join("/");
+  return file
+    .split("/")
+    .map((name) => encodeURIComponent(Buffer.from(name, "latin1").toString("utf8")))
+    .join("/");
 }
 
 /** An image below the media route's directory, if this machine has the directory and may read it. */

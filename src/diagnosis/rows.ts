@@ -1,23 +1,28 @@
 import type { Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
-import type { Evidence, SeenResponse } from "./evidence.js";
+import type { Drift, Evidence, SeenResponse } from "./evidence.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
-import { type DiagnosisRow, explained, failure, ok, unknown, type Verdict } from "./verdict.js";
+import { isLoopback } from "./hostFacts.js";
+import { HOST_QUESTIONS, NODE_QUESTION, SERVING_QUESTIONS } from "./hostRows.js";
+import {
+  type DiagnosisRow,
+  explained,
+  failure,
+  notSeen,
+  ok,
+  type Question,
+  unknown,
+  type Verdict,
+} from "./verdict.js";
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
-
-/** One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed. */
-interface Question {
-  readonly id: string;
-  readonly spec: string;
-  readonly title: string;
-  ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
-}
 
 /** Judges what was seen. Pure: the same evidence gives the same rows, causes before their symptoms. */
 export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const failed = new Set<string>();
   const rows: DiagnosisRow[] = [];
-  for (const { id, spec, title, ask } of [...QUESTIONS, ...evidence.responses.map(responseQuestion)]) {
+  const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
+  const questions = [...QUESTIONS, ...node, ...evidence.responses.map(responseQuestion)];
+  for (const { id, spec, title, ask } of questions) {
     const row = { id, spec, title, ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);
     rows.push(row);
@@ -25,26 +30,36 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   return rows;
 }
 
-/** The one row there is to tell where no config can be read: everything else follows from it. */
-export function unreadable(problems: readonly Problem[]): DiagnosisRow[] {
-  const { id, spec, title } = QUESTIONS[0]!;
+/** The rows there are where no config can be read: everything else follows from it. */
+export function unreadable(problems: readonly Problem[], drift: Drift | undefined): DiagnosisRow[] {
+  const { id, spec, title } = CONFIG_QUESTION;
+  const row = {
+    id,
+    spec,
+    title,
+    ...failure("the config cannot be read", problems.map(short), problems[0]!.fix),
+  };
+  if (drift === undefined) return [row];
+  // They look at nothing but how the host differs from its deployment.
+  const evidence = { place: "host", drift } as Evidence;
   return [
-    { id, spec, title, ...failure("the config cannot be read", problems.map(short), problems[0]!.fix) },
+    ...HOST_QUESTIONS.map(({ ask, ...question }) => ({ ...question, ...ask(evidence, new Set()) })),
+    row,
   ];
 }
 
-/** Why something could not be looked at. */
-function notSeen({ place, deployment }: Evidence, what: string): Verdict {
-  if (place === "elsewhere")
-    return unknown(`${what} can be seen on the host only: run \`portico doctor\` there.`);
-  const known =
-    deployment === undefined ? "there is no deployment document" : "the deployment says nothing of it";
-  return unknown(`${what} cannot be found: ${known}.`);
-}
+const CONFIG_QUESTION: Question = {
+  id: "config",
+  spec: "4.3",
+  title: "The proxy's config is valid",
+  ask: askConfig,
+};
 
 const QUESTIONS: readonly Question[] = [
-  { id: "config", spec: "4.3", title: "The proxy's config is valid", ask: askConfig },
+  ...HOST_QUESTIONS,
+  CONFIG_QUESTION,
   { id: "proxy", spec: "3", title: "The proxy runs, and will after a reboot", ask: askProxy },
+  ...SERVING_QUESTIONS,
   { id: "ports", spec: "4.3, 8", title: "Exactly the right ports are open", ask: askPorts },
   { id: "server-name", spec: "7", title: "No 404 on media or on the application path", ask: askServerName },
   { id: "media-permissions", spec: "7, 2.3", title: "No 403 on media", ask: askMediaPermissions },
@@ -69,10 +84,15 @@ function askProxy(evidence: Evidence): Verdict {
   if (units?.proxy === undefined) return notSeen(evidence, "The state of the units");
   const { proxy, proxySocket } = units;
   const own = proxySocket === undefined ? [proxy] : [proxySocket, proxy];
-  const seen = own.map((unit) => `${unit.name}: ${unit.state}, ${unit.enabled ? "enabled" : "not enabled"}`);
+  const seen = own.map(
+    (unit) =>
+      `${unit.name}: ${unit.load === "masked" ? "masked, " : ""}${unit.state}, ${unit.enabled ? "enabled" : "not enabled"}`,
+  );
   if (own.every((unit) => unit.state === "active" && unit.enabled)) return ok(...seen);
   const names = own.map((unit) => unit.name).join(" ");
-  const fix = `systemctl enable --now ${names}; if that fails: journalctl -u ${proxy.name}`;
+  const masked = own.filter(({ load }) => load === "masked").map(({ name }) => name);
+  const unmask = masked.length === 0 ? "" : `systemctl unmask ${masked.join(" ")} && `;
+  const fix = `${unmask}systemctl enable --now ${names}; if that fails: journalctl -u ${proxy.name}`;
   return failure("the proxy does not run, or is not enabled", seen, fix);
 }
 
@@ -82,20 +102,15 @@ function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const hidden = (deployment?.network?.loopbackPorts ?? LOOPBACK_PORTS).filter(
     (port) => !wanted.includes(port),
   );
+  if (evidence.unresolved !== undefined) {
+    const fix = "Create the DNS record, or give the host's address with --connect.";
+    return failure(`${evidence.unresolved} has no address: the name does not resolve here`, [], fix);
+  }
   if (openPorts !== undefined) {
     const closed = wanted.filter((port) => openPorts.get(port) === false);
     const open = hidden.filter((port) => openPorts.get(port) === true);
-    return judgePorts(
-      closed,
-      open,
-      `open from here: ${
-        [...openPorts]
-          .filter(([, o]) => o)
-          .map(([p]) => p)
-          .join(", ") || "none"
-      }`,
-      failed,
-    );
+    const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));
+    return judgePorts(closed, open, `open from here: ${seen.join(", ") || "none"}`, failed);
   }
   if (sockets === undefined) return unknown("The host's ports were not looked at.");
   const everywhere = sockets.filter(({ address }) => !isLoopback(address));
@@ -134,11 +149,8 @@ function judgePorts(
   return ok(seen);
 }
 
-const isLoopback = (address: string): boolean =>
-  address.startsWith("127.") || address === "::1" || /^0:0:0:0:0:ffff:7f[0-9a-f]{2}:/.test(address);
-
 /** Rows that keep the proxy from answering at all. */
-const OUTAGES = ["config", "proxy", "ports"];
+const OUTAGES = ["config", "proxy", "addresses", "ports"];
 
 function outage({ responses }: Evidence, failed: ReadonlySet<string>): Verdict | undefined {
   const cause = OUTAGES.find((id) => failed.has(id));
@@ -250,7 +262,11 @@ function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Ver
     if (answers.length > 0) return ok(...answers.slice(0, 1).map(describe));
     return outage(evidence, failed) ?? unknown("The application did not answer.");
   }
-  const { row } = wrong[0]!;
+  const { row, checked } = wrong[0]!;
+  if (checked.settings !== undefined) {
+    const fix = `Set ${checked.settings.join(" and ")} as in /usr/share/portico/application-settings, and restart it.`;
+    return failure(checked.cause!, wrong.map(describe), fix);
+  }
   const state = unit === undefined ? [] : [`${unit.name}: ${unit.state}`];
   const start =
     unit === undefined || unit.state === "active"
@@ -289,7 +305,10 @@ function askSettings(evidence: Evidence): Verdict {
     const fix = "portico settings apply, then restart the components that the items belong to.";
     return failure("items of the application's settings are not as deployed", wrong.map(deviation), fix);
   }
-  return settings.problems.length > 0 ? unknown(settings.problems.map(short).join("; ")) : ok();
+  const [first] = settings.problems;
+  return first === undefined
+    ? ok()
+    : failure("the application's settings cannot be read", settings.problems.map(short), first.fix);
 }
 
 const deviation = ({
@@ -315,6 +334,10 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   );
   const silent = publicAddresses.filter(({ outcome }) => "failure" in outcome);
   if (silent.length === 0) return ok(...seen);
+  if (failed.has("addresses")) return explained("addresses", ...seen);
+  // A provider's NAT has no inside but the host, and clients come from outside.
+  if (silent.every(({ translatedTo }) => translatedTo !== undefined))
+    return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
   const inside = answersTo(evidence, "default", "web", "redirect", "media");
   if (inside.length === 0)
     return outage(evidence, failed) ?? unknown("Neither the public nor the inner address answers.");

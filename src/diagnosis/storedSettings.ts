@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import type { ProxyConfig } from "../model/index.js";
+import { printableValue } from "../model/printable.js";
 import type { DatabaseAccess, OverridableItem, Overrides } from "../settings/index.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
@@ -40,7 +41,7 @@ export function judgeOverrides(
       expected: url === undefined ? "nothing" : `nothing, or ${url}`,
     };
     if (stored === undefined) return { ...base, pass: true, seen: "nothing" };
-    const seen = stored.kind === "text" ? stored.text : "a value that cannot be read";
+    const seen = stored.kind === "text" ? printableValue(stored.text) : "a value that cannot be read";
     const pass = stored.kind === "text" && withoutSlash(stored.text) === url;
     return pass ? { ...base, pass, seen } : { ...base, pass, seen, cause: CAUSE };
   });

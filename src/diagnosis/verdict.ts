@@ -1,7 +1,9 @@
+import type { Evidence } from "./evidence.js";
+
 /** What became of one row of a diagnosis. */
 export interface DiagnosisRow {
   readonly id: string;
-  /** Section of the spec. */
+  /** Section of the spec; empty for what the spec does not know. */
   readonly spec: string;
   readonly title: string;
   /**
@@ -34,3 +36,20 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
   because,
   evidence,
 });
+
+/** One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed. */
+export interface Question {
+  readonly id: string;
+  readonly spec: string;
+  readonly title: string;
+  ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
+}
+
+/** Why something could not be looked at. */
+export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
+  if (place === "elsewhere")
+    return unknown(`${what} can be seen on the host only: run \`portico doctor\` there.`);
+  const known =
+    deployment === undefined ? "there is no deployment document" : "the deployment says nothing of it";
+  return unknown(`${what} cannot be found: ${known}.`);
+}

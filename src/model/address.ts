@@ -63,7 +63,8 @@ export function isCidr(value: string): boolean {
 /** What an address is good for; decides whether DNS records and port forwards make sense (spec 1.6). */
 export type AddressScope = "public" | "private" | "loopback" | "linkLocal" | "unusable";
 
-const IPV4_SCOPES: readonly (readonly [string, number, AddressScope])[] = [
+/** Ranges whose addresses are not public: first address, length of the prefix, what they are good for. */
+export const IPV4_SPECIAL_RANGES: readonly (readonly [string, number, AddressScope])[] = [
   ["0.0.0.0", 8, "unusable"],
   ["10.0.0.0", 8, "private"],
   ["100.64.0.0", 10, "private"],
@@ -82,7 +83,7 @@ const IPV4_SCOPES: readonly (readonly [string, number, AddressScope])[] = [
 export function ipv4Scope(address: string): AddressScope | undefined {
   const bits = ipv4Bits(address);
   if (bits === undefined) return undefined;
-  const hit = IPV4_SCOPES.find(([base, length]) => sameNetwork(bits, ipv4Bits(base)!, length));
+  const hit = IPV4_SPECIAL_RANGES.find(([base, length]) => sameNetwork(bits, ipv4Bits(base)!, length));
   return hit?.[2] ?? "public";
 }
 
@@ -102,4 +103,9 @@ export function ipv6Scope(address: string): AddressScope | undefined {
   if ((first & 0xffc0) === 0xfec0 || first >= 0xff00) return "unusable";
   if ((first & 0xfe00) === 0xfc00 || (first === 0x2001 && groups[1] === 0xdb8)) return "private";
   return (first & 0xe000) === 0x2000 ? "public" : "unusable";
+}
+
+/** True for a TCP or UDP port that can be listened on. */
+export function isPort(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535;
 }

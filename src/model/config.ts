@@ -72,6 +72,20 @@ const upstream = z.strictObject({
   connectTimeoutMs: milliseconds(60_000, "Time to establish a connection."),
   sendTimeoutMs: milliseconds(60_000, "Idle time allowed between two writes of a request."),
   readTimeoutMs: milliseconds(60_000, "Idle time allowed between two reads of an answer."),
+  connectionsMax: count(
+    4_096,
+    1,
+    1_000_000,
+    "Most connections to it, each worker, tunnels included; the host opens up to that times `workers`, and for the " +
+      "time of a reload as many again. When all are in use, requests wait.",
+  ),
+  queuedRequestsMax: count(
+    1_024,
+    0,
+    1_000_000,
+    "Most requests that wait for a connection, each worker; one more is 503 at once. 0 lets none wait.",
+  ),
+  queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
   idleConnectionsMax: count(
     512,
     0,

@@ -1,4 +1,5 @@
 import { canonicalIpv6, isIpv6 } from "./address.js";
+import { endpoint, isLoopback, upstreamAuthority } from "./authority.js";
 import {
   type ListenerConfig,
   type ProxyConfig,
@@ -8,6 +9,7 @@ import {
 } from "./config.js";
 import { type Problem, problem } from "./problem.js";
 import { redirectPort } from "./redirect.js";
+import { BODILESS } from "./status.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "./serverName.js";
 import { tlsPolicySettings } from "./tlsPolicy.js";
@@ -20,6 +22,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...listenerProblems(config),
     ...serverNameProblems(config),
     ...config.virtualServers.flatMap((server, i) => routeProblems(server, `virtualServers[${i}]`)),
+    ...config.virtualServers.flatMap((server, i) => bodyProblems(server, `virtualServers[${i}]`)),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.
@@ -85,11 +88,13 @@ function listenerProblems(config: ProxyConfig): Problem[] {
       if (canonical(a.address) === canonical(b.address)) {
         const message = `listens on the same address and port as listeners[${j}]`;
         problems.push(
-          problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpoint(a) }),
+          problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpointOf(a) }),
         );
       } else if (isWildcard(a.address) || isWildcard(b.address)) {
-        const message = `cannot share port ${a.port} with ${endpoint(b)} of listeners[${j}]`;
-        problems.push(problem("config.port-conflict", `listeners[${i}]`, message, { received: endpoint(a) }));
+        const message = `cannot share port ${a.port} with ${endpointOf(b)} of listeners[${j}]`;
+        problems.push(
+          problem("config.port-conflict", `listeners[${i}]`, message, { received: endpointOf(a) }),
+        );
       }
     });
   });
@@ -130,8 +135,7 @@ function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
 
 const canonical = (address: string): string => canonicalIpv6(address) ?? address;
 const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonical(address));
-const endpoint = (l: ListenerConfig): string =>
-  isIpv6(l.address) ? `[${l.address}]:${l.port}` : `${l.address}:${l.port}`;
+const endpointOf = ({ address, port }: ListenerConfig): string => endpoint({ host: address, port });
 
 function serverNameProblems(config: ProxyConfig): Problem[] {
   return config.listeners.flatMap((listener, l) => {
@@ -162,7 +166,16 @@ function serverNameProblems(config: ProxyConfig): Problem[] {
         ),
       ),
       ...(defaults.length === 0
-        ? [problem("config.no-default-server", `listeners[${l}]`, `(${listener.name}) has no default server`)]
+        ? [
+            problem(
+              "config.no-default-server",
+              `listeners[${l}]`,
+              `(${listener.name}) has no default server`,
+              {
+                allowed: "one virtual server with `default: true` on each listener",
+              },
+            ),
+          ]
         : []),
     ];
   });
@@ -211,27 +224,33 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
   return routes.find((other) => other.match === "segment" && other.path === route.path);
 }
 
-function proxyLoops(config: ProxyConfig): Problem[] {
-  return config.upstreams.flatMap((upstream, i) => {
-    const url = /^http:\/\/\[?([^\]/]+?)\]?(?::(\d+))?\/?$/.exec(upstream.url)!;
-    const port = Number(url[2] ?? 80);
-    const host = url[1]!;
-    const own = config.listeners.find(
-      (l) =>
-        l.port === port &&
-        (canonical(l.address) === canonical(host) || (isWildcard(l.address) && isLocal(host))),
-    );
-    return own === undefined
-      ? []
-      : [
-          problem("config.proxy-loop", `upstreams[${i}].url`, `is this proxy's own listener ${own.name}`, {
-            received: upstream.url,
-          }),
-        ];
+function bodyProblems(server: VirtualServerConfig, path: string): Problem[] {
+  return server.routes.flatMap(({ action }, r) => {
+    if (action.type !== "respond" || action.body === "" || !BODILESS.has(action.status)) return [];
+    const message = `cannot be sent: an answer of status ${action.status} has no body`;
+    return [problem("config.body-not-allowed", `${path}.routes[${r}].action.body`, message)];
   });
 }
 
-const isLocal = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
+/**
+ * Upstreams that are listeners of the proxy itself: by an address they listen on, or, for listeners of all addresses,
+ * by loopback or any name of a virtual server.
+ *
+ * @param ownNames further addresses and names that lead to the host
+ */
+export function proxyLoops(config: ProxyConfig, ownNames: readonly string[] = []): Problem[] {
+  const own = [...ownNames, ...config.virtualServers.flatMap((server) => server.serverNames)].map(canonical);
+  return config.upstreams.flatMap((upstream, i) => {
+    const { host: named, port } = upstreamAuthority(upstream.url);
+    const host = canonical(named);
+    const leadsTo = ({ address }: ListenerConfig): boolean =>
+      canonical(address) === host || (isWildcard(address) && (isLoopback(host) || own.includes(host)));
+    const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
+    if (listener === undefined) return [];
+    const message = `is this proxy's own listener ${listener.name}`;
+    return [problem("config.proxy-loop", `upstreams[${i}].url`, message, { received: upstream.url })];
+  });
+}
 
 function redirectLoops(config: ProxyConfig): Problem[] {
   const router = new Router(config);

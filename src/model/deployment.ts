@@ -17,18 +17,21 @@ export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
 /** Directory of activation: uploads, the last good state, the journal. Root's alone. */
 export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
 
-/** Where a delivery uploads blobs (files named by their SHA-256) and `deployment.json`. */
-export const INCOMING_DIRECTORY = `${DEPLOYMENT_STORE}/incoming`;
+/**
+ * Below it each deployment has a directory of its own for what it uploads: files named by their SHA-256, the deployment
+ * document among them.
+ */
+export const INCOMING_DIRECTORY = "/var/lib/portico/incoming";
 
 const sha256 = (description: string) =>
-  text("config.bad-text", "a SHA-256 in 64 lower-case hexadecimal digits", (value) =>
-    /^[0-9a-f]{64}$/.test(value),
-  ).describe(description);
+  text("config.bad-text", "a SHA-256 in 64 lower-case hexadecimal digits", {
+    pattern: "^[0-9a-f]{64}$",
+  }).describe(description);
 
 const unitName = (suffix: "service" | "socket", description: string) =>
-  text("config.bad-name", `the name of a systemd unit that ends in .${suffix}`, (value) =>
-    new RegExp(`^[A-Za-z0-9:_.@\\\\-]{1,240}\\.${suffix}$`).test(value),
-  ).describe(description);
+  text("config.bad-name", `the name of a systemd unit that ends in .${suffix}`, {
+    pattern: `^[A-Za-z0-9:_.@\\\\-]{1,240}\\.${suffix}$`,
+  }).describe(description);
 
 const service = (description: string) => unitName("service", description);
 
@@ -94,7 +97,7 @@ const settingsValues = z.strictObject({
   fileServerHost: settingText("host of section fileserver."),
   // A port that Terraform had to resolve arrives as text.
   fileServerPort: z
-    .union([port("A port."), text("config.out-of-range", "a port", (value) => /^[1-9]\d{0,4}$/.test(value))])
+    .union([port("A port."), text("config.out-of-range", "a port", { pattern: "^[1-9][0-9]{0,4}$" })])
     .describe("port of section fileserver."),
 });
 
@@ -116,7 +119,7 @@ const media = z
   .strictObject({
     directory: filePath("Directory of the static media."),
     avatarDirectory: filePath("Directory of avatars, if they lie elsewhere.").optional(),
-    mend: flag(false, "Whether activation gives the permissions of spec 2.3 where they are missing."),
+    fix: flag(false, "Whether activation gives the permissions of spec 2.3 where they are missing."),
   })
   .describe("Files the proxy serves for the application (spec 2.3).");
 
@@ -131,6 +134,10 @@ const database = z
 
 const network = z
   .strictObject({
+    addresses: z
+      .array(ipAddress("An address."))
+      .default([])
+      .describe("Addresses that the host is to have, or that are translated to one of its own (spec 1.4)."),
     portForwards: z
       .array(
         z.strictObject({

@@ -1,21 +1,45 @@
 import { isIP } from "node:net";
 import * as z from "zod";
-import { isCidr, isIpv6 } from "./address.js";
+import { isCidr } from "./address.js";
+import { FILE_PATH } from "./filePath.js";
 import type { ProblemCode } from "./problem.js";
-import { isServerName } from "./serverName.js";
+import { SERVER_NAME } from "./serverName.js";
+import {
+  accepting,
+  DOMAIN_NAME_LENGTH_MAX,
+  DOMAIN_NAME_PATTERN,
+  IPV4_PATTERN,
+  IPV6_PATTERN,
+  LONG_LABEL_PATTERN,
+  LOWER_IPV6_PATTERN,
+  PORT_PATTERN,
+  type TextRule,
+} from "./textRule.js";
 
 /**
  * Field types of the documents. Each carries its description, unit and default as metadata: the parser, the
  * error texts, the JSON Schema and the docs all read the same table.
  */
 
-/** A string that must satisfy `accepts`; the problem carries `code` and says what is `allowed`. */
-export function text(code: ProblemCode, allowed: string, accepts: (value: string) => boolean) {
-  return z.string().superRefine((value, context) => {
-    if (!accepts(value)) {
-      context.addIssue({ code: "custom", message: `is not ${allowed}`, params: { code, allowed } });
-    }
-  });
+/** A string that must satisfy a rule; the problem carries `code` and says what is `allowed`. */
+export function text(code: ProblemCode, allowed: string, rule: TextRule) {
+  const accepts = accepting(rule);
+  const { pattern, never, lengthMax, canonicalIpv6 } = rule;
+  return z
+    .string()
+    .superRefine((value, context) => {
+      if (!accepts(value)) {
+        context.addIssue({ code: "custom", message: `is not ${allowed}`, params: { code, allowed } });
+      }
+    })
+    .meta({
+      pattern,
+      ...(never === undefined ? {} : { not: { pattern: never } }),
+      ...(lengthMax === undefined ? {} : { maxLength: lengthMax }),
+      ...(canonicalIpv6 === undefined ? {} : { canonicalIpv6 }),
+      patternErrorMessage: allowed,
+      problemCode: code,
+    });
 }
 
 /** Largest delay a Node timer can hold: 2^31 - 1 ms, about 24.8 days. */
@@ -46,78 +70,78 @@ export const flag = (byDefault: boolean, description: string) =>
 export const port = (description: string) => z.int().min(1).max(65535).describe(description);
 
 export const name = (description: string) =>
-  text(
-    "config.bad-name",
-    "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit",
-    (value) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value),
-  ).describe(description);
+  text("config.bad-name", "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit", {
+    pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+  }).describe(description);
+
+const ZONE = "(?:%[0-9A-Za-z.:-]+)?";
 
 export const ipAddress = (description: string) =>
-  text(
-    "config.bad-address",
-    "an IPv4 or IPv6 address without brackets",
-    (value) => isIP(value) !== 0,
-  ).describe(description);
+  text("config.bad-address", "an IPv4 or IPv6 address without brackets", {
+    pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN}${ZONE})$`,
+    accepts: (value) => isIP(value) !== 0,
+  }).describe(description);
 
 export const cidr = (description: string) =>
-  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", isCidr).describe(
-    description,
-  );
+  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", CIDR).describe(description);
+
+/** As {@link isCidr}. */
+export const CIDR: TextRule = {
+  pattern:
+    `^(?:${IPV4_PATTERN}(?:/0{0,2}(?:3[0-2]|[12]?[0-9]))?|` +
+    `${IPV6_PATTERN}${ZONE}(?:/0{0,2}(?:12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`,
+  accepts: isCidr,
+};
 
 export const serverName = (description: string) =>
   text(
     "config.bad-server-name",
     "a lower-case host name, an IP address without brackets, or `_`",
-    isServerName,
+    SERVER_NAME,
   ).describe(description);
 
 export const upstreamUrl = (description: string) =>
-  text("config.bad-url", "http://HOST:PORT, with nothing after the port", (value) => {
-    const match = /^http:\/\/(\[[0-9a-f:.]+\]|[a-z0-9_][a-z0-9._-]*)(?::(\d{1,5}))?\/?$/.exec(value);
-    if (match === null) return false;
-    const [, host, portText] = match;
-    if (portText !== undefined && (Number(portText) < 1 || Number(portText) > 65535)) return false;
-    return host!.startsWith("[") ? isIpv6(host!.slice(1, -1)) : isServerName(host!) && host !== "_";
+  text("config.bad-url", "http://HOST:PORT, with nothing after the port", {
+    pattern: `^http://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?$`,
+    never: `^http://_(?:[:/]|$)|${LONG_LABEL_PATTERN}`,
+    lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
   }).describe(description);
 
 export const filePath = (description: string) =>
   text(
     "config.bad-file-path",
     "an absolute path without `//`, `.` or `..` segments or control characters",
-    (value) => /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[^\u0000-\u001f\u007f]*$/.test(value),
+    FILE_PATH,
   ).describe(description);
 
 export const routePath = (description: string) =>
   text(
     "config.bad-route-path",
     "a path as routes see it: `/` first, no empty, `.` or `..` segments, no `?`, `#`, `%`, space or control bytes",
-    (value) => /^\/(?!.*(?:\/\/|\/\.\.?(?:\/|$)))[!-~]*$/.test(value) && !/[?#%]/.test(value),
+    { pattern: "^/[!-~]*$", never: "//|/\\.\\.?(?:/|$)|[?#%]" },
   ).describe(description);
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Framing and connection management belong to the codec; a rule that set them would make messages ambiguous.
 const NOT_SETTABLE =
   /^(?:host|connection|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|content-length|expect|http2-settings)$/i;
+const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
 export const headerName = text(
   "config.bad-header",
   "a field name that is a token and no connection, framing or Host field",
-  (value) => TOKEN.test(value) && !value.includes("_") && !NOT_SETTABLE.test(value),
+  // Names are keys, which Terraform cannot fill in.
+  { pattern: TOKEN, accepts: (value) => new RegExp(TOKEN).test(value) && !NOT_SETTABLE.test(value) },
 );
 
-export const headerValue = text(
-  "config.bad-header",
-  "visible ASCII, spaces and tabs, not at either end",
-  (value) => /^(?:[!-~](?:[\t -~]*[!-~])?)?$/.test(value),
-);
+export const headerValue = text("config.bad-header", "visible ASCII, spaces and tabs, not at either end", {
+  pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$",
+});
 
 export const cipherString = (description: string) =>
-  text("config.bad-cipher-string", "an OpenSSL cipher string", (value) =>
-    /^[A-Za-z0-9!+@:=_-]+$/.test(value),
-  ).describe(description);
+  text("config.bad-cipher-string", "an OpenSSL cipher string", {
+    pattern: "^[A-Za-z0-9!+@:=_-]+$",
+  }).describe(description);
 
 /** Text for a header: of any other character only the low byte would be sent, which may be a line end. */
 export const line = (description: string) =>
-  text("config.bad-text", "visible ASCII and spaces", (value) => /^[ -~]*$/.test(value)).describe(
-    description,
-  );
+  text("config.bad-text", "visible ASCII and spaces", { pattern: "^[ -~]*$" }).describe(description);

@@ -60,6 +60,19 @@ export class ForwardingRules {
     this.replaced = new Set(set.map(([name]) => name.toLowerCase()));
   }
 
+  /** Why a request must not be forwarded; undefined for nearly all. To be asked before {@link requestHead}. */
+  refusal(request: ForwardedRequest): ForwardingRefusal | undefined {
+    if (request.plainLines !== undefined) return undefined;
+    const { headers } = request;
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = headers[i]!;
+      if (name.length !== 11 || requestFieldFate(name) !== FieldFate.Destination) continue;
+      const destination = this.destination(headers[i + 1]!, request, "");
+      if (typeof destination !== "string") return destination;
+    }
+    return undefined;
+  }
+
   /**
    * The request head that goes upstream, blank line included: the fields this proxy sets first, as nginx does, then
    * the client's in their own order and case.
@@ -124,8 +137,11 @@ export class ForwardingRules {
       // Before claims are weighed: a claim that goes no further must not stand in for our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (fate !== FieldFate.Pass) {
-        if (fate === FieldFate.Destination) value = this.destination(value, request, host);
-        else {
+        if (fate === FieldFate.Destination) {
+          const destination = this.destination(value, request, host);
+          if (typeof destination !== "string") continue;
+          value = destination;
+        } else {
           sent.claimed = true;
           if (!this.passesClaim(name.toLowerCase(), request, sent)) {
             if (fate === FieldFate.Chain && value !== "") sent.chain += `${value}, `;
@@ -158,13 +174,21 @@ export class ForwardingRules {
   /**
    * A `Destination` that names this front end, as the upstream expects it (RFC 4918, 10.3). WebDAV servers compare
    * its scheme and host with what they believe their own to be; behind a proxy they guess, and refuse with 502.
+   *
+   * One that is not below the route's path passes only where nothing is stripped, so that the upstream sees the paths
+   * that clients see. An upstream whose prefix is stripped would take it for a path of its own: it lies in another
+   * namespace, which is 502 (RFC 4918, 9.8.5).
    */
-  private destination(value: string, request: ForwardedRequest, host: string): string {
+  private destination(value: string, request: ForwardedRequest, host: string): string | ForwardingRefusal {
     if (this.action.destination === "unchanged") return value;
     const target = value.charCodeAt(0) === 0x2f ? value : ownTarget(value, request);
     if (target === undefined) return value;
     const path = normalisePath(target);
-    if (path === undefined || !this.covers(path)) return value;
+    if (path === undefined) return refusal(400, value, "is malformed, or climbs above the root");
+    if (!this.covers(path)) {
+      if (this.action.strip === "none") return value;
+      return refusal(502, value, `names this front end, but nothing below "${this.route.path}"`);
+    }
     const stripped = upstreamTarget(this.action.strip, this.route.path, target, path);
     return this.action.destination === "path" ? stripped : `http://${host}${stripped}`;
   }
@@ -213,6 +237,18 @@ export class ForwardingRules {
     return `${value.slice(0, at)}${request.scheme}://${request.host}${prefix}${rest.startsWith("/") ? "" : "/"}${rest}`;
   }
 }
+
+/** Why a request is not forwarded. */
+export interface ForwardingRefusal {
+  readonly status: 400 | 502;
+  /** For the error log. */
+  readonly message: string;
+}
+
+const refusal = (status: 400 | 502, destination: string, why: string): ForwardingRefusal => ({
+  status,
+  message: `Destination "${destination}" ${why}`,
+});
 
 /** What a client's fields come to. */
 interface ClientFields {

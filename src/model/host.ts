@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from "node:net";
 import { ipv4Bits, ipv4Scope, ipv6Groups, ipv6Scope, netmaskLength, sameNetwork } from "./address.js";
+import { isLoopback, upstreamAuthority } from "./authority.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
@@ -50,17 +51,20 @@ type Known = Partial<HostAddresses>;
 function addressProblems(address: string | undefined, path: string): Problem[] {
   const allowed = "a static IPv4 address such as 192.0.2.10";
   if (address === undefined) {
-    return [problem("host.ipv6-only", path, "is missing: a host needs a static IPv4 address", { allowed })];
+    const fix = "Give the host's static IPv4 address; one that is taken from a variable may not be set.";
+    return [
+      problem("host.ipv6-only", path, "is missing: a host needs a static IPv4 address", { allowed, fix }),
+    ];
   }
   if (isIP(address) === 6) {
     return [problem("host.ipv6-only", path, "is an IPv6 address", { received: address, allowed })];
   }
   const scope = ipv4Scope(address);
   if (scope === undefined) {
-    return [problem("host.bad-ipv4", path, "is no IPv4 address", { received: address, allowed })];
+    return [problem("host.bad-ipv4", path, "is not an IPv4 address", { received: address, allowed })];
   }
   return scope === "unusable" || scope === "linkLocal"
-    ? [problem("host.bad-ipv4", path, "is no address a host can keep", { received: address, allowed })]
+    ? [problem("host.bad-ipv4", path, "is not an address a host can keep", { received: address, allowed })]
     : [];
 }
 
@@ -70,13 +74,19 @@ function networkProblems(known: Known, bits: number | undefined, field: Field, i
     !isKnown(server) || isIP(server) !== 0
       ? []
       : [
-          problem("host.bad-nameserver", `${field("nameservers")}[${i}]`, "is no IP address", {
+          problem("host.bad-nameserver", `${field("nameservers")}[${i}]`, "is not an IP address", {
             received: server,
+            allowed: "an IPv4 or IPv6 address",
           }),
         ],
   );
   if (gateway !== undefined && !isIPv4(gateway)) {
-    problems.push(problem("host.bad-network", field("gateway"), "is no IPv4 address", { received: gateway }));
+    problems.push(
+      problem("host.bad-network", field("gateway"), "is not an IPv4 address", {
+        received: gateway,
+        allowed: "the router's IPv4 address, such as 192.0.2.1",
+      }),
+    );
   }
   if (netmask === undefined) return problems;
   const length = netmaskLength(netmask);
@@ -84,7 +94,7 @@ function networkProblems(known: Known, bits: number | undefined, field: Field, i
     const allowed = "a netmask such as 255.255.255.0";
     return [
       ...problems,
-      problem("host.bad-network", field("netmask"), "is no netmask", { received: netmask, allowed }),
+      problem("host.bad-network", field("netmask"), "is not a netmask", { received: netmask, allowed }),
     ];
   }
   if (bits === undefined) return problems;
@@ -134,7 +144,7 @@ function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKn
   if (from === undefined || to === undefined || from > to) {
     const allowed = "two IPv4 addresses, the lower one first";
     return [
-      problem("host.bad-dhcp-range", path, "is no range of IPv4 addresses", { received: range, allowed }),
+      problem("host.bad-dhcp-range", path, "is not a range of IPv4 addresses", { received: range, allowed }),
     ];
   }
   if (bits === undefined || bits < from || bits > to) return [];
@@ -164,7 +174,7 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
     ...problems,
     problem("host.bad-ipv6", field("ipv6Address"), message, { received: address, allowed }),
   ];
-  if (address.includes("%") || ipv6Groups(address) === undefined) return refuse("is no IPv6 address");
+  if (address.includes("%") || ipv6Groups(address) === undefined) return refuse("is not an IPv6 address");
   const scope = ipv6Scope(address);
   if (scope === "public" || scope === "private") return problems;
   const kind = { linkLocal: "link-local", loopback: "a loopback address", unusable: "not of global scope" };
@@ -177,7 +187,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
     if (value === undefined || !isKnown(value)) return [];
     if (isDomainName(value) && value !== "_" && !/^\d+$/.test(value.split(".").at(-1)!)) return [];
     return [
-      problem("host.bad-name", field(name), "is no domain name", {
+      problem("host.bad-name", field(name), "is not a domain name", {
         received: value,
         allowed: "a lower-case name such as files.example.org, without scheme, port and trailing dot",
       }),
@@ -229,12 +239,10 @@ export const DATABASE_PORT = 3306;
 /** TCP ports that only the host itself may reach (spec 8): the database's, and those of upstreams on loopback. */
 export function loopbackPorts(upstreamUrls: readonly string[], databasePort = DATABASE_PORT): number[] {
   const local = upstreamUrls.flatMap((url) => {
-    const { hostname, port } = new URL(url);
-    return LOOPBACK_HOST.test(hostname) ? [port === "" ? 80 : Number(port)] : [];
+    const { host, port } = upstreamAuthority(url);
+    return isLoopback(host) ? [port] : [];
   });
   return ascending([databasePort, ...local]);
 }
-
-const LOOPBACK_HOST = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
 const ascending = (ports: readonly number[]): number[] => [...new Set(ports)].sort((a, b) => a - b);

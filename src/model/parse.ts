@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
+import { nearest } from "./nearest.js";
 import { type Problem, type ProblemCode, problem, type Result } from "./problem.js";
 import { allowedAt, fieldNamesAt } from "./schema.js";
 
@@ -31,7 +32,10 @@ export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<
   // Functions made for a schema pay off over many documents, and most processes read one.
   const parsed = kind.schema.safeParse(input, { reportInput: true, jitless: true });
   if (!parsed.success) {
-    return { ok: false, problems: parsed.error.issues.flatMap((issue) => toProblems(issue, kind.schema)) };
+    return {
+      ok: false,
+      problems: parsed.error.issues.flatMap((issue) => toProblems(issue, kind.schema, input)),
+    };
   }
   const problems = kind.crossCheck(parsed.data);
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: deepFreeze(parsed.data) };
@@ -71,7 +75,7 @@ function unsupportedVersion(input: unknown, supported: number): Problem | undefi
 
 type Issue = z.core.$ZodIssue;
 
-function toProblems(issue: Issue, schema: z.ZodType): Problem[] {
+function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem[] {
   const path = formatPath(issue.path);
   if (issue.code === "unrecognized_keys") {
     const known = fieldNamesAt(schema, issue.path, issue.input);
@@ -83,35 +87,47 @@ function toProblems(issue: Issue, schema: z.ZodType): Problem[] {
       });
     });
   }
-  if (issue.code === "invalid_union") return [unionProblem(issue, path, schema)];
+  if (issue.code === "invalid_union") return unionProblems(issue, path, schema, document);
   if (issue.code === "invalid_key")
-    return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }, schema));
-  const { code, message, allowed } = explain(issue, schema);
+    return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }, schema, document));
+  const { code, message, allowed } = explain(issue, schema, document);
   const received = issue.input === undefined ? {} : { received: issue.input };
   return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
 }
 
 /** A union failed: report the branch that was meant, else what the field as a whole accepts. */
-function unionProblem(issue: z.core.$ZodIssueInvalidUnion, path: string, schema: z.ZodType): Problem {
-  const closest = issue.errors.find((errors) => errors.every((e) => e.path.length > 0)) ?? [];
-  const inner = closest[0];
-  if (inner !== undefined) return toProblems({ ...inner, path: [...issue.path, ...inner.path] }, schema)[0]!;
-  const allowed = allowedAt(schema, issue.path);
-  if (issue.input === undefined) return problem("config.missing-field", path, "is missing", { allowed });
-  return problem("config.not-one-of", path, "is none of the values allowed here", {
-    received: issue.input,
-    allowed,
-  });
+function unionProblems(
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: string,
+  schema: z.ZodType,
+  document: unknown,
+): Problem[] {
+  const meant = issue.errors.find((errors) => errors.every(isWithin));
+  if (meant !== undefined)
+    return meant.flatMap((e) => toProblems({ ...e, path: [...issue.path, ...e.path] }, schema, document));
+  const allowed = allowedAt(schema, issue.path, document);
+  if (issue.input === undefined) return [problem("config.missing-field", path, "is missing", { allowed })];
+  const message = "is none of the values allowed here";
+  return [problem("config.not-one-of", path, message, { received: issue.input, allowed })];
 }
 
-function explain(issue: Issue, schema: z.ZodType): { code: ProblemCode; message: string; allowed?: string } {
+/** Whether something in a value is wrong, and not the value as a whole. */
+function isWithin(issue: Issue): boolean {
+  return issue.path.length > 0 || issue.code === "unrecognized_keys";
+}
+
+function explain(
+  issue: Issue,
+  schema: z.ZodType,
+  document: unknown,
+): { code: ProblemCode; message: string; allowed?: string } {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) {
         return {
           code: "config.missing-field",
           message: "is missing",
-          allowed: allowedAt(schema, issue.path),
+          allowed: allowedAt(schema, issue.path, document),
         };
       }
       return {
@@ -120,7 +136,11 @@ function explain(issue: Issue, schema: z.ZodType): { code: ProblemCode; message:
         allowed: issue.expected,
       };
     case "too_small":
-      return { code: "config.out-of-range", message: "is too small", allowed: `at least ${issue.minimum}` };
+      return {
+        code: "config.out-of-range",
+        message: issue.origin === "array" ? "has too few items" : "is too small",
+        allowed: `at least ${issue.minimum}`,
+      };
     case "too_big":
       return { code: "config.out-of-range", message: "is too large", allowed: `at most ${issue.maximum}` };
     case "invalid_value":
@@ -148,26 +168,6 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((step, i) => (typeof step === "number" ? `[${step}]` : `${i === 0 ? "" : "."}${String(step)}`))
     .join("");
-}
-
-/** The known word at most two edits away, if there is one. */
-function nearest(word: string, known: readonly string[]): string | undefined {
-  const ranked = known.map((k) => ({ k, distance: editDistance(word.toLowerCase(), k.toLowerCase()) }));
-  const best = ranked.sort((a, b) => a.distance - b.distance)[0];
-  return best !== undefined && best.distance <= Math.max(2, word.length / 3) ? best.k : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const swap = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -1,5 +1,5 @@
 /**
- * One finding about a configuration: where it is, what was received, what is allowed and how to mend it.
+ * One finding about a configuration: where it is, what was received, what is allowed and how to fix it.
  *
  * Parsing collects problems and never throws; whoever called decides what a problem means.
  */
@@ -27,7 +27,7 @@ export type Result<T> =
  * `docs/errors.md` lists the same codes; a test holds the two together in both directions.
  */
 export const PROBLEM_CODES = {
-  "config.not-json": "The file is no JSON document: mend the syntax at the line and column given.",
+  "config.not-json": "The file is no JSON document: fix the syntax at the line and column given.",
   "config.unsupported-version": "Use a `version` this release reads, or upgrade portico.",
   "config.missing-field": "Add the field.",
   "config.unknown-field": "Remove the field or correct its spelling.",
@@ -37,8 +37,7 @@ export const PROBLEM_CODES = {
   "config.bad-name": "Use letters, digits, `-`, `_` and `.`; begin with a letter or digit.",
   "config.bad-address": "Give an IP address (or CIDR range) as the field asks.",
   "config.bad-server-name": "Give a host name, an IP address or `_`, in lower case and without a port.",
-  "config.bad-url":
-    "Give an absolute http:// or https:// URL with host and, if need be, port; no user, query or fragment.",
+  "config.bad-url": "Give `http://HOST:PORT` in lower case: no https, no user, and nothing after the port.",
   "config.bad-file-path": "Give an absolute, normalised path.",
   "config.bad-route-path":
     "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
@@ -58,6 +57,7 @@ export const PROBLEM_CODES = {
   "config.duplicate-route": "Keep one of the routes for the same path.",
   "config.shadowed-route": "Remove the route that can never match, or change one of the paths.",
   "config.redirect-loop": "Redirect to a scheme, port or host that does not redirect back.",
+  "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are out of scope.",
   "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
@@ -68,12 +68,12 @@ export const PROBLEM_CODES = {
   "host.inside-dhcp-range": "Choose an address outside the router's DHCP range.",
   "host.bad-name": "Give a domain name, or leave it out to use the IPv4 address.",
   "host.ipv6-only": "Give a static IPv4 address as well: IPv6-only hosts are out of scope.",
-  "host.bad-root": "Give an absolute path, or a folder relative to where you synthesize.",
+  "host.bad-root": "Give `/`, an absolute path, or a folder relative to the project.",
   "network.bad-interface": "Name one interface, or give its MAC address.",
   "network.bad-address": "Give what systemd-networkd needs for a static address.",
   "firewall.loopback-port": "Leave the port out: what listens there is reached through the proxy only.",
   "unit.fastcgi-start": "Start the web application with `start`, not with `start-fastcgi`.",
-  "unit.bad-value": "Give a value without control characters.",
+  "unit.bad-value": "Give what is allowed there, without control characters.",
   "unit.missing-command": "Give the unit a command to start.",
   "unit.secret-in-environment":
     "Put the secret into a file that only root reads, and name it as `environmentFile`.",
@@ -85,6 +85,12 @@ export const PROBLEM_CODES = {
   "settings.write-failed": "See the system's reason in the message.",
   "settings.not-deployed": "Deploy application settings, or name a deployment that has them.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
+  "files.duplicate-path":
+    "Give the files different paths on the host (a second front end: `paths`), or deliver them to different hosts or folders.",
+  "files.foreign-owner": "Give the file and the directory it lies in to the same user.",
+  "files.shared-directory":
+    "Give the directory to the application's user, or take the permission to change it away from all but root.",
+  "files.no-answer": "See the reason in the message; a file system that hangs is one.",
   "files.bad-key": "Give an unencrypted PEM private key.",
   "files.bad-certificate": "Give a PEM certificate, the server's own first.",
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
@@ -92,6 +98,8 @@ export const PROBLEM_CODES = {
   "files.certificate-expired": "Renew the certificate.",
   "files.certificate-expires-soon": "Renew the certificate; `systemctl reload portico` takes it.",
   "files.certificate-not-yet-valid": "Set the host's clock right, or use a certificate that is valid now.",
+  "files.name-not-covered":
+    "Use a certificate with the name among its subject alternative names, or remove the name from the config.",
   "files.key-exposed": "Let only the owner read the private key.",
   "files.bad-directory":
     "Create the directory, or give the user that runs portico read and execute permission on it.",
@@ -120,6 +128,12 @@ export const PROBLEM_CODES = {
   "activation.bad-unit": "Mend the unit as systemd says.",
   "activation.unknown-unit": "Install the daemon, deploy its unit, or leave it out of the deployment.",
   "activation.locked-out": "Open the port that the session came in by, or deploy without the firewall.",
+  "activation.masked-unit": "Run `systemctl unmask UNIT`, or leave the unit out of the deployment.",
+  "activation.no-ipv6":
+    "Turn IPv6 on (`sysctl net.ipv6.conf.all.disable_ipv6=0`), or leave the host's `ipv6Address` out.",
+  "activation.port-in-use":
+    "Stop what listens there (`systemctl disable --now UNIT`), or give the listener another port.",
+  "activation.no-room": "Make room on the file system that the path lies on.",
   "activation.file-failed": "See the system's reason in the message.",
   "activation.command-failed": "See what the command said, in the message.",
   "activation.unexpected-response": "See the cause in the message.",
@@ -128,12 +142,16 @@ export const PROBLEM_CODES = {
   "activation.damaged-store":
     "Remove the file named and activate again; what stood on the host before is then no longer known.",
   "activation.changed-since":
-    "Compare the file with the backup beside it (`NAME.portico-TIME`), and change it by hand.",
+    "Change the item by hand if it is to be what it was before; the message says what that is.",
   "delivery.bad-connection": "Give what Terraform needs to log in over ssh.",
+  "delivery.unverified-host":
+    "Give the server's public key as `hostKey` (`ssh-keyscan -t ecdsa ADDRESS` prints it; compare it with the server's own), or say `verifyHostKey: false`.",
   "delivery.clear-text-key":
     "Give `privateKeyFile`, or take the key from a sensitive variable, so that the synthesized stack does not hold it.",
   "delivery.key-at-destroy":
     "Use `privateKeyFile` or an agent, let state keep the key (`privateKeyInState`), or let the host keep the deployment (`whenDestroyed`).",
+  "delivery.open-script-path":
+    "Leave `scriptPath` out, or make a directory that only the user who logs in can enter (mode 0700).",
   "delivery.other-stack": "Make the host and what it gets in one stack.",
   "node.bad-pin": "Give the version, and the hash that `npm view` prints for its package.",
   "node.wrong-hash": "Compare with what `npm view` prints; do not deploy a binary that differs.",
@@ -149,7 +167,7 @@ export function problem(
   message: string,
   more: { received?: unknown; allowed?: string; fix?: string } = {},
 ): Problem {
-  const received = "received" in more ? show(more.received) : undefined;
+  const received = more.received === undefined ? undefined : show(more.received);
   return {
     code,
     path,
@@ -180,6 +198,8 @@ export class ProblemError extends Error {
 const SHOWN_MAX = 120;
 
 function show(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  // JSON has neither NaN nor big integers.
+  const json = typeof value === "number" || typeof value === "bigint" ? undefined : JSON.stringify(value);
+  const text = json ?? String(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }

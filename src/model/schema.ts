@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { configSchema } from "./config.js";
+import type { ProblemCode } from "./problem.js";
 
 /** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
 export function configJsonSchema(): Record<string, unknown> {
@@ -8,32 +9,43 @@ export function configJsonSchema(): Record<string, unknown> {
 
 const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
-interface Node {
-  properties?: Record<string, Node>;
-  items?: Node;
-  additionalProperties?: Node | boolean;
-  anyOf?: Node[];
-  oneOf?: Node[];
+/** What the schema says of a field. */
+export interface SchemaNode {
+  properties?: Record<string, SchemaNode>;
+  items?: SchemaNode;
+  additionalProperties?: SchemaNode | boolean;
+  anyOf?: SchemaNode[];
+  oneOf?: SchemaNode[];
   const?: unknown;
   enum?: unknown[];
   type?: string;
   minimum?: number;
   maximum?: number;
+  minItems?: number;
+  maxLength?: number;
+  /** A {@link TextRule}. */
+  pattern?: string;
+  not?: { pattern: string };
+  canonicalIpv6?: true;
+  /** What a text must be, in words, and the code of the problem if it is not. */
+  patternErrorMessage?: string;
+  problemCode?: ProblemCode;
 }
 
 /** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
 export function fieldNamesAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): string[] {
-  const type = (input as { type?: unknown } | undefined)?.type;
-  const variants = nodesAt(schema, path).filter((n) => n.properties !== undefined);
-  const chosen = variants.filter(
-    (n) => n.properties!.type?.const === undefined || n.properties!.type.const === type,
-  );
-  return [...new Set((chosen.length > 0 ? chosen : variants).flatMap((n) => Object.keys(n.properties!)))];
+  const objects = meant(nodesAt(schema, path), input).filter((n) => n.properties !== undefined);
+  return [...new Set(objects.flatMap((n) => Object.keys(n.properties!)))];
 }
 
-/** What the field at a path accepts, in words. */
-export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[]): string {
-  const words = nodesAt(schema, path).map((n) => {
+/** What the field at a path accepts, in words; with a document, of the variants that it means. */
+export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): string {
+  return allowedBy(nodesAt(schema, path, document));
+}
+
+/** What a field accepts, in words. */
+export function allowedBy(nodes: readonly SchemaNode[]): string {
+  const words = nodes.map((n) => {
     if (n.const !== undefined) return JSON.stringify(n.const);
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
     if (n.properties?.type?.const !== undefined)
@@ -41,39 +53,50 @@ export function allowedAt(schema: z.ZodType, path: readonly PropertyKey[]): stri
     if (n.minimum !== undefined && n.maximum !== undefined)
       return `${n.type} from ${n.minimum} to ${n.maximum}`;
     return n.properties === undefined
-      ? (n.type ?? "a value")
+      ? (n.patternErrorMessage ?? n.type ?? "a value")
       : `an object with ${Object.keys(n.properties).join(", ")}`;
   });
   return [...new Set(words)].join("; or ");
 }
 
 /** Trees that were asked for: a config with many problems asks for each of them. */
-const roots = new WeakMap<z.ZodType, Node>();
+const roots = new WeakMap<z.ZodType, SchemaNode>();
 
-function rootOf(schema: z.ZodType): Node {
+function rootOf(schema: z.ZodType): SchemaNode {
   const known = roots.get(schema);
   if (known !== undefined) return known;
-  const root = jsonSchema(schema) as Node;
+  const root = jsonSchema(schema) as SchemaNode;
   roots.set(schema, root);
   return root;
 }
 
-/** The schema nodes at a path, unions spread out. */
-function nodesAt(schema: z.ZodType, path: readonly PropertyKey[]): Node[] {
+/** The schema nodes at a path, unions spread out; with a document those that are meant by what stands above. */
+export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): SchemaNode[] {
   let nodes = variants([rootOf(schema)]);
+  let at = document;
   for (const step of path) {
     nodes = variants(
-      nodes.flatMap((n) => {
+      meant(nodes, at).flatMap((n) => {
         const next =
           typeof step === "number" ? n.items : (n.properties?.[String(step)] ?? n.additionalProperties);
         return typeof next === "object" ? [next] : [];
       }),
     );
+    at = (at as Record<PropertyKey, unknown> | undefined)?.[step];
   }
   return nodes;
 }
 
-function variants(nodes: Node[]): Node[] {
+/** Of several kinds of objects the one that an object names by its `type`; all if it names none of them. */
+function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
+  const type = (input as { type?: unknown } | undefined)?.type;
+  const named = nodes.filter(
+    (n) => n.properties !== undefined && (n.properties.type?.const ?? type) === type,
+  );
+  return named.length > 0 ? named : nodes;
+}
+
+function variants(nodes: SchemaNode[]): SchemaNode[] {
   return nodes.flatMap((n) => {
     const inner = n.anyOf ?? n.oneOf;
     return inner === undefined ? [n] : variants(inner);

@@ -1,15 +1,24 @@
 import { isIPv4 } from "node:net";
 import { canonicalIpv6, isIpv6 } from "./address.js";
+import {
+  accepting,
+  DOMAIN_NAME_LENGTH_MAX,
+  DOMAIN_NAME_PATTERN,
+  IPV4_PATTERN,
+  LONG_LABEL_PATTERN,
+  LOWER_IPV6_PATTERN,
+  type TextRule,
+} from "./textRule.js";
 
 /** The catch-all server name (spec 1.3). It matches no request by itself: its server must be a default server. */
 export const CATCH_ALL = "_";
 
-const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
-
 /** True for a lower-case DNS name of at most 253 characters (RFC 1035; `_` is allowed as nginx allows it). */
-export function isDomainName(name: string): boolean {
-  return name.length <= 253 && name.split(".").every((label) => LABEL.test(label)) && !/^[\d.]+$/.test(name);
-}
+export const isDomainName = accepting({
+  pattern: `^${DOMAIN_NAME_PATTERN}$`,
+  never: LONG_LABEL_PATTERN,
+  lengthMax: DOMAIN_NAME_LENGTH_MAX,
+});
 
 /** True for what may stand in `serverNames`: domain name, IPv4, canonical IPv6 without brackets, or `_`. */
 export function isServerName(name: string): boolean {
@@ -17,6 +26,23 @@ export function isServerName(name: string): boolean {
     name === CATCH_ALL || isIPv4(name) || (isIpv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
   );
 }
+
+/** As {@link isServerName}. */
+export const SERVER_NAME: TextRule = {
+  pattern: `^(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|${LOWER_IPV6_PATTERN})$`,
+  never: LONG_LABEL_PATTERN,
+  lengthMax: DOMAIN_NAME_LENGTH_MAX,
+  canonicalIpv6: true,
+  accepts: isServerName,
+};
+
+/** A server name that clients use: any but the catch-all. */
+export const PUBLIC_NAME: TextRule & { readonly allowed: string } = {
+  ...SERVER_NAME,
+  never: `${LONG_LABEL_PATTERN}|^${CATCH_ALL}$`,
+  accepts: (name) => isServerName(name) && name !== CATCH_ALL,
+  allowed: "a lower-case host name or an IP address, without scheme, port and brackets",
+};
 
 /** A `Host` field value, split: the name as it is compared with server names, and the port if one was given. */
 export interface HostParts {

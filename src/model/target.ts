@@ -10,13 +10,14 @@ const SLASH = 0x2f;
 const PERCENT = 0x25;
 
 /**
- * Normalises the path part of an origin-form target. Undefined if the target is malformed (no leading `/`, bad
- * percent-encoding, an encoded NUL) or climbs above the root: the caller answers 400 (nginx-semantics B).
+ * Normalises the path part of an origin-form target. Undefined if the target is malformed (no leading `/`, a raw `#`,
+ * bad percent-encoding, an encoded NUL) or climbs above the root: the caller answers 400 (nginx-semantics B).
  *
  * @param target path and optional query, one char a byte (latin1)
  */
 export function normalisePath(target: string): NormalisedPath | undefined {
-  if (target.charCodeAt(0) !== SLASH) return undefined;
+  // A target has no fragment (RFC 9112, 3.2): peers differ in whether a `#` ends its path, its query or nothing.
+  if (target.charCodeAt(0) !== SLASH || target.indexOf("#") !== -1) return undefined;
   const query = endOfPath(target);
   const path = query === target.length ? target : target.slice(0, query);
   if (!NEEDS_WORK.test(path)) return path;
@@ -24,12 +25,10 @@ export function normalisePath(target: string): NormalisedPath | undefined {
   return decoded === undefined ? undefined : resolveDotSegments(decoded);
 }
 
-/** Index of the `?` that begins the query, or the length. A raw `#` ends the path as well, as in nginx. */
+/** Index of the `?` that begins the query, or the length. */
 export function endOfPath(target: string): number {
   const query = target.indexOf("?");
-  const fragment = target.indexOf("#");
-  if (fragment === -1) return query === -1 ? target.length : query;
-  return query === -1 || fragment < query ? fragment : query;
+  return query === -1 ? target.length : query;
 }
 
 // Most targets are plain; only these need decoding, merging or resolving.
@@ -97,7 +96,7 @@ export function upstreamTarget(strip: Strip, prefix: string, target: string, pat
     return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
   }
   const encoded = encodePath(path.slice(cut));
-  const query = target.charCodeAt(end) === 0x3f ? target.slice(end).split("#", 1)[0]! : "";
+  const query = target.slice(end);
   const rooted = encoded.charCodeAt(0) === SLASH ? encoded : `/${encoded}`;
   // nginx drops an empty query when it rebuilds a URI.
   return strip === "nginx" && query === "?" ? rooted : rooted + query;

@@ -1,4 +1,6 @@
 import { type Problem, problem } from "../model/index.js";
+import { PUBLIC_NAME } from "../model/serverName.js";
+import { accepting, type TextRule } from "../model/textRule.js";
 import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
 import { commandProblems, renderUnit, type UnitCommand } from "./systemdUnit.js";
 
@@ -122,23 +124,51 @@ export function pythonLiteral(value: string | boolean | readonly string[]): stri
   return `'${escaped}'`;
 }
 
+type Rule = TextRule & { readonly allowed: string };
+
+/** The word that the application's paths begin with. */
+export const PATH_PREFIX: Rule = {
+  pattern: "^[A-Za-z0-9][A-Za-z0-9_-]*$",
+  allowed: "one word of letters, digits, `-` and `_`",
+};
+
 /**
- * What is wrong with the input: values that no quoting carries safely through an ini file, whose readers differ in
- * what they expand, and a start command other than the start script with the argument `start` (spec 2.1).
+ * What is wrong with the input: values that are not what the settings are to hold (nor would quotes carry them safely
+ * through an ini file, whose readers differ in what they expand), and a start command other than the start script with
+ * the argument `start` (spec 2.1).
  */
 export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const { startCommand, pathPrefix, fileServerHost, fileServerPort } = input;
-  const texts: [string, unknown][] = [
-    ["pathPrefix", pathPrefix],
-    ["fileServerHost", fileServerHost],
-    ["fileServerPort", fileServerPort],
-    ...input.origins.map(({ host }, i): [string, unknown] => [`origins[${i}].host`, host]),
+  const texts: [string, unknown, Rule][] = [
+    ["pathPrefix", pathPrefix, PATH_PREFIX],
+    ["fileServerHost", fileServerHost, PUBLIC_NAME],
+    ...input.origins.map(({ host }, i): [string, unknown, Rule] => [`origins[${i}].host`, host, PUBLIC_NAME]),
   ];
-  const bad = texts.flatMap(([path, text]) =>
-    /^[!-~]+$/.test(String(text)) && !/["'\\%#;]/.test(String(text))
+  const ports: [string, unknown][] = [
+    ["fileServerPort", fileServerPort],
+    ...input.origins.slice(0, 1).map(({ port }): [string, unknown] => ["origins[0].port", port]),
+  ];
+  const bad = [
+    ...(input.origins.length > 0
       ? []
-      : [problem("settings.bad-value", path, "cannot be written into settings", { received: text })],
-  );
+      : [
+          problem("config.missing-field", "origins", "is empty", {
+            allowed: "at least one name",
+            fix: "Name the host as clients do, or leave the names out for those of the host.",
+          }),
+        ]),
+    ...texts.flatMap(([path, received, rule]) => {
+      const { allowed } = rule;
+      return typeof received === "string" && accepting(rule)(received)
+        ? []
+        : [problem("settings.bad-value", path, `is not ${allowed}`, { received, allowed })];
+    }),
+    ...ports.flatMap(([path, received]) =>
+      Number.isInteger(Number(received)) && Number(received) >= 1 && Number(received) <= 65_535
+        ? []
+        : [problem("config.out-of-range", path, "is not a port", { received, allowed: "1 to 65535" })],
+    ),
+  ];
   if (startCommand === undefined) return bad;
   const command = commandProblems(startCommand, "startCommand");
   if (command.length > 0 || startCommand.slice(1).includes("start")) return [...bad, ...command];

@@ -1,4 +1,5 @@
 import { type Problem, problem } from "../model/index.js";
+import { accepting, type TextRule } from "../model/textRule.js";
 import {
   type UnitCommand,
   type UnitDocument,
@@ -162,20 +163,25 @@ const writable = (directories: readonly string[] = []): UnitSection =>
 /** One word of a list that systemd splits at white space; `$` means nothing there. */
 const quote = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
+/** Longest time that a daemon may take to start or to stop: a day. */
+export const DAEMON_SECONDS_MAX = 86_400;
+
 const SECRET = /pass(?:word|wd|phrase)|secret|token|credential|(?:api|private|access|encryption)_?key/i;
 
 /** Problems of a daemon, by field; those of its commands and directives are the unit's. */
 export function daemonProblems(daemon: Daemon): Problem[] {
   const { user, group, environment: variables = {}, writableDirectories = [] } = daemon;
-  const account = (path: string, value: string | undefined): Problem[] =>
-    value === undefined || /^[a-zA-Z_][\w-]{0,30}$/.test(value)
+  const account = (path: string, value: string | undefined): Problem[] => {
+    const { allowed } = ACCOUNT;
+    return value === undefined || accepting(ACCOUNT)(value)
       ? []
-      : [problem("unit.bad-value", path, "is no name of an account", { received: value })];
+      : [problem("unit.bad-value", path, `is not ${allowed}`, { received: value, allowed })];
+  };
   const seconds = (path: string, value: number | undefined): Problem[] =>
-    value === undefined || (Number.isInteger(value) && value >= 1 && value <= 86_400)
+    value === undefined || (Number.isInteger(value) && value >= 1 && value <= DAEMON_SECONDS_MAX)
       ? []
       : [
-          problem("config.out-of-range", path, "is no timeout", {
+          problem("config.out-of-range", path, "is not a timeout", {
             received: value,
             allowed: "1 to 86400 seconds",
           }),
@@ -193,20 +199,48 @@ export function daemonProblems(daemon: Daemon): Problem[] {
   ];
 }
 
+type Rule = TextRule & { readonly allowed: string };
+
+/** User or group (useradd(8)). */
+export const ACCOUNT: Rule = {
+  pattern: "^[A-Za-z_][0-9A-Za-z_-]{0,30}$",
+  allowed: "a name of an account: up to 31 letters, digits, `_` and `-`",
+};
+
 /** systemd reads `-`, `~` and patterns in paths as more than a path; none of them is needed. */
+export const DAEMON_PATH: Rule = {
+  pattern: "^/[0-9A-Za-z_./+@:,= -]*$",
+  never: "/\\.\\.?(?:/|$)| $",
+  allowed: "an absolute path of letters, digits, spaces and ./_-+@:,=",
+};
+
 function pathProblems(at: string, path: string | undefined): Problem[] {
-  if (path === undefined || /^\/(?!.*\/\.\.?(?:\/|$))[\w./+@:,= -]*(?<! )$/.test(path)) return [];
-  const allowed = "an absolute path of letters, digits, spaces and ./_-+@:,=";
-  return [problem("config.bad-file-path", at, "is no path", { received: path, allowed })];
+  if (path === undefined || accepting(DAEMON_PATH)(path)) return [];
+  const { allowed } = DAEMON_PATH;
+  return [problem("config.bad-file-path", at, "is not a path", { received: path, allowed })];
 }
 
-function variableProblems(name: string, value: string): Problem[] {
+function variableProblems(name: string, value: unknown): Problem[] {
   const path = `environment.${name}`;
+  if (typeof value !== "string" && typeof value !== "number") {
+    return [
+      problem("unit.bad-value", path, "is not a text", {
+        received: value,
+        allowed: "a text",
+        fix: "Give a text.",
+      }),
+    ];
+  }
   if (!/^[A-Za-z_]\w*$/.test(name)) {
-    return [problem("unit.bad-value", path, "is no name of a variable", { received: name })];
+    return [problem("unit.bad-value", path, "is not a name of a variable", { received: name })];
   }
   // The value is not shown: it may be the secret that the name promises.
-  if (SECRET.test(name)) return [problem("unit.secret-in-environment", path, "promises a secret")];
+  if (SECRET.test(name))
+    return [
+      problem("unit.secret-in-environment", path, "promises a secret", {
+        allowed: "names of what all may read",
+      }),
+    ];
   // Control characters are found in the unit.
-  return startVariantProblems([value], path);
+  return startVariantProblems([String(value)], path);
 }

@@ -14,6 +14,8 @@ export interface HostPaths {
   readonly logDirectory: string;
   /** Directory of the application settings that are to be copied into the application's own files. */
   readonly settingsDirectory: string;
+  /** File for logrotate(8), which reads all files of its directory. */
+  readonly logRotation: string;
 }
 
 /** The paths that are used unless others are given (Filesystem Hierarchy Standard 3.0). */
@@ -25,4 +27,5 @@ export const DEFAULT_HOST_PATHS: HostPaths = {
   unitDirectory: "/etc/systemd/system",
   logDirectory: "/var/log/portico",
   settingsDirectory: "/usr/share/portico/application-settings",
+  logRotation: "/etc/logrotate.d/portico",
 };

@@ -11,99 +11,126 @@ export interface HostProgram {
   readonly sha256?: string;
 }
 
+/**
+ * Directory of the user who logs in, below the home directory: nobody else can enter it. Terraform's scripts run there,
+ * and what a user without root's rights uploads lies there until root has taken it.
+ */
+export const LOGIN_DIRECTORY = ".portico/incoming";
+
+/**
+ * Where Terraform puts the scripts of a connection. It gives each of them mode 0777, whatever the path: the directory
+ * is what protects them.
+ */
+export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
+
+/**
+ * The `script_path` of the connection that makes the directory, while there is no directory yet that could take a
+ * script. Terraform uploads a script to that path, literally, and then has the login shell run `chmod 0777 PATH` and
+ * `PATH`: both make the directory, and what was uploaded is run by nobody. (Should a release of Terraform quote the path
+ * one day, both fail, and the apply with them.)
+ */
+export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
+
+/** Removes what was uploaded to {@link LOGIN_DIRECTORY_SCRIPT_PATH}, up to whose last `/` is a name of a file. */
+export const REMOVE_UPLOAD = `rm -f ${quote(LOGIN_DIRECTORY_SCRIPT_PATH.replace(/\/[^/]*$/, ""))}`;
+
+/** Removes all that an apply leaves in the home directory of the user who logs in. */
+export const REMOVE_LOGIN_DIRECTORY = `${REMOVE_UPLOAD}; rm -rf .portico`;
+
+/** Ends a script that lies where others may change it; for a `script_path` that was chosen. */
+export const REFUSE_OPEN_DIRECTORY = `directory=$(dirname "$0")
+if [ ! -O "$directory" ] || [ -n "$(find "$directory" -maxdepth 0 -perm /0077)" ]; then
+  echo "scriptPath: others can enter $directory, and change the scripts that run there: chown it to $(id -un), and chmod 0700" >&2
+  exit 1
+fi`;
+
 export interface HostScriptsInput {
   /** Directory of activation on the host. */
   readonly store: string;
-  /** Directory below it that takes uploads. */
+  /** Directory that takes the uploads of this deployment, and of no other: nobody else's apply changes them. */
   readonly incoming: string;
 }
 
+export interface ActivateScriptInput {
+  readonly node: HostProgram;
+  readonly runtime: HostProgram;
+  /** Name of the document among the uploads: its SHA-256. */
+  readonly document: string;
+}
+
 /** Makes the directory for uploads; only root may look into it, for they hold private keys. */
-export function prepareScript({ incoming, store }: HostScriptsInput): string {
+export function prepareScript({ incoming }: HostScriptsInput): string {
   return `umask 022
-mkdir -p ${quote(parentOf(store))}
-mkdir -p -m 0700 ${quote(store)} ${quote(incoming)}
+mkdir -p ${quote(parentOf(parentOf(incoming)))}
+install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
 `;
 }
 
 /**
  * Runs `portico activate` by the Node and the runtime of this very deployment, wherever they are by now: just uploaded,
- * kept by an activation that failed, or in place since an earlier one. What it is run by is left behind as `command`,
- * for the script below. Its argument is the session's `SSH_CONNECTION`, or empty.
+ * kept by an activation that failed, or in place since an earlier one. What it is run by stays in `run` until it has
+ * succeeded. Its argument is the session's `SSH_CONNECTION`, or empty.
  */
 export function activateScript(
   { store, incoming }: HostScriptsInput,
-  { node, runtime }: { readonly node: HostProgram; readonly runtime: HostProgram },
+  { node, runtime, document }: ActivateScriptInput,
 ): string {
   return `umask 077
 # Where the session comes in, by which activation sees that a firewall does not shut it out.
 [ -z "$1" ] || export SSH_CONNECTION="$1"
-cd ${quote(store)}
-mkdir -p bootstrap
+cd ${quote(incoming)}
+mkdir -p run
 # find_program SHA256 NAME INSTALLED: prints the path of a program with that content
 find_program() {
-  for file in ${quote(incoming)}/"$1" "$PWD/blobs/$1" "$PWD/bootstrap/$2" "$3"; do
+  for file in "$PWD/$1" "$PWD/run/$2" ${quote(store)}/blobs/"$1" "$3"; do
     if [ -f "$file" ] && echo "$1  $file" | sha256sum --check --status; then
-      if [ "$file" = "$3" ]; then echo "$file"; return; fi
-      # A copy: activation takes the uploads over, and a program that runs cannot be written to.
-      [ "$file" = "$PWD/bootstrap/$2" ] || install -m 0700 "$file" "bootstrap/$2"
-      echo "$PWD/bootstrap/$2"
+      if [ "$file" = "$3" ] || [ "$file" = "$PWD/run/$2" ]; then echo "$file"; return; fi
+      # By a name of its own, which stays until the activation has ended.
+      { ln -f "$file" "run/$2" 2> /dev/null && chmod 0700 "run/$2"; } || install -m 0700 "$file" "run/$2"
+      echo "$PWD/run/$2"
       return
     fi
   done
   echo "$3 was not delivered, or is damaged: deliver it again by terraform apply -replace=ADDRESS" >&2
   return 1
 }
-cat > command.new <<'COMMAND'
-#!/bin/sh
-${readPrograms(store)}
-exec "$node" "$runtime" "$@"
-COMMAND
-chmod 0700 command.new
 node=${programOf(node, "node")}
 runtime=${programOf(runtime, "portico.mjs")}
-if [ ! -x "$node" ]; then
+if [ -f "$node" ] && [ ! -x "$node" ]; then
+  echo "$node cannot be run: its file system is mounted noexec (findmnt --target $node)" >&2
+  exit 1
+elif [ ! -x "$node" ]; then
   echo "$node is not on this host: install Node 20.19 or later, or let NodeRuntime bring it along" >&2
   exit 1
 fi
-${runBy(store, '"$node"', '"$runtime"')}
-mv command.new command
-./command activate --incoming ${quote(incoming)} 2>&1
-${runBy(store, quote(node.path), quote(runtime.path))}
-rm -rf bootstrap
+"$node" "$runtime" activate --incoming ${quote(incoming)} --document ${quote(document)} 2>&1
+rm -rf run
 `;
 }
 
-/** Leaves behind which programs `command` runs, a line each: no path is a part of a script. */
-function runBy(store: string, node: string, runtime: string): string {
-  const file = `${quote(store)}/programs`;
-  return `printf '%s\\n' ${node} ${runtime} > ${file}.new && mv ${file}.new ${file}`;
-}
-
-function readPrograms(store: string): string {
-  return `{ IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs`;
-}
-
-/** Takes the deployment away, and then everything that activation itself used; with `purge` the logs as well. */
+/** Takes the deployment away, and then everything that its delivery used; with `purge` the logs as well. */
 export function deactivateScript(
-  { store }: HostScriptsInput,
+  { store, incoming }: HostScriptsInput,
   { purge }: { readonly purge: boolean },
 ): string {
-  const command = `${quote(store)}/command`;
-  const copies = `${quote(store)}/bootstrap`;
-  return `if [ -x ${command} ]; then
+  const run = `${quote(incoming)}/run`;
+  return `if [ -x ${run}/node ] || [ -x ${quote(store)}/command ]; then
   # Copies: the programs go with the rest, and by something a deactivation that was cut off must be carried on.
-  if ${readPrograms(store)} &&
-    mkdir -p -m 0700 ${copies} &&
-    { [ "$node" = ${copies}/node ] || install -m 0700 "$node" ${copies}/node; } &&
-    { [ "$runtime" = ${copies}/portico.mjs ] || install -m 0700 "$runtime" ${copies}/portico.mjs; } &&
-    sync ${copies}/node ${copies}/portico.mjs; then
-    ${runBy(store, `${copies}/node`, `${copies}/portico.mjs`)}
+  if [ ! -x ${run}/node ] || [ ! -f ${run}/portico.mjs ]; then
+    { IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs
+    mkdir -p ${quote(parentOf(incoming))}
+    install -d -m 0700 ${quote(incoming)} ${run}
+    install -m 0700 "$runtime" ${run}/portico.mjs
+    install -m 0700 "$node" ${run}/node.new
+    sync ${run}/node.new ${run}/portico.mjs
+    mv ${run}/node.new ${run}/node
   fi
-  ${command} deactivate${purge ? " --purge" : ""} 2>&1
+  ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} 2>&1
 fi
-rm -rf ${quote(store)}
-if [ -d ${quote(parentOf(store))} ]; then rmdir --ignore-fail-on-non-empty ${quote(parentOf(store))}; fi
+rm -rf ${quote(incoming)}
+for directory in ${quote(parentOf(incoming))} ${quote(parentOf(parentOf(incoming)))}; do
+  if [ -d "$directory" ]; then rmdir --ignore-fail-on-non-empty "$directory"; fi
+done
 `;
 }
 

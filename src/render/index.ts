@@ -4,6 +4,7 @@ export * from "./defaultPage.js";
 export * from "./dhParameters.js";
 export * from "./hostPaths.js";
 export * from "./hostScripts.js";
+export * from "./logRotation.js";
 export * from "./networkd.js";
 export * from "./nftables.js";
 export * from "./proxyConfig.js";

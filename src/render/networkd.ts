@@ -1,4 +1,5 @@
-import { ipv6Groups, netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
+import { accepting, IPV6_PATTERN, type TextRule } from "../model/textRule.js";
+import { netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
 
 /** A static address as systemd-networkd sets it (spec 1.4). */
 export interface NetworkFileInput {
@@ -84,6 +85,8 @@ const onLink = (gateway: string): [string, Section] => [
 ];
 
 function inSubnet(gateway: string, address: string, length: number): boolean {
+  // Nobody else is in a network of one address, whatever values that are not known yet come to.
+  if (length === 32) return false;
   const [a, b] = [ipv4Bits(gateway), ipv4Bits(address)];
   return a === undefined || b === undefined || sameNetwork(a, b, length);
 }
@@ -109,34 +112,58 @@ export function networkFileProblems(input: NetworkFileInput): Problem[] {
   if (!Number.isInteger(length) || length < 1 || length > 128) {
     const allowed = "1 to 128";
     problems.push(
-      problem("network.bad-address", "ipv6.prefixLength", "is no prefix length", {
+      problem("network.bad-address", "ipv6.prefixLength", "is not a prefix length", {
         received: length,
         allowed,
       }),
     );
   }
-  if (gateway !== undefined && (gateway.includes("%") || ipv6Groups(gateway) === undefined)) {
-    const allowed = "an IPv6 address without zone";
+  if (gateway !== undefined && !accepting(IPV6_GATEWAY)(gateway)) {
+    const { allowed } = IPV6_GATEWAY;
     problems.push(
-      problem("network.bad-address", "ipv6.gateway", "is no IPv6 address", { received: gateway, allowed }),
+      problem("network.bad-address", "ipv6.gateway", "is not an IPv6 address", {
+        received: gateway,
+        allowed,
+      }),
     );
   }
   return problems;
 }
 
-function interfaceProblems(face: NetworkInterface): Problem[] {
-  if ("name" in face) {
-    // What the kernel accepts (IFNAMSIZ), less what networkd reads as a pattern, a list or a negation.
-    if (/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,15}$/.test(face.name)) return [];
-    const allowed = "a name such as eth0: up to 15 letters, digits, `_`, `.` and `-`";
-    const message = "is no name of an interface";
-    return [problem("network.bad-interface", "interface.name", message, { received: face.name, allowed })];
+type Rule = TextRule & { readonly allowed: string };
+
+/** What the kernel accepts (IFNAMSIZ), less what networkd reads as a pattern, a list or a negation. */
+export const INTERFACE_NAME: Rule = {
+  pattern: "^[A-Za-z0-9_.-]{1,15}$",
+  never: "^\\.{1,2}$",
+  allowed: "a name such as eth0: up to 15 letters, digits, `_`, `.` and `-`",
+};
+
+/** The lowest bit of the first byte marks a group: no interface has such an address of its own. */
+export const MAC_ADDRESS: Rule = {
+  pattern: "^[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}$",
+  never: "^[0:]+$",
+  allowed: "an address such as 52:54:00:12:34:56",
+};
+
+export const IPV6_GATEWAY: Rule = { pattern: `^${IPV6_PATTERN}$`, allowed: "an IPv6 address without zone" };
+
+function interfaceProblems(face: { readonly name?: string; readonly macAddress?: string }): Problem[] {
+  const { name, macAddress } = face;
+  if ((name === undefined) === (macAddress === undefined)) {
+    const allowed = "either `name` or `macAddress`";
+    const message = name === undefined ? "names no interface" : "names an interface twice";
+    return [problem("network.bad-interface", "interface", message, { received: face, allowed })];
   }
-  const { macAddress } = face;
-  // The lowest bit of the first byte marks a group: no interface has such an address of its own.
-  if (/^[0-9a-f][02468ace](?::[0-9a-f]{2}){5}$/i.test(macAddress) && !/^[0:]+$/.test(macAddress)) return [];
-  const allowed = "an address such as 52:54:00:12:34:56";
-  const message = "is no MAC address of an interface";
+  if (name !== undefined) {
+    const { allowed } = INTERFACE_NAME;
+    if (accepting(INTERFACE_NAME)(name)) return [];
+    const message = "is not a name of an interface";
+    return [problem("network.bad-interface", "interface.name", message, { received: name, allowed })];
+  }
+  const { allowed } = MAC_ADDRESS;
+  if (accepting(MAC_ADDRESS)(macAddress!)) return [];
+  const message = "is not a MAC address of an interface";
   return [
     problem("network.bad-interface", "interface.macAddress", message, { received: macAddress, allowed }),
   ];

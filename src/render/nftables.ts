@@ -24,6 +24,13 @@ export interface AllowedPort {
   readonly from?: readonly string[];
 }
 
+/** The same, ready to be written: a range that is not known yet says its family, `ip` or `ip6`, beside it. */
+export interface FirewallRules extends Omit<FirewallInput, "allowed"> {
+  readonly allowed: readonly (Omit<AllowedPort, "from"> & { readonly from?: readonly Source[] })[];
+}
+
+export type Source = string | { readonly family: string; readonly range: string };
+
 /** The one table that is ours; all others stay as they are. */
 const TABLE = "inet portico";
 
@@ -32,7 +39,7 @@ const TABLE = "inet portico";
  * do. A verdict of another table still counts, so what another table drops stays dropped (fail2ban), and what is
  * forwarded is none of this one's business (containers).
  */
-export function renderFirewall(input: FirewallInput): string {
+export function renderFirewall(input: FirewallRules): string {
   const { ports, loopbackPorts, allowed, dhcpClient } = input;
   const rules = [
     'iif "lo" accept',
@@ -68,16 +75,18 @@ ${body}
 
 const set = (items: readonly (number | string)[]): string => `{ ${items.join(", ")} }`;
 
-function allowedRules({ port, protocol = "tcp", from }: AllowedPort): string[] {
+function allowedRules({ port, protocol = "tcp", from }: FirewallRules["allowed"][number]): string[] {
   const accept = `${protocol} dport ${port} accept`;
   if (from === undefined) return [accept];
-  const ipv4 = from.filter((range) => isIPv4(range.split("/")[0]!));
-  const ipv6 = from.filter((range) => !ipv4.includes(range));
-  return [
-    ...(ipv4.length === 0 ? [] : [`ip saddr ${set(ipv4)} ${accept}`]),
-    ...(ipv6.length === 0 ? [] : [`ip6 saddr ${set(ipv6)} ${accept}`]),
-  ];
+  const sources = from.map((one) => (typeof one === "string" ? { family: familyOf(one), range: one } : one));
+  const families = [...new Set(sources.map(({ family }) => family))].sort();
+  return families.map((family) => {
+    const ranges = sources.filter((source) => source.family === family).map(({ range }) => range);
+    return `${family} saddr ${set(ranges)} ${accept}`;
+  });
 }
+
+const familyOf = (range: string): string => (isIPv4(range.split("/")[0]!) ? "ip" : "ip6");
 
 /**
  * What IP cannot do without: errors, path MTU discovery, and for IPv6 finding neighbours and routers, which only counts
@@ -106,7 +115,12 @@ export function firewallProblems(input: FirewallInput): Problem[] {
       ([path, port]) =>
         Number.isInteger(port) && port >= 1 && port <= 65_535
           ? []
-          : [problem("config.out-of-range", path, "is no port", { received: port, allowed: "1 to 65535" })],
+          : [
+              problem("config.out-of-range", path, "is not a port", {
+                received: port,
+                allowed: "1 to 65535",
+              }),
+            ],
     ),
     ...open.flatMap(([path, port, protocol]) =>
       protocol === "tcp" && loopbackPorts.includes(port)
@@ -118,15 +132,21 @@ export function firewallProblems(input: FirewallInput): Problem[] {
         isCidr(range) && !range.includes("%")
           ? []
           : [
-              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is no address and no range", {
+              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is not an address and no range", {
                 received: range,
+                allowed: "an IP address or a CIDR range such as 10.0.0.0/8",
               }),
             ],
       ),
     ),
     ...allowed.flatMap(({ from }, i) =>
       from?.length === 0
-        ? [problem("config.missing-field", `allowed[${i}].from`, "is empty: nobody could reach the port")]
+        ? [
+            problem("config.missing-field", `allowed[${i}].from`, "is empty: nobody could reach the port", {
+              allowed: "at least one address or range",
+              fix: "Name who may reach the port, or leave `from` out for everybody.",
+            }),
+          ]
         : [],
     ),
   ];

@@ -1,4 +1,5 @@
-import type { ListenerInput } from "../model/index.js";
+import { bracketed, type ListenerInput } from "../model/index.js";
+import type { TextRule } from "../model/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
 /** What the units of the proxy depend on. */
@@ -10,6 +11,16 @@ export interface ProxyUnitsInput {
   readonly listeners: readonly Pick<ListenerInput, "address" | "port">[];
   /** Private keys, certificates and Diffie-Hellman parameters. */
   readonly tlsFiles: readonly string[];
+  /**
+   * The last segment of a TLS file's path, for paths that are not known yet.
+   * @default - what stands after the last slash
+   */
+  readonly baseNameOf?: (path: string) => string;
+  /**
+   * An address as it stands before `:PORT`, for addresses that are not known yet.
+   * @default - an IPv6 address gets brackets
+   */
+  readonly hostOf?: (address: string) => string;
   /** Directories that files are served from. */
   readonly servedDirectories: readonly string[];
   readonly stopTimeoutSeconds: number;
@@ -27,7 +38,7 @@ export interface ProxyUnitsInput {
  *
  * A reload ends when the new configuration serves, and fails if it was refused; `Type=notify` does the same for a
  * start. Restarts have no limit: sockets of a unit that systemd gave up would refuse connections, and a host is to
- * recover by itself once the cause is mended. (systemd counts and delays restarts only from version 254 on.)
+ * recover by itself once the cause is fixed. (systemd counts and delays restarts only from version 254 on.)
  */
 export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
   const { nodePath, runtime, config, listeners } = input;
@@ -66,14 +77,12 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
 }
 
 /** `portico.socket`: ports below 1024 without privileges, and connections that wait while the proxy restarts. */
-export function proxySocketUnit({ listeners }: ProxyUnitsInput): UnitDocument {
+export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInput): UnitDocument {
   const named = listeners.some(({ address }) => address !== "0.0.0.0" && address !== "::");
   return {
     Unit: { Description: "Sockets of the Portico reverse proxy" },
     Socket: {
-      ListenStream: listeners.map(
-        ({ address, port }) => `${address.includes(":") ? `[${address}]` : address}:${port}`,
-      ),
+      ListenStream: listeners.map(({ address, port }) => `${hostOf(address)}:${port}`),
       // An IPv6 listener beside an IPv4 one on the same port must not take its connections.
       BindIPv6Only: "ipv6-only",
       Backlog: 4096,
@@ -90,11 +99,11 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 /** Where a reload hands over renewed credentials. */
 const HANDED_OVER = "/run/portico-credentials";
 
-function credentials({ tlsFiles }: ProxyUnitsInput): UnitSection {
-  if (tlsFiles.length === 0) return {};
+function credentials(input: ProxyUnitsInput): UnitSection {
+  if (input.tlsFiles.length === 0) return {};
   const forget = { command: ["/bin/rm", "-rf", HANDED_OVER], privileged: true };
   return {
-    LoadCredential: credentialNames(tlsFiles),
+    LoadCredential: credentialNames(input),
     Environment: `PORTICO_CREDENTIALS=${HANDED_OVER}`,
     // What systemd read at the start is newer than what an earlier reload handed over.
     ExecStartPre: forget,
@@ -102,17 +111,26 @@ function credentials({ tlsFiles }: ProxyUnitsInput): UnitSection {
   };
 }
 
-function reloadCommand({ nodePath, runtime, tlsFiles }: ProxyUnitsInput): UnitCommand {
-  const reload = [nodePath, runtime, "reload"];
-  if (tlsFiles.length === 0) return { command: reload };
-  const files = credentialNames(tlsFiles).flatMap((file) => ["--credential", file]);
+function reloadCommand(input: ProxyUnitsInput): UnitCommand {
+  const reload = [input.nodePath, input.runtime, "reload"];
+  if (input.tlsFiles.length === 0) return { command: reload };
+  const files = credentialNames(input).flatMap((file) => ["--credential", file]);
   const to = ["--credential-directory", HANDED_OVER, "--pid", { variable: "MAINPID" }];
   return { command: [...reload, ...files, ...to], privileged: true };
 }
 
-function credentialNames(files: readonly string[]): string[] {
-  return files.map((file) => `${baseName(file)}:${file}`);
+function credentialNames({ tlsFiles, baseNameOf = baseName }: ProxyUnitsInput): string[] {
+  return tlsFiles.map((file) => `${baseNameOf(file)}:${file}`);
 }
+
+/**
+ * Of the log directory and the TLS files. systemd splits lists of directories at spaces and colons, so what follows
+ * would be writable too; and a credential's name at the first colon.
+ */
+export const UNIT_PATH: TextRule & { readonly allowed: string } = {
+  pattern: "^/[0-9A-Za-z_./@+,=~%-]*$",
+  allowed: "an absolute path of letters, digits and ./_-+@,=~%",
+};
 
 /** Pairs of different TLS files with one base name: only one of each could be handed over. */
 export function clashingCredentials(files: readonly string[]): [string, string][] {
@@ -132,7 +150,10 @@ function logs(directory: string): UnitSection {
 
 /** No MemoryDenyWriteExecute: the JIT of Node writes the code it runs. */
 function hardening(servedDirectories: readonly string[]): UnitSection {
-  const inHome = servedDirectories.some((directory) => /^\/(?:home|root|run\/user)(?:\/|$)/.test(directory));
+  // One that is not known yet may lie in a home.
+  const inHome = servedDirectories.some(
+    (directory) => !directory.startsWith("/") || /^\/(?:home|root|run\/user)(?:\/|$)/.test(directory),
+  );
   return {
     DynamicUser: true,
     User: "portico",

@@ -1,6 +1,8 @@
+import { type Scheme, urlAuthority } from "../model/index.js";
+
 /** How clients reach the host. */
 export interface PublicOrigin {
-  readonly scheme: "http" | "https";
+  readonly scheme: Scheme;
   /** Name or address, IPv6 without brackets. */
   readonly host: string;
   /** Port that clients use; a text where it stands for a value that is not known yet. */
@@ -9,7 +11,5 @@ export interface PublicOrigin {
 
 /** `scheme://host[:port]`, the port left out where it is the scheme's own (RFC 3986, 3.2; RFC 6454, 6.1). */
 export function renderOrigin({ scheme, host, port }: PublicOrigin): string {
-  const name = host.includes(":") ? `[${host}]` : host;
-  const byDefault = scheme === "https" ? 443 : 80;
-  return `${scheme}://${name}${Number(port) === byDefault ? "" : `:${port}`}`;
+  return `${scheme}://${urlAuthority(scheme, host, port)}`;
 }

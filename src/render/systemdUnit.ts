@@ -1,9 +1,13 @@
 import { type Problem, problem } from "../model/index.js";
+import { nearest } from "../model/nearest.js";
+import { accepting, type TextRule } from "../model/textRule.js";
 
 /** A unit file: sections in order, directives in order. */
 export type UnitDocument = { readonly [section in UnitSectionName]?: UnitSection };
 
-export type UnitSectionName = "Unit" | "Service" | "Socket" | "Timer" | "Path" | "Install";
+export type UnitSectionName = (typeof SECTIONS)[number];
+
+const SECTIONS = ["Unit", "Service", "Socket", "Timer", "Path", "Mount", "Install"] as const;
 
 /** Directives of a section. A list repeats the directive once for each value; an empty text resets it. */
 export type UnitSection = { readonly [directive: string]: UnitValue | readonly UnitValue[] };
@@ -41,8 +45,9 @@ function renderSection(section: UnitSection): string {
     .join("");
 }
 
+/** What is undefined is left out, as everywhere else. */
 const valuesOf = (value: UnitSection[string]): readonly UnitValue[] =>
-  Array.isArray(value) ? (value as readonly UnitValue[]) : [value as UnitValue];
+  ((Array.isArray(value) ? value : [value]) as readonly UnitValue[]).filter((one) => one !== undefined);
 
 function renderValue(value: UnitValue): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -73,10 +78,12 @@ function quoteArgument(argument: string): string {
  * start variant of the web application that does not work behind a proxy (spec 2.1). Paths are those of the document.
  */
 export function unitProblems(document: UnitDocument): Problem[] {
+  const strange = shapeProblems(document);
+  if (strange.length > 0) return strange;
   const service = document.Service;
   const missing =
     service !== undefined && service["ExecStart"] === undefined && service["Type"] !== "oneshot"
-      ? [problem("unit.missing-command", "Service.ExecStart", "is missing")]
+      ? [problem("unit.missing-command", "Service.ExecStart", "is missing", { allowed: COMMAND })]
       : [];
   const values = Object.entries(document).flatMap(([name, section]) =>
     Object.entries(section ?? {}).flatMap(([directive, value]) => {
@@ -89,9 +96,50 @@ export function unitProblems(document: UnitDocument): Problem[] {
   return [...missing, ...values];
 }
 
+/** What no compiler has seen: a unit as a text, sections and values that are none. */
+function shapeProblems(document: unknown): Problem[] {
+  const sections = "an object of sections, each an object of directives";
+  if (!isRecord(document)) return [shapeProblem("", "is not a unit", document, sections)];
+  return Object.entries(document).flatMap(([name, section]) => {
+    if (!(SECTIONS as readonly string[]).includes(name)) {
+      const near = nearest(name, SECTIONS);
+      const fix = near === undefined ? {} : { fix: `Did you mean \`${near}\`?` };
+      return [problem("unit.bad-value", name, "is not a section", { allowed: SECTIONS.join(", "), ...fix })];
+    }
+    if (section === undefined) return [];
+    if (!isRecord(section))
+      return [shapeProblem(name, "is not a section", section, "an object of directives")];
+    return Object.entries(section).flatMap(([directive, value]) =>
+      valuesOf(value as UnitValue)
+        .filter((one) => !isUnitValue(one))
+        .map((one) => shapeProblem(`${name}.${directive}`, "is not a value of a directive", one, UNIT_VALUE)),
+    );
+  });
+}
+
+const UNIT_VALUE =
+  "a text, a number, true, false, `{ command: […] }` with texts, `{ specifiers }`, or a list of them";
+
+const shapeProblem = (path: string, message: string, received: unknown, allowed: string): Problem =>
+  problem("unit.bad-value", path, message, { received, allowed, fix: `Give ${allowed}.` });
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function isUnitValue(value: unknown): boolean {
+  if (!isRecord(value)) return value === undefined || ["string", "number", "boolean"].includes(typeof value);
+  const { command, specifiers } = value;
+  if (command === undefined) return typeof specifiers === "string";
+  const isWord = (word: unknown): boolean =>
+    typeof word === "string" || (isRecord(word) && typeof word["variable"] === "string");
+  return Array.isArray(command) && command.every(isWord);
+}
+
+const COMMAND = "a program by its absolute path, then its arguments";
+
 function valueProblems(directive: string, value: UnitValue, path: string): Problem[] {
   if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(directive)) {
-    return [problem("unit.bad-value", path, "is no name of a directive", { received: directive })];
+    return [problem("unit.bad-value", path, "is not a name of a directive", { received: directive })];
   }
   if (typeof value === "object" && "command" in value)
     return commandProblems(value.command, `${path}.command`);
@@ -107,12 +155,17 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
 /** Problems of a command line, `unit.fastcgi-start` among them. */
 export function commandProblems(command: UnitCommand["command"], path: string): Problem[] {
   const [program] = command;
-  if (program === undefined) return [problem("unit.missing-command", path, "names no program")];
+  if (program === undefined)
+    return [problem("unit.missing-command", path, "names no program", { allowed: COMMAND })];
   // The program's path is expanded by other rules than its arguments, so it must need no escaping at all.
-  if (typeof program !== "string" || !/^\/[\w./+@:,=-]*$/.test(program)) {
+  if (typeof program !== "string" || !isProgramPath(program)) {
     const allowed = "an absolute path of letters, digits and ./_-+@:,=";
     return [
-      problem("unit.bad-value", `${path}[0]`, "is no path of a program", { received: program, allowed }),
+      problem("unit.bad-value", `${path}[0]`, "is not a path of a program", {
+        received: program,
+        allowed,
+        fix: "Give the absolute path of the program, as `command -v` prints it.",
+      }),
     ];
   }
   const bad = command.flatMap((part, i) =>
@@ -122,6 +175,10 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   );
   return [...bad, ...startVariantProblems(command, path)];
 }
+
+/** Whether a path can begin a command line as it is: it is expanded by other rules than arguments. */
+export const PROGRAM_PATH: TextRule = { pattern: "^/[0-9A-Za-z_./+@:,=-]*$", never: "/$" };
+export const isProgramPath = accepting(PROGRAM_PATH);
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
 /** The FastCGI variant among the words of a command line, also where they are quoted for a shell (spec 2.1). */

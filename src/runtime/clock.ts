@@ -1,3 +1,5 @@
+import { guarded, type Guarded } from "./faults.js";
+
 /**
  * A coarse monotonic clock and the deadlines that hang on it. Idle timers are re-armed on every read and write of
  * thousands of connections: setting a number costs nothing, and one sweep a quarter second finds what is due.
@@ -7,7 +9,7 @@
 export const SWEEP_MS = 250;
 
 /** Something with deadlines of its own. */
-export interface Swept {
+export interface Swept extends Guarded {
   /** Called every {@link SWEEP_MS} with the coarse clock's time. */
   sweep(now: number): void;
 }
@@ -38,7 +40,7 @@ function start(): NodeJS.Timeout {
   now = performance.now();
   const interval = setInterval(() => {
     now = performance.now();
-    for (const item of items) item.sweep(now);
+    for (const item of items) guarded(item, item.sweep, now);
   }, SWEEP_MS);
   // A sweep alone is no reason for the process to stay.
   return interval.unref();

@@ -1,10 +1,13 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../model/serving.js";
+import type { LoadedState } from "./loadedState.js";
 
 /** What may be asked of a running master. */
 export type ControlRequest =
   | { readonly command: "reload" }
+  /** What it runs and has loaded; changes nothing. */
+  | { readonly command: "status" }
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
@@ -16,6 +19,8 @@ export interface Done {
   readonly message: string;
   /** Findings that did not keep it from being done. */
   readonly warnings: readonly Problem[];
+  /** The answer to `status`; older releases do not know it. */
+  readonly loaded?: LoadedState;
 }
 
 /**
@@ -89,7 +94,7 @@ function parseRequest(text: string): ControlRequest | undefined {
   const request = parseJson(text) as
     { command?: unknown; node?: unknown; runtime?: unknown } | null | undefined;
   const { command, node, runtime } = request ?? {};
-  if (command === "reload") return { command };
+  if (command === "reload" || command === "status") return { command };
   const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");
   if (command !== "upgrade" || !paths) return undefined;
   return {

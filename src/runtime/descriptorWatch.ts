@@ -28,6 +28,10 @@ export class DescriptorWatch {
     if (free && this.exhausted) this.log("warn", "files can be opened again: connections are accepted");
     this.exhausted = !free;
   }
+
+  onFault(error: unknown): void {
+    this.log("crit", `internal fault: ${(error as Error).stack}`);
+  }
 }
 
 const LOOK_MS = 1_000;

@@ -48,13 +48,7 @@ export class Dispatcher {
     exchange.route = route;
     const bodyMax = config.requestBodyBytesMax;
     if (bodyMax !== 0 && request.bodyLength > bodyMax) return respondError(exchange, 413);
-    try {
-      route.action.handle(exchange);
-    } catch (error) {
-      // A fault of one action must not cost the worker's other connections.
-      route.errorLog.write("crit", `action failed: ${(error as Error).stack}`, exchange);
-      respondError(exchange, 500);
-    }
+    route.action.handle(exchange);
   }
 
   /** Called exactly once when an exchange is over, however it ended; writes its access log line. */

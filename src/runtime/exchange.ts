@@ -1,4 +1,5 @@
 import type { HeaderList, VirtualServerConfig } from "../model/index.js";
+import type { Guarded } from "./faults.js";
 import type { RouteRuntime } from "./routeRuntime.js";
 
 /**
@@ -8,7 +9,7 @@ import type { RouteRuntime } from "./routeRuntime.js";
  * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
  * `abort`. Neither side knows the other.
  */
-export interface Exchange {
+export interface Exchange extends Guarded {
   readonly request: RequestHead;
   readonly client: ClientInfo;
   /** The virtual server that the host selected. */
@@ -23,8 +24,8 @@ export interface Exchange {
   readonly headSent: boolean;
 
   /**
-   * Takes the request body. Data arrives from now on, never before; without a call the body is drained within
-   * limits after the answer. A sink is attached at most once.
+   * Takes the request body. Data arrives from now on, never before. A sink is attached at most once, and before the
+   * head is sent unless that opens a tunnel: a body that nobody took by then is dropped, within limits.
    */
   readBody(sink: BodySink): void;
   /** Stops and restarts delivery to the sink; what was read already may still arrive. */
@@ -53,6 +54,11 @@ export interface Exchange {
    */
   sendLines?(status: number, reason: string, lines: string, bodyLength: number): void;
   /**
+   * How many bytes of body are welcome in one piece: few until the client has shown that it reads, many then. A piece
+   * may have more, and costs the memory for it as long as the client does not take it.
+   */
+  readonly pieceBytesMax: number;
+  /**
    * Sends body bytes.
    *
    * @param transient true if the buffer is reused as soon as this returns, whatever it returns: then what cannot be
@@ -70,6 +76,9 @@ export interface Exchange {
    * taken for a complete one (design 5.8).
    */
   abort(): void;
+
+  /** Whoever answers threw: logs it as a fault of ours, and ends the exchange with a 500, or cut where its head is out. */
+  onFault(error: unknown): void;
 
   /**
    * Set by whoever answers a request that leaves the stream of requests untrustworthy: an HTTP/1.1 connection ends

@@ -56,6 +56,12 @@ export async function logProblem(file: string, label: string): Promise<Problem |
         const fix = { fix: `Remove ${at}, or log to another directory.` };
         return problem("files.log-not-writable", label, `lies below ${at}, which is no directory`, fix);
       }
+      if (found.nlink === 0) {
+        // A service sees its log directory through a mount, which stays where it was when the directory is removed.
+        return problem("files.log-not-writable", label, `lies in ${at}, which was removed`, {
+          fix: logFix(file),
+        });
+      }
       await access(at, at === file ? constants.W_OK : constants.W_OK | constants.X_OK);
       return undefined;
     } catch (error) {
@@ -107,16 +113,24 @@ function closed(step: string, mode: string): Why {
 }
 
 function notWritable(at: string, file: string, label: string, error: NodeJS.ErrnoException): Problem {
-  const directory = dirname(file);
   const message =
     at === file
       ? `cannot be written by ${user()} ${systemReason(error)}`
       : `cannot be created in ${at} by ${user()} ${systemReason(error)}`;
-  const fix =
-    at === file
-      ? `Let ${user()} write it, for example: chown ${userId()} ${file}`
-      : `Create its directory for ${user()}: mkdir -p ${directory} && chown ${userId()} ${directory}`;
+  const fix = at === file ? `Let ${user()} write it, for example: chown ${userId()} ${file}` : logFix(file);
   return problem("files.log-not-writable", label, message, { fix });
+}
+
+/**
+ * How a log's directory comes to be writable. That of a service is systemd's (`LogsDirectory=`), which makes it at a
+ * start and gives it to the service's user; whoever made it by hand would give it to nobody the service runs as.
+ */
+export function logFix(file: string): string {
+  const directory = dirname(file);
+  const ours = (process.env["LOGS_DIRECTORY"] ?? "").split(":");
+  if (ours.some((one) => one !== "" && file.startsWith(`${one}/`)))
+    return "Restart the service, at which systemd makes its log directory: systemctl restart portico.service";
+  return `Create its directory for ${user()}: mkdir -p ${directory} && chown ${userId()} ${directory}`;
 }
 
 /** `/`, `/srv`, `/srv/media` for `/srv/media`. */

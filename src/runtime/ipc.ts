@@ -1,5 +1,6 @@
 import type { Problem } from "../model/index.js";
 import type { LoadedConfig } from "./load.js";
+import type { Piece } from "./node/pieces.js";
 
 /** What the master tells a worker. All of it is JSON. */
 export type MasterMessage =
@@ -20,6 +21,8 @@ export interface StartMessage {
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
   readonly logToStderr: boolean;
+  /** What the master found this Node not to have. */
+  readonly without: readonly Piece[];
 }
 
 /** What a worker tells the master. */

@@ -6,10 +6,11 @@ import type { ConnectionGate } from "./connectionGate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { Services } from "./services.js";
 import type { TlsFiles } from "./tlsFiles.js";
+import { shakeHands, tcpSocketOf } from "./node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
-import { tcpSocketOf } from "./streamBinding.js";
 import { systemReason } from "./systemReason.js";
 import { secureContextOptions } from "./tlsPolicyCheck.js";
+import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
 export interface Connections {
@@ -44,7 +45,7 @@ export class ListenerServer {
   private acceptFailedAt = -Infinity;
 
   constructor(private readonly options: ListenerOptions) {
-    const { listener, tls } = options;
+    const { tls } = options;
     const { handshaking } = this;
     this.forget = function (this: Socket) {
       handshaking.delete(this);
@@ -52,11 +53,9 @@ export class ListenerServer {
     this.tlsServer = tls === undefined ? undefined : this.createTlsServer(tls);
     // HTTP/1.1 clients may close their side after a request and still read; a handshake has no such state.
     const allowHalfOpen = this.tlsServer === undefined;
-    this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) => {
-      if (!options.gate.admit(socket)) return;
-      if (this.tlsServer === undefined) options.http1.accept(socket, listener);
-      else this.shakeHands(socket, this.tlsServer);
-    });
+    this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
+      this.contain(socket, () => this.accepted(socket)),
+    );
   }
 
   /** Accepts from a bound socket; the problem if it cannot be listened on. */
@@ -89,30 +88,51 @@ export class ListenerServer {
   }
 
   setTicketKeys(ticketKeys: string): void {
-    this.tlsServer?.setTicketKeys(Buffer.from(ticketKeys, "base64"));
+    const { listener, tls } = this.options;
+    if (tls === undefined) return;
+    this.tlsServer!.setTicketKeys(listenerTicketKeys(ticketKeys, sessionContext(listener, tls)));
   }
 
   private createTlsServer(tls: TlsFiles): TlsServer {
     const { listener, ticketKeys, services } = this.options;
+    const sessionIdContext = sessionContext(listener, tls);
     const server = createTlsServer({
       ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), tls),
       // Node's default bounds client-initiated renegotiation; it has no use at all here, and costs a handshake each.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
       handshakeTimeout: services.config.timeouts.tlsHandshakeMs,
-      // Tickets are good for every worker and generation only if this is the same for them too.
-      sessionIdContext: "portico",
-      ticketKeys: Buffer.from(ticketKeys, "base64"),
+      sessionIdContext,
+      ticketKeys: listenerTicketKeys(ticketKeys, sessionIdContext),
     });
-    server.on("secureConnection", (socket) => this.secured(socket));
-    server.on("tlsClientError", (error: TlsError, socket) => this.handshakeFailed(error, socket));
+    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket)));
+    server.on("tlsClientError", (error: TlsError, socket) =>
+      this.contain(socket, () => this.handshakeFailed(error, socket)),
+    );
     return server;
+  }
+
+  private accepted(socket: Socket): void {
+    const { gate, http1, listener } = this.options;
+    if (!gate.admit(socket)) return;
+    if (this.tlsServer === undefined) http1.accept(socket, listener);
+    else this.shakeHands(socket, this.tlsServer);
+  }
+
+  /** What throws while a connection is taken costs that connection. */
+  private contain(socket: Socket, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.options.services.faults.report(error);
+      socket.destroy();
+    }
   }
 
   private shakeHands(socket: Socket, server: TlsServer): void {
     this.handshaking.add(socket);
     socket.on("close", this.forget);
-    server.emit("connection", socket);
+    shakeHands(server, socket);
   }
 
   private secured(socket: TLSSocket): void {

@@ -8,6 +8,7 @@ import {
   type RouteConfig,
 } from "../model/serving.js";
 import { directoryProblem, logProblem, readText } from "./fileAccess.js";
+import { recoverLogs } from "./logRecovery.js";
 import { loadTlsFiles, type TlsFiles } from "./tlsFiles.js";
 
 export interface LoadOptions {
@@ -24,6 +25,11 @@ export interface LoadOptions {
    * the certificate may expire, or the clock be wrong, between two boots, and port 80 goes on all the same.
    */
   readonly expiry?: "problem" | "warning";
+  /**
+   * What a log file that cannot be written is; default `problem`. A service serves without it, and says so: with
+   * `warning` it also sets files of another user aside, as far as it may (`logRecovery.ts`).
+   */
+  readonly logs?: "problem" | "warning";
 }
 
 /** A config with all it takes to serve it; plain JSON, so that it can be sent to workers. */
@@ -42,14 +48,16 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedCon
   const parsed = prepare(read.text, options);
   if (!parsed.ok) return parsed;
   const config = parsed.value;
-  const [tls, ...others] = await Promise.all([
+  const tolerant = options.logs === "warning";
+  const [tls, directories, logs] = await Promise.all([
     loadTlsFiles(config, options.expiry ?? "problem"),
     directoryProblems(config),
-    options.logToStderr === true ? [] : logProblems(config),
+    options.logToStderr === true ? [] : logProblems(config, tolerant),
   ]);
-  const problems = [...tls.problems, ...others.flat()];
+  const problems = [...tls.problems, ...directories, ...(tolerant ? [] : logs)];
   if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, value: { config, tls: tls.files, warnings: tls.warnings } };
+  const warnings = tolerant ? [...tls.warnings, ...logs] : tls.warnings;
+  return { ok: true, value: { config, tls: tls.files, warnings } };
 }
 
 function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
@@ -126,7 +134,8 @@ function directoryProblems(config: ProxyConfig): Promise<Problem[]> {
   return eachOnce(directories, directoryProblem);
 }
 
-function logProblems(config: ProxyConfig): Promise<Problem[]> {
+/** Paths of log files, each with the field that first names it. */
+function logsOf(config: ProxyConfig): { path: string; field: string }[] {
   const logs = [
     { log: config.logs.access, field: "logs.access.path" },
     { log: config.logs.error, field: "logs.error.path" },
@@ -135,8 +144,15 @@ function logProblems(config: ProxyConfig): Promise<Problem[]> {
       { log: route.errorLog ?? "off", field: `${at}.errorLog.path` },
     ]),
   ];
-  return eachOnce(
-    logs.flatMap(({ log, field }) => (log === "off" ? [] : [{ path: log.path, field }])),
-    logProblem,
-  );
+  return logs.flatMap(({ log, field }) => (log === "off" ? [] : [{ path: log.path, field }]));
+}
+
+/** Every log file of a config, once. */
+export function logPaths(config: ProxyConfig): string[] {
+  return [...new Set(logsOf(config).map(({ path }) => path))];
+}
+
+async function logProblems(config: ProxyConfig, recover: boolean): Promise<Problem[]> {
+  if (recover) recoverLogs(logPaths(config));
+  return eachOnce(logsOf(config), logProblem);
 }

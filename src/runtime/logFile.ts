@@ -1,7 +1,7 @@
 import fs from "node:fs";
-import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { type Problem, problem } from "../model/serving.js";
+import { logFix } from "./fileAccess.js";
 import { systemReason } from "./systemReason.js";
 
 /**
@@ -11,7 +11,7 @@ import { systemReason } from "./systemReason.js";
  *
  * Several workers append to the same file: every write is whole lines, and O_APPEND keeps two writes apart. If the
  * disk is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; what comes after that is dropped and counted,
- * and requests are served all the same.
+ * and requests are served all the same. A path that cannot be opened is tried again every {@link REOPEN_MS}.
  */
 export class LogFile {
   private fd: number | undefined;
@@ -22,20 +22,26 @@ export class LogFile {
   private dropped = 0;
   private failing = false;
   private idle: (() => void)[] = [];
+  /** Runs while the path could not be opened. */
+  private reopenTimer: NodeJS.Timeout | undefined;
 
   /**
    * @param path the file; undefined for standard error, which is never opened, reopened or closed
    * @param complain says once that lines cannot be written, and once that they can be again
+   * @param instead takes the lines as long as the file cannot be opened; without it they wait
    */
   constructor(
     readonly path: string | undefined,
     private readonly complain: (message: string) => void,
+    public instead?: LogFile,
   ) {
     if (path === undefined) this.fd = STDERR;
   }
 
   /** Adds one line, its line feed included. */
   append(line: string): void {
+    if (this.fd === undefined && this.reopenTimer !== undefined && this.instead !== undefined)
+      return this.instead.append(line);
     const held = this.pending.length + (this.batch?.length ?? 0);
     if (held + line.length > HELD_BYTES_MAX) return this.drop();
     this.pending += line;
@@ -43,16 +49,22 @@ export class LogFile {
     else this.schedule(FLUSH_MS);
   }
 
-  /** Opens the file, and its directory if that is missing; the problem if it cannot be had. Idempotent. */
+  /**
+   * Opens the file, and its directory if that is missing; the problem if it cannot be had, and then it is tried again
+   * from time to time. Idempotent.
+   */
   open(): Problem | undefined {
     return this.fd === undefined ? this.reopen() : undefined;
   }
 
   /**
-   * Opens the path anew, so that a rotated file is let go. If that fails the old file stays in use. Lines that wait
-   * go to the new file: the old one may be compressed as soon as the signal was sent.
+   * Opens the path anew, so that a rotated file is let go. If that fails the old file stays in use, and it is tried
+   * again from time to time. Lines that wait go to the new file: the old one may be compressed as soon as the signal
+   * was sent.
    */
   reopen(): Problem | undefined {
+    clearTimeout(this.reopenTimer);
+    this.reopenTimer = undefined;
     if (this.path === undefined) return undefined;
     try {
       const old = this.fd;
@@ -63,8 +75,20 @@ export class LogFile {
       else if (old !== undefined) this.idle.push(() => fs.close(old, () => undefined));
       return undefined;
     } catch (error) {
+      this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
+      if (this.fd === undefined && this.instead !== undefined && this.pending !== "") {
+        this.instead.append(this.pending);
+        this.pending = "";
+      }
       return notWritable(this.path, error as NodeJS.ErrnoException);
     }
+  }
+
+  private tryAgain(): void {
+    if (this.reopen() !== undefined) return;
+    const lost = this.dropped > 0 ? `; ${this.dropped} lines were dropped` : "";
+    this.complain(`${this.name} is written again${lost}`);
+    this.dropped = 0;
   }
 
   /** Resolves when all that was appended so far is written, or cannot be. */
@@ -94,6 +118,7 @@ export class LogFile {
     await this.flush();
     this.flushSync();
     clearTimeout(this.timer);
+    clearTimeout(this.reopenTimer);
     this.timer = undefined;
     if (this.path !== undefined && this.fd !== undefined) fs.closeSync(this.fd);
     this.fd = this.path === undefined ? STDERR : undefined;
@@ -171,6 +196,8 @@ export class LogFile {
 const BATCH_BYTES = 64 * 1024;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
+/** Long enough that a directory which is gone for good costs nothing. */
+const REOPEN_MS = 10_000;
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
 const STDERR = 2;
 
@@ -201,21 +228,8 @@ function openForAppend(path: string): number {
 }
 
 function notWritable(path: string, error: NodeJS.ErrnoException): Problem {
-  const directory = dirname(path);
-  const fix =
-    error.code === "EISDIR"
-      ? "Give the path of a file: this is a directory."
-      : `Let the user that runs portico write there: mkdir -p ${directory} && chown ${userName()} ${directory}`;
+  const fix = error.code === "EISDIR" ? "Give the path of a file: this is a directory." : logFix(path);
   return problem("files.log-not-writable", path, `cannot be opened for appending ${systemReason(error)}`, {
     fix,
   });
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A user without an entry in the password database.
-    return String(process.geteuid?.());
-  }
 }

@@ -24,6 +24,8 @@ export interface LogOptions {
   readonly stderr?: boolean;
   /** Whether files are written; with `stderr`, false is what a preview wants. Default true. */
   readonly files?: boolean;
+  /** Whether lines of an error log that cannot be opened go to standard error meanwhile. Default true. */
+  readonly errorsToStderr?: boolean;
 }
 
 /**
@@ -37,11 +39,13 @@ export class LogFiles {
   private readonly stderr = new LogFile(undefined, complain);
   private readonly copyToStderr: boolean;
   private readonly toFiles: boolean;
+  private readonly insteadOfErrors: LogFile | undefined;
   private readonly atExit = (): void => this.all().forEach((file) => file.flushSync());
 
   constructor(config: ProxyConfig, options: LogOptions = {}) {
     this.copyToStderr = options.stderr ?? false;
     this.toFiles = options.files ?? true;
+    this.insteadOfErrors = (options.errorsToStderr ?? true) && !this.copyToStderr ? this.stderr : undefined;
     this.mainAccess = this.accessLog(config.logs.access);
     this.mainError = this.errorLog(config.logs.error, true);
     // Every route's file is known before `open`, so that one call opens, or refuses, all of them.
@@ -101,6 +105,8 @@ export class LogFiles {
   private errorLog(config: ErrorLogConfig, main: boolean): ErrorLog {
     if (config === "off") return main || this.copyToStderr ? errorWriter([this.stderr]) : NO_LOG;
     const targets = this.targets(config.path);
+    if (this.insteadOfErrors !== undefined && targets[0] !== undefined)
+      targets[0].instead = this.insteadOfErrors;
     return errorWriter(main && targets.length === 0 ? [this.stderr] : targets);
   }
 

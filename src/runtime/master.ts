@@ -1,14 +1,18 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { type Problem, problem, type ProxyConfig, type Result } from "../model/serving.js";
 import { certificateWarnings } from "./certificateExpiry.js";
-import { type ControlOutcome, type ControlRequest, ControlServer } from "./control.js";
+import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
 import { type Charge, type Predecessor, type Program, Successor } from "./handover.js";
-import type { LoadedConfig } from "./load.js";
+import { type LoadedConfig, logPaths } from "./load.js";
 import type { ErrorLevel } from "./logFormat.js";
+import { recoverLogs } from "./logRecovery.js";
+import { loadedStateOf, sha256 } from "./loadedState.js";
 import { LogFiles } from "./logs.js";
 import * as report from "./masterReport.js";
+import { piecesText } from "./node/pieces.js";
 import { ServiceManager, type ServiceState } from "./serviceManager.js";
 import { ListenSockets } from "./sockets.js";
 import { Turns } from "./turns.js";
@@ -41,6 +45,8 @@ export class Master {
   private readonly sockets = new ListenSockets();
   private readonly manager = new ServiceManager(process.env, (message) => this.log("warn", message));
   private readonly turns = new Turns();
+  /** Hash of this program: what is installed may be another by the time somebody asks. */
+  private readonly runtime = sha256(readFileSync(process.argv[1]!));
   private current: Generation | undefined;
   /** Number of the current generation. */
   private generation = 0;
@@ -129,6 +135,8 @@ export class Master {
   }
 
   reopenLogs(): void {
+    if (this.loaded !== undefined && this.options.logToStderr !== true)
+      recoverLogs(logPaths(this.loaded.config));
     for (const p of this.fileLog?.reopen() ?? []) this.log("error", `${p.path}: ${p.message}`);
     for (const charge of this.charges) charge.broadcast({ type: "reopenLogs" });
   }
@@ -177,7 +185,13 @@ export class Master {
   }
 
   private handle(request: ControlRequest): Promise<ControlOutcome> {
+    if (request.command === "status") return Promise.resolve({ ok: true, value: this.status() });
     return request.command === "reload" ? this.reload() : this.upgrade(request);
+  }
+
+  private status(): Done {
+    const loaded = { runtime: this.runtime, ...loadedStateOf(this.loaded!) };
+    return { message: `serving ${report.servingText(this.loaded!.config)}`, warnings: [], loaded };
   }
 
   private async tryReload(): Promise<ControlOutcome> {
@@ -280,14 +294,18 @@ export class Master {
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
     const fewDescriptors = descriptorWarning(config);
     if (fewDescriptors !== undefined) this.log("warn", `warning: ${fewDescriptors}`);
+    const pieces = previous === undefined ? piecesText() : undefined;
+    if (pieces !== undefined) this.log("warn", pieces);
     return [];
   }
 
   private async useLog(config: ProxyConfig): Promise<void> {
     const previous = this.fileLog;
     const toFile = config.logs.error !== "off" && this.options.logToStderr !== true;
-    this.fileLog = toFile ? new LogFiles({ ...config, virtualServers: [] }) : undefined;
-    // What keeps it from being opened kept the workers from starting, and was told by them.
+    // What is said here goes to standard error in any case.
+    const options = { errorsToStderr: false };
+    this.fileLog = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
+    // What keeps it from being opened is among the warnings of the config.
     this.fileLog?.open();
     await previous?.close();
   }

@@ -30,7 +30,7 @@ export function statusText({ config, generation, finishing, trouble }: Status): 
   return `Serving ${servingText(config)}, generation ${generation}${older}${last}`;
 }
 
-/** Every problem with what was received, allowed and how to mend it. */
+/** Every problem with what was received, allowed and how to fix it. */
 export function problemsText(problems: readonly Problem[]): string {
   return problems.map((p) => `${formatProblem(p)}\n`).join("");
 }

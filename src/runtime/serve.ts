@@ -26,7 +26,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     control: controlSocket(),
     ...options,
     predecessor: Predecessor.ofThisProcess(),
-    load: (expiry) => loadConfig({ ...options, expiry }),
+    load: (expiry) => loadConfig({ ...options, expiry, logs: "warning" }),
   });
   const signals: Partial<Record<NodeJS.Signals, () => void>> = {
     // Without a listener Node would open its debugger on SIGUSR1: this comes before anything that takes time.

@@ -6,6 +6,7 @@ import { RedirectAction } from "./actions/redirect.js";
 import { RespondAction } from "./actions/respond.js";
 import { StaticFilesAction } from "./actions/staticFiles.js";
 import { Dispatcher } from "./dispatch.js";
+import { Faults } from "./faults.js";
 import type { LogFiles } from "./logs.js";
 import type { Action, RouteRuntime } from "./routeRuntime.js";
 import type { Services } from "./services.js";
@@ -19,7 +20,10 @@ export interface Serving extends Services {
 
 /** Builds everything that connections share, from a valid config and opened logs. */
 export function createServing(config: ProxyConfig, logs: LogFiles): Serving {
-  const pools = new Map(config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream)]));
+  const faults = new Faults(logs);
+  const pools = new Map(
+    config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream, faults)]),
+  );
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
@@ -31,6 +35,7 @@ export function createServing(config: ProxyConfig, logs: LogFiles): Serving {
   return {
     config,
     logs,
+    faults,
     dispatcher: new Dispatcher(config, routes, logs),
     trusted: trustedProxies(config),
     close: () => pools.forEach((pool) => pool.close()),

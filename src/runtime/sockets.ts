@@ -1,7 +1,7 @@
-import net from "node:net";
 import { getSystemErrorName } from "node:util";
 import {
   canonicalIpv6,
+  endpoint,
   isIpv6,
   type ListenerConfig,
   type Problem,
@@ -9,6 +9,7 @@ import {
   type Result,
 } from "../model/serving.js";
 import { listenOwner } from "./listenOwner.js";
+import { bind, type BoundSocket, socketOf } from "./node/boundSockets.js";
 
 /** A bound socket that the master holds open, so that it goes on listening whatever becomes of the workers. */
 export interface ListenSocket {
@@ -27,7 +28,7 @@ export interface PassedSocket {
 
 /** All listening sockets of the master: its own, and those that systemd passed in. Nothing is accepted here. */
 export class ListenSockets {
-  private readonly own = new Map<string, Handle>();
+  private readonly own = new Map<string, BoundSocket>();
   private readonly inherited: InheritedSocket[] = [];
 
   /** @param env where systemd says what it passed (sd_listen_fds(3)); the variables are removed */
@@ -65,7 +66,7 @@ export class ListenSockets {
       const key = keyOf(listener.address, listener.port);
       const held = this.inherited.find((socket) => socket.key === key)?.handle ?? this.own.get(key);
       if (held !== undefined) return void sockets.set(listener.name, held);
-      const bound = bind(listener);
+      const bound = bind(listener.address, listener.port);
       if (typeof bound === "number") return void problems.push(this.explain(bound, listener, i));
       this.own.set(key, bound);
       added.push(key);
@@ -147,49 +148,12 @@ export class ListenSockets {
 
 /** `192.0.2.1:80` or `[2001:db8::1]:80`: what makes two sockets the same, and how messages name them. */
 export function keyOf(address: string, port: number): string {
-  return isIpv6(address) ? `[${canonicalIpv6(address)}]:${port}` : `${address}:${port}`;
-}
-
-/** libuv's TCP handle, as much of it as is used. */
-interface Handle {
-  readonly fd: number;
-  getsockname(out: { address?: string; port?: number }): number;
-  close(): void;
-}
-
-/**
- * The call with which node:cluster makes the sockets it shares among its workers: a bound handle that does not
- * listen yet, or an errno. There is no public one: `server.listen` would accept here, in the master.
- */
-const createServerHandle = (
-  net as unknown as {
-    _createServerHandle(
-      address: string | null,
-      port: number | null,
-      family: 4 | 6 | null,
-      fd: number | undefined,
-      flags?: number,
-    ): Handle | number;
-  }
-)._createServerHandle;
-
-/** UV_TCP_IPV6ONLY: `::` leaves IPv4 to the listener on `0.0.0.0`. */
-const IPV6_ONLY = 1;
-
-function bind({ address, port }: ListenerConfig): Handle | number {
-  const v6 = isIpv6(address);
-  const handle = createServerHandle(address, port, v6 ? 6 : 4, -1, v6 ? IPV6_ONLY : 0);
-  if (typeof handle === "number") return handle;
-  // libuv keeps EADDRINUSE to itself until the next call on the handle.
-  const failed = handle.getsockname({});
-  if (failed === 0) return handle;
-  handle.close();
-  return failed;
+  return endpoint({ host: canonicalIpv6(address) ?? address, port });
 }
 
 interface InheritedSocket {
   /** Undefined if it is no TCP socket. */
-  readonly handle: Handle | undefined;
+  readonly handle: BoundSocket | undefined;
   readonly key: string;
   readonly name: string;
 }
@@ -210,15 +174,8 @@ function passedBySystemd(env: NodeJS.ProcessEnv): PassedSocket[] {
 }
 
 function openPassed({ fd, name }: PassedSocket): InheritedSocket {
-  const foreign = { handle: undefined, key: `a socket of this kind (descriptor ${fd})`, name };
-  try {
-    const handle = createServerHandle(null, null, null, fd);
-    if (typeof handle === "number") return foreign;
-    const at: { address?: string; port?: number } = {};
-    if (typeof handle.getsockname !== "function" || handle.getsockname(at) !== 0) return foreign;
-    if (at.address === undefined || at.port === undefined) return foreign;
-    return { handle, key: keyOf(at.address, at.port), name };
-  } catch {
-    return foreign;
-  }
+  const socket = socketOf(fd);
+  return socket === undefined
+    ? { handle: undefined, key: `a socket of this kind (descriptor ${fd})`, name }
+    : { handle: socket, key: keyOf(socket.address, socket.port), name };
 }

@@ -7,3 +7,9 @@ export function systemReason(error: Error): string {
   if (errno === undefined || words === undefined) return `(${error.message})`;
   return `(${-errno}: ${words.charAt(0).toUpperCase()}${words.slice(1)})`;
 }
+
+/** What the system refused; any other exception is a fault of ours, and goes on to whoever counts those. */
+export function systemError(error: unknown): NodeJS.ErrnoException {
+  if (typeof (error as NodeJS.ErrnoException | undefined)?.errno !== "number") throw error;
+  return error as NodeJS.ErrnoException;
+}

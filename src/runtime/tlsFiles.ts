@@ -8,6 +8,7 @@ import {
   tlsPolicySettings,
 } from "../model/serving.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
+import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { dhPrimeBits } from "./dhParameters.js";
 import { readText } from "./fileAccess.js";
@@ -45,6 +46,11 @@ export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "war
       const one = await loadListener(listener.tls, `listeners[${i}].tls`, expiry, findCredential);
       result.problems.push(...one.problems);
       result.warnings.push(...one.warnings);
+      const certificate = certificatesOf(one.files?.cert ?? "")[0];
+      const sharing = config.listeners.filter(({ tls }) => JSON.stringify(tls) === same);
+      const label = `listeners[${i}].tls.certificate (${listener.tls.certificate})`;
+      if (certificate !== undefined)
+        result.warnings.push(...nameWarnings(config, sharing, certificate, label));
       seen.set(same, one.files);
     }
     const files = seen.get(same);

@@ -1,5 +1,6 @@
 import type { Problem } from "../model/index.js";
 import { type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
+import { doWithout } from "./node/pieces.js";
 import { WorkerService } from "./workerService.js";
 
 /**
@@ -38,6 +39,7 @@ class Worker {
   receive(message: MasterMessage): void {
     switch (message.type) {
       case "start":
+        doWithout(message.without);
         this.service = new WorkerService(message);
         this.opening = this.open(this.service);
         return;

@@ -2,6 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../model/serving.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "./load.js";
+import type { Piece } from "./node/pieces.js";
+import { missingPieces } from "./node/probe.js";
+import { refusedOptions, workerOptions } from "./node/workerOptions.js";
 import type { ListenSocket } from "./sockets.js";
 
 /** What a generation wants to know of a worker. */
@@ -26,19 +29,25 @@ export interface WorkerSpec {
 export class WorkerProcess {
   readonly startedAt = performance.now();
   ready = false;
-  private readonly child: ChildProcess | undefined;
+  private child: ChildProcess | undefined;
   private readonly startTimer: NodeJS.Timeout;
   private gone = false;
 
   constructor(
-    spec: WorkerSpec,
-    ticketKeys: string,
+    private readonly spec: WorkerSpec,
+    private readonly ticketKeys: string,
     private readonly events: WorkerEvents,
   ) {
     this.startTimer = setTimeout(() => this.startedTooLate(), START_MS);
+    this.start();
+  }
+
+  private start(): void {
+    const { spec, ticketKeys } = this;
+    const options = workerOptions();
     const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
     try {
-      this.child = spawn(process.execPath, [...execArgv(), ...WORKER_OPTIONS, ...spec.command], {
+      this.child = spawn(process.execPath, [...execArgv(), ...options, ...spec.command], {
         stdio: ["ignore", "inherit", "inherit", "ipc", ...fds],
       });
     } catch (error) {
@@ -48,8 +57,12 @@ export class WorkerProcess {
     this.child.on("message", (message) => this.received(message as WorkerMessage));
     this.child.on("error", (error) => this.failedOrEnded(error));
     // `close`, not `exit`: it comes after the last message was read.
-    this.child.on("close", (code, signal) => this.ended(howItEnded(code, signal)));
-    this.send(startMessage(spec, fds, ticketKeys));
+    this.child.on("close", (code, signal) => {
+      if (refusedOptions(code, options)) this.start();
+      else this.ended(howItEnded(code, signal));
+    });
+    // It loads while the probe runs.
+    void missingPieces().then((without) => this.send(startMessage(spec, fds, ticketKeys, without)));
   }
 
   get pid(): number | undefined {
@@ -92,24 +105,23 @@ export class WorkerProcess {
   }
 }
 
-/**
- * A worker's heap is small and its processor busy: threads that help with collecting garbage cost it more time than they
- * save. Marking stays incremental, so pauses stay short.
- */
-const WORKER_OPTIONS = ["--single-threaded-gc"];
-
 /** A worker that takes longer to start is taken for hung. */
 const START_MS = 30_000;
 
 /** First descriptor behind standard input, output, error and the IPC channel. */
 const FIRST_LISTEN_FD = 4;
 
-function startMessage(spec: WorkerSpec, fds: readonly number[], ticketKeys: string): StartMessage {
+function startMessage(
+  spec: WorkerSpec,
+  fds: readonly number[],
+  ticketKeys: string,
+  without: readonly Piece[],
+): StartMessage {
   const places = [...spec.sockets].map(
     ([name, { fd }]) => [name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const,
   );
   const { loaded, logToStderr } = spec;
-  return { type: "start", loaded, fds: Object.fromEntries(places), ticketKeys, logToStderr };
+  return { type: "start", loaded, fds: Object.fromEntries(places), ticketKeys, logToStderr, without };
 }
 
 /** Node's own options (loaders, memory limits) hold for workers too; a debugger's port cannot be shared. */

@@ -43,10 +43,14 @@ export class WorkerService {
     );
   }
 
-  /** Opens the logs and begins to accept; what kept it from that, if anything did. */
+  /** Opens the logs as far as it can and begins to accept; what kept it from that, if anything did. */
   async open(): Promise<Problem[]> {
-    const problems = this.logs.open();
-    if (problems.length > 0) return problems;
+    // It serves all the same; what the master found as well was said by it.
+    const said = this.start.loaded.warnings;
+    for (const p of this.logs.open()) {
+      const known = said.some(({ code, path }) => code === p.code && path.endsWith(`(${p.path})`));
+      if (!known) this.logs.mainError.write("error", `${p.path}: ${p.message}; ${p.fix}`);
+    }
     const { fds } = this.start;
     const failed = await Promise.all(
       this.config.listeners.map(({ name }, i) => this.servers[i]!.listen(fds[name]!)),

@@ -1,9 +1,11 @@
+import { guarded, type Guarded } from "./faults.js";
+
 /**
  * Small writes of one turn of the event loop, put off to its end. A turn handles the reads of many connections; written
  * one after the other behind them, answers wake each peer once instead of between every two reads, and what one
  * connection wrote in pieces goes out in one.
  */
-export interface Batched {
+export interface Batched extends Guarded {
   /** Writes what was put off. */
   writeBatched(): void;
 }
@@ -19,7 +21,7 @@ let spare: Batched[] = [];
 function writeAll(): void {
   const items = batched;
   batched = spare;
-  for (let i = 0; i < items.length; i++) items[i]!.writeBatched();
+  for (let i = 0; i < items.length; i++) guarded(items[i]!, items[i]!.writeBatched);
   items.length = 0;
   spare = items;
 }

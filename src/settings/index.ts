@@ -1,7 +1,13 @@
-export { applyEdits, type PlannedFile, planSettings, type SettingsPlan } from "./settingsPlan.js";
+export {
+  applyEdits,
+  type PlannedFile,
+  planSettings,
+  revertChanges,
+  type SettingsPlan,
+} from "./settingsPlan.js";
 export type { SettingsRole, SettingsSource } from "./settingsPlan.js";
-export type { ItemFinding } from "./settingsEdit.js";
-export type { Replaced } from "./settingsFiles.js";
+export type { ItemChange, ItemFinding } from "./settingsEdit.js";
+export { readFound, replaceFiles, sweepBeside } from "./settingsFiles.js";
 export {
   type DatabaseAccess,
   type OverridableItem,

@@ -1,7 +1,7 @@
 import { type Problem, problem } from "../model/index.js";
 import type { ApplicationSettingsValues } from "../render/index.js";
-import type { ItemFinding, SettingsEdit } from "./settingsEdit.js";
-import { insertLines, lineOf, type Splice } from "./textEdit.js";
+import type { ItemChange, ItemFinding, SettingsEdit } from "./settingsEdit.js";
+import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
  * Edits the network daemon's and the file server's config. Both are read by two kinds of reader: GLib's GKeyFile, which
@@ -41,7 +41,7 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
   if (stray !== -1) {
     const found = text[stray] === "\r" ? "a carriage return without line feed" : "a NUL character";
     const problems = [problem("settings.bad-syntax", `${path}:${lineOf(text, stray)}`, `has ${found}`)];
-    return { findings: items.map(refused), splices: [], problems, notes: [] };
+    return { findings: items.map(refused), splices: [], changes: [], problems, notes: [] };
   }
   const lines = readLines(text);
   const plans = items.map((item) => planItem(lines, item, path));
@@ -58,12 +58,13 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
   return {
     findings: plans.map((p) => p.finding),
     splices: [...plans, ...added].flatMap((p) => p.splice ?? []),
+    changes: [...plans.flatMap((p) => p.change ?? []), ...added.flatMap((a) => a.changes ?? [])],
     problems: [...plans, ...added].flatMap((p) => p.problem ?? []),
     notes: plans.flatMap((p) => p.note ?? []),
   };
 }
 
-interface IniLine {
+export interface IniLine {
   readonly number: number;
   readonly kind: "header" | "key" | "other" | "comment" | "blank";
   /** Section it stands in; of a header, the one it begins. Undefined in front of the first. */
@@ -72,6 +73,7 @@ interface IniLine {
   readonly indent: number;
   /** Whether configparser takes it for more of the value above it, as it stands further to the right. */
   readonly continues: boolean;
+  readonly from: number;
   /** Offset behind the line end. */
   readonly to: number;
   readonly key?: string;
@@ -85,7 +87,8 @@ const LINE = /([^\n]*?)(\r?\n|$)/y;
 const HEADER = /^\[(.+)\](.*)$/;
 const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
 
-function readLines(text: string): IniLine[] {
+/** @internal The lines of a file as both readers see them. */
+export function readLines(text: string): IniLine[] {
   const lines: IniLine[] = [];
   let section: string | undefined;
   /** Indentation of the key whose value may go on; undefined behind a header. */
@@ -93,7 +96,7 @@ function readLines(text: string): IniLine[] {
   for (let at = text.startsWith("\ufeff") ? 1 : 0; at < text.length;) {
     LINE.lastIndex = at;
     const [whole, content] = LINE.exec(text)!;
-    const place = { number: lines.length + 1, section, to: at + whole.length };
+    const place = { number: lines.length + 1, section, from: at, to: at + whole.length };
     const line = readLine(content!, at, place, keyIndent);
     if (isText(line) && !line.continues) keyIndent = line.kind === "header" ? undefined : line.indent;
     section = line.section;
@@ -106,7 +109,7 @@ function readLines(text: string): IniLine[] {
 function readLine(
   content: string,
   at: number,
-  place: { number: number; section: string | undefined; to: number },
+  place: Pick<IniLine, "number" | "section" | "from" | "to">,
   keyIndent: number | undefined,
 ): IniLine {
   const bare = content.trim();
@@ -131,6 +134,7 @@ const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !=
 interface Plan {
   readonly finding: ItemFinding;
   readonly splice?: Splice;
+  readonly change?: ItemChange;
   readonly problem?: Problem;
   readonly note?: string;
 }
@@ -159,7 +163,12 @@ function planItem(lines: readonly IniLine[], item: IniItem, path: string): Plan 
   const note = `${path}:${last.number}: ${item.name} is set before on line ${earlier.join(", ")}; the last one wins`;
   return {
     finding: { ...base, found: value.text, line: last.number, state },
-    ...(state === "same" ? {} : { splice: { ...value, text: item.wanted } }),
+    ...(state === "same"
+      ? {}
+      : {
+          splice: { ...value, text: item.wanted },
+          change: { item: item.name, from: value.text, to: item.wanted },
+        }),
     ...(earlier.length === 0 ? {} : { note }),
   };
 }
@@ -190,19 +199,30 @@ function addToSection(
   section: string,
   items: readonly IniItem[],
   path: string,
-): { splice?: Splice; problem?: Problem } {
+): { splice?: Splice; changes?: readonly ItemChange[]; problem?: Problem } {
   const names = items.map((item) => item.name).join(", ");
   const refuse = (line: IniLine, why: string): { problem: Problem } => ({
     problem: problem("settings.refused", `${path}:${line.number}`, `${names}: ${why}`, FIX),
   });
   const added = items.map((item) => `${item.key} = ${item.wanted}`);
+  const changesOf = (how: Pick<ItemChange, "section">, at: number): ItemChange[] =>
+    items.map((item) => ({
+      item: item.name,
+      from: null,
+      to: item.wanted,
+      ...how,
+      ...(at === text.length && isUnended(text) ? { lineEndAdded: true } : {}),
+    }));
   const inSection = lines.filter((line) => line.section === section && isText(line));
   const odd = inSection.find((line) => line.kind === "header" && (line.rest !== "" || line.continues));
   if (odd !== undefined) return refuse(odd, "the section's header is not read by everyone");
   const last = inSection.at(-1);
   if (last === undefined) {
     const apart = lines.length === 0 || lines.at(-1)!.kind === "blank" ? [] : [""];
-    return { splice: insertLines(text, text.length, [...apart, `[${section}]`, ...added]) };
+    return {
+      splice: insertLines(text, text.length, [...apart, `[${section}]`, ...added]),
+      changes: changesOf({ section: apart.length === 0 ? "added" : "added apart" }, text.length),
+    };
   }
   const next = nextText(lines, last);
   if (next !== undefined && next.indent > 0) {
@@ -211,5 +231,5 @@ function addToSection(
       "would have to stand above an indented line, which some readers take for a part of the value",
     );
   }
-  return { splice: insertLines(text, last.to, added) };
+  return { splice: insertLines(text, last.to, added), changes: changesOf({}, last.to) };
 }

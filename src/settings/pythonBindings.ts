@@ -60,6 +60,9 @@ function other(found: Found, unit: number, place: { inBlock?: boolean; anytime?:
 function scopeBindings(statements: (readonly Token[])[], name: string, unit: number): Binding[] {
   return statements.flatMap((statement, i) => {
     const [first] = statement;
+    // Decorators, defaults, annotations and bases are worked out where the definition stands.
+    const walrus = assignedInside(statement, name);
+    if (walrus !== undefined) return [other(walrus, unit)];
     const global = first!.text === "global" ? statement.find((t) => t.text === name) : undefined;
     if (global !== undefined) return [other({ at: global.from, what: "`global`" }, unit, { anytime: true })];
     const dynamic = openEnded(statement);
@@ -117,12 +120,13 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
   const lastAssigning = statement.findLastIndex(isAssigning);
   const loopTargets = statement.findIndex((t) => t.text === "in" && t.depth === 0);
   const keyword = first!.text === "async" ? second!.text : first!.text;
+  const walrus = assignedInside(statement, name);
+  if (walrus !== undefined) return walrus;
   for (const [i, token] of statement.entries()) {
     const previous = statement[i - 1]?.text;
     const next = statement[i + 1]?.text;
     if (token.kind !== "name" || token.text !== name || previous === ".") continue;
     const found = (what: string): Found => ({ at: token.from, what });
-    if (next === ":=") return found("`:=`");
     if (i < lastAssigning) return found(assignmentWords(statement));
     // A list that is appended to, an element that is set.
     if (i === 0 && (next === "." || next === "[")) return found("a change of its content");
@@ -134,6 +138,24 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
   return undefined;
 }
 
+/** `NAME := value` somewhere in a statement, in the fields of its f-strings too. */
+function assignedInside(statement: readonly Token[], name: string): Found | undefined {
+  const inField = new RegExp(`(?<![\\w.])${name}\\s*:=`);
+  const token = statement.find((t, i) =>
+    t.kind === "name"
+      ? t.text === name && statement[i + 1]?.text === ":="
+      : inField.test(fieldsOf(t).normalize("NFKC")),
+  );
+  return token === undefined ? undefined : { at: token.from, what: "`:=`" };
+}
+
+/** What may be an expression in an f-string or template string; nothing of any other token. */
+function fieldsOf({ kind, text }: Token): string {
+  if (kind !== "string" || !/^[a-z]*[ft][a-z]*['"]/i.test(text)) return "";
+  const whole = text.replaceAll("{{", "");
+  return whole.includes("{") ? whole.slice(whole.indexOf("{")) : "";
+}
+
 function assignmentWords(statement: readonly Token[]): string {
   const operators = statement.filter(isAssigning).map((t) => t.text);
   if (operators.length > 1) return "a chained assignment";
@@ -143,22 +165,28 @@ function assignmentWords(statement: readonly Token[]): string {
 /** A statement that may bind names it does not mention. */
 function openEnded(statement: readonly Token[]): Found | undefined {
   const [first] = statement;
-  const last = statement.at(-1)!;
   if (first!.text === "from" && statement.some((t) => t.text === "*")) {
     return { at: first!.from, what: "`from … import *`", openEnded: true };
   }
-  const token = statement.find((t, i) => {
-    const [previous, next, closing] = [
-      statement[i - 1]?.text,
-      statement[i + 1]?.text,
-      statement[i + 2]?.text,
-    ];
-    if (t.kind !== "name") return false;
-    if (previous === ".") return t.text === "modules";
-    if (t.text === "locals" || t.text === "vars") return next === "(" && closing === ")";
-    return ANY_NAME.has(t.text) && t !== last;
-  });
-  return token === undefined ? undefined : { at: token.from, what: `\`${token.text}\``, openEnded: true };
+  for (const [i, token] of statement.entries()) {
+    const around = [statement[i - 1]?.text, statement[i + 1]?.text, statement[i + 2]?.text] as const;
+    const isName = token.kind === "name" && reachesForNames(token.text, ...around);
+    const inField = ANY_NAME_IN_FIELD.exec(fieldsOf(token).normalize("NFKC"))?.[0];
+    const what = isName ? token.text : inField;
+    if (what !== undefined) return { at: token.from, what: `\`${what}\``, openEnded: true };
+  }
+  return undefined;
+}
+
+/** Whether a name gives access to the module's names, or becomes another name for what does (`g = globals`). */
+function reachesForNames(text: string, previous?: string, next?: string, closing?: string): boolean {
+  if (text === "modules") return previous === "." || previous === "import" || previous === ",";
+  // `vars(thing)` is about the thing; without an argument, or without a call, it is not.
+  if (text === "locals" || text === "vars") {
+    return next !== "=" && previous !== "." && (next !== "(" || closing === ")");
+  }
+  return ANY_NAME.has(text) && next !== "=";
 }
 
 const ANY_NAME = new Set(["globals", "exec", "execfile", "setattr"]);
+const ANY_NAME_IN_FIELD = /\b(?:globals|locals|vars|exec|execfile|setattr|modules)\b/;

@@ -16,6 +16,7 @@ export function literalValue(expression: readonly Token[]): LiteralValue | undef
 
 export interface ListElement {
   readonly value: string;
+  readonly from: number;
   /** Offset behind the element. */
   readonly to: number;
 }
@@ -30,7 +31,11 @@ export function listElements(expression: readonly Token[]): ListElement[] | unde
   const pieces = splitAt(inner, ",", first.depth + 1);
   // `[]`, and a comma behind the last element.
   if (pieces.at(-1)!.length === 0) pieces.pop();
-  const elements = pieces.map((piece) => ({ value: stringValue(piece), to: piece.at(-1)?.to ?? 0 }));
+  const elements = pieces.map((piece) => ({
+    value: stringValue(piece),
+    from: piece[0]?.from ?? 0,
+    to: piece.at(-1)?.to ?? 0,
+  }));
   return elements.every((e): e is ListElement => e.value !== undefined) ? elements : undefined;
 }
 

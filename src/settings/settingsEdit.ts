@@ -13,10 +13,39 @@ export interface ItemFinding {
   readonly state: "same" | "different" | "missing" | "refused";
 }
 
+/** What an edit does to one item; enough to take it back, whatever else is done to the file meanwhile. */
+export interface ItemChange {
+  readonly item: string;
+  /** Source text of the value before; null where the item was not set, and was added. */
+  readonly from: string | null;
+  /** Source text of the value after. */
+  readonly to: string;
+  /** Of a list: elements that were added to it, and those of ours that were taken out. */
+  readonly added?: readonly string[];
+  readonly removed?: readonly string[];
+  /** Of an added item: whether its section was added too, and whether an empty line stands above that. */
+  readonly section?: "added" | "added apart";
+  /** How the file was read, where it was not UTF-8. */
+  readonly encoding?: "latin1";
+  /** Of an added item: whether the file did not end with a line end, and got one. */
+  readonly lineEndAdded?: boolean;
+}
+
+/** What became of a change that was to be taken back. */
+export interface Reverted {
+  readonly text: string;
+  /** `gone`: there is nothing of it left; `changed`: somebody has set another value since, which stays. */
+  readonly state: "reverted" | "gone" | "changed";
+  /** Line of the value that stays. */
+  readonly line?: number;
+}
+
 /** What stands in a file, and what has to be done to it. Nothing is to be done where there are problems. */
 export interface SettingsEdit {
   readonly findings: readonly ItemFinding[];
   readonly splices: readonly Splice[];
+  /** What the splices do, by items. */
+  readonly changes: readonly ItemChange[];
   readonly problems: readonly Problem[];
   /** What a person should know and nothing has to be done about. */
   readonly notes: readonly string[];

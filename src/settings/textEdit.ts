@@ -31,6 +31,21 @@ function lineEndBefore(text: string, at: number): string {
   return (before ?? /\r\n|\n|\r/.exec(text))?.[0] ?? "\n";
 }
 
+/** Whether a text ends in the middle of a line, which `insertLines` at its end completes. */
+export function isUnended(text: string): boolean {
+  return text !== "" && !/[\r\n\ufeff]$/.test(text);
+}
+
+/**
+ * Takes a piece out of a text.
+ *
+ * @param lineEndAdded whether the text got a line end when the piece was added to its end; it goes with it
+ */
+export function cut(text: string, from: number, to: number, lineEndAdded = false): string {
+  const rest = text.slice(0, from) + text.slice(to);
+  return lineEndAdded && to === text.length ? rest.replace(/(?:\r\n|\n|\r)$/, "") : rest;
+}
+
 /** Line number of an offset, from 1. */
 export function lineOf(text: string, at: number): number {
   return splitLines(text.slice(0, at)).length;

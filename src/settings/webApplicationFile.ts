@@ -1,25 +1,29 @@
 import { type Problem, problem } from "../model/index.js";
 import { type ApplicationSettingsValues, pythonLiteral, webApplicationItems } from "../render/index.js";
 import { type Binding, bindingsOf } from "./pythonBindings.js";
+import { editList } from "./pythonList.js";
 import { listElements, literalValue, type LiteralValue, withoutParentheses } from "./pythonLiteral.js";
 import { type Unit, unitsOf } from "./pythonStatements.js";
 import type { Fault } from "./pythonTokens.js";
-import type { ItemFinding, SettingsEdit } from "./settingsEdit.js";
-import { insertLines, lineOf, type Splice } from "./textEdit.js";
+import type { ItemChange, ItemFinding, SettingsEdit } from "./settingsEdit.js";
+import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
  * Edits the web application's settings, a Python module. An item is set where it is set already: by the last plain
  * assignment at the top level, for the last one wins. New items go between the secret-key item and the DATABASES item.
  * What may set an item later, or otherwise than by a plain assignment, is refused with its line.
  *
- * CSRF_TRUSTED_ORIGINS is a list that others may have added to: what is missing is added, nothing is taken away.
+ * CSRF_TRUSTED_ORIGINS is a list that others may have added to: what is missing is added, and what an earlier edit has
+ * added is taken away where it is no longer wanted.
  *
  * @param path for messages
+ * @param ours origins that an earlier edit has added
  */
 export function editWebApplication(
   text: string,
   values: ApplicationSettingsValues,
   path: string,
+  ours: readonly string[] = [],
 ): SettingsEdit {
   const items = webApplicationItems(values);
   const parsed = unknownEncoding(text) ?? unitsOf(text);
@@ -33,18 +37,22 @@ export function editWebApplication(
       `${path}:${lineOf(text, at)}`,
       `cannot be read: ${message}`,
     );
-    return { findings, splices: [], problems: [syntax], notes: [] };
+    return { findings, splices: [], changes: [], problems: [syntax], notes: [] };
   }
-  const file: PythonFile = { text, units: parsed.units, path };
+  const file: PythonFile = { text, units: parsed.units, path, ours };
   const place = insertionPlace(file);
   const plans = items.map(([item, wanted]) => planItem(file, item, wanted, place));
   const missing = plans.flatMap((p) => (p.finding.state === "missing" ? [p.line] : []));
+  const lineEndAdded = place.at === text.length && isUnended(text);
   return {
     findings: plans.map((p) => p.finding),
     splices: [
-      ...plans.flatMap((p) => p.splice ?? []),
+      ...plans.flatMap((p) => p.splices ?? []),
       ...(missing.length === 0 ? [] : [insertLines(text, place.at, missing)]),
     ],
+    changes: plans.flatMap(({ change }) =>
+      change === undefined ? [] : change.from === null && lineEndAdded ? { ...change, lineEndAdded } : change,
+    ),
     problems: merge(
       plans.flatMap((p) => p.refusal ?? []),
       file,
@@ -81,6 +89,7 @@ interface PythonFile {
   readonly text: string;
   readonly units: readonly Unit[];
   readonly path: string;
+  readonly ours: readonly string[];
 }
 
 /** Where new items go. */
@@ -100,7 +109,8 @@ interface ItemPlan {
   readonly finding: ItemFinding;
   /** The item as a new line. */
   readonly line: string;
-  readonly splice?: Splice;
+  readonly splices?: readonly Splice[];
+  readonly change?: ItemChange;
   readonly refusal?: Refusal;
   readonly notes: readonly string[];
 }
@@ -125,36 +135,43 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
   if (effective?.kind !== "assignment") {
     const set = bindings.find((b) => b.kind === "other" && !b.openEnded);
     if (set?.kind === "other") return refuse(set.at, set.what);
-    return { finding: { ...base, state: "missing" }, line, notes: [] };
+    const added = typeof wanted === "object" ? { added: wanted } : {};
+    const change = { item, from: null, to: pythonLiteral(wanted), ...added };
+    return { finding: { ...base, state: "missing" }, line, change, notes: [] };
   }
-  const outcome = planValue(file.text, effective, wanted);
+  const outcome = planValue(file, effective, wanted);
   if ("refused" in outcome) return refuse(effective.at, outcome.refused);
   const found = literalValue(effective.value);
   const finding: ItemFinding = {
     ...base,
     ...(found === undefined ? {} : { found: shown(found) }),
     line: lineOf(file.text, effective.at),
-    state: outcome.splice === undefined ? "same" : "different",
+    state: outcome.splices === undefined ? "same" : "different",
   };
-  return { finding, line, ...outcome, notes: notesOn(file, item, bindings, effective, found) };
+  const { change, splices } = outcome;
+  const edit = change === undefined ? {} : { splices, change: { item, ...change } };
+  return { finding, line, ...edit, notes: notesOn(file, item, bindings, effective, found) };
 }
 
-/** How an assignment's value becomes the one that is wanted; without a splice it is already. */
+/** How an assignment's value becomes the one that is wanted; without splices it is already. */
 function planValue(
-  text: string,
+  { text, ours }: PythonFile,
   { value }: Binding & { kind: "assignment" },
   wanted: LiteralValue,
-): { splice?: Splice } | { refused: string } {
+):
+  | { readonly splices?: readonly Splice[]; readonly change?: Omit<ItemChange, "item"> }
+  | { readonly refused: string } {
+  const inner = withoutParentheses(value);
+  const [from, to] = [inner[0]!.from, inner.at(-1)!.to];
   if (typeof wanted === "object") {
-    const elements = listElements(withoutParentheses(value));
+    const elements = listElements(inner);
     if (elements === undefined) return { refused: "a value that is no plain list of strings" };
     const there = new Set(elements.map((e) => e.value));
-    const missing = wanted.filter((origin) => !there.has(origin)).map(pythonLiteral);
-    if (missing.length === 0) return {};
-    const end = elements.at(-1)?.to;
-    if (end !== undefined) return { splice: { from: end, to: end, text: `, ${missing.join(", ")}` } };
-    const begin = withoutParentheses(value)[0]!.to;
-    return { splice: { from: begin, to: begin, text: missing.join(", ") } };
+    const added = wanted.filter((origin) => !there.has(origin));
+    const removed = ours.filter((origin) => there.has(origin) && !wanted.includes(origin));
+    if (added.length + removed.length === 0) return {};
+    const splices = editList(text, inner, elements, removed, added);
+    return { splices, change: { from: text.slice(from, to), to: pythonLiteral(wanted), added, removed } };
   }
   if (value.some((t) => SUSPENDS.has(t.text)))
     return { refused: "an expression that does more than give a value" };
@@ -163,8 +180,11 @@ function planValue(
   const whole = text.slice(value[0]!.from, value.at(-1)!.to);
   if (/[\r\n]/.test(whole) && value.some((t) => t.text === "="))
     return { refused: "a value of several lines that holds an `=`" };
-  const inner = withoutParentheses(value);
-  return { splice: { from: inner[0]!.from, to: inner.at(-1)!.to, text: pythonLiteral(wanted) } };
+  const literal = pythonLiteral(wanted);
+  return {
+    splices: [{ from, to, text: literal }],
+    change: { from: text.slice(from, to), to: literal },
+  };
 }
 
 const SUSPENDS = new Set(["yield", "await"]);

@@ -2,6 +2,7 @@ import { BlockList, isIPv6 } from "node:net";
 import type { IConstruct } from "constructs";
 import {
   type ActionConfig,
+  defaultPort,
   ForwardingRules,
   type HeaderList,
   type ListenerConfig,
@@ -9,10 +10,11 @@ import {
   normalisePath,
   parseHost,
   type ProxyConfig,
+  redirectPort,
   type RouteConfig,
   Router,
+  urlAuthority,
   type VirtualServerConfig,
-  redirectPort,
 } from "../model/index.js";
 import { renderProxyConfig } from "./proxyConfig.js";
 
@@ -34,22 +36,22 @@ export interface TestRequest {
 }
 
 /** Who answers a request, and how. */
-export type Resolution = Answerer &
-  (
-    | {
-        readonly kind: "proxy";
-        readonly upstream: string;
-        readonly upstreamUrl: string;
-        /** As it goes upstream: `GET /files/x HTTP/1.1`. */
-        readonly requestLine: string;
-        /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
-        readonly headers: Readonly<Record<string, string>>;
-      }
-    | { readonly kind: "staticFile"; readonly file: string }
-    | { readonly kind: "redirect"; readonly status: number; readonly location: string }
-    | { readonly kind: "respond"; readonly status: number; readonly body: string }
-    | { readonly kind: "error"; readonly status: number }
-  );
+export type Resolution = Answerer & Answered;
+
+type Answered =
+  | {
+      readonly kind: "proxy";
+      readonly upstream: string;
+      readonly upstreamUrl: string;
+      /** As it goes upstream: `GET /files/x HTTP/1.1`. */
+      readonly requestLine: string;
+      /** Fields that go upstream, by lower-case name; fields sent several times are joined with `, `. */
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  | { readonly kind: "staticFile"; readonly file: string }
+  | { readonly kind: "redirect"; readonly status: number; readonly location: string }
+  | { readonly kind: "respond"; readonly status: number; readonly body: string }
+  | { readonly kind: "error"; readonly status: number };
 
 interface Answerer {
   readonly listener: string;
@@ -122,26 +124,27 @@ function answer(routed: Routed): Resolution {
 
 type Action<T extends ActionConfig["type"]> = Extract<ActionConfig, { type: T }>;
 
-function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"proxy">) {
+function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"proxy">): Answered {
   const { config, asked, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
   const clientAddress = asked.clientAddress ?? "198.51.100.7";
   const upgrade = fieldOf(asked, "upgrade")?.toLowerCase() === "websocket";
-  const head = new ForwardingRules({ ...route, action }, upstream).requestHead(
-    {
-      method: asked.method ?? "GET",
-      target: url.target,
-      path: routed.path,
-      headers: headerList(asked),
-      host: url.authority,
-      serverName: routed.serverName,
-      scheme: url.scheme,
-      clientAddress,
-      trusted: isTrusted(config.trustedProxies, clientAddress),
-      webSocket: upgrade && action.webSocket,
-    },
-    "",
-  );
+  const request = {
+    method: asked.method ?? "GET",
+    target: url.target,
+    path: routed.path,
+    headers: headerList(asked),
+    host: url.authority,
+    serverName: routed.serverName,
+    scheme: url.scheme,
+    clientAddress,
+    trusted: isTrusted(config.trustedProxies, clientAddress),
+    webSocket: upgrade && action.webSocket,
+  };
+  const rules = new ForwardingRules({ ...route, action }, upstream);
+  const refusal = rules.refusal(request);
+  if (refusal !== undefined) return { kind: "error", status: refusal.status };
+  const head = rules.requestHead(request, "");
   const [requestLine, ...lines] = head.trimEnd().split("\r\n") as [string, ...string[]];
   const headers: Record<string, string> = {};
   for (const line of lines) {
@@ -149,7 +152,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"pro
     const value = line.slice(line.indexOf(":") + 1).trim();
     headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
   }
-  return { kind: "proxy", upstream: upstream.name, upstreamUrl: upstream.url, requestLine, headers } as const;
+  return { kind: "proxy", upstream: upstream.name, upstreamUrl: upstream.url, requestLine, headers };
 }
 
 /** The file that a path names; the first index file for a directory, undefined for a sibling of the prefix. */
@@ -168,9 +171,7 @@ function fileFor(
 
 function locationOf({ serverName, url }: Routed, action: Action<"redirect">): string {
   const host = action.host ?? serverName;
-  const own = redirectPort(action);
-  const port = own === (action.scheme === "https" ? 443 : 80) ? "" : `:${own}`;
-  return `${action.scheme}://${isIPv6(host) ? `[${host}]` : host}${port}${url.target}`;
+  return `${action.scheme}://${urlAuthority(action.scheme, host, redirectPort(action))}${url.target}`;
 }
 
 interface SplitUrl {
@@ -193,7 +194,7 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
     name === undefined ? l.protocol === url.scheme : l.name === name,
   );
   const host = parseHost(url.authority);
-  const port = Number(host?.port || (url.scheme === "https" ? 443 : 80));
+  const port = Number(host?.port || defaultPort(url.scheme));
   // Behind a router that maps ports, the port asked for is none of the listeners'.
   const onPort = all.some((l) => l.port === port) ? all.filter((l) => l.port === port) : all;
   const ipv6 = host !== undefined && isIPv6(host.serverName);

@@ -171,6 +171,16 @@ export const GENERATED_RULES = {
     explains: (_, { nginx, portico }) =>
       nginx["status"] === "416" && ["200", "304", "412"].includes(portico["status"]!),
   },
+  fragment: {
+    allowedBy: "design 5.6 (RFC 9112, 3.2)",
+    why: "a target has no fragment; nginx drops it, or passes it on",
+    about: ({ target }) => target.includes("#"),
+    explains: (_, { portico }) => portico["status"] === "400" && portico["upstream complete"] !== "true",
+  },
+  headHasNoRanges: {
+    ...RULES.headHasNoRanges,
+    about: has(/^range$/),
+  },
   emptyChain: {
     allowedBy: "design 5.4",
     why: "an empty X-Forwarded-For adds nothing to the chain; nginx keeps an empty first member",
@@ -242,6 +252,12 @@ export const GENERATED_RULES = {
         rewritten.every((value) => expected.includes(value) || nginx.split(" | ").includes(value))
       );
     },
+  },
+  destinationElsewhere: {
+    allowedBy: "design 5.10",
+    why: "RFC 4918, 9.8.5: a Destination on this host that the stripped upstream cannot name is 502; nginx passes it",
+    about: (generated) => has(/^destination$/)(generated) && isFileServer(generated),
+    explains: (_, { portico }) => portico["status"] === "502" && portico["upstream"] === undefined,
   },
   destinationPath: {
     ...RULES.destinationPath,

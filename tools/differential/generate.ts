@@ -255,7 +255,7 @@ const DATES = [
   "yesterday",
   "0",
 ];
-const TAGS = ['"65937d25-2d"', 'W/"65937d25-2d"', '"x"', "*", '"x", "65937d25-2d"', "65937d25-2d", '"x",'];
+const TAGS = ["{etag}", "W/{etag}", '"x"', "*", '"x", {etag}', "65937d25-2d", '"x",'];
 const RANGES = [
   "bytes=0-3",
   "bytes=5-",

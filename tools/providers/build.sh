@@ -9,7 +9,7 @@ set -euo pipefail
 # NAME VERSION PACKAGE; the commit behind VERSION is pinned in NAME/go.mod and go.sum.
 providers='
 local 2.9.0 github.com/terraform-providers/terraform-provider-local
-tls   4.1.0 github.com/hashicorp/terraform-provider-tls
+tls   4.0.4 github.com/hashicorp/terraform-provider-tls
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -39,6 +39,12 @@ provider_installation {
   }
 }
 EOF
+
+# Two test runs may find the mirror missing at the same moment.
+if command -v flock > /dev/null; then
+  exec 9> "$dir/lock"
+  flock 9
+fi
 
 stamp="$os $arch $(cat "$here"/build.sh "$here"/{local,tls}/go.{mod,sum} | sha256sum)"
 built=true

@@ -7,11 +7,12 @@ import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { COLLECT_OPTIONS } from "../frontEnd/collected.js";
 import { type FrontEnd, startFrontEnd } from "../frontEnd/frontEnd.js";
 import { type Usage, usageOf } from "../frontEnd/processes.js";
 import { randomFrom } from "../random.js";
 import { pattern, patternHash } from "../transfer/pattern.js";
-import { type Idle, idleUsageOf, NODE_OPTIONS } from "./idle.js";
+import { type Idle, idleUsageOf } from "./idle.js";
 import { type Client, HALF_BYTES, MEDIA, OPERATIONS, type Protocol, SIZES } from "./operations.js";
 import { type Trend, trendOf } from "./trend.js";
 
@@ -88,7 +89,7 @@ async function soakOne(
   const frontEnd = await startFrontEnd({
     upstreams: { web: upstreamPort, fileServer: upstreamPort, webdav: upstreamPort },
     media: { [MEDIA.path]: files.media },
-    nodeOptions: NODE_OPTIONS,
+    nodeOptions: COLLECT_OPTIONS,
   });
   const pid = frontEnd.process.pid!;
   try {

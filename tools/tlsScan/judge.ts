@@ -31,11 +31,16 @@ const TICKETS_COME_LATE: Reasons = {
     "TLS 1.3 sends tickets behind the handshake; testssl.sh closes at once, and now and then has got none to come back with",
 };
 
+const NO_GOST: Reasons = {
+  engine_problem:
+    "testssl.sh cannot try GOST ciphers where its OpenSSL has no engine for them; no policy has any",
+};
+
 /** Checks that testssl.sh may give up, and why that says nothing about the server. */
 const GIVEN_UP: Readonly<Record<TlsPolicyName, Reasons>> = {
-  "file-sync": {},
-  "mozilla-intermediate": TICKETS_COME_LATE,
-  "mozilla-modern": TICKETS_COME_LATE,
+  "file-sync": NO_GOST,
+  "mozilla-intermediate": { ...TICKETS_COME_LATE, ...NO_GOST },
+  "mozilla-modern": { ...TICKETS_COME_LATE, ...NO_GOST },
 };
 
 /** A finding, and why it is meant if it is. */

@@ -124,7 +124,7 @@ async function measure(name: string): Promise<Way[]> {
         warnings: outcomes.filter(({ result, says }) => result === "pass" && says !== undefined).length,
         worse: worse(direct, outcomes),
         unfit: way === "direct" ? unfit(outcomes, SERVERS[name]!.passes) : [],
-        tree: await treeThrough(origin + DAV_PATH, server.root),
+        tree: await treeThrough(origin + DAV_PATH, server.root, SERVERS[name]!.transfers ?? 4),
       });
     }
     return measured;

@@ -25,6 +25,8 @@ interface Recipe {
   readonly destination?: "absolute";
   /** Suites of litmus that it passes as a whole: what the front end could break must be seen to work without it. */
   readonly passes: readonly Suite[];
+  /** How many files it takes at once; 4 by default. */
+  readonly transfers?: number;
   /** The version, or nothing if the server is not here. */
   version(): string | undefined;
   command(place: { readonly folder: string; readonly root: string; readonly port: number }): string[];
@@ -80,6 +82,8 @@ export const SERVERS: Readonly<Record<string, Recipe>> = {
   rclone: {
     needs: "the Debian package rclone",
     passes: ["copymove"],
+    // It locks the folder of a file that comes; a second file of the same folder may be 423 then.
+    transfers: 1,
     version: () => firstLine("rclone", "version"),
     command: ({ root, port }) =>
       `rclone serve webdav ${root} --addr 127.0.0.1:${port} --baseurl ${DAV_PATH} --config /dev/null`.split(

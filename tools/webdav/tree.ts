@@ -84,8 +84,10 @@ export interface TreeResult {
 /**
  * A tree of awkward names goes up with rclone, is listed, renamed (files and folders), copied on the server, and comes
  * down again; each time what is there is compared by checksum, on the server's own disk too.
+ *
+ * @param transfers files that go up at once
  */
-export async function treeThrough(url: string, root: string): Promise<TreeResult> {
+export async function treeThrough(url: string, root: string, transfers: number): Promise<TreeResult> {
   const folder = mkdtempSync(join(tmpdir(), "portico-tree-"));
   const problems: string[] = [];
   const same = (what: string, seen: unknown, expected: unknown): void => {
@@ -99,7 +101,7 @@ export async function treeThrough(url: string, root: string): Promise<TreeResult
     const stored = (): Hashes => hashes(join(root, "tree"));
     // One after the other: two that make the same folder at once are more than some servers can take.
     for (const name of foldersOf(up)) await rclone("mkdir", there(`tree/${name}`));
-    await rclone("copy", up, there("tree"));
+    await rclone("copy", "--transfers", String(transfers), up, there("tree"));
     let expected = hashes(up);
     same("after the upload", stored(), expected);
     same("the listing", await listing(there("tree")), sizes(up));

@@ -36,6 +36,8 @@ plug() {
 }
 
 boot() (
+  # The one of the last boot lasts as long as anybody is in that network.
+  ip link delete host 2> /dev/null || true
   plug &
   echo "$BASHPID" > /sys/fs/cgroup/machine/cgroup.procs
   exec systemd-nspawn --quiet --directory="$root" --boot --machine="$machine" --network-veth-extra=host:eth0 \

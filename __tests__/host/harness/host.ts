@@ -218,7 +218,9 @@ export class TestHost {
       state = (await this.run("systemctl is-system-running --wait")).stdout.trim();
       return state === "running" || state === "degraded";
     };
-    await until(`${this.name} is up`, 90, ask);
+    await until(`${this.name} is up`, 90, ask).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await this.console()}`);
+    });
     if (state === "degraded") {
       throw new Error(
         `units failed on ${this.name}:\n${await this.must("systemctl --failed; journalctl -b -p err")}`,

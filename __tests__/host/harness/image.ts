@@ -13,6 +13,7 @@ const PACKAGES = [
   "dbus",
   "iproute2",
   "iputils-ping",
+  "logrotate",
   "nftables",
   "openssh-server",
   "openssl",

@@ -95,9 +95,12 @@ export const CHUNK_CASES: readonly RequestCase[] = [
     "Host: other.example\r\n",
     "Connection: close\r\n",
     "X-T: \xe4\r\nX-U: v\r\n",
-    "GET /sync/smuggled HTTP/1.1\r\nHost: sync.example\r\n",
   ]),
   ...rows("trailer", 400, (lines) => chunked(`3\r\nabc\r\n0\r\n${lines}\r\n`), [
+    "GET /sync/smuggled HTTP/1.1\r\nHost: sync.example\r\n",
+    "abc\r\n",
+    ": u\r\n",
+    "X-T : u\r\n",
     " X-T: u\r\n",
     "\tX-T: u\r\n",
     "X-T: u\r\n folded\r\n",

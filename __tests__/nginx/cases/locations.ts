@@ -30,7 +30,7 @@ const RAW_TARGETS: readonly (readonly [target: string, upstream: string])[] = [
 ];
 
 /** Bytes that no client should send unencoded, but that nginx passes. */
-const RAW_BYTES = ["\xe4", "|", "{", "}", "^", '"', "<", ">", "\\", "`", "#frag", "[", "]"];
+const RAW_BYTES = ["\xe4", "|", "{", "}", "^", '"', "<", ">", "\\", "`", "[", "]"];
 
 /** Which location a path belongs to, and what goes upstream of it (nginx-semantics B). */
 export const LOCATION_CASES: readonly Case[] = [
@@ -44,6 +44,12 @@ export const LOCATION_CASES: readonly Case[] = [
     name: `B /sync/ with ${JSON.stringify(bytes)} goes on unchanged`,
     send: line(`GET /sync/${bytes} HTTP/1.1`),
     status: 200,
+  })),
+  ...["/sync/#frag", "/sync/?a#b", "/sync/a%20b#"].map((target): Case => ({
+    name: `B ${target} has a fragment`,
+    send: line(`GET ${target} HTTP/1.1`),
+    status: 200,
+    rules: ["strictRequest"],
   })),
   { name: "B names are compared with their case", send: get("/Sync/"), status: 404 },
   { name: "B a path that no location matches", send: get("/nowhere"), status: 404 },

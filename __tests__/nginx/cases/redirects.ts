@@ -97,9 +97,9 @@ export const REDIRECT_CASES: readonly Case[] = [
     "//sync/x",
     "/%73ync/",
     "/sync/./a/../b",
-    "/sync/#f",
     "/sync?",
   ].map((target) => redirected(`${target} leads to TLS`, get(target))),
+  redirected("/sync/#f has a fragment", get("/sync/#f"), 301, ["strictRequest"]),
   redirected("POST", post("/sync/", ["abc"])),
   redirected("POST above the default limit", post("/sync/", ["x".repeat(1_048_577)]), 413, [
     "redirectTakesAnyBody",

@@ -140,9 +140,10 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     rules: ["hopByHop"],
   },
   {
-    name: "E an unknown Expect is ignored",
+    name: "E an unknown Expect",
     send: [...line("PUT /sync/x HTTP/1.1", "Content-Length: 2", "Expect: 200-ok"), "ok"],
     status: 200,
+    rules: ["strictRequest"],
   },
   {
     name: "E Expect in HTTP/1.0 is ignored",

@@ -2,13 +2,17 @@ import type { BigIntStats } from "node:fs";
 import { lookup as mimeType } from "mrmime";
 import { onePiece } from "../../model/serving.js";
 import type { HeaderList } from "../exchange.js";
+import { fsPath } from "./permissions.js";
 
-/** A file as it was at its last check: what every answer about it needs, and its content if that is small. */
+/** A file as it was when it was looked at: what every answer about it needs, and its content if that is small. */
 export interface StaticFile {
   /** Where it is, one char a byte. */
   readonly path: string;
+  /** The same as the file system takes it. */
+  readonly diskPath: Buffer;
   readonly size: number;
   readonly etag: string;
+  /** Seconds since the epoch; what a condition is compared with. */
   readonly modifiedSecond: number;
   readonly contentType: string;
   /** `ETag`, `Last-Modified`, `Cache-Control`: what a 304 carries too. Shared, never to be changed. */
@@ -20,11 +24,11 @@ export interface StaticFile {
   /** The state that all of this was taken from. */
   readonly stats: BigIntStats;
   /**
-   * False if the file changed so shortly before it was read that another change might not show: clocks of file
-   * systems tick in up to 2 s. Such content is read again at the next check.
+   * False if the file changed so shortly before it was looked at that another change might not show in `stats`. All
+   * of this is then for one answer only.
    */
   readonly settled: boolean;
-  /** When the last check began; milliseconds since the epoch. */
+  /** When the way to it was checked last; milliseconds since the epoch. */
   checkedAt: number;
   /** Whether it was asked for since the cache last looked for something to drop. */
   used: boolean;
@@ -33,7 +37,14 @@ export interface StaticFile {
 /** Files up to this size, which are read in one piece in any case, are kept in memory. */
 export const CONTENT_BYTES_MAX = 512 * 1024;
 
-/** Describes a file. Name and content belong to the moment of `stats`. */
+/**
+ * Describes a file. Name and content belong to the moment of `stats`.
+ *
+ * The entity tag is strong: inode and time of the last change, which no program can set back, tell all contents apart
+ * but those within one tick of the file system's clock, and while that lasts each look has a tag of its own. Dates tell
+ * seconds only. So no date names a second that is not over: nobody holds one for a content that was replaced within it
+ * (RFC 9110, 8.8.2.2).
+ */
 export function describeFile(
   path: string,
   stats: BigIntStats,
@@ -41,14 +52,20 @@ export function describeFile(
   cacheControl: string | undefined,
   checkedAt: number,
 ): StaticFile {
-  // RFC 9110, 8.8.2.1: Last-Modified never lies in the future.
-  const modifiedSecond = Math.min(Math.floor(Number(stats.mtimeMs) / 1000), Math.floor(checkedAt / 1000));
-  const etag = `"${(stats.mtimeMs / 1000n).toString(16)}-${stats.size.toString(16)}"`;
-  const validators = ["Last-Modified", new Date(modifiedSecond * 1000).toUTCString(), "ETag", etag];
+  const modifiedSecond = Math.floor(Number(stats.mtimeMs) / 1000);
+  const secondOver = Math.floor(checkedAt / 1000) - 1;
+  const named = new Date(Math.min(modifiedSecond, secondOver) * 1000).toUTCString();
+  const ticked = checkedAt - Number(stats.ctimeMs) > tickMs(stats);
+  const settled = ticked && (modifiedSecond <= secondOver || Number(stats.mtimeMs) > checkedAt);
+  const parts = [stats.ctimeNs, stats.size, stats.ino];
+  if (!settled) parts.push(process.hrtime.bigint());
+  const etag = `"${parts.map((part) => part.toString(16)).join("-")}"`;
+  const validators = ["Last-Modified", named, "ETag", etag];
   if (cacheControl !== undefined) validators.push("Cache-Control", cacheControl);
   const contentType = contentTypeOf(path);
   return {
     path,
+    diskPath: fsPath(path),
     size: Number(stats.size),
     etag,
     modifiedSecond,
@@ -63,10 +80,15 @@ export function describeFile(
     ]) as HeaderList,
     content,
     stats,
-    settled: checkedAt - Number(stats.ctimeMs) > SETTLED_MS,
+    settled,
     checkedAt,
     used: true,
   };
+}
+
+/** How far apart two changes are that differ in their time: a few ticks of the kernel, or 2 s where seconds are all there is. */
+function tickMs(stats: BigIntStats): number {
+  return stats.ctimeNs % 1_000_000_000n === 0n ? 2_000 : 100;
 }
 
 /** True if nothing about the file changed between two looks at it: its place, content or permissions. */
@@ -92,7 +114,7 @@ export class FileCache {
 
   constructor(private readonly bytesMax = CACHE_BYTES_MAX) {}
 
-  /** The file behind a request path; whether it may be used unchecked is {@link isFresh}. */
+  /** The file behind a request path, as it was. */
   get(requestPath: string): StaticFile | undefined {
     const file = this.files.get(requestPath);
     if (file !== undefined) file.used = true;
@@ -129,17 +151,7 @@ export class FileCache {
   }
 }
 
-/** How long a file is served without another look at it. */
-export const CHECK_MS = 1_000;
-
-/** Whether a file was checked so lately that it may be served as it is; a clock set back makes it stale. */
-export function isFresh(file: StaticFile): boolean {
-  const age = Date.now() - file.checkedAt;
-  return age >= 0 && age < CHECK_MS;
-}
-
 const CACHE_BYTES_MAX = 16 * 1024 * 1024;
-const SETTLED_MS = 2_000;
 
 /** Roughly what headers, stats and map entry take. */
 const ENTRY_BYTES = 2_048;

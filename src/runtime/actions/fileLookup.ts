@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { promisify } from "node:util";
 import type { StaticFilesActionConfig } from "../../model/index.js";
 import type { ErrorLevel } from "../logFormat.js";
-import { systemReason } from "../systemReason.js";
+import { systemError, systemReason } from "../systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
 
@@ -47,15 +47,50 @@ export class FileLookup {
     return failure(403, "error", `directory index of "${shown(this.directory + rest)}" is forbidden`);
   }
 
-  /** Whether the file still is what it was when it was described. */
-  async isUnchanged(file: StaticFile): Promise<boolean> {
-    // Settled or not matters only to content: the rest is compared.
-    if (file.content !== undefined && !file.settled) return false;
+  /**
+   * Whether a file still is what it was when it was described, by one look that costs about as much as the answer's
+   * head: so every answer can afford it. A file that was removed, replaced or locked up shows at once. A directory on
+   * the way that was moved out of reach, with a link in its place that leads to the same file, shows within
+   * {@link WAY_CHECK_MS}.
+   *
+   * @param requestPath path that it answered for
+   */
+  isCurrent(file: StaticFile, requestPath: string): boolean {
+    const age = Date.now() - file.checkedAt;
+    if (!file.settled || age < 0 || age >= WAY_CHECK_MS || !this.isFirst(file, requestPath)) return false;
     try {
-      return isSameState(await stat(fsPath(file.path), BIGINT), file.stats);
-    } catch {
+      const stats = fs.statSync(file.diskPath, NO_ERROR);
+      return stats !== undefined && isSameState(stats, file.stats);
+    } catch (error) {
+      systemError(error);
       return false;
     }
+  }
+
+  /** The same, and whether the way to it may still be gone. */
+  async isUnchanged(file: StaticFile, requestPath: string): Promise<boolean> {
+    if (!file.settled || !this.isFirst(file, requestPath)) return false;
+    try {
+      const fd = await this.reopen(file);
+      if (fd === undefined) return false;
+      try {
+        if (this.config.symlinks === "anywhere") return true;
+        const real = await pathOfDescriptor(fd, file.path, file.stats);
+        if (real === undefined) return false;
+        const rest = file.path.slice(this.directory.length);
+        return this.wayRefusal(real, file.path, rest, await this.root()) === undefined;
+      } finally {
+        fs.close(fd, ignore);
+      }
+    } catch (error) {
+      systemError(error);
+      return false;
+    }
+  }
+
+  /** Of several index files a better one may have come, which shows in none of what is known of the other. */
+  private isFirst(file: StaticFile, requestPath: string): boolean {
+    return !requestPath.endsWith("/") || file.path.endsWith(`/${this.config.index[0]!}`);
   }
 
   /**
@@ -74,35 +109,69 @@ export class FileLookup {
     return undefined;
   }
 
-  private async open(rest: string, attempts = ATTEMPTS_MAX): Promise<Found> {
+  /**
+   * Where the directory is a link, the whole look is at the one directory that it leads to: a link that is switched
+   * meanwhile mixes nothing.
+   */
+  private async open(rest: string, attempts = ATTEMPTS_MAX, refused = false): Promise<Found> {
     const path = this.directory + rest;
     const checkedAt = Date.now();
+    let root: string | undefined;
     let fd: number;
     try {
-      fd = await open(fsPath(path === "" ? "/" : path), READ);
+      root = this.config.symlinks === "anywhere" ? undefined : await this.root();
+      const at = root === undefined ? path : below(root) + rest;
+      fd = await open(fsPath(at === "" ? "/" : at), READ);
     } catch (error) {
-      return openFailure(path, error as NodeJS.ErrnoException);
+      if (root !== undefined && attempts > 0 && (await this.hasMoved(root)))
+        return this.open(rest, attempts - 1);
+      return openFailure(path, systemError(error));
     }
+    let found: Found | undefined;
     try {
-      const found = await this.judge(fd, path, rest, checkedAt);
-      if (found !== undefined) return found;
+      found = await this.judge(fd, path, rest, checkedAt, root);
     } catch (error) {
-      const message = `read() "${shown(path)}" failed ${systemReason(error as Error)}`;
+      const message = `read() "${shown(path)}" failed ${systemReason(systemError(error))}`;
       return failure(500, "crit", message);
     } finally {
       fs.close(fd, ignore);
     }
-    if (attempts > 0) return this.open(rest, attempts - 1);
+    // A way that is refused may only have been renamed under the open file: the next look believes it.
+    const isRefused = found?.kind === "failure" && found.status === 403;
+    if (found !== undefined && (!isRefused || refused)) return found;
+    if (attempts > 0) return this.open(rest, attempts - 1, isRefused);
     return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
   }
 
-  /** What an open file is worth; undefined if it was replaced meanwhile, and another stands in its place. */
-  private async judge(fd: number, path: string, rest: string, checkedAt: number): Promise<Found | undefined> {
+  /** Whether the directory is another by now; not where it is gone. */
+  private async hasMoved(root: string): Promise<boolean> {
+    try {
+      return (await this.root()) !== root;
+    } catch (error) {
+      systemError(error);
+      return false;
+    }
+  }
+
+  /**
+   * What an open file is worth; undefined if it was replaced meanwhile, and another stands in its place.
+   *
+   * @param root where the directory is; undefined where links may lead anywhere
+   */
+  private async judge(
+    fd: number,
+    path: string,
+    rest: string,
+    checkedAt: number,
+    root: string | undefined,
+  ): Promise<Found | undefined> {
     const stats = await fstat(fd, BIGINT);
-    const real = this.config.symlinks === "anywhere" ? path : await pathOfDescriptor(fd, path, stats);
-    if (real === undefined) return undefined;
-    const refused = await this.linkRefusal(real, path, rest);
-    if (refused !== undefined) return refused;
+    if (root !== undefined) {
+      const real = await pathOfDescriptor(fd, path, stats);
+      if (real === undefined) return undefined;
+      const refused = this.wayRefusal(real, path, rest, root);
+      if (refused !== undefined) return refused;
+    }
     if (stats.isDirectory()) return { kind: "directory" };
     // nginx answers 404 for what is neither: a device, a FIFO, a socket.
     if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
@@ -113,21 +182,28 @@ export class FileLookup {
     return { kind: "file", file: describeFile(path, stats, whole, this.config.cacheControl, checkedAt) };
   }
 
-  /** Why the way to an open file is not to be gone, by the route's rule for symbolic links. */
-  private async linkRefusal(real: string, path: string, rest: string): Promise<Failure | undefined> {
-    if (this.config.symlinks === "anywhere") return undefined;
-    const root = await realPath(this.directory === "" ? "/" : this.directory);
-    const base = root === "/" ? "" : root;
-    const straight = base + rest.replace(/\/$/, "");
+  /** Why the way to an open file must not be gone, by the route's rule for symbolic links. */
+  private wayRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
+    const straight = below(root) + rest.replace(/\/$/, "");
     if (real === straight || (straight === "" && real === "/")) return undefined;
-    if (this.config.symlinks === "never") {
+    if (this.config.symlinks === "never")
       return failure(403, "error", `"${shown(path)}" leads through a symbolic link, and symlinks is "never"`);
-    }
-    if (real === root || real.startsWith(`${base}/`)) return undefined;
+    if (real === root || real.startsWith(`${below(root)}/`)) return undefined;
     const target = `is a symbolic link to "${shown(real)}", outside "${shown(root)}"`;
     return failure(403, "error", `"${shown(path)}" ${target}; allow it with symlinks "anywhere"`);
   }
+
+  /** Where the directory is, links resolved. */
+  private root(): Promise<string> {
+    return realPath(this.directory === "" ? "/" : this.directory);
+  }
 }
+
+/** What stands before a `/` that begins the rest of a path. */
+const below = (root: string): string => (root === "/" ? "" : root);
+
+/** How long the way to a file is taken for checked. */
+export const WAY_CHECK_MS = 1_000;
 
 /** How often a file may be replaced between its opening and the look at it. */
 const ATTEMPTS_MAX = 5;
@@ -135,6 +211,7 @@ const ATTEMPTS_MAX = 5;
 /** O_NONBLOCK: opening a FIFO must not wait for its writer. */
 const READ = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY;
 const BIGINT = { bigint: true } as const;
+const NO_ERROR = { bigint: true, throwIfNoEntry: false } as const;
 
 const open = promisify(fs.open);
 const stat = promisify(fs.stat) as (path: Buffer, options: typeof BIGINT) => Promise<fs.BigIntStats>;

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import type { Exchange } from "../exchange.js";
+import { guarded, type Guarded } from "../faults.js";
 import type { ByteRange, Segment } from "./ranges.js";
 
 /**
@@ -8,19 +9,16 @@ import type { ByteRange, Segment } from "./ranges.js";
  *     fs.read ──> buffer ──sendData──> client
  *
  * Nothing is read before all of it was taken: the kernel reads files ahead and keeps sockets filled, so a second buffer
- * would win no time, and cost the first its place in the processor's cache. A transfer takes {@link CHUNK_BYTES} at most,
- * and half a megabyte has to be taken before it takes more than {@link FIRST_CHUNK_BYTES}: thousands of clients that do
- * not read cost little.
+ * would win no time, and cost the first its place in the processor's cache. How much is read at once is the client's
+ * pace (`sendPace.ts`): thousands of clients that do not read cost little.
  */
-export class FileTransfer {
+export class FileTransfer implements Guarded {
   private index = 0;
   /** Bytes of the current segment that were read. */
   private offset = 0;
-  private buffer: Buffer;
-  /** Size of the buffer for a client that takes what it is given. */
-  private readonly wanted: number;
-  /** Bytes that were read in all. */
-  private total = 0;
+  private buffer: Buffer = NONE;
+  /** Bytes of the longest segment: more is never read at once. */
+  private readonly longest: number;
   private reading = false;
   /** True while the exchange holds on to what it was given last. */
   private blocked = false;
@@ -37,15 +35,13 @@ export class FileTransfer {
     private sendHead: (() => void) | undefined,
     private readonly onFailure: (error: Error) => void,
   ) {
-    const longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
-    this.wanted = Math.min(longest, CHUNK_BYTES);
-    this.buffer = takeBuffer(Math.min(longest, FIRST_CHUNK_BYTES));
+    this.longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
   }
 
   start(): void {
-    this.exchange.onDrain = () => this.attempt(() => this.drained());
+    this.exchange.onDrain = () => guarded(this, this.drained);
     this.exchange.onClientGone = () => this.stop();
-    this.attempt(() => this.advance());
+    guarded(this, this.advance);
   }
 
   /** Goes on until there is something to wait for. */
@@ -61,13 +57,16 @@ export class FileTransfer {
 
   private read(segment: ByteRange): void {
     const at = segment.start + this.offset;
-    if (this.buffer.length < this.wanted && this.total >= GROWN_AFTER_BYTES)
-      this.buffer = takeBuffer(this.wanted);
+    const size = Math.min(this.longest, this.exchange.pieceBytesMax, CHUNK_BYTES);
+    if (this.buffer.length !== bufferSize(size)) {
+      giveBack(this.buffer);
+      this.buffer = takeBuffer(size);
+    }
     this.reading = true;
     fs.read(this.fd, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
       this.reading = false;
       if (this.over) return this.release();
-      this.attempt(() => this.wasRead(error, count));
+      guarded(this, () => this.wasRead(error, count));
     });
   }
 
@@ -76,7 +75,6 @@ export class FileTransfer {
     // The length is announced already: all that is left is to let the client see that it does not get it.
     if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
     this.offset += count;
-    this.total += count;
     this.send(this.buffer.subarray(0, count));
     this.advance();
   }
@@ -90,6 +88,12 @@ export class FileTransfer {
   private drained(): void {
     this.blocked = false;
     if (!this.over && !this.reading) this.advance();
+  }
+
+  /** What threw is a fault of ours: it costs this exchange. */
+  onFault(error: unknown): void {
+    this.stop();
+    this.exchange.onFault(error);
   }
 
   private finish(): void {
@@ -116,30 +120,23 @@ export class FileTransfer {
     // What the exchange still holds is left to it and to the garbage collector.
     if (!this.blocked) giveBack(this.buffer);
   }
-
-  private attempt(step: () => void): void {
-    try {
-      step();
-    } catch (error) {
-      this.fail(error as Error);
-    }
-  }
 }
 
-/** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
-export const CHUNK_BYTES = 512 * 1024;
-/** Of the first pieces of a transfer. */
-export const FIRST_CHUNK_BYTES = 64 * 1024;
-const GROWN_AFTER_BYTES = 512 * 1024;
+const NONE = Buffer.alloc(0);
 
-/** Buffers of whole size that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
+/** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
+const CHUNK_BYTES = 512 * 1024;
+
+/** Large buffers that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
 const pool: Buffer[] = [];
 const POOL_MAX = 16;
 
-function takeBuffer(size: number): Buffer {
-  // Short files get a buffer of their length: with many of them under way, whole ones would add up.
-  if (size < CHUNK_BYTES / 2) return Buffer.allocUnsafeSlow(size);
-  return pool.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+/** Short files get a buffer of their length: with many of them under way, whole ones would add up. */
+const bufferSize = (bytes: number): number => (bytes < CHUNK_BYTES / 2 ? bytes : CHUNK_BYTES);
+
+function takeBuffer(bytes: number): Buffer {
+  const size = bufferSize(bytes);
+  return (size === CHUNK_BYTES ? pool.pop() : undefined) ?? Buffer.allocUnsafeSlow(size);
 }
 
 function giveBack(buffer: Buffer): void {

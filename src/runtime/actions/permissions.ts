@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { posix } from "node:path";
 
 /**
- * Why a file below a directory cannot be read, and what mends it (spec 2.3): directories need read and execute
+ * Why a file below a directory cannot be read, and what fixes it (spec 2.3): directories need read and execute
  * permission for others, files read permission. The system says only "Permission denied", which may be about any
  * directory on the way.
  *
@@ -83,6 +83,6 @@ async function advise(reached: string, lacks: "read" | "execute", grant: "o+r" |
     const place = `${kind} "${shown(path)}" has mode ${mode}, which allows others to ${lacks}`;
     return `${place}; look at its owner and group, ACLs, and the sandbox of the service`;
   }
-  const mend = chmodCommand(grant, path);
-  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; mend it with: ${mend}`;
+  const fix = chmodCommand(grant, path);
+  return `${kind} "${shown(path)}" (mode ${mode}) lacks ${lacks} permission; fix it with: ${fix}`;
 }

@@ -7,11 +7,12 @@ import {
 } from "../../model/serving.js";
 import { respondError } from "../errorPages.js";
 import type { BodySink, ClientInfo, Exchange, HeaderList, RequestHead } from "../exchange.js";
+import { guarded } from "../faults.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 import type { Action } from "../routeRuntime.js";
 import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
 import type { UpstreamConnection } from "../upstream/connection.js";
-import type { UpstreamPool } from "../upstream/pool.js";
+import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 
 /** Passes requests to an upstream and its answers back, streaming both ways (design 5.7). */
 export class ProxyAction implements Action {
@@ -30,7 +31,7 @@ export class ProxyAction implements Action {
     const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
     // Extended CONNECT (RFC 8441) exists only to open such tunnels.
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
-    new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start(false);
+    new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }
 }
 
@@ -69,14 +70,26 @@ class Facts implements ForwardedRequest {
   /** Not a field: for requests whose lines pass as they are, no list is ever made. */
   get headers(): HeaderList {
     const { headers, method } = this.request;
-    return method === "CONNECT"
-      ? [...headers, "Sec-WebSocket-Key", randomBytes(16).toString("base64")]
-      : headers;
+    if (method !== "CONNECT") return headers;
+    // The key proves that an HTTP/1.1 peer understood; what a client says without one (RFC 8441, 5.1) proves nothing.
+    const others = withoutField(headers, "sec-websocket-key");
+    others.push("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
+    return others;
   }
 }
 
+function withoutField(headers: HeaderList, lowerCaseName: string): HeaderList {
+  const others: HeaderList = [];
+  for (let i = 0; i < headers.length; i += 2)
+    if (headers[i]!.toLowerCase() !== lowerCaseName) others.push(headers[i]!, headers[i + 1]!);
+  return others;
+}
+
+/** A request takes far less than this as a rule, and a browser that asks again so late adds nothing to the load. */
+const RETRY_LATER = { headers: ["Retry-After", "5"] };
+
 /** One request on its way through: the sink of its body and the reader of its answer. */
-class ProxiedExchange implements BodySink, AnswerReader {
+class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   readonly wantsList: boolean;
   private connection: UpstreamConnection | undefined = undefined;
   private readonly facts: ForwardedRequest;
@@ -97,35 +110,62 @@ class ProxiedExchange implements BodySink, AnswerReader {
     this.facts = new Facts(request, client, webSocket);
   }
 
-  start(retry: boolean): void {
+  start(): void {
     const { exchange } = this;
-    this.retried = retry;
+    const refusal = this.rules.refusal(this.facts);
+    if (refusal !== undefined) {
+      this.logError(refusal.message);
+      return respondError(exchange, refusal.status);
+    }
     exchange.onClientGone = () => this.abandon();
     exchange.onDrain = () => this.connection?.resume();
-    const connection = this.pool.acquire(retry);
+    const connection = this.pool.acquire();
+    if (connection !== undefined) return this.onConnection(connection);
+    if (!this.pool.enqueue(this)) this.refuseBusy("as many requests wait for one as may");
+  }
+
+  /** Begins the request: at once, when its turn has come, or a second time. */
+  onConnection(connection: UpstreamConnection): void {
+    const { exchange } = this;
     this.connection = connection;
-    connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, this.framing()));
+    const { bodyLength, lengthDeclared } = exchange.request;
+    const framing = connection.request.framing.beginRequest(bodyLength, lengthDeclared, this.facts.webSocket);
+    connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, framing));
     if (!this.uploading) return connection.finish();
     exchange.readBody(this);
     // Body bytes that came with the head are delivered before this runs, and take the upstream's head along.
-    process.nextTick(() => connection.request.flush());
+    process.nextTick(guarded, this, this.flushHead);
+  }
+
+  private flushHead(): void {
+    this.connection?.request.flush();
+  }
+
+  /** What threw here, or in the connection to the upstream, costs this exchange. */
+  onFault(error: unknown): void {
+    this.abandon();
+    this.exchange.onFault(error);
+  }
+
+  onQueueTimeout(): void {
+    this.refuseBusy(`none became free within ${this.pool.config.queueTimeoutMs} ms`);
+  }
+
+  private refuseBusy(why: string): void {
+    this.logError(`all ${this.pool.config.connectionsMax} connections to upstream are in use, and ${why}`);
+    respondError(this.exchange, 503, RETRY_LATER);
   }
 
   onData(chunk: Uint8Array, transient = false): boolean {
-    const { connection } = this;
-    if (connection === undefined) return true;
-    return this.tunnel || this.exchange.request.bodyLength !== -1
-      ? connection.request.writeAround("", chunk, "", transient)
-      : connection.request.writeAround(`${chunk.length.toString(16)}\r\n`, chunk, "\r\n", transient);
+    return this.connection === undefined || this.connection.request.body(chunk, transient);
   }
 
   onEnd(): void {
     const { connection } = this;
     this.uploading = false;
     if (connection === undefined) return;
-    if (this.tunnel) return connection.endTunnel();
-    if (this.exchange.request.bodyLength === -1) connection.request.write("0\r\n\r\n");
-    connection.finish();
+    if (this.tunnel) connection.endTunnel();
+    else connection.finish();
   }
 
   /** A body that broke off is never ended as if complete: the upstream's connection is cut (design 5.8). */
@@ -158,6 +198,10 @@ class ProxiedExchange implements BodySink, AnswerReader {
     else exchange.sendHead(status, reason, rules.responseHeaders(fields.list, facts), length);
   }
 
+  get pieceBytesMax(): number {
+    return this.exchange.pieceBytesMax;
+  }
+
   onAnswerData(chunk: Buffer, transient: boolean): boolean {
     return this.exchange.sendData(chunk, transient);
   }
@@ -174,13 +218,11 @@ class ProxiedExchange implements BodySink, AnswerReader {
   onAnswerError(failure: UpstreamFailure): void {
     const { exchange, connection } = this;
     this.connection = undefined;
-    if (connection !== undefined && this.mayRetry(connection, failure)) return this.start(true);
-    exchange.route?.errorLog.write(
-      "error",
-      failure.message,
-      exchange,
-      `http://${this.rules.upstreamAuthority}`,
-    );
+    if (connection !== undefined && this.mayRetry(connection, failure)) {
+      this.retried = true;
+      return this.onConnection(this.pool.replace());
+    }
+    this.logError(failure.message);
     if (exchange.headSent) exchange.abort();
     else respondError(exchange, failure.status);
   }
@@ -195,6 +237,11 @@ class ProxiedExchange implements BodySink, AnswerReader {
     return failure.unsent || IDEMPOTENT.has(this.facts.method);
   }
 
+  private logError(message: string): void {
+    const { exchange } = this;
+    exchange.route?.errorLog.write("error", message, exchange, `http://${this.rules.upstreamAuthority}`);
+  }
+
   private openTunnel(head: ParsedResponse, headers: string[]): void {
     const { exchange } = this;
     if (!this.facts.webSocket || head.upgrade !== "websocket") {
@@ -207,6 +254,7 @@ class ProxiedExchange implements BodySink, AnswerReader {
       });
     }
     this.tunnel = true;
+    this.connection!.request.framing.openTunnel();
     const http2 = exchange.request.method === "CONNECT";
     exchange.sendHead(http2 ? 200 : 101, http2 ? "OK" : head.reason, headers, -1);
     exchange.flush();
@@ -214,14 +262,8 @@ class ProxiedExchange implements BodySink, AnswerReader {
   }
 
   private abandon(): void {
+    this.pool.leave(this);
     this.connection?.destroy();
     this.connection = undefined;
-  }
-
-  /** The body goes on framed as it came: by its length, or in chunks (RFC 9112, 6.3). */
-  private framing(): string {
-    const { bodyLength, lengthDeclared } = this.exchange.request;
-    if (bodyLength === -1 && !this.facts.webSocket) return "Transfer-Encoding: chunked\r\n";
-    return bodyLength > 0 || lengthDeclared ? `Content-Length: ${bodyLength}\r\n` : "";
   }
 }

@@ -100,6 +100,13 @@ function parseMember(spec: string, size: number): ByteRange | undefined {
   return { start: Number(first), end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 
+/** Not by a regular expression: one for a run at the end tries every run from each of its characters. */
 function trimSpace(text: string): string {
-  return text.replace(/^[ \t]+|[ \t]+$/g, "");
+  let from = 0;
+  let to = text.length;
+  while (from < to && isSpace(text.charCodeAt(from))) from++;
+  while (to > from && isSpace(text.charCodeAt(to - 1))) to--;
+  return text.slice(from, to);
 }
+
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x09;

@@ -1,9 +1,9 @@
 import {
   CATCH_ALL,
-  isIpv6,
   type RedirectActionConfig,
   redirectPort,
   type RouteConfig,
+  urlAuthority,
 } from "../../model/serving.js";
 import { sendPage } from "../errorPages.js";
 import type { Exchange } from "../exchange.js";
@@ -16,22 +16,19 @@ import type { Action } from "../routeRuntime.js";
  * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.
  */
 export class RedirectAction implements Action {
-  private readonly scheme: string;
-  private readonly port: string;
+  private readonly port: number;
 
   constructor(
     _route: RouteConfig,
     private readonly config: RedirectActionConfig,
   ) {
-    this.scheme = `${config.scheme}://`;
-    const port = redirectPort(config);
-    this.port = port === (config.scheme === "https" ? 443 : 80) ? "" : `:${port}`;
+    this.port = redirectPort(config);
   }
 
   handle(exchange: Exchange): void {
-    const host = bracketed(this.config.host ?? hostAsked(exchange));
-    const location = this.scheme + host + this.port + exchange.request.target;
-    sendPage(exchange, this.config.status, ["Location", location]);
+    const { scheme, host, status } = this.config;
+    const authority = urlAuthority(scheme, host ?? hostAsked(exchange), this.port);
+    sendPage(exchange, status, ["Location", `${scheme}://${authority}${exchange.request.target}`]);
   }
 }
 
@@ -45,8 +42,4 @@ function hostAsked(exchange: Exchange): string {
   const name = exchange.server.serverNames.find((candidate) => candidate !== CATCH_ALL);
   // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
   return name ?? exchange.client.localAddress.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
-}
-
-function bracketed(host: string): string {
-  return isIpv6(host) ? `[${host}]` : host;
 }

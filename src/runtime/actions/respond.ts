@@ -12,10 +12,9 @@ export class RespondAction implements Action {
   private readonly length: number;
 
   constructor(_route: RouteConfig, config: RespondActionConfig) {
-    const bodiless = BODILESS.has(config.status);
     this.status = config.status;
     this.reason = reasonPhrase(config.status);
-    this.body = Buffer.from(bodiless ? "" : config.body, "utf8");
+    this.body = Buffer.from(config.body, "utf8");
     this.headers = Object.freeze(
       this.body.length === 0 ? [] : ["Content-Type", config.contentType],
     ) as HeaderList;
@@ -29,6 +28,3 @@ export class RespondAction implements Action {
     exchange.end();
   }
 }
-
-/** Statuses that never have a body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
-const BODILESS = new Set([204, 205, 304]);

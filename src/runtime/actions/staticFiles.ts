@@ -6,12 +6,13 @@ import {
 } from "../../model/serving.js";
 import { respondError, sendPage } from "../errorPages.js";
 import type { Exchange, HeaderList } from "../exchange.js";
+import { guarded } from "../faults.js";
 import type { ErrorLevel } from "../logFormat.js";
 import { reasonPhrase } from "../reasonPhrases.js";
 import type { Action } from "../routeRuntime.js";
-import { systemReason } from "../systemReason.js";
+import { systemError, systemReason } from "../systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
-import { FileCache, isFresh, type StaticFile } from "./fileCache.js";
+import { FileCache, type StaticFile } from "./fileCache.js";
 import { FileLookup, type Found } from "./fileLookup.js";
 import { FileTransfer } from "./fileTransfer.js";
 import { shown } from "./permissions.js";
@@ -20,18 +21,20 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
 /**
  * Serves the files below a directory (design 5.11, nginx-semantics H).
  *
- * What is known of a file, and the content of a small one, is kept and looked at again when a request comes more than
- * a second (`CHECK_MS`) after the last look. So a file that was changed, removed or locked up is served as it was for
- * one second at most. Length, validators and content of an answer always belong together: a small file is read
- * whole between two equal looks at it, a large one is opened for the answer and compared with what is announced. If
- * a large file shrinks while it is sent, the answer is aborted. One that is overwritten in place while it is sent
- * is the one thing no server can tell in time: replace files by renaming.
+ * What is known of a file, and the content of a small one, is kept; every answer looks whether it still is so. Length,
+ * validators and content of an answer always belong together: a small file is read whole between two equal looks at
+ * it, a large one is opened for the answer and compared with what is announced. If a large file shrinks while it is
+ * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can tell in
+ * time: replace files by renaming.
+ *
+ * The look is a system call that waits for the disk, as nginx's do: a directory on a network file system that hangs
+ * holds up its worker.
  */
 export class StaticFilesAction implements Action {
   private readonly cache = new FileCache();
   private readonly lookup: FileLookup;
-  /** Looks under way, by request path: whoever asks for the same path waits for the same look. */
-  private readonly looks = new Map<string, Promise<Found>>();
+  /** Looks under way, by request path. */
+  private readonly looks = new Map<string, Look>();
   private readonly prefix: string;
 
   constructor(
@@ -47,40 +50,56 @@ export class StaticFilesAction implements Action {
     // Before any look at the disk: what the method may not do, it may not do to a file that is missing either.
     if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
     const file = this.cache.get(exchange.request.path);
-    if (file !== undefined && isFresh(file)) this.answer(exchange, file, ATTEMPTS_MAX);
+    if (file !== undefined && this.lookup.isCurrent(file, exchange.request.path))
+      this.answer(exchange, file, ATTEMPTS_MAX);
     else this.handleSlowly(exchange, ATTEMPTS_MAX);
   }
 
   /** @param attempts how often the file may still turn out to have changed between a look and its opening */
   private handleSlowly(exchange: Exchange, attempts: number): void {
     const client = watch(exchange);
-    this.look(exchange.request.path)
-      .then((found) => {
-        if (client.gone) return;
-        if (found.kind === "file") return this.answer(exchange, found.file, attempts);
-        if (found.kind === "directory") return this.answerDirectory(exchange);
-        report(exchange, found.level, found.message);
-        respondError(exchange, found.status);
-      })
-      .catch((error: unknown) => this.fault(exchange, error as Error));
+    void this.look(exchange.request.path).then(
+      (found) =>
+        guarded(exchange, () => {
+          if (!client.gone) this.answerFound(exchange, found, attempts);
+        }),
+      // The system's refusals are found, too: what a look throws is ours.
+      (error: unknown) => exchange.onFault(error),
+    );
   }
 
+  private answerFound(exchange: Exchange, found: Found, attempts: number): void {
+    if (found.kind === "file") return this.answer(exchange, found.file, attempts);
+    if (found.kind === "directory") return this.answerDirectory(exchange);
+    report(exchange, found.level, found.message);
+    respondError(exchange, found.status);
+  }
+
+  /** Whoever comes while a look is under way may know of a change that it missed: the next one is for all of them. */
   private look(path: string): Promise<Found> {
-    let look = this.looks.get(path);
-    if (look === undefined) {
-      look = this.refresh(path).finally(() => this.looks.delete(path));
-      this.looks.set(path, look);
-    }
-    return look;
+    const running = this.looks.get(path);
+    if (running === undefined) return this.beginLook(path);
+    const again = (): Promise<Found> => this.beginLook(path);
+    return (running.next ??= running.found.then(again, again));
+  }
+
+  private beginLook(path: string): Promise<Found> {
+    const look: Look = { found: this.refresh(path), next: undefined };
+    this.looks.set(path, look);
+    const over = (): void => {
+      if (look.next === undefined) this.looks.delete(path);
+    };
+    look.found.then(over, over);
+    return look.found;
   }
 
   private async refresh(path: string): Promise<Found> {
     const known = this.cache.get(path);
-    // Which index file answers for a directory can change without any change to the one that does.
-    if (known !== undefined && !path.endsWith("/")) {
+    if (known !== undefined) {
       const now = Date.now();
-      if (isFresh(known) || (await this.lookup.isUnchanged(known))) {
-        known.checkedAt = Math.max(known.checkedAt, now);
+      if (this.lookup.isCurrent(known, path)) return { kind: "file", file: known };
+      if (await this.lookup.isUnchanged(known, path)) {
+        known.checkedAt = now;
         return { kind: "file", file: known };
       }
     }
@@ -119,10 +138,10 @@ export class StaticFilesAction implements Action {
     this.answerRange(exchange, file, conditions, attempts);
   }
 
-  /** nginx obeys Range for HEAD as well, so that a client learns what a GET would bring. */
   private answerRange(exchange: Exchange, file: StaticFile, asked: Conditions, attempts: number): void {
+    // RFC 9110, 14.2: only GET has ranges (nginx obeys them for HEAD as well).
     const ranges =
-      asked.range === undefined || !rangeMaySend(asked.ifRange, file)
+      asked.range === undefined || exchange.request.method !== "GET" || !rangeMaySend(asked.ifRange, file)
         ? "whole"
         : parseRange(asked.range, file.size);
     if (ranges === "whole") return this.sendWhole(exchange, file, attempts);
@@ -180,37 +199,40 @@ export class StaticFilesAction implements Action {
     attempts: number,
   ): void {
     const client = watch(exchange);
-    const failed = (error: Error): void => this.fault(exchange, error, file.path);
-    this.lookup
-      .reopen(file)
-      .then((fd) => {
-        if (fd !== undefined) {
+    const failed = (error: Error): void => sendingFailed(exchange, file, error);
+    const again = (error: Error): void => {
+      this.cache.delete(exchange.request.path);
+      if (client.gone) return;
+      // What it is now (gone, locked up, too many open files) is for a new look to find out.
+      if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
+      else failed(error);
+    };
+    void this.lookup.reopen(file).then(
+      (fd) =>
+        guarded(exchange, () => {
+          if (fd === undefined) return again(new Error("the file keeps changing"));
           const transfer = new FileTransfer(exchange, fd, segments, sendHead, failed);
           return client.gone ? transfer.stop() : transfer.start();
-        }
-        this.cache.delete(exchange.request.path);
-        if (client.gone) return;
-        if (attempts === 0) throw new Error("the file keeps changing");
-        this.handleSlowly(exchange, attempts - 1);
-      })
-      .catch((error: unknown) => {
-        this.cache.delete(exchange.request.path);
-        // What it is now (gone, locked up, too many open files) is for a new look to find out.
-        if (!client.gone && attempts > 0 && !exchange.headSent) this.handleSlowly(exchange, attempts - 1);
-        else failed(error as Error);
-      });
+        }),
+      (error: unknown) => guarded(exchange, () => again(systemError(error))),
+    );
   }
 
   private answerDirectory(exchange: Exchange): void {
     const { path } = exchange.request;
     sendPage(exchange, 301, ["Location", withSlash(exchange.request.target, path)]);
   }
+}
 
-  private fault(exchange: Exchange, error: Error, path?: string): void {
-    const where = path === undefined ? `"${shown(exchange.request.path)}"` : `"${shown(path)}"`;
-    report(exchange, "crit", `sending ${where} failed ${systemReason(error)}`);
-    respondError(exchange, 500);
-  }
+function sendingFailed(exchange: Exchange, { path }: StaticFile, error: Error): void {
+  report(exchange, "crit", `sending "${shown(path)}" failed ${systemReason(error)}`);
+  respondError(exchange, 500);
+}
+
+/** A look at a path, and the one that follows for those who came meanwhile. */
+interface Look {
+  readonly found: Promise<Found>;
+  next: Promise<Found> | undefined;
 }
 
 const ALLOW = { headers: ["Allow", "GET, HEAD"] };
@@ -236,7 +258,6 @@ function watch(exchange: Exchange): { readonly gone: boolean } {
  */
 function withSlash(target: string, path: string): string {
   const end = endOfPath(target);
-  const query = target.charCodeAt(end) === 0x3f ? target.slice(end) : "";
   const namesHost = /^[/\\]{2}/.test(target);
-  return `${namesHost ? encodePath(path) : target.slice(0, end)}/${query}`;
+  return `${namesHost ? encodePath(path) : target.slice(0, end)}/${target.slice(end)}`;
 }

@@ -1,4 +1,4 @@
-import { CR, HTAB, IS_VALUE, LF, SP } from "./syntax.js";
+import { COLON, CR, IS_TOKEN, IS_VALUE, LF } from "./syntax.js";
 
 /** Where decoded bytes go. */
 export interface ChunkSink {
@@ -17,7 +17,8 @@ const enum State {
   DataCr,
   DataLf,
   TrailerStart,
-  Trailer,
+  TrailerName,
+  TrailerValue,
   TrailerLf,
   EndLf,
   Done,
@@ -87,11 +88,18 @@ export class ChunkDecoder {
         return;
       case State.TrailerStart:
         if (byte === CR) this.state = State.EndLf;
-        else if (byte === SP || byte === HTAB) throw new ChunkError("folded trailer");
-        else this.trailer(byte);
+        else this.trailer(byte, IS_TOKEN[byte] === 1 ? State.TrailerName : undefined);
         return;
-      case State.Trailer:
-        return this.trailer(byte);
+      case State.TrailerName:
+        return this.trailer(
+          byte,
+          byte === COLON ? State.TrailerValue : IS_TOKEN[byte] === 1 ? State.TrailerName : undefined,
+        );
+      case State.TrailerValue:
+        return this.trailer(
+          byte,
+          byte === CR ? State.TrailerLf : IS_VALUE[byte] === 1 ? State.TrailerValue : undefined,
+        );
       case State.TrailerLf:
         expect(byte, LF);
         this.state = State.TrailerStart;
@@ -124,11 +132,11 @@ export class ChunkDecoder {
     else if (IS_VALUE[byte] !== 1) throw new ChunkError("control byte in a chunk extension");
   }
 
-  private trailer(byte: number): void {
+  /** Trailers are field lines (RFC 9112, 7.1.2): what is none could be data, or a request, that another peer reads there. */
+  private trailer(byte: number, next: State | undefined): void {
     if (++this.trailerBytes > TRAILER_BYTES_MAX) throw new ChunkError("trailers too long");
-    if (byte === CR) this.state = State.TrailerLf;
-    else if (IS_VALUE[byte] === 1) this.state = State.Trailer;
-    else throw new ChunkError("control byte in a trailer");
+    if (next === undefined) throw new ChunkError(`byte ${byte} where a trailer has none such`);
+    this.state = next;
   }
 }
 

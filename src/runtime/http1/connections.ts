@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../clock.js";
 import { clientInfo } from "../clientInfo.js";
+import { guarded } from "../faults.js";
 import type { Services } from "../services.js";
 import { Http1Connection } from "./connection.js";
 
@@ -26,7 +27,7 @@ export class Http1Connections {
     );
   }
 
-  /** Closes idle connections now, and each of the others after the answer it is giving. */
+  /** Closes idle connections soon, unless a request is on its way, and each of the others after the answer it is giving. */
   drain(): void {
     this.draining = true;
     for (const connection of this.all) connection.drain();
@@ -37,7 +38,11 @@ export class Http1Connections {
   }
 
   sweep(now: number): void {
-    for (const connection of this.all) connection.sweep(now);
+    for (const connection of this.all) guarded(connection, connection.sweep, now);
+  }
+
+  onFault(error: unknown): void {
+    this.services.faults.report(error);
   }
 
   delete(connection: Http1Connection): void {

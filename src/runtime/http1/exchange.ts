@@ -1,22 +1,21 @@
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import type { DispatchedExchange } from "../dispatch.js";
-import { serverHeader } from "../errorPages.js";
+import { respondError, serverHeader } from "../errorPages.js";
 import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
+import { guarded } from "../faults.js";
 import { httpDate } from "../httpDate.js";
-import { latin1 } from "../latin1.js";
+import type { BodyOwner } from "../requestBody.js";
 import type { RouteRuntime } from "../routeRuntime.js";
+import type { AnswerWriter } from "./answerWriter.js";
+import { Http1Body } from "./body.js";
 import type { Http1Connection } from "./connection.js";
 import type { ParsedRequest } from "./requestHead.js";
 
-/** Body pieces up to this size are copied behind the head as text: what must be copied anyway, and what may stay. */
-const JOINED_BYTES_MAX = 16_384;
-const JOINED_KEPT_BYTES_MAX = 2_048;
+/** Idle times of exchanges without a route, which has no timeouts of its own. */
+export const UNROUTED_IDLE_MS = 30_000;
 
-/** How the end of the answer is told on the wire. */
-type Framing = "none" | "length" | "chunked" | "close" | "tunnel";
-
-/** One request on an HTTP/1.1 connection, and the writer of its answer. */
-export class Http1Exchange implements DispatchedExchange {
+/** One request on an HTTP/1.1 connection, and its answer. */
+export class Http1Exchange implements DispatchedExchange, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
   bodyBytesSent = 0;
@@ -24,24 +23,27 @@ export class Http1Exchange implements DispatchedExchange {
   closes = false;
   onDrain: (() => void) | undefined = undefined;
   onClientGone: (() => void) | undefined = undefined;
-  /** Where the body goes, once the action took it. */
-  sink: BodySink | undefined = undefined;
+  /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
+  body: Http1Body | undefined;
   /** True once the answer is complete or given up. */
   over = false;
-  private framing: Framing = "none";
-  /** Head and small pieces that wait for `flush`, one char a byte. */
-  private held = "";
   private continued = false;
 
   constructor(
     private readonly connection: Http1Connection,
+    private readonly writer: AnswerWriter,
     readonly request: ParsedRequest,
     readonly client: ClientInfo,
     public server: VirtualServerConfig,
-  ) {}
+  ) {
+    this.body =
+      request.bodyLength === 0
+        ? undefined
+        : new Http1Body(this, request.bodyLength, client.scheme === "http");
+  }
 
   get tunnelled(): boolean {
-    return this.framing === "tunnel";
+    return this.status === 101;
   }
 
   /** The client holds its body back until it is told to go on. */
@@ -49,23 +51,64 @@ export class Http1Exchange implements DispatchedExchange {
     return this.request.expectContinue && !this.continued;
   }
 
+  get bodyIdleMs(): number {
+    return this.tunnelled ? Infinity : (this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS);
+  }
+
+  get bodyBytesMax(): number {
+    return this.tunnelled ? 0 : (this.route?.config.requestBodyBytesMax ?? 0);
+  }
+
+  get bodyHeldBack(): boolean {
+    return this.connection.inputPaused || this.awaitsContinue || this.headSent;
+  }
+
   readBody(sink: BodySink): void {
-    this.sink = sink;
-    this.connection.bodyWanted();
+    if (this.over) return;
+    if (this.tunnelled) {
+      this.body = new Http1Body(this, -1, this.client.scheme === "http", true);
+      this.body.attach(sink);
+      return this.connection.openTunnel();
+    }
+    if (this.body === undefined) return process.nextTick(guarded, this, () => this.over || sink.onEnd());
+    if (!this.body.ended) this.sendContinue();
+    this.body.attach(sink);
   }
 
   pauseBody(): void {
-    this.connection.pauseInput();
+    this.body?.pause();
   }
 
   resumeBody(): void {
-    this.connection.resumeInput();
+    this.body?.resume();
+  }
+
+  bodyPaused(): void {
+    this.connection.pauseInput();
+  }
+
+  bodyResumed(): void {
+    this.connection.inputWanted();
+  }
+
+  /** The kernel's window opens by itself when more is read. */
+  bodyConsumed(): void {}
+
+  /** The body will never be complete: the action hears of it, and the client gets the status if nothing was sent yet. */
+  bodyFailed(status: 400 | 408 | 413): void {
+    this.body!.abort();
+    if (this.over) this.connection.linger();
+    else respondError(this, status);
+  }
+
+  stopBody(): void {
+    this.connection.linger();
   }
 
   sendContinue(): void {
     if (!this.awaitsContinue || this.headSent || this.over) return;
     this.continued = true;
-    this.connection.write("HTTP/1.1 100 Continue\r\n\r\n");
+    this.writer.interim("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
   /** HTTP/1.1 clients get no 103: many take the first head for the last (design 5.8). */
@@ -81,64 +124,64 @@ export class Http1Exchange implements DispatchedExchange {
     if (this.over || this.headSent) return;
     this.status = status;
     this.headSent = true;
-    const { request } = this;
-    this.framing = this.chooseFraming(status, bodyLength);
+    const { method, version, upgrade } = this.request;
+    const { framing } = this.writer;
     let head = beginning(status, reason, serverHeader(this.server));
-    if (this.framing === "tunnel") head += `Connection: Upgrade\r\nUpgrade: ${request.upgrade}\r\n`;
-    else {
-      if (bodyLength >= 0 && status !== 204) head += `Content-Length: ${bodyLength}\r\n`;
-      else if (this.framing === "chunked") head += "Transfer-Encoding: chunked\r\n";
-      if (!this.connection.mayKeepAlive(this, this.framing === "close")) head += "Connection: close\r\n";
-      else if (request.version === "1.0") head += "Connection: keep-alive\r\n";
+    head += framing.beginAnswer(method, status, bodyLength, version === "1.1", upgrade);
+    if (!framing.isTunnel) {
+      if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
+      else if (version === "1.0") head += "Connection: keep-alive\r\n";
     }
-    this.held = head + lines;
+    this.writer.head(head + lines);
+  }
+
+  get pieceBytesMax(): number {
+    return this.writer.pieceBytesMax;
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
-    if (this.over || chunk.length === 0 || this.framing === "none") return !this.over;
-    this.bodyBytesSent += chunk.length;
-    const bytes = chunk as Buffer;
-    const chunked = this.framing === "chunked";
-    const prefix = chunked ? `${chunk.length.toString(16)}\r\n` : "";
-    if (chunk.length + this.held.length <= (transient ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
-      const text = latin1(bytes, 0, bytes.length);
-      this.held += chunked ? `${prefix}${text}\r\n` : text;
-      return !this.connection.writePending;
+    if (this.over || chunk.length === 0 || !this.writer.framing.hasBody) return !this.over;
+    try {
+      const free = this.writer.body(chunk as Buffer, transient);
+      this.bodyBytesSent += chunk.length;
+      return free;
+    } catch (error) {
+      this.onFault(error);
+      return false;
     }
-    const kept = transient ? Buffer.from(bytes) : bytes;
-    this.connection.writeAround(this.held + prefix, kept, chunked ? "\r\n" : "");
-    this.held = "";
-    return !this.connection.writePending;
   }
 
   flush(): void {
-    if (this.held === "" || this.over) return;
-    const text = this.held;
-    this.held = "";
-    this.connection.write(text);
+    if (!this.over) this.writer.flush();
   }
 
   end(): void {
     if (this.over) return;
-    if (this.framing === "chunked") this.held += "0\r\n\r\n";
-    this.flush();
+    if (!this.headSent) return this.abort();
+    try {
+      this.writer.end();
+    } catch (error) {
+      return this.onFault(error);
+    }
     this.over = true;
     this.connection.exchangeEnded(this);
   }
 
   abort(): void {
     if (this.over) return;
-    this.flush();
+    this.writer.flush();
     this.over = true;
-    this.connection.exchangeAborted(this.framing === "close");
+    this.connection.exchangeAborted(this);
   }
 
-  /** RFC 9112, 6.3; an HTTP/1.0 client is not sent the chunked coding. */
-  private chooseFraming(status: number, bodyLength: number): Framing {
-    if (status === 101) return "tunnel";
-    if (this.request.method === "HEAD" || status === 204 || status === 304 || status < 200) return "none";
-    if (bodyLength >= 0) return "length";
-    return this.request.version === "1.1" ? "chunked" : "close";
+  /** The client is gone, or what we do for it went wrong: whoever answers is to give up. */
+  release(): void {
+    this.body?.abort();
+    this.onClientGone?.();
+  }
+
+  onFault(error: unknown): void {
+    this.connection.onFault(error);
   }
 }
 

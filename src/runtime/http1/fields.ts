@@ -30,6 +30,8 @@ export class Fields {
   /** `Upgrade` value, lower case. */
   upgrade: string | undefined = undefined;
   expectContinue = false;
+  /** An `Expect` that asks for anything else (RFC 9110, 10.1.1). */
+  expectsMore = false;
   /** Name of a field that a request may have once only, and this message has twice. */
   repeated: string | undefined = undefined;
   /** First values of what the access log shows. */
@@ -62,7 +64,7 @@ export class HeadError extends Error {
 
   /** @param page what the page says beyond the status (nginx-semantics I) */
   constructor(
-    readonly status: 400 | 405 | 408 | 413 | 414 | 431 | 501 | 505,
+    readonly status: 400 | 405 | 408 | 413 | 414 | 417 | 431 | 501 | 505,
     message: string,
     readonly page?: string,
   ) {
@@ -165,7 +167,8 @@ function note(fields: Fields, number: number, value: string): void {
       fields.host = value;
       return;
     case name.EXPECT:
-      fields.expectContinue = value.toLowerCase() === "100-continue";
+      if (value.toLowerCase() === "100-continue") fields.expectContinue = true;
+      else if (value !== "") fields.expectsMore = true;
       return;
     case name.UPGRADE:
       fields.upgrade = value.toLowerCase();

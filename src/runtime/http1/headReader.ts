@@ -5,6 +5,9 @@ import { CR, IS_TOKEN, LF } from "./syntax.js";
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;
 
+/** Most heads are shorter; of what stands behind them no more is looked at. */
+const USUAL_BYTES_MAX = 4096;
+
 const headTooLong = (): HeadError =>
   new HeadError(400, "request head too long", "Request Header Or Cookie Too Large");
 
@@ -55,14 +58,22 @@ export class HeadReader implements Head {
       return false;
     }
     // As text from the start: searching a string costs less than searching a buffer, and a head becomes text anyway.
-    const text = latin1(chunk, from, Math.min(chunk.length, from + this.bytesMax));
-    const end = text.indexOf(END_OF_HEAD);
+    const to = Math.min(chunk.length, from + this.bytesMax);
+    let text = latin1(chunk, from, Math.min(to, from + USUAL_BYTES_MAX));
+    let end = text.indexOf(END_OF_HEAD);
+    if (end === -1 && from + text.length < to) {
+      text = latin1(chunk, from, to);
+      end = text.indexOf(END_OF_HEAD);
+    }
     if (end === -1) {
       this.keep(chunk, from);
       return false;
     }
     this.next = from + end + 4;
-    this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
+    // A slice keeps what it was cut from, and fields of a head live as long as its answer: never with a body's beginning.
+    const much = text.length - end > USUAL_BYTES_MAX;
+    if (much) this.text = latin1(chunk, from, this.next);
+    else this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
     this.bytes = chunk;
     this.at = from;
     return true;

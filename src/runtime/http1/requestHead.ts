@@ -114,7 +114,9 @@ function checkedLength(line: RequestLine, fields: Fields, serverName: string): n
   try {
     // TRACE shows a client's secrets to scripts.
     if (line.method === "TRACE") throw new HeadError(405, "TRACE is not served");
-    return requestBodyLength(fields, line.version);
+    const length = requestBodyLength(fields, line.version);
+    if (fields.expectsMore) throw new HeadError(417, "Expect is not 100-continue");
+    return length;
   } catch (error) {
     if (error instanceof HeadError) error.serverName = serverName;
     throw error;
@@ -154,4 +156,25 @@ function requestBodyLength(fields: Fields, version: "1.0" | "1.1"): number {
   if (version === "1.0") throw new HeadError(400, "Transfer-Encoding in HTTP/1.0");
   if (fields.transferEncoding !== "chunked") throw new HeadError(501, "transfer coding other than chunked");
   return -1;
+}
+
+/** Stands in for a request whose head could not be read, for the error page and the log. */
+export function unroutable(requestLine: string): ParsedRequest {
+  return {
+    // An answer to HEAD has no body, be the request as broken as it is: the client would read it as its next answer.
+    method: requestLine.startsWith("HEAD ") ? "HEAD" : "",
+    target: "",
+    path: "",
+    requestLine,
+    version: "1.1",
+    headers: [],
+    host: "",
+    serverName: "",
+    bodyLength: 0,
+    lengthDeclared: false,
+    upgrade: undefined,
+    receivedAt: Date.now(),
+    keepAlive: false,
+    expectContinue: false,
+  };
 }

@@ -2,6 +2,8 @@ import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../clock.js";
 import { respondError } from "../errorPages.js";
 import type { ClientInfo } from "../exchange.js";
+import { guarded } from "../faults.js";
+import { unsentBytes } from "../node/peer.js";
 import type { Services } from "../services.js";
 import { Http2Exchange, UNROUTED_IDLE_MS } from "./exchange.js";
 import { FloodGuard, Nuisance } from "./floodGuard.js";
@@ -24,8 +26,10 @@ import {
 import { parseRequestHead } from "./requestHead.js";
 import { CONNECTION_WINDOW_BYTES, serverPreface } from "./settings.js";
 
-/** How long a client may take to close a connection that was ended. */
+/** How long a client that has read everything may take to close a connection that was ended. */
 const CLOSE_MS = 5_000;
+/** How long at most a client is waited for that takes its time to read what the kernel holds. */
+const LINGER_TOTAL_MS = 600_000;
 /** How long a draining connection waits for requests that were sent before the client could know (RFC 9113, 6.8). */
 const DRAIN_MS = 1_000;
 /** No stream has this number: the first GOAWAY of a drain refuses nothing yet. */
@@ -35,7 +39,7 @@ const enum State {
   Open,
   /** The last GOAWAY named the last stream that is served. */
   Closing,
-  /** Nothing is read any more; the socket is closed once everything is written. */
+  /** What the client sends is dropped; the socket is closed once the client has everything. */
   Ended,
 }
 
@@ -60,6 +64,10 @@ export class Http2Connection {
   private idleDeadline: number;
   private drainDeadline = Infinity;
   private closeDeadline = Infinity;
+  private lingerUntil = Infinity;
+  /** When the last stream was closed, and how long its client might be silent. */
+  private answeredAt = -Infinity;
+  private sendTimeoutMs = UNROUTED_IDLE_MS;
   /** When the write that is under way last got on, and how far it was. */
   private progressAt = 0;
   private progress = "";
@@ -71,7 +79,8 @@ export class Http2Connection {
     private readonly registry: { delete(connection: Http2Connection): void },
   ) {
     const { config } = services;
-    this.outbox = new Outbox(socket, () => this.attempt(() => this.written()));
+    const fault = (error: unknown): void => this.onFault(error);
+    this.outbox = new Outbox(socket, () => guarded(this, this.written), fault);
     this.scheduler = new SendScheduler(this.outbox);
     this.guard = new FloodGuard(config.limits.streamResetsPerSecondMax);
     this.frames = new FrameHandler(this, config);
@@ -81,7 +90,7 @@ export class Http2Connection {
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => socket.destroy());
-    socket.on("close", () => this.attempt(() => this.closed()));
+    socket.on("close", () => guarded(this, this.closed));
     const preface = serverPreface(config);
     this.outbox.reserve(preface.length);
     this.outbox.at += preface.copy(this.outbox.buffer, this.outbox.at);
@@ -106,12 +115,26 @@ export class Http2Connection {
     const exchange = new Http2Exchange(this, id, request, this.client, server, this.initialSendWindow, ended);
     this.streams.set(id, exchange);
     this.idleDeadline = Infinity;
-    if (refusal === undefined && complete && !malformed) return dispatcher.dispatch(exchange);
+    if (refusal === undefined && complete && !malformed) {
+      guarded(exchange, exchange.dispatch, dispatcher);
+      exchange.body?.begin();
+      return;
+    }
     const reason = complete ? (refusal?.reason ?? "stream depends on itself") : "request head too long";
     logs.mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
     if (complete && refusal?.malformed === false && !malformed) return respondError(exchange, refusal.status);
     exchange.refuse(400, complete ? ErrorCode.ProtocolError : ErrorCode.EnhanceYourCalm);
     this.guard.count(Nuisance.Reset);
+  }
+
+  /** What one exchange threw ends its stream, as long as the connection itself is sound. */
+  containFault(exchange: Http2Exchange, error: unknown): void {
+    this.services.faults.contain(
+      error,
+      exchange,
+      () => exchange.giveUp(),
+      () => this.failed(new ConnectionError(ErrorCode.InternalError, "fault while a stream was given up")),
+    );
   }
 
   /** Puts the head of an answer into the outbox. @returns what makes it unfit to be sent */
@@ -174,7 +197,10 @@ export class Http2Connection {
     exchange.waiting.length = 0;
     const left = exchange.body?.close() ?? 0;
     if (left > 0) this.consumed(left);
+    this.sendTimeoutMs = exchange.sendTimeoutMs;
     if (this.streams.size > 0) return;
+    this.outbox.pace.rest();
+    this.answeredAt = coarseNow();
     this.idleDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
     if (this.state === State.Closing) this.finish();
   }
@@ -219,13 +245,13 @@ export class Http2Connection {
 
   sweep(now: number): void {
     if (now >= this.closeDeadline) return void this.socket.destroy();
-    if (this.state === State.Ended) return;
-    this.attempt(() => {
+    if (this.state === State.Ended) return void this.watchWrite(now);
+    guarded(this, () => {
       const progressed = this.watchWrite(now);
       for (const exchange of this.streams.values()) {
         // Its turn will come.
         if (progressed && exchange.queued && this.scheduler.window > 0) exchange.onProgress();
-        exchange.sweep(now);
+        guarded(exchange, exchange.sweep, now);
       }
       if (now >= this.drainDeadline || (this.streams.size === 0 && now >= this.idleDeadline)) this.close();
       else if (now >= this.frames.blockDeadline)
@@ -247,10 +273,14 @@ export class Http2Connection {
   }
 
   private receive(chunk: Buffer): void {
-    if (this.state === State.Ended) return;
-    this.attempt(() => this.reader.read(chunk));
+    if (this.state === State.Ended) return this.prolongLinger();
+    guarded(this, this.read, chunk);
     // Whoever does not read the answers gets no further requests read.
     if (this.outbox.at > OUTBOX_BYTES_MAX) this.socket.pause();
+  }
+
+  private read(chunk: Buffer): void {
+    this.reader.read(chunk);
   }
 
   private written(): void {
@@ -260,15 +290,11 @@ export class Http2Connection {
   }
 
   /** Whatever goes wrong costs this connection, never the worker. */
-  private attempt(step: () => void): void {
-    try {
-      step();
-    } catch (error) {
-      const known = error instanceof ConnectionError;
-      this.failed(
-        known ? error : new ConnectionError(ErrorCode.InternalError, String((error as Error).stack)),
-      );
-    }
+  onFault(error: unknown): void {
+    if (error instanceof ConnectionError) return this.failed(error);
+    const fault = new ConnectionError(ErrorCode.InternalError, "internal fault");
+    const cut = (): void => void this.socket.destroy();
+    this.services.faults.contain(error, undefined, () => this.failed(fault), cut);
   }
 
   private failed(error: ConnectionError): void {
@@ -285,19 +311,41 @@ export class Http2Connection {
       `*${client.connectionId} HTTP/2 connection closed: ${error.message}, client: ${client.address}, listener: ${client.listener}`,
     );
     this.goAway(error.code);
+    // Who broke the rules is not waited for.
+    this.closeDeadline = coarseNow() + CLOSE_MS;
     this.finish();
-    this.attempt(() => this.abandon());
+    guarded(this, this.abandon);
   }
 
-  /** Writes what waits and closes. The client may still be sending: what it sends is read, else a reset would follow. */
+  /** Writes what waits and ends. The client may still be sending: what it sends is read, else a reset would follow. */
   private finish(): void {
+    const unwritten = this.outbox.writing;
     this.state = State.Ended;
     this.reader.stopped = true;
     this.idleDeadline = this.drainDeadline = Infinity;
-    this.closeDeadline = coarseNow() + CLOSE_MS;
     this.outbox.finish();
-    this.socket.end();
+    this.socket.end(() => this.linger(unwritten));
     this.socket.resume();
+  }
+
+  /**
+   * Everything is in the kernel, its end included. A close would make the client's next word (a WINDOW_UPDATE, most
+   * likely) a reset, and that would discard what it has not read. So it is given the time of a send, unless its last
+   * answer is older than that.
+   */
+  private linger(unwritten: boolean): void {
+    if (this.closeDeadline !== Infinity) return;
+    const now = coarseNow();
+    this.lingerUntil = now + LINGER_TOTAL_MS;
+    const hasRead = !unwritten && now - this.answeredAt >= this.sendTimeoutMs;
+    this.closeDeadline = now + (hasRead ? CLOSE_MS : Math.max(CLOSE_MS, this.sendTimeoutMs));
+  }
+
+  /** The client is still at it. */
+  private prolongLinger(): void {
+    if (this.lingerUntil === Infinity) return;
+    const until = Math.min(this.lingerUntil, coarseNow() + this.sendTimeoutMs);
+    this.closeDeadline = Math.max(this.closeDeadline, until);
   }
 
   private closed(): void {
@@ -330,15 +378,17 @@ export class Http2Connection {
 
   /** @returns whether bytes reached the client since the last sweep; a write that is stuck for too long ends it all */
   private watchWrite(now: number): boolean {
-    const { outbox, progress } = this;
-    this.progress = outbox.writing ? `${outbox.generation} ${unsentBytes(this.socket)}` : "";
+    const { outbox, progress, socket } = this;
+    const { writableLength } = socket;
+    const writing = writableLength > 0 || (this.state === State.Ended && this.lingerUntil === Infinity);
+    this.progress = writing ? `${outbox.generation} ${writableLength} ${unsentBytes(socket)}` : "";
     if (this.progress === "" || this.progress !== progress) {
       this.progressAt = now;
       return this.progress !== "";
     }
-    let timeoutMs = 0;
+    let timeoutMs = this.streams.size === 0 ? this.sendTimeoutMs : 0;
     for (const exchange of this.streams.values()) timeoutMs = Math.max(timeoutMs, exchange.sendTimeoutMs);
-    if (now - this.progressAt >= (timeoutMs || UNROUTED_IDLE_MS)) this.socket.destroy();
+    if (now - this.progressAt >= timeoutMs) this.socket.destroy();
     return false;
   }
 }
@@ -347,14 +397,3 @@ const DRAIN_PING = [0x64726169, 0x6e2e2e2e] as const;
 
 /** More answers than this, unread, and the client's requests wait as well. */
 const OUTBOX_BYTES_MAX = 1_048_576;
-
-/** Bytes that TLS and the kernel have yet to take; Node itself watches writes by this number. */
-function unsentBytes(socket: TLSSocket): number {
-  const { _handle, _parent } = socket as unknown as Record<"_handle" | "_parent", HasQueue | undefined>;
-  return (_handle?.writeQueueSize ?? 0) + (_parent?._handle?.writeQueueSize ?? 0);
-}
-
-interface HasQueue {
-  readonly writeQueueSize?: number;
-  readonly _handle?: HasQueue;
-}

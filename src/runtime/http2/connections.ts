@@ -2,6 +2,7 @@ import type { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../clock.js";
 import { clientInfo } from "../clientInfo.js";
+import { guarded } from "../faults.js";
 import type { Services } from "../services.js";
 import { Http2Connection } from "./connection.js";
 
@@ -40,7 +41,11 @@ export class Http2Connections {
   }
 
   sweep(now: number): void {
-    for (const connection of this.all) connection.sweep(now);
+    for (const connection of this.all) guarded(connection, connection.sweep, now);
+  }
+
+  onFault(error: unknown): void {
+    this.services.faults.report(error);
   }
 
   delete(connection: Http2Connection): void {

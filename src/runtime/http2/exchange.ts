@@ -1,20 +1,24 @@
-import type { VirtualServerConfig } from "../../model/index.js";
+import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../clock.js";
 import type { DispatchedExchange } from "../dispatch.js";
 import { respondError, serverHeader } from "../errorPages.js";
 import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
+import { guarded } from "../faults.js";
+import { FramingError } from "../http1/framing.js";
 import { httpDate } from "../httpDate.js";
+import { type BodyOwner, RequestBody } from "../requestBody.js";
 import type { RouteRuntime } from "../routeRuntime.js";
 import type { Http2Connection } from "./connection.js";
-import type { SendingStream } from "./flowControl.js";
+import { ReceiveWindow, type SendingStream } from "./flowControl.js";
 import { ErrorCode } from "./protocol.js";
-import { type BodyOwner, RequestBody } from "./requestBody.js";
 import type { ParsedRequest } from "./requestHead.js";
+import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "./settings.js";
 
 /** Idle times of exchanges without a route, which has no timeouts of its own. */
 export const UNROUTED_IDLE_MS = 30_000;
 
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+/** How long the rest of a body that nobody reads is waited for once its answer is complete. */
+const DRAIN_MS = 1_000;
 
 /**
  * One request on an HTTP/2 stream, and the writer of its answer.
@@ -37,6 +41,8 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   generation = -1;
   /** The request body, unless END_STREAM came with the head. */
   readonly body: RequestBody | undefined;
+  /** What the client may send of it. */
+  private readonly window: ReceiveWindow | undefined;
   /** END_STREAM was sent. */
   answered = false;
   /** The stream is closed: nothing is sent or taken any more. */
@@ -46,6 +52,8 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   private continued = false;
   /** The answer has no body whatever `sendData` is given. */
   private bodiless = false;
+  /** Body bytes that may still be sent: as many as were announced (RFC 9113, 8.1.1). */
+  private left = Infinity;
   /** The client is to be told to stop sending once its answer is out. */
   private stopping = false;
   private writeDeadline = Infinity;
@@ -59,7 +67,8 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     public sendWindow: number,
     ended: boolean,
   ) {
-    this.body = ended ? undefined : new RequestBody(this, request.bodyLength);
+    this.body = ended ? undefined : new RequestBody(this, request.bodyLength, false);
+    this.window = ended ? undefined : new ReceiveWindow(UNREAD_WINDOW_BYTES);
   }
 
   /** Whether the client's side of the stream has ended. */
@@ -72,19 +81,28 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   }
 
   get bodyIdleMs(): number {
-    // Once a tunnel is open, silence means nothing.
-    if (this.request.upgrade !== undefined && this.headSent) return Infinity;
+    // In a tunnel, and while it is being asked for, silence means nothing.
+    if (this.request.upgrade !== undefined) return Infinity;
     return this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS;
   }
 
   get bodyBytesMax(): number {
-    return this.route?.config.requestBodyBytesMax ?? 0;
+    return this.request.upgrade === undefined ? (this.route?.config.requestBodyBytesMax ?? 0) : 0;
+  }
+
+  get bodyHeldBack(): boolean {
+    return this.awaitsContinue || this.window!.exhausted || this.connection.window.exhausted;
+  }
+
+  /** The client holds its body back until it is told to go on. */
+  private get awaitsContinue(): boolean {
+    return this.request.expectContinue && !this.continued;
   }
 
   readBody(sink: BodySink): void {
     this.sendContinue();
     if (this.body !== undefined) this.body.attach(sink);
-    else process.nextTick(() => this.over || sink.onEnd());
+    else process.nextTick(guarded, this, () => this.over || sink.onEnd());
   }
 
   pauseBody(): void {
@@ -96,7 +114,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   }
 
   sendContinue(): void {
-    if (!this.request.expectContinue || this.continued || this.headSent) return;
+    if (!this.awaitsContinue || this.headSent) return;
     this.continued = true;
     this.sendInformational(100, []);
   }
@@ -114,11 +132,25 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     const head = this.request.method === "HEAD";
     this.bodiless = head || BODILESS.has(status);
     const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
+    if (!this.bodiless && bodyLength >= 0) this.left = bodyLength;
     this.writeHead(status, serverHeader(this.server), headers, announced);
+    // Whoever answers before it reads does not read at all, unless this opens a tunnel.
+    const tunnel = this.request.upgrade !== undefined && status < 300;
+    if (this.body !== undefined && !this.body.attached && !tunnel) this.body.discardRest(DRAIN_MS);
+  }
+
+  get pieceBytesMax(): number {
+    const { outbox, streams } = this.connection;
+    return outbox.pieceBytesMax(streams.size);
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
     if (this.over || this.bodiless || chunk.length === 0) return true;
+    if (chunk.length > this.left) {
+      this.onFault(new FramingError(`${chunk.length} bytes where ${this.left} may follow`));
+      return false;
+    }
+    this.left -= chunk.length;
     this.bodyBytesSent += chunk.length;
     const sent = this.waiting.length > 0 ? 0 : this.connection.scheduler.send(this, chunk);
     if (sent === chunk.length) return true;
@@ -136,13 +168,15 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   end(): void {
     if (this.over) return;
     if (!this.headSent) return this.abort();
+    if (this.left > 0 && this.left !== Infinity)
+      return this.onFault(new FramingError(`ended ${this.left} bytes before its length`));
     this.over = true;
     if (this.waiting.length > 0) this.endsBehind = true;
     else this.connection.endStream(this);
     // Logged before the stream is closed: with the last one the connection may go as well.
     this.connection.finished(this);
     if (!this.endsBehind) this.endSent();
-    if (!this.closed && !this.requestEnded) this.body!.discardRest();
+    if (!this.closed && !this.requestEnded) this.body!.discardRest(DRAIN_MS);
   }
 
   abort(): void {
@@ -179,15 +213,32 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.body?.sweep(now);
   }
 
-  bodyConsumed(bytes: number, increment: number): void {
+  /** A DATA frame begins. @returns false if it exceeds the window */
+  takeData(bytes: number): boolean {
+    return this.window!.take(bytes);
+  }
+
+  bodyPaused(): void {}
+
+  /** Someone reads: the window opens, unless what is still to come fits into it as it is. */
+  bodyResumed(): void {
+    const { left } = this.body!;
+    if (left === -1 || left > UNREAD_WINDOW_BYTES) this.openWindow(this.window!.widen(STREAM_WINDOW_BYTES));
+  }
+
+  bodyConsumed(bytes: number): void {
     this.connection.consumed(bytes);
-    if (increment > 0 && !this.closed) this.connection.openWindow(this.id, increment);
+    if (!this.stopping) this.openWindow(this.window!.consumed(bytes));
   }
 
   bodyFailed(status: 408 | 413): void {
     this.body!.abort();
     if (this.over) return;
     respondError(this, status);
+  }
+
+  private openWindow(increment: number): void {
+    if (increment > 0 && !this.closed && !this.requestEnded) this.connection.openWindow(this.id, increment);
   }
 
   /** RFC 9113, 8.1: after a complete answer, NO_ERROR asks the client to stop sending without losing the answer. */
@@ -197,10 +248,28 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     else this.stopping = true;
   }
 
+  /** What threw is a fault of ours: it costs this stream, and no other of its connection. */
+  onFault(error: unknown): void {
+    this.connection.containFault(this, error);
+  }
+
   /** Resets the stream for a fault of either side. */
   fail(code: ErrorCode): void {
     this.connection.reset(this, code);
     this.leave();
+  }
+
+  /** Finds who answers. */
+  dispatch(dispatcher: { dispatch(exchange: DispatchedExchange): void }): void {
+    dispatcher.dispatch(this);
+  }
+
+  /** Ends it for a fault of ours, with an answer if none has begun. */
+  giveUp(): void {
+    if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
+    this.body?.abort();
+    this.onClientGone?.();
+    respondError(this, 500);
   }
 
   /** The stream is closed, or its connection, before the answer was complete. */
@@ -228,6 +297,6 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.headSent = true;
     this.connection.reset(this, ErrorCode.InternalError);
     // Not inside the action's own call.
-    process.nextTick(() => this.leave());
+    process.nextTick(guarded, this, this.leave);
   }
 }

@@ -6,7 +6,7 @@ import {
   INITIAL_WINDOW_BYTES,
   WINDOW_BYTES_MAX,
 } from "./protocol.js";
-import { OUTBOX_DATA_BYTES, type Outbox } from "./outbox.js";
+import type { Outbox } from "./outbox.js";
 
 /** What a peer may still send, and what it is owed for bytes that were consumed (RFC 9113, 5.2 and 6.9). */
 export class ReceiveWindow {
@@ -14,11 +14,21 @@ export class ReceiveWindow {
   private owed = 0;
 
   /** @param size the window once everything is consumed */
-  constructor(
-    private readonly size: number,
-    granted = size,
-  ) {
-    this.left = granted;
+  constructor(private size: number) {
+    this.left = size;
+  }
+
+  /** True if the peer has used all of it up. */
+  get exhausted(): boolean {
+    return this.left <= 0;
+  }
+
+  /** Makes it larger. @returns the increment to send; 0 if it is that large already */
+  widen(size: number): number {
+    const increment = Math.max(0, size - this.size);
+    this.size += increment;
+    this.left += increment;
+    return increment;
   }
 
   /** @returns false if the peer sent more than it may */
@@ -109,7 +119,7 @@ export class SendScheduler {
   pump(): void {
     if (this.pumping) return;
     this.pumping = true;
-    while (this.ready.length > 0 && this.window > 0 && this.outbox.at < OUTBOX_DATA_BYTES) {
+    while (this.ready.length > 0 && this.window > 0 && this.outbox.room(FRAME_BYTES_MAX) > 0) {
       const stream = this.ready.shift()!;
       stream.queued = false;
       this.sendOne(stream);
@@ -141,8 +151,8 @@ export class SendScheduler {
   }
 
   private frameSize(stream: SendingStream, bytes: number): number {
-    if (this.outbox.at >= OUTBOX_DATA_BYTES) return 0;
-    return Math.max(0, Math.min(bytes, FRAME_BYTES_MAX, stream.sendWindow, this.window));
+    const size = Math.min(bytes, FRAME_BYTES_MAX, stream.sendWindow, this.window);
+    return size <= 0 ? 0 : this.outbox.room(size);
   }
 
   private put(stream: SendingStream, bytes: Uint8Array, from: number, size: number, flags: number): void {

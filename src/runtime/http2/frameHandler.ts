@@ -51,7 +51,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       // What was sent before the client saw our reset is no fault (RFC 9113, 5.1); behind our GOAWAY neither.
       const expected = connection.closing || connection.closedStreams.fate(stream) === "reset here";
       if (exchange !== undefined || !expected) connection.streamError(stream, ErrorCode.StreamClosed);
-    } else if (!exchange.body!.take(length)) connection.streamError(stream, ErrorCode.FlowControlError);
+    } else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
     else this.target = exchange;
   }
 
@@ -60,7 +60,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.hadData = true;
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
-    if (target.body!.data(chunk, from, to)) return;
+    if (target.body!.data(chunk, from, to, false)) return;
     if (!target.closed) this.connection.streamError(target.id, ErrorCode.ProtocolError);
   }
 
@@ -70,7 +70,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.uncounted = 0;
     const open = target !== undefined && !target.closed;
     // Padding, or all of it if nobody wants it.
-    if (open && uncounted > 0) target.body!.skip(uncounted);
+    if (open && uncounted > 0) target.bodyConsumed(uncounted);
     else if (uncounted > 0) connection.consumed(uncounted);
     // Padding is no data either.
     if (!this.hadData && (!open || (flags & Flag.EndStream) === 0))

@@ -1,15 +1,22 @@
 import type { TLSSocket } from "node:tls";
+import { uses } from "../node/pieces.js";
+import { LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../sendPace.js";
 import { batch, type Batched } from "../writeBatch.js";
-import { FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
+import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
 
-/**
- * DATA is put into a connection's outbox up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB
- * for a download: one TLS write of it stays in a core's cache.
- */
-export const OUTBOX_DATA_BYTES = 131_072;
+/** DATA is put in up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB for a download: one TLS write of it stays in a core's cache. */
+const OUTBOX_DATA_BYTES = 131_072;
 
 const SMALL_BYTES = 16_384;
+/** The same for a client that has not shown yet that it reads: with some other frames it fits a small buffer. */
+const SLOW_DATA_BYTES = SMALL_BYTES - 512;
+/** Of an answer, for such a client: two frames. */
+const PIECE_BYTES = 2 * FRAME_BYTES_MAX;
+/** A frame that was begun goes on here with no less than this. */
+const CUT_BYTES_MIN = 2_048;
 const LARGE_BYTES = OUTBOX_DATA_BYTES + 2 * SMALL_BYTES;
+/** A large write, as it is and encrypted, and as much that waits behind it and in hand. */
+const TRIAL_BYTES = 4 * OUTBOX_DATA_BYTES;
 
 /**
  * The frames that wait to be written to one connection. Everything of one turn of the event loop goes out in one write;
@@ -21,16 +28,45 @@ export class Outbox implements Batched {
   at = 0;
   /** Counts writes: a frame may be amended as long as this stays what it was when the frame was put in. */
   generation = 0;
+  /** How fast the client takes what is written; encrypted, it is in memory twice. */
+  readonly pace: SendPace;
+  /** Whether more than a little may be written at once: not where only the end of a write shows progress. */
+  private readonly large = uses.unsentBytes;
   /** True while the last write is under way. */
   writing = false;
   private scheduled = false;
   private inFlight: Buffer = NONE;
 
-  /** @param onWritten called when a write is done, before the next */
+  /**
+   * @param onWritten called when a write is done, before the next
+   * @param onFault called with what a write at the end of the turn threw
+   */
   constructor(
     private readonly socket: TLSSocket,
     private readonly onWritten: () => void,
-  ) {}
+    readonly onFault: (error: unknown) => void,
+  ) {
+    this.pace = new SendPace(SMALL_BYTES, 2, this.large ? TRIAL_BYTES : 0);
+  }
+
+  /** How much of a body one of so many streams may hand over (`Exchange.pieceBytesMax`): together about one piece. */
+  pieceBytesMax(streams: number): number {
+    if (!this.writesLarge) return PIECE_BYTES;
+    const all = this.pace.fast ? LARGE_PIECE_BYTES : OUTBOX_DATA_BYTES;
+    return Math.max(PIECE_BYTES, Math.floor(all / streams));
+  }
+
+  /** How many of so many bytes of DATA there is room for in a frame; 0 until a write is done. */
+  room(bytes: number): number {
+    if (this.writesLarge) return this.at < OUTBOX_DATA_BYTES ? bytes : 0;
+    const left = SLOW_DATA_BYTES - FRAME_HEAD_BYTES - this.at;
+    if (bytes <= left) return bytes;
+    return left < CUT_BYTES_MIN ? 0 : left;
+  }
+
+  private get writesLarge(): boolean {
+    return (this.pace.fast || this.pace.onTrial) && this.large;
+  }
 
   /** Makes room for so many bytes at `at`, and has them written at the end of this turn. */
   reserve(bytes: number): void {
@@ -74,6 +110,7 @@ export class Outbox implements Batched {
     this.at = 0;
     this.generation++;
     this.writing = true;
+    this.pace.wrote(at, true);
     this.socket.write(buffer.subarray(0, at), this.written);
   }
 
@@ -92,10 +129,12 @@ export class Outbox implements Batched {
     this.buffer = NONE;
     this.at = 0;
     this.generation++;
+    this.pace.close();
   }
 
   private readonly written = (error?: Error | null): void => {
     this.writing = false;
+    this.pace.written();
     give(this.inFlight);
     this.inFlight = NONE;
     if (error != null) return;
@@ -132,7 +171,7 @@ export function writeFrameHead(
 
 const NONE = Buffer.alloc(0);
 const pools = [
-  { size: SMALL_BYTES, free: [] as Buffer[], max: 64 },
+  { size: SMALL_BYTES, free: [] as Buffer[], max: 256 },
   { size: LARGE_BYTES, free: [] as Buffer[], max: 8 },
 ];
 

@@ -16,7 +16,7 @@ export interface HeadLimits {
 
 /** Why a head is refused. The text goes to the error log only. */
 export interface Refusal {
-  readonly status: 400 | 405 | 414;
+  readonly status: 400 | 405 | 414 | 417;
   readonly reason: string;
   /** Whether the request is malformed (RFC 9113, 8.1.1): such a one is reset instead of answered. */
   readonly malformed: boolean;
@@ -77,6 +77,8 @@ interface Head {
   protocol: string | undefined;
   contentLength: string | undefined;
   expectContinue: boolean;
+  /** An `Expect` that asks for anything else (RFC 9110, 10.1.1). */
+  expectsMore: boolean;
   /** What the fields would take up in an HTTP/1.1 head. */
   bytes: number;
   /** The first thing that makes the head malformed. */
@@ -95,6 +97,7 @@ function readFields(fields: readonly HpackField[]): Head {
     protocol: undefined,
     contentLength: undefined,
     expectContinue: false,
+    expectsMore: false,
     bytes: 0,
     fault: undefined,
   };
@@ -148,7 +151,10 @@ function noteField(head: Head, { kind, value }: HpackField): void {
     // Refused even where they agree: peers differ in which one they read (design 5.6).
     if (head.contentLength !== undefined) head.fault ??= "two Content-Length fields";
     head.contentLength = value;
-  } else if (kind === FieldKind.Expect) head.expectContinue = value.toLowerCase() === "100-continue";
+  } else if (kind === FieldKind.Expect) {
+    if (value.toLowerCase() === "100-continue") head.expectContinue = true;
+    else if (value !== "") head.expectsMore = true;
+  }
 }
 
 /** For the log, as near to a request line as HTTP/2 comes; empty if not even a method was given. */
@@ -185,7 +191,10 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
   if (head.contradicts) return refused(400, "Host differs from :authority");
   const twice = repeatedField(head.list);
   if (twice !== undefined) return refused(400, `two ${twice} fields`);
+  // A tunnel has no body: its announcement would count the tunnel's bytes (RFC 9110, 9.3.6).
+  if (method === "CONNECT" && declared !== -1) return refused(400, "Content-Length of a CONNECT");
   if (!Number.isSafeInteger(declared)) return refused(400, "Content-Length is out of range");
+  if (head.expectsMore) return refused(417, "Expect is not 100-continue");
   return undefined;
 }
 

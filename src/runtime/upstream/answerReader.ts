@@ -1,9 +1,12 @@
+import type { Guarded } from "../faults.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 
 /** Who waits for an answer on an upstream connection. */
-export interface AnswerReader {
+export interface AnswerReader extends Guarded {
   /** Whether fields will be read as a list, and not as lines. */
   readonly wantsList: boolean;
+  /** How much of the body may come in one piece, from the next read on. */
+  readonly pieceBytesMax: number;
   /** A 1xx answer other than 101. */
   onInformational(head: ParsedResponse): void;
   /** The final head, or 101. */

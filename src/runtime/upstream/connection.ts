@@ -1,19 +1,18 @@
 import { connect, type Socket } from "node:net";
-import type { UpstreamConfig } from "../../model/index.js";
+import type { Authority, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../clock.js";
+import { type Faults, guarded } from "../faults.js";
 import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.js";
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
 import { CR } from "../http1/syntax.js";
-import { onRead, readDirectly, ReceiveBuffer } from "../receiveBuffer.js";
+import { tellIfReset } from "../node/peer.js";
+import { onRead, readDirectly } from "../node/reads.js";
+import { keepReadableAfterWriteErrors } from "../node/writeErrors.js";
+import { ReceiveBuffer } from "../receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
-
-export interface UpstreamAddress {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** 1xx answers allowed before the final one: an upstream is not trusted to ever come to an end. */
 const INFORMATIONAL_MAX = 16;
@@ -50,16 +49,19 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** The answer is complete. */
   private done = false;
   private connecting = true;
+  /** The upstream is known to have broken the connection off, and not to have ended it before. */
+  private reset = false;
   private paused = false;
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
 
   constructor(
     private readonly config: UpstreamConfig,
-    address: UpstreamAddress,
+    address: Authority,
     private readonly owner: {
       idle(connection: UpstreamConnection): boolean;
       closed(connection: UpstreamConnection): void;
+      readonly faults: Faults;
     },
   ) {
     this.reader = new HeadReader(config.headBytesMax, config.headBytesMax);
@@ -74,10 +76,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.request = new RequestWriter(this.socket, this);
     this.writeDeadline = coarseNow() + config.connectTimeoutMs;
     keepReadableAfterWriteErrors(this.socket);
-    this.socket.on("connect", () => this.connected());
-    this.socket.on("end", () => this.ended());
-    this.socket.on("error", (error) => this.errored(error));
-    this.socket.on("close", () => this.closed());
+    this.socket.on("connect", () => guarded(this, this.connected));
+    this.socket.on("end", () => guarded(this, this.ended));
+    this.socket.on("error", (error) => guarded(this, this.errored, error));
+    this.socket.on("close", () => guarded(this, this.closed));
   }
 
   /** Whether it waits for a request, and was not closed meanwhile. */
@@ -102,9 +104,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** The request is complete; from here the read timeout runs. */
   finish(): void {
+    this.request.end();
     this.requestSent = true;
-    this.request.writeGathered();
-    this.request.flush();
     if (this.isReading && !this.request.pending && !this.paused) this.armRead();
   }
 
@@ -144,6 +145,14 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
         ? "sending request to"
         : "reading answer from";
     this.fail(504, `upstream timed out while ${what} upstream`);
+  }
+
+  /** What threw is a fault of ours: it costs this connection, and whoever waits for its answer hears of it. */
+  onFault(error: unknown): void {
+    const { answer } = this;
+    this.destroy();
+    if (answer === undefined) this.owner.faults.report(error);
+    else answer.onFault(error);
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
@@ -189,7 +198,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       coarseNow() + (this.request.failed ? Math.min(AFTER_WRITE_ERROR_MS, readTimeoutMs) : readTimeoutMs);
   }
 
-  private readonly receive = (chunk: Buffer): void => {
+  private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
+
+  private received(chunk: Buffer): void {
     if (this.state === State.Idle) return this.destroyUnasked();
     // An answer to nothing: the request is still to be sent, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
@@ -211,10 +222,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     // Bytes behind a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
-    this.buffer.fit(this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1, chunk.length);
+    const left = this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1;
+    this.buffer.fit(left, chunk.length, this.answer.pieceBytesMax);
     if (!this.paused && this.timesReads) this.armRead();
     this.answer.onAnswerPause();
-  };
+  }
 
   private readHead(chunk: Buffer, at: number): number {
     // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be without end.
@@ -263,9 +275,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.answer = undefined;
     this.buffer.release();
     this.readDeadline = Infinity;
-    const reusable =
-      clean && head!.keepAlive && this.requestSent && !this.request.pending && !this.request.failed;
-    if (reusable) {
+    if (clean && head!.keepAlive && this.request.complete) {
       this.state = State.Idle;
       this.reused = true;
       if (this.paused) {
@@ -280,10 +290,29 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private ended(): void {
     if (this.state === State.Body && this.remaining === UNTIL_CLOSE && this.decoder === undefined)
-      return this.complete(false);
+      return this.endedWithAnswer();
     if (this.state === State.Tunnel) return this.endTunnelled();
     if (this.state === State.Idle) return this.destroy();
     this.fail(502, this.closeMessage("upstream prematurely closed connection"));
+  }
+
+  /**
+   * The end of the connection is all that ends this answer, so it must be one: libuv takes a reset for an end where it comes
+   * with the last bytes. Writes tell them apart: a reset in place of an end fails the first by ECONNRESET, one behind it, by
+   * an upstream that answered and closed before it had read the whole request, by EPIPE.
+   */
+  private endedWithAnswer(): void {
+    // A write that waits fails in this turn of the event loop, behind the read.
+    if (this.request.pending) return void setImmediate(() => guarded(this, this.completeUnlessReset));
+    if (!this.request.failed) tellIfReset(this.socket);
+    this.completeUnlessReset();
+  }
+
+  private completeUnlessReset(): void {
+    // Its reader may have given up meanwhile.
+    if (this.state !== State.Body) return;
+    if (this.reset) this.fail(502, this.closeMessage("recv() failed (104: ECONNRESET)"));
+    else this.complete(false);
   }
 
   /** The upstream closed a tunnel: what the client sent until now still goes out. */
@@ -296,12 +325,12 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     answer?.onAnswerEnd();
   }
 
-  private errored(error: Error & { syscall?: string }): void {
+  private errored(error: Error & { syscall?: string; code?: string }): void {
     // An upstream may answer and close before it read the whole request: what it said is still to be read.
     if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
       this.request.failed = true;
+      this.reset ||= error.code === "ECONNRESET";
       this.writeDeadline = Infinity;
-      forgetError(this.socket);
       if (!this.paused) this.armRead();
       return;
     }
@@ -337,18 +366,3 @@ function describe(error: Error & { errno?: number; code?: string }): string {
 
 /** Writes fail when the upstream is gone: what it said before has arrived, and only has to be read. */
 const AFTER_WRITE_ERROR_MS = 1_000;
-
-/** Node tells no end of a stream that had an error, and the end is what follows when nothing is left to be read. */
-function forgetError(socket: Socket): void {
-  (socket as unknown as { _readableState: { errored: Error | null } })._readableState.errored = null;
-}
-
-/**
- * Node destroys a socket when a write fails, and with it an answer that already lies in the receive buffer: the 413 of
- * an upstream that closed early would become 502 (nodejs/node#54366). Errors are reported and reading goes on.
- */
-function keepReadableAfterWriteErrors(socket: Socket): void {
-  const states = socket as unknown as Record<"_readableState" | "_writableState", { autoDestroy: boolean }>;
-  states._readableState.autoDestroy = false;
-  states._writableState.autoDestroy = false;
-}

@@ -1,9 +1,21 @@
 import { isIP } from "node:net";
-import type { UpstreamConfig } from "../../model/index.js";
+import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../clock.js";
+import { type Faults, guarded, type Guarded } from "../faults.js";
 import { UpstreamConnection } from "./connection.js";
 
-/** The connections to one upstream: hands out idle ones, most recently used first, and opens new ones. */
+/** Who waits for a connection to an upstream. */
+export interface ConnectionTaker extends Guarded {
+  /** Its turn has come. Never within a call of the taker's own. */
+  onConnection(connection: UpstreamConnection): void;
+  /** None became free in time: it waits no longer. */
+  onQueueTimeout(): void;
+}
+
+/**
+ * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit.
+ * Whoever comes when all are in use waits in a queue: first come, first served.
+ */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
   private readonly all = new Set<UpstreamConnection>();
@@ -12,42 +24,70 @@ export class UpstreamPool {
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
   private closing = false;
+  /** Who waits, in the order they came, and until when. */
+  private readonly waiting = new Map<ConnectionTaker, number>();
+  private serving = false;
 
-  constructor(readonly config: UpstreamConfig) {
-    const url = new URL(config.url);
-    this.address = { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 80) };
+  constructor(
+    readonly config: UpstreamConfig,
+    readonly faults: Faults,
+  ) {
+    this.address = upstreamAuthority(config.url);
     this.named = isIP(this.address.host) === 0;
     this.stopSweeping = sweepRegularly(this);
   }
 
-  /** @param fresh true to open a new connection even if an idle one is there: for the one retry */
-  acquire(fresh: boolean): UpstreamConnection {
-    while (!fresh) {
-      const idle = this.idleConnections.pop();
-      if (idle === undefined) break;
-      // One that was closed stays in the list until its close is told.
-      if (idle.usable) return idle;
-    }
-    const connection = new UpstreamConnection(this.config, this.address, this);
-    this.all.add(connection);
-    return connection;
+  /** A connection for a request; undefined if all are in use, or others wait already: see {@link enqueue}. */
+  acquire(): UpstreamConnection | undefined {
+    return this.waiting.size === 0 ? this.take() : undefined;
+  }
+
+  /**
+   * A new connection in place of one that died under a request, even if idle ones are there, which may be as dead. It
+   * takes over the other's share of the limit, so a retry does not wait again.
+   */
+  replace(): UpstreamConnection {
+    return this.open();
+  }
+
+  /** @returns false if as many wait as may */
+  enqueue(taker: ConnectionTaker): boolean {
+    if (this.waiting.size >= this.config.queuedRequestsMax) return false;
+    this.waiting.set(taker, coarseNow() + this.config.queueTimeoutMs);
+    return true;
+  }
+
+  /** For a taker that is not waiting any more, or never was. */
+  leave(taker: ConnectionTaker): void {
+    this.waiting.delete(taker);
   }
 
   /** Closes idle connections now and busy ones after their answer. */
   close(): void {
     this.closing = true;
     for (const connection of this.idleConnections.splice(0)) connection.destroy();
-    if (this.all.size === 0) this.stopSweeping();
+    this.stopWhenOver();
   }
 
   sweep(now: number): void {
-    for (const connection of this.all) connection.sweep(now);
+    for (const connection of this.all) guarded(connection, connection.sweep, now);
+    for (const [taker, deadline] of this.waiting) {
+      // All wait equally long.
+      if (now < deadline) return;
+      this.waiting.delete(taker);
+      guarded(taker, taker.onQueueTimeout);
+    }
+  }
+
+  onFault(error: unknown): void {
+    this.faults.report(error);
   }
 
   idle(connection: UpstreamConnection): boolean {
     if (this.closing || this.idleConnections.length >= this.config.idleConnectionsMax) return false;
     if (this.named && coarseNow() - connection.openedAt >= NAMED_REUSE_MS) return false;
     this.idleConnections.push(connection);
+    this.serveSoon();
     return true;
   }
 
@@ -55,7 +95,45 @@ export class UpstreamPool {
     this.all.delete(connection);
     const at = this.idleConnections.indexOf(connection);
     if (at !== -1) this.idleConnections.splice(at, 1);
-    if (this.closing && this.all.size === 0) this.stopSweeping();
+    this.serveSoon();
+    this.stopWhenOver();
+  }
+
+  private take(): UpstreamConnection | undefined {
+    for (;;) {
+      const idle = this.idleConnections.pop();
+      if (idle === undefined) return this.all.size < this.config.connectionsMax ? this.open() : undefined;
+      // One that was closed stays in the list until its close is told.
+      if (idle.usable) return idle;
+    }
+  }
+
+  private open(): UpstreamConnection {
+    const connection = new UpstreamConnection(this.config, this.address, this);
+    this.all.add(connection);
+    return connection;
+  }
+
+  /** Not at once: the connection that became free is still at work on the end of its answer. */
+  private serveSoon(): void {
+    if (this.waiting.size === 0 || this.serving) return;
+    this.serving = true;
+    process.nextTick(this.serve);
+  }
+
+  private readonly serve = (): void => {
+    this.serving = false;
+    for (const taker of this.waiting.keys()) {
+      const connection = this.take();
+      if (connection === undefined) return;
+      this.waiting.delete(taker);
+      guarded(taker, taker.onConnection, connection);
+    }
+    this.stopWhenOver();
+  };
+
+  private stopWhenOver(): void {
+    if (this.closing && this.all.size === 0 && this.waiting.size === 0) this.stopSweeping();
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
+import { guarded, type Guarded } from "../faults.js";
+import { MessageFraming } from "../http1/framing.js";
 import { latin1 } from "../latin1.js";
-import { TextWriter } from "../textWriter.js";
+import { TextWriter } from "../node/textWriter.js";
 import { batch } from "../writeBatch.js";
 
 /** Body pieces up to this size go out in one write with what stands around them. */
@@ -14,7 +16,7 @@ const GATHERED_BYTES_MAX = 524_288;
 const GATHERED_PIECES_MAX = 340;
 
 /** Who hears of writes. */
-export interface WriteListener {
+export interface WriteListener extends Guarded {
   /** Bytes were handed to the socket, which may still hold some. */
   onWrite(): void;
   /** Everything reached the kernel. */
@@ -23,8 +25,12 @@ export interface WriteListener {
   onStall(): void;
 }
 
-/** Writes requests to an upstream's socket in as few system calls as their pieces allow. */
-export class RequestWriter {
+/**
+ * Writes requests to an upstream's socket in as few system calls as their pieces allow, and no byte beyond what their heads
+ * announce.
+ */
+export class RequestWriter implements Guarded {
+  readonly framing = new MessageFraming();
   /** After a failed write: nothing more is sent, but an answer may still be read. */
   failed = false;
   /** Head that waits for the first bytes of the body, or for the end of the turn. */
@@ -73,21 +79,47 @@ export class RequestWriter {
     else if (!this.writeGathered()) this.listener.onStall();
   }
 
-  /** Sends text; see {@link writeAround}. */
-  write(text: string): boolean {
+  /** Whether the last request was sent to its end, so that another may follow. */
+  get complete(): boolean {
+    return this.framing.atBoundary && !this.pending && !this.failed;
+  }
+
+  /**
+   * Sends a piece of the request's body, or of what follows a granted upgrade.
+   *
+   * @param transient true if the bytes change as soon as this returns
+   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
+   * @throws FramingError if the request may not be that long; nothing of the piece is sent
+   */
+  body(bytes: Uint8Array, transient: boolean): boolean {
+    const { framing } = this;
+    framing.count(bytes.length);
+    return framing.isChunked
+      ? this.writeAround(`${bytes.length.toString(16)}\r\n`, bytes, "\r\n", transient)
+      : this.writeAround("", bytes, "", transient);
+  }
+
+  /**
+   * The request is complete.
+   *
+   * @throws FramingError if its body is not
+   */
+  end(): void {
+    const text = this.framing.end();
+    if (text !== "") this.write(text);
+    this.writeGathered();
+    this.flush();
+  }
+
+  private write(text: string): boolean {
     if (this.failed) return true;
     this.writeGathered();
     this.text.write(this.takeHead() + text);
     return this.told();
   }
 
-  /**
-   * Sends text, bytes and text in one system call where the platform allows.
-   *
-   * @param transient true if the bytes change as soon as this returns
-   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
-   */
-  writeAround(text: string, bytes: Uint8Array, after: string, transient: boolean): boolean {
+  /** Sends text, bytes and text in one system call where the platform allows. */
+  private writeAround(text: string, bytes: Uint8Array, after: string, transient: boolean): boolean {
     if (this.failed) return true;
     const before = this.takeHead() + text;
     if (bytes.length <= JOINED_BYTES_MAX) {
@@ -107,6 +139,10 @@ export class RequestWriter {
       socket.uncork();
     }
     return this.told();
+  }
+
+  onFault(error: unknown): void {
+    this.listener.onFault(error);
   }
 
   /** @returns false if what was gathered could not all be written at once */
@@ -166,6 +202,6 @@ export class RequestWriter {
   }
 
   private readonly written = (error?: Error | null): void => {
-    if (error == null && !this.pending) this.listener.onWritten();
+    if (error == null && !this.failed && !this.pending) guarded(this.listener, this.listener.onWritten);
   };
 }

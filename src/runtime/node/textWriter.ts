@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
-import { getSystemErrorName } from "node:util";
-import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streamBinding.js";
+import { uses } from "./pieces.js";
+import { handleOf, streams, type StreamHandle, type WriteRequest } from "./streams.js";
+import { writeError } from "./writeErrors.js";
 
 /**
  * Writes text to a socket at once, past Node's stream machinery, whenever nothing else waits to be written; else
@@ -21,7 +22,7 @@ export class TextWriter {
 
   /** Allows writes past the stream; for a connected socket without TLS, whose writes never end at once. */
   direct(): void {
-    if (streams !== undefined) this.handle = handleOf(this.socket);
+    if (uses.directWrites) this.handle = handleOf(this.socket);
   }
 
   /** True while bytes that were written have not all reached the kernel. */
@@ -34,13 +35,18 @@ export class TextWriter {
     if (!this.writeDirectly(text)) this.socket.write(text, "latin1", this.written);
   }
 
-  /** @returns false if the text has to take the usual way, which also reports what went wrong in this one */
+  /** @returns false if the text has to take the usual way */
   private writeDirectly(text: string): boolean {
     const { handle, socket } = this;
     // A destroyed socket's handle is closed; an ended one has told the kernel that nothing follows.
     if (handle === undefined || !socket.writable || this.pending) return false;
     const request = (spare ??= new streams!.WriteWrap());
-    if (handle.writeLatin1String(request, text) !== 0) return false;
+    const status = handle.writeLatin1String(request, text);
+    if (status !== 0) {
+      // The kernel says once why: a second try would fail by EPIPE, whatever happened.
+      socket.emit("error", writeError(status));
+      return true;
+    }
     if (streams!.streamBaseState[streams!.kLastWriteWasAsync] === 0) return true;
     // The request belongs to this write now; libuv holds the text.
     spare = undefined;
@@ -62,8 +68,3 @@ export class TextWriter {
 
 /** A write request that no write owns; it knows nothing of the writes it served. */
 let spare: WriteRequest | undefined = undefined;
-
-function writeError(errno: number): Error {
-  const code = getSystemErrorName(errno);
-  return Object.assign(new Error(`write ${code}`), { errno, code, syscall: "write" });
-}

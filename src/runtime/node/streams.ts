@@ -1,10 +1,9 @@
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import { doWithout } from "./pieces.js";
 
 /**
  * The layer of Node that `net.Socket` itself stands on. Through it a read or a small write costs one call instead of a
- * walk through the stream machinery. It has no public name, so whoever uses it must do without where it is missing:
- * `streams` is undefined in a Node that hides or changes it.
+ * walk through the stream machinery. `streams` is undefined in a Node that hides or changes it.
  */
 export interface StreamBinding {
   /** What a write is told by when it did not end at once. Good for any number of writes that did. */
@@ -37,22 +36,6 @@ export function handleOf(socket: Socket): StreamHandle | undefined {
     : undefined;
 }
 
-/** The TCP socket below TLS, for which Node has no public name. */
-export function tcpSocketOf(socket: TLSSocket): Socket | undefined {
-  return (socket as unknown as { _parent?: Socket })._parent;
-}
-
-/**
- * Whether the peer is known to have reset the connection. One that is neither read nor written tells nothing by itself;
- * a write of no bytes brings the kernel's error, and past TLS, which swallows it.
- * @returns false as well where nobody can tell
- */
-export function wasReset(socket: Socket): boolean {
-  const tcp = tcpSocketOf(socket as TLSSocket) ?? socket;
-  const handle = streams && handleOf(tcp);
-  return handle !== undefined && handle.writeLatin1String(new streams!.WriteWrap(), "") !== 0;
-}
-
 function findStreams(): StreamBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): Partial<StreamBinding> };
@@ -62,9 +45,10 @@ function findStreams(): StreamBinding | undefined {
       ArrayBuffer.isView(found.streamBaseState) &&
       typeof found.kReadBytesOrError === "number" &&
       typeof found.kLastWriteWasAsync === "number";
-    return complete ? (found as StreamBinding) : undefined;
+    if (complete) return found as StreamBinding;
   } catch {
     // Under Node's permission model there is no such call.
-    return undefined;
   }
+  doWithout(["directReads", "directWrites"]);
+  return undefined;
 }

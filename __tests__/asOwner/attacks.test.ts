@@ -1,0 +1,439 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildBundle } from "../../build/bundle.js";
+import { identityOf } from "../../src/asOwner/acting.js";
+import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
+import { changeModes, checkMediaPermissions } from "../../src/diagnosis/mediaPermissions.js";
+import { findMediaFile } from "../../src/diagnosis/mediaFile.js";
+import type { Problem } from "../../src/model/index.js";
+import { applyEdits, planSettings } from "../../src/settings/index.js";
+import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
+import { wantedValues } from "../settings/oracle.js";
+
+/**
+ * What a local user who owns the application's tree can make of what root does in it: nothing. The user is one that
+ * this machine does not know, and every attack runs as that user against a real tree.
+ */
+
+const APP = 42_424;
+const ROOT_TEXT = "root's own\n";
+
+let folder: string;
+let base: string;
+let one: SiteFiles;
+let attackers: ChildProcess[] = [];
+
+beforeAll(async () => {
+  folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "portico owner ")));
+  fs.chmodSync(folder, 0o755);
+  ownerProgram.path = (await buildBundle(join(folder, "portico.mjs"))).file;
+  one = await siteFiles("1");
+  // Where a deployment keeps it, nobody else can enter.
+  const store = join(folder, "store");
+  fs.mkdirSync(store, { mode: 0o700 });
+  fs.renameSync(ownerProgram.path, join(store, "portico.mjs"));
+  ownerProgram.path = join(store, "portico.mjs");
+}, 60_000);
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+beforeEach(() => {
+  base = fs.mkdtempSync(join(folder, "host-"));
+  fs.chmodSync(base, 0o755);
+  for (const name of ["root", "root/etc", "root/secret"]) fs.mkdirSync(join(base, name), { mode: 0o755 });
+  write("root/etc/passwd", ROOT_TEXT, 0o644, 0);
+  write("root/secret/key.png", ROOT_TEXT, 0o600, 0);
+  for (const name of ["app", "app/conf", "app/media"]) own(name);
+  write("app/conf/network.conf", "[General]\nSERVICE_URL = http://old\n");
+  write("app/conf/fileserver.conf", "[fileserver]\nport = 8082\n");
+  write("app/conf/web_settings.py", "SECRET_KEY = 'secret-of-the-application'\n\nDATABASES = {}\n", 0o600);
+});
+afterEach(async () => {
+  await endAttacks();
+  fs.rmSync(base, { recursive: true, force: true });
+});
+
+async function endAttacks(): Promise<void> {
+  for (const attacker of attackers) {
+    const ended = new Promise((resolve) => attacker.once("exit", resolve));
+    attacker.kill("SIGKILL");
+    await ended;
+  }
+  attackers = [];
+}
+
+const at = (name: string): string => join(base, name);
+
+function own(name: string, mode = 0o755): void {
+  fs.mkdirSync(at(name), { mode });
+  fs.chownSync(at(name), APP, APP);
+}
+
+function write(name: string, content: string, mode = 0o644, owner = APP): void {
+  fs.writeFileSync(at(name), content);
+  fs.chownSync(at(name), owner, owner);
+  fs.chmodSync(at(name), mode);
+}
+
+const files = () => ({
+  networkDaemon: at("app/conf/network.conf"),
+  webApplication: at("app/conf/web_settings.py"),
+  fileServer: at("app/conf/fileserver.conf"),
+});
+
+const source = (named: Partial<ReturnType<typeof files>> = {}) => ({
+  values: wantedValues() as never,
+  files: { ...files(), ...named },
+});
+
+/** Edits the settings as an activation does; the problems, if there are any. */
+async function edit(named: Partial<ReturnType<typeof files>> = {}): Promise<readonly Problem[]> {
+  const outcome = await applyEdits(await planSettings(source(named)));
+  return outcome.ok ? [] : outcome.problems;
+}
+
+/** Runs code for ever as the application's user, `fs` and `at` at hand. */
+function attack(code: string): void {
+  const script = `const fs = require("fs"); const at = (name) => ${JSON.stringify(`${base}/`)} + name;
+    const quietly = (act) => { try { act(); } catch {} };
+    for (;;) { ${code} }`;
+  const identity = { uid: APP, gid: APP };
+  attackers.push(spawn(process.execPath, ["-e", script], { ...identity, cwd: "/", stdio: "ignore" }));
+}
+
+/** Everything of root's below the base: owner, mode and content. */
+function rootsOwn(): Record<string, string> {
+  const names = fs.readdirSync(at("root"), { recursive: true }).map((name) => `root/${String(name)}`);
+  return Object.fromEntries(
+    names.map((name) => {
+      const found = fs.lstatSync(at(name));
+      const { uid, gid, mode } = found;
+      const content = found.isFile() ? fs.readFileSync(at(name), "utf8") : "";
+      return [name, JSON.stringify([uid, gid, mode, content])];
+    }),
+  );
+}
+
+test("the child has that user's identity and no more: no group, no capability, none of our environment", async () => {
+  const acting = { uid: APP, path: "/" };
+  const { content } = await asOwner("read", { path: "/proc/self/status", label: "x" }, acting);
+  const status = Buffer.from(content, "base64").toString();
+  expect(status).toMatch(new RegExp(`^Uid:\t${APP}\t${APP}\t${APP}\t${APP}$`, "m"));
+  expect(status).toMatch(/^Gid:\t65534\t65534\t65534\t65534$/m);
+  expect(status).toMatch(/^Groups:[ \t]*$/m);
+  expect(status.match(/^Cap(?:Prm|Eff|Amb):\t0+$/gm)).toHaveLength(3);
+  // What it inherits, nobody of that user may look at: it cannot be traced, nor can its memory be read.
+  const pid = /^Pid:\t(\d+)$/m.exec(status)![1];
+  expect(pid).not.toBe(String(process.pid));
+  const environment = await asOwner("read", { path: "/proc/self/environ", label: "x" }, acting).catch(
+    (error: Error) => error.message,
+  );
+  expect(environment).toMatch(/Permission denied/);
+  const known = Number(execFileSync("id", ["-u", "backup"]).toString());
+  const groups = execFileSync("id", ["-G", "backup"]).toString().trim().split(" ").map(Number);
+  expect(await identityOf(known)).toEqual({ uid: known, gid: groups[0], groups });
+});
+
+test("the settings of an application that owns its tree are edited by the application's user", async () => {
+  expect(await edit()).toEqual([]);
+  for (const [file, mode] of [
+    [files().networkDaemon, 0o644],
+    [files().webApplication, 0o600],
+  ] as const) {
+    const { uid, gid, mode: now } = fs.statSync(file);
+    // A user that the machine does not know has no group of its own to give.
+    expect([uid, now & 0o7777, [APP, 65_534].includes(gid)]).toEqual([APP, mode, true]);
+  }
+  expect(fs.readFileSync(files().webApplication, "utf8")).toContain("SITE_ROOT = '/sync/'");
+  expect(fs.readdirSync(at("app/conf"))).toHaveLength(3);
+});
+
+describe("a settings path that is", () => {
+  test.each<[string, () => void, string, RegExp]>([
+    [
+      "a symlink to a file that only root reads",
+      () => fs.symlinkSync(at("root/secret/key.png"), at("app/conf/x")),
+      "files.unreadable",
+      /Permission denied/,
+    ],
+    [
+      "a symlink to a file of root's that everybody reads",
+      () => fs.symlinkSync(at("root/etc/passwd"), at("app/conf/x")),
+      "settings.bad-syntax|files.foreign-owner",
+      /belongs to user 0|cannot be read/,
+    ],
+    [
+      "a FIFO, which would be waited for",
+      () => execFileSync("mkfifo", [at("app/conf/x")]),
+      "files.unreadable",
+      /Permission denied|is not a regular file/,
+    ],
+    [
+      "a FIFO of its own",
+      () => {
+        execFileSync("mkfifo", [at("app/conf/x")]);
+        fs.chownSync(at("app/conf/x"), APP, APP);
+      },
+      "files.unreadable",
+      /is not a regular file/,
+    ],
+    [
+      "a file of /proc without size and without end",
+      () => fs.symlinkSync("/proc/self/pagemap", at("app/conf/x")),
+      "files.unreadable",
+      /is larger than 4194304 bytes|Permission denied|Operation not permitted/,
+    ],
+    ["a device", () => fs.symlinkSync("/dev/zero", at("app/conf/x")), "files.unreadable", /regular file/],
+    [
+      "a hard link to a file of root's",
+      () => fs.linkSync(at("root/etc/passwd"), at("app/conf/x")),
+      "settings.bad-syntax|files.foreign-owner",
+      /belongs to user 0|cannot be read/,
+    ],
+    [
+      "below a directory that leads to root's",
+      () => {
+        fs.rmSync(at("app/conf"), { recursive: true });
+        fs.symlinkSync(at("root/etc"), at("app/conf"));
+        write("root/etc/x", "A = 1\n", 0o644, 0);
+      },
+      "files.foreign-owner|files.unreadable",
+      /belongs to user 0/,
+    ],
+  ])("%s is refused at once, and nothing of root's changes", async (_what, prepare, codes, message) => {
+    prepare();
+    const before = rootsOwn();
+    const since = Date.now();
+    const problems = await edit({ webApplication: at("app/conf/x") });
+    const told = problems.filter(({ path }) => path.startsWith(at("app/conf/x")));
+    expect(told[0]?.message).toMatch(message);
+    expect(told[0]?.code).toMatch(new RegExp(`^(?:${codes})$`));
+    expect(Date.now() - since).toBeLessThan(15_000);
+    expect(rootsOwn()).toEqual(before);
+  });
+
+  test("in a directory of root's that others can change, or in /tmp and not there yet", async () => {
+    fs.mkdirSync(at("root/shared"));
+    fs.chmodSync(at("root/shared"), 0o777);
+    write("root/shared/x.py", "A = 1\n", 0o644, 0);
+    expect(await edit({ webApplication: at("root/shared/x.py") })).toEqual([
+      expect.objectContaining({
+        code: "files.shared-directory",
+        path: at("root/shared"),
+        fix: expect.stringContaining("chmod go-w"),
+      }),
+    ]);
+    fs.chmodSync(at("root/shared"), 0o1777);
+    expect(await edit({ webApplication: at("root/shared/absent.py") })).toEqual([
+      expect.objectContaining({ code: "files.shared-directory" }),
+    ]);
+    expect(await edit({ webApplication: at("root/shared/x.py") })).toEqual([]);
+    fs.chownSync(at("root/shared/x.py"), APP, APP);
+    expect(await edit({ webApplication: at("root/shared/x.py") })).toEqual([]);
+  });
+});
+
+test("a directory that is swapped during the edit leaves nothing in root's directories", async () => {
+  attack(`
+    quietly(() => fs.renameSync(at("app/conf"), at("app/conf.real")));
+    quietly(() => fs.symlinkSync(at("root/etc"), at("app/conf")));
+    quietly(() => fs.unlinkSync(at("app/conf")));
+    quietly(() => fs.renameSync(at("app/conf.real"), at("app/conf")));`);
+  const before = rootsOwn();
+  for (const until = Date.now() + 4_000; Date.now() < until;) {
+    await edit();
+    expect(rootsOwn()).toEqual(before);
+  }
+});
+
+test("the setuid race of a copy of attributes gains nothing", async () => {
+  fs.copyFileSync("/bin/true", at("root/program"));
+  fs.chmodSync(at("root/program"), 0o4755);
+  attack(`
+    for (const name of fs.readdirSync(at("app/conf"))) {
+      const path = at("app/conf/" + name);
+      if (name.startsWith(".portico")) quietly(() => fs.linkSync(path, at("app/" + process.hrtime.bigint())));
+      quietly(() => fs.renameSync(path, at("app/kept")));
+      quietly(() => fs.symlinkSync(at("root/program"), path));
+      quietly(() => fs.unlinkSync(path));
+      quietly(() => fs.renameSync(at("app/kept"), path));
+    }`);
+  const before = rootsOwn();
+  for (const until = Date.now() + 4_000; Date.now() < until;) await edit();
+  await endAttacks();
+  expect(rootsOwn()).toEqual(before);
+  const found = execFileSync("find", [at("app"), "-uid", "0", "-o", "-perm", "/6000"]).toString();
+  expect(found).toBe("");
+});
+
+describe("media:", () => {
+  test("a symlink above the media root leads root nowhere", async () => {
+    fs.rmSync(at("app/media"), { recursive: true });
+    fs.symlinkSync(at("root/secret"), at("app/media"));
+    const before = rootsOwn();
+    const { changes, violations } = await checkMediaPermissions({ directory: at("app/media") });
+    expect(violations).toEqual([
+      expect.objectContaining({ path: at("root/secret/key.png"), notFixable: "it belongs to user 0" }),
+    ]);
+    expect(changes).toEqual([]);
+    // Nor does it when it comes only after the look.
+    const outcome = await changeModes([{ path: at("app/media/key.png"), from: 0o600, to: 0o604 }]);
+    expect(outcome[0]?.why).toMatch(/Permission denied|replaced|no such/i);
+    expect(rootsOwn()).toEqual(before);
+  });
+
+  test("a tree whose directories are swapped meanwhile", async () => {
+    own("app/media/a");
+    write("app/media/a/key.png", "x", 0o600);
+    attack(`
+      quietly(() => fs.renameSync(at("app/media/a"), at("app/b")));
+      quietly(() => fs.symlinkSync(at("root/secret"), at("app/media/a")));
+      quietly(() => fs.unlinkSync(at("app/media/a")));
+      quietly(() => fs.renameSync(at("app/b"), at("app/media/a")));`);
+    const before = rootsOwn();
+    for (const until = Date.now() + 3_000; Date.now() < until;) {
+      await changeModes((await checkMediaPermissions({ directory: at("app/media") })).changes);
+    }
+    expect(rootsOwn()).toEqual(before);
+  });
+
+  test("permissions are given by the owners of the directories, each their own, and taken back", async () => {
+    fs.chmodSync(at("app"), 0o750);
+    write("app/media/a.png", "x", 0o640);
+    write("app/media/roots.png", "x", 0o600, 0);
+    // Root's own tree, with a directory of the application's in it.
+    fs.mkdirSync(at("root/media"), { mode: 0o755 });
+    write("root/media/b.png", "x", 0o600, 0);
+    fs.mkdirSync(at("root/media/avatars"), { mode: 0o700 });
+    fs.chownSync(at("root/media/avatars"), APP, APP);
+    write("root/media/avatars/c.png", "x", 0o600);
+    for (const [options, paths, left] of [
+      [{ directory: at("app/media") }, ["app", "app/media/a.png"], ["app/media/roots.png"]],
+      [
+        { directory: at("root/media"), avatarDirectory: at("root/media/avatars") },
+        ["root/media/avatars", "root/media/avatars/c.png", "root/media/b.png"],
+        [],
+      ],
+    ] as const) {
+      const seen = await checkMediaPermissions(options);
+      expect(seen.unseen).toEqual([]);
+      expect(seen.changes.map(({ path }) => path).sort()).toEqual(paths.map(at));
+      expect((await changeModes(seen.changes)).filter(({ why }) => why !== undefined)).toEqual([]);
+      const after = await checkMediaPermissions(options);
+      expect(after.violations.map(({ path }) => path)).toEqual(left.map(at));
+      const back = seen.changes.map(({ path, from, to }) => ({ path, from: to, to: from }));
+      expect((await changeModes(back.toReversed())).filter(({ why }) => why !== undefined)).toEqual([]);
+      expect((await checkMediaPermissions(options)).changes).toEqual(seen.changes);
+    }
+  });
+
+  test("an image is looked for by the owner of the tree", async () => {
+    own("app/media/icons", 0o700);
+    write("app/media/icons/ü b.png", "x", 0o600);
+    expect(await findMediaFile(at("app/media"))).toBe("icons/%C3%BC%20b.png");
+    fs.mkdirSync(at("root/media"));
+    fs.renameSync(at("app/media/icons"), at("root/media/icons"));
+    expect(await findMediaFile(at("root/media"))).toBe("icons/%C3%BC%20b.png");
+    fs.rmSync(at("root/media"), { recursive: true });
+    fs.symlinkSync(at("root/secret"), at("app/media/secret"));
+    expect(await findMediaFile(at("app/media"))).toBeUndefined();
+  });
+});
+
+test("a child that does not answer is not waited for", async () => {
+  const program = ownerProgram.path;
+  try {
+    ownerProgram.path = join(folder, "hangs.mjs");
+    fs.writeFileSync(ownerProgram.path, "setInterval(() => {}, 1000);");
+    const acting = { uid: APP, path: at("app") };
+    const asked = asOwner("realPath", { path: at("app") }, acting, { timeoutMs: 1_500 });
+    await expect(asked).rejects.toThrow(/no answer within 1\.5 s \[files\.no-answer\]/);
+    // Whole pieces, synchronously, up to more than is taken.
+    const flood = "const x = Buffer.alloc(1 << 20, 97); for (let i = 0; i < 100; i++) fs.writeSync(1, x);";
+    fs.writeFileSync(ownerProgram.path, `import fs from "node:fs"; ${flood}`);
+    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/the answer is too long/);
+    fs.writeFileSync(ownerProgram.path, "throw new Error('broken');");
+    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/broken/);
+  } finally {
+    ownerProgram.path = program;
+  }
+});
+
+/** Calls that open, change or start something. */
+const CALLS =
+  "open,openat,creat,execve,rename,renameat,renameat2,unlink,unlinkat,rmdir,chmod,fchmodat,chown,lchown,fchownat,link," +
+  "linkat,symlink,symlinkat,mkdir,mkdirat,truncate,setuid,setresuid,clone,clone3,fork,vfork";
+
+/** Runs the command traced. @returns calls in a directory by anybody but its owner, and how many there were by that one */
+function traced(directory: string, ...args: readonly string[]): { by: number; wrong: string[] } {
+  const log = join(base, "trace");
+  const strace = ["-f", "-qq", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
+  const { error } = spawnSync("strace", [...strace, process.execPath, ownerProgram.path, ...args], {
+    stdio: "ignore",
+  });
+  if (error !== undefined) throw error;
+  const lines = fs.readFileSync(log, "utf8").split("\n");
+  const parents = new Map<string, string>();
+  for (const line of lines) {
+    const made = /^(\d+) +(?:<\.\.\. )?(?:clone3?|v?fork)\b.* = (\d+)$/.exec(line);
+    if (made !== null) parents.set(made[2]!, made[1]!);
+  }
+  const became = new Map<string, string>();
+  const userOf = (thread: string | undefined): string =>
+    thread === undefined ? "0" : (became.get(thread) ?? userOf(parents.get(thread)));
+  const outcome = { by: 0, wrong: [] as string[] };
+  for (const line of lines) {
+    const user = /^(\d+) +set(?:res)?uid\((\d+)/.exec(line);
+    if (user !== null) became.set(user[1]!, user[2]!);
+    if (!line.includes(`"${directory}/`) || / execve\(/.test(line.split(directory)[0]!)) continue;
+    if (userOf(/^\d+/.exec(line)![0]) === String(APP)) outcome.by++;
+    else outcome.wrong.push(line);
+  }
+  return outcome;
+}
+
+test("no process of root's opens, changes or starts anything there: traced from deployment to destroy", async () => {
+  const site = new Site(base);
+  fs.chmodSync(site.root, 0o755);
+  fs.renameSync(at("app"), site.at("/app"));
+  const conf = (name: string): string => `/app/conf/${name}`;
+  const named = {
+    networkDaemon: conf("network.conf"),
+    webApplication: conf("web_settings.py"),
+    fileServer: conf("fileserver.conf"),
+  };
+  write(`${site.root.slice(base.length + 1)}/app/media/a.png`, "x", 0o600);
+  const original = fs.readFileSync(site.at(named.webApplication), "utf8");
+  const deployed = (host: string): void => {
+    const values = wantedValues({ origins: [{ scheme: "https", host, port: 443 }] }) as never;
+    site.deliver(one, { settings: { values, files: named, apply: true } });
+  };
+  const store = ["--root", site.root];
+  for (const host of ["first.example.org", "second.example.org"]) {
+    deployed(host);
+    const run = traced(site.at("/app"), "activate", "--incoming", site.incoming, ...store);
+    expect(run.wrong).toEqual([]);
+    expect(run.by).toBeGreaterThan(10);
+    expect(site.read(named.networkDaemon)).toContain(host);
+  }
+  // Of this host, as far as doctor is concerned; it finds and reads both.
+  const document = join(base, "deployment.json");
+  const onHost = Object.fromEntries(Object.entries(named).map(([role, name]) => [role, site.at(name)]));
+  fs.writeFileSync(
+    document,
+    JSON.stringify({
+      ...JSON.parse(site.read("/etc/portico/deployment.json")),
+      media: { directory: site.at("/app/media") },
+      settings: { values: wantedValues(), files: onHost },
+    }),
+  );
+  const doctor = traced(site.at("/app"), "doctor", "--deployment", document, "--config", site.at(CONFIG));
+  expect(doctor.wrong).toEqual([]);
+  expect(doctor.by).toBeGreaterThan(3);
+  const end = traced(site.at("/app"), "deactivate", ...store);
+  expect(end.wrong).toEqual([]);
+  expect(end.by).toBeGreaterThan(5);
+  expect(fs.readFileSync(site.at(named.webApplication), "utf8")).toBe(original);
+  expect(fs.readdirSync(site.at("/app/conf"))).toHaveLength(3);
+}, 120_000);

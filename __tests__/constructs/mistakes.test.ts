@@ -1,0 +1,37 @@
+import { formatProblem, ProblemError } from "../../src/index.js";
+import { MISTAKES, site, type Site } from "./mistakes.js";
+import { synthesize } from "./stacks.js";
+
+/** What is said about a mistake, when it is made or when the app is synthesized. */
+function said(make: (s: Site) => unknown): string {
+  const s = site();
+  try {
+    make(s);
+    synthesize(s.stack);
+  } catch (error) {
+    if (error instanceof ProblemError) return error.problems.map(formatProblem).join("\n");
+    // Validations reach the user as one error of cdktf.
+    if (/^Validation failed/.test((error as Error).message)) return (error as Error).message;
+    throw error;
+  }
+  throw new Error("nothing was said");
+}
+
+describe("a mistake is told by construct path, prop, what was received, what is allowed and the fix", () => {
+  test("there are enough of them", () => expect(MISTAKES.length).toBeGreaterThanOrEqual(150));
+
+  test.each(MISTAKES)("%s", (_, make, code, path) => {
+    const text = said(make);
+    const lines = text.split("\n");
+    const first = lines.findIndex((line) => line.includes(`${path}: `) && line.endsWith(`[${code}]`));
+    expect(first === -1 ? text : lines[first]).toMatch(`${path}: `);
+    const rest = lines.slice(first + 1).map((line) => line.trim());
+    const end = rest.findIndex((line) => line.startsWith("fix: "));
+    expect(end).not.toBe(-1);
+    // A thing that is missing was not received, and a message that says what the thing is needs no list of others.
+    expect(rest.slice(0, end + 1).join("\n")).toMatch(/^(?:received|allowed): /m);
+    // Numbers are those of a config that nobody wrote.
+    expect(text).not.toMatch(/\b(?:listeners|upstreams|virtualServers|routes)\[\d+\]\.(?!allowed)/);
+    expect(text).not.toMatch(/TypeError|undefined \(|\[object /);
+  });
+});

@@ -1,0 +1,246 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { App, TerraformStack, TerraformVariable, Testing } from "cdktf";
+import {
+  Action,
+  Delivery,
+  FileSyncFrontEnd,
+  Firewall,
+  Host,
+  Mode,
+  ReverseProxy,
+  TlsMaterial,
+} from "../../src/index.js";
+import { synthesizedFile } from "../../src/testing/index.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+
+const certificates = (stack: TerraformStack) =>
+  Object.values(synthesize(stack).resource["tls_self_signed_cert"]!) as {
+    dns_names?: string[];
+    ip_addresses: string[];
+    validity_period_hours: number;
+    early_renewal_hours: number;
+  }[];
+
+describe("two files on one path of a host", () => {
+  const two = (first: Host | undefined, second: Host | undefined, stack = newStack()): (() => unknown) => {
+    frontEnd(first === undefined ? {} : { host: first }, "one", stack);
+    return () => frontEnd(second === undefined ? {} : { host: second }, "two", stack);
+  };
+  const machine = (stack: TerraformStack, id: string, delivery: Delivery): Host =>
+    new Host(stack, id, { address: "192.0.2.10", delivery });
+
+  test.each([
+    ["local delivery", () => Delivery.local({ root: "/" })],
+    ["a folder", () => Delivery.local({ root: "./out/host" })],
+    ["ssh", () => Delivery.ssh({ verifyHostKey: false })],
+  ])("are refused with %s: for one host, and for two that are the same machine", (_, delivery) => {
+    const stack = newStack();
+    const host = machine(stack, "host", delivery());
+    const same = machine(stack, "same", delivery());
+    const code = (make: () => unknown): string[] => problemsOf(make).map((p) => `${p.code} ${p.path}`);
+    expect(code(two(host, host, stack))).toEqual(["files.duplicate-path stack/two/Proxy/Config"]);
+    expect(code(() => frontEnd({ host: same }, "three", stack))).toEqual([
+      "files.duplicate-path stack/three/Proxy/Config",
+    ]);
+  });
+
+  test("stand beside each other on different hosts, in different folders and at other paths", () => {
+    const stack = newStack();
+    expect(two(undefined, undefined, stack)).not.toThrow();
+    const host = machine(stack, "host", Delivery.local({ root: "/srv/a" }));
+    frontEnd({ host }, "three", stack);
+    frontEnd({ host: machine(stack, "other", Delivery.local({ root: "/srv/b" })) }, "four", stack);
+    expect(
+      () => new ReverseProxy(stack, "five", { host, paths: { config: "/etc/five.json" } }),
+    ).not.toThrow();
+  });
+});
+
+describe("the self-signed certificate", () => {
+  test("covers the names of the front end, and of virtual servers that are added later", () => {
+    const stack = newStack();
+    const files = frontEnd(
+      {
+        host: { address: "192.0.2.10", ipv6Address: "2001:db8::10" },
+        additionalServerNames: ["alias.example"],
+      },
+      "files",
+      stack,
+    );
+    const { https, http } = files.listeners;
+    files.proxy.addVirtualServer("office", {
+      serverNames: ["office.example", "192.0.2.99"],
+      listeners: [https!],
+    });
+    files.proxy.addVirtualServer("plain", { serverNames: ["plain.example"], listeners: [http] });
+    expect(certificates(stack)).toMatchObject([
+      {
+        dns_names: ["alias.example", "office.example"],
+        ip_addresses: ["192.0.2.10", "2001:db8::10", "192.0.2.99"],
+      },
+    ]);
+  });
+
+  test("covers a name that is known at apply only", () => {
+    const stack = newStack();
+    const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
+    const address = new TerraformVariable(stack, "address", { type: "string" }).stringValue;
+    frontEnd({ host: { address, publicName } }, "files", stack);
+    expect(certificates(stack)).toMatchObject([
+      { dns_names: ["${var.name}"], ip_addresses: ["${var.address}"] },
+    ]);
+  });
+
+  test.each([
+    [{}, 3650, 30],
+    [{ validityDays: 10 }, 10, 3],
+    [{ validityDays: 1 }, 1, 0],
+    [{ validityDays: 90, renewalDays: 89 }, 90, 89],
+  ])("with %j is not renewed at every apply", (options, validity, renewal) => {
+    const stack = newStack();
+    frontEnd({ mode: Mode.tls({ material: TlsMaterial.selfSigned(options) }) }, "files", stack);
+    const [certificate] = certificates(stack);
+    expect([certificate!.validity_period_hours, certificate!.early_renewal_hours]).toEqual([
+      validity * 24,
+      renewal * 24,
+    ]);
+  });
+});
+
+describe("a local delivery", () => {
+  test("writes into a folder of the host's own unless `/` is asked for", () => {
+    const files = frontEnd();
+    const config = "/etc/portico/portico.json";
+    const below = (path: string): string => `\${path.module}/../../../${path}${config}`;
+    expect(synthesizedFile(files, config).filename).toBe(below("out/stack/files/Host"));
+    const to = (root: string): string => {
+      const host = { address: "192.0.2.10", delivery: Delivery.local({ root }) };
+      return synthesizedFile(frontEnd({ host }), config).filename;
+    };
+    expect(to("/")).toBe(config);
+    expect(to("/srv/host/")).toBe(`/srv/host${config}`);
+    expect(to("./a//b/")).toBe(below("a/b"));
+    expect(to("../elsewhere")).toBe(below("../elsewhere"));
+  });
+
+  test("synthesizes to the same stack in every checkout", () => {
+    const stackIn = (folder: string): string => {
+      const before = process.cwd();
+      process.chdir(folder);
+      try {
+        const stack = new TerraformStack(new App({ outdir: join(folder, "cdktf.out") }), "stack");
+        const host = { address: "192.0.2.10", delivery: Delivery.local({ root: "out/host" }) };
+        frontEnd({ host, mode: Mode.plain(), activation: {} }, "files", stack);
+        return Testing.synth(stack);
+      } finally {
+        process.chdir(before);
+      }
+    };
+    const folders = ["a", "b"].map((name) => mkdtempSync(join(tmpdir(), `portico-${name}-`)));
+    try {
+      const [first, second] = folders.map(stackIn);
+      expect(first).toBe(second);
+      expect(first).toContain("out/host");
+    } finally {
+      folders.forEach((folder) => rmSync(folder, { recursive: true }));
+    }
+  });
+});
+
+describe("what works and is hardly meant is warned of", () => {
+  /** Warnings of a stack, by construct path. */
+  function warnings(stack: TerraformStack): string[] {
+    synthesize(stack);
+    return stack.node
+      .findAll()
+      .flatMap(({ node }) =>
+        node.metadata.filter(({ type }) => type === "@cdktf/warn").map((m) => `${node.path}: ${m.data}`),
+      );
+  }
+
+  test("nothing about a usual front end", () => {
+    const stack = newStack();
+    frontEnd({}, "files", stack);
+    expect(warnings(stack)).toEqual([]);
+  });
+
+  test("an upstream without route, a virtual server without routes, HTTP/2 without TLS, everybody trusted", () => {
+    const stack = newStack();
+    const { proxy, listeners } = frontEnd(
+      { mode: Mode.plain(), proxy: { trustedProxies: ["10.0.0.0/8", "::/0"] } },
+      "files",
+      stack,
+    );
+    proxy.addUpstream("idle", { url: "http://10.0.0.1" });
+    proxy.addVirtualServer("empty", { serverNames: ["empty.example"], listeners: [listeners.http] });
+    const plain = proxy.addListener("more", { port: 81, http2: true });
+    const more = proxy.addVirtualServer("more-server", {
+      serverNames: ["_"],
+      listeners: [plain],
+      default: true,
+    });
+    more.addRoute("all", { path: "/", action: Action.respond(204) });
+    expect(warnings(stack)).toEqual([
+      expect.stringMatching(/^stack\/files\/Proxy: trustedProxies has ::\/0: every client/),
+      expect.stringMatching(/^stack\/files\/Proxy\/idle: No route goes to this upstream/),
+      expect.stringMatching(/^stack\/files\/Proxy\/empty: .*404/),
+      expect.stringMatching(/^stack\/files\/Proxy\/more: HTTP\/2 is offered over TLS only/),
+    ]);
+  });
+
+  test("a path that looks like a pattern, two daemons of one URL, a firewall that shuts SSH out", () => {
+    const stack = newStack();
+    const { application, host } = frontEnd(
+      { upstreams: { webdav: { url: "http://127.0.0.1:8000" } } },
+      "files",
+      stack,
+    );
+    application.addRoute("glob", { path: "/pictures/*", action: Action.respond(204) });
+    application.addRoute("named", { path: "/pictures/:id", action: Action.respond(204) });
+    application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
+    new Firewall(stack, "shut", { host, ports: [80] });
+    new Firewall(stack, "open", { host, path: "/etc/open.nft", unitDirectory: "/etc/open", ports: [80, 22] });
+    expect(warnings(stack)).toEqual([
+      expect.stringMatching(/^stack\/files\/Proxy\/webdav: This upstream has the URL of web:/),
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/application\/glob: .* has a literal `\*`: paths are no patterns/,
+      ),
+      expect.stringMatching(/^stack\/files\/Proxy\/application\/named: .* has a literal `:`:/),
+      expect.stringMatching(/^stack\/shut: The SSH server's port 22 is not open:/),
+    ]);
+  });
+
+  test("a name that a certificate on this machine lacks", () => {
+    const folder = mkdtempSync(join(tmpdir(), "portico-certificate-"));
+    try {
+      const file = (name: string): string => join(folder, name);
+      const { status } = spawnSync("openssl", [
+        ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", "2"],
+        ...["-keyout", file("key.pem"), "-out", file("cert.pem")],
+        ...["-addext", "subjectAltName=DNS:*.example.org,IP:192.0.2.10"],
+      ]);
+      expect(status).toBe(0);
+      const stack = newStack();
+      const material = TlsMaterial.fromFiles({ certificate: file("cert.pem"), key: file("key.pem") });
+      const host = { address: "192.0.2.10", delivery: Delivery.local({ root: "/" }) };
+      const files = new FileSyncFrontEnd(stack, "files", {
+        host,
+        mode: Mode.tls({ material }),
+        installDirectory: "/srv/sync",
+        additionalServerNames: ["files.example.org", "files.example.net"],
+        service: { runtimeBundle: __filename },
+      });
+      files.application.addRoute("ok", { path: "/ok", action: Action.respond(204) });
+      expect(warnings(stack)).toEqual([
+        expect.stringMatching(
+          /^stack\/files\/Proxy\/https: The certificate .*cert\.pem does not cover files\.example\.net:/,
+        ),
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,54 @@
+import type { Evidence, PublicAddress } from "../../src/diagnosis/evidence.js";
+import { diagnose } from "../../src/diagnosis/rows.js";
+import { type DeploymentInput, parseConfig, parseDeployment } from "../../src/model/index.js";
+import { siteConfig } from "../cli/siteConfig.js";
+
+const GIVEN = "198.41.0.4";
+const INNER = "10.0.0.5";
+
+function evidence(seen: Partial<PublicAddress> | undefined, listened = "0.0.0.0"): Evidence {
+  const input = siteConfig({ mode: "plain", host: GIVEN });
+  const listeners = input.listeners.map((listener) => ({ ...listener, address: listened }));
+  const config = parseConfig({ ...input, listeners });
+  const path = "/etc/portico/portico.json";
+  const deployment = parseDeployment({
+    version: 1,
+    config: path,
+    files: [{ path, mode: "0644", sha256: "0".repeat(64), role: "config" }],
+    services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+    network: { addresses: [GIVEN], dnsRecords: [], loopbackPorts: [] },
+  } satisfies DeploymentInput);
+  if (!config.ok || !deployment.ok) throw new Error(JSON.stringify([config, deployment]));
+  return {
+    place: "host",
+    config: config.value,
+    deployment: deployment.value,
+    responses: [],
+    ownAddresses: new Set(["127.0.0.1", INNER]),
+    publicAddresses: seen === undefined ? [] : [{ address: GIVEN, own: false, outcome: SILENT, ...seen }],
+  };
+}
+
+const SILENT: PublicAddress["outcome"] = { failure: { code: "ETIMEDOUT", message: "no answer" } };
+const ANSWER = {
+  answer: { status: 200, headers: {}, body: "" },
+} as unknown as PublicAddress["outcome"];
+
+/** A host whose public address no interface has. */
+test.each<[string, Evidence, "ok" | "failed", string]>([
+  ["answers by it: translated", evidence({ outcome: ANSWER }), "ok", "ok"],
+  ["sends by a private one: a provider's NAT", evidence({ translatedTo: INNER }), "ok", "unknown"],
+  ["has no other way out: the address is lost", evidence({}), "failed", "explained"],
+  [
+    "listens on it, where nothing can arrive",
+    evidence({ translatedTo: INNER }, GIVEN),
+    "failed",
+    "explained",
+  ],
+])("%s", (_what, seen, addresses, hairpin) => {
+  const rows = new Map(diagnose(seen).map((row) => [row.id, row]));
+  expect([rows.get("addresses")!.status, rows.get("hairpin")!.status]).toEqual([addresses, hairpin]);
+  const { evidence: told } = rows.get("addresses")!;
+  if (seen.publicAddresses![0]!.translatedTo !== undefined && addresses === "ok")
+    expect(told).toEqual([`${GIVEN}: no interface has it; a router translates it to ${INNER}`]);
+});

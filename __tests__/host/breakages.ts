@@ -1,0 +1,817 @@
+/**
+ * Ways to break a host that runs a front end, an apply or a destroy. `brokenHost.ts` does each of them on a real host,
+ * one after the other, and docs/breakages.md lists them: both say what is in here and nothing else.
+ */
+
+/** What clients outside ask for, and the answer that counts as served. */
+export const SERVICES = {
+  "default page": { url: "http://ADDRESS/", host: "unknown.invalid", status: 200 },
+  redirect: { url: "http://ADDRESS/sync/", status: 301 },
+  web: { url: "https://ADDRESS/sync/", status: 302 },
+  media: { url: "https://ADDRESS/syncmedia/icons/logo.png", status: 200 },
+  files: { url: "https://ADDRESS/synchttp/", status: 200 },
+  webdav: { url: "https://ADDRESS/syncdav/", status: 401 },
+} as const;
+export type Service = keyof typeof SERVICES;
+const HTTPS: readonly Service[] = ["web", "media", "files", "webdav"];
+const ALL = Object.keys(SERVICES) as Service[];
+
+export interface Breakage {
+  /** What is done, in words. */
+  readonly name: string;
+  /** What is done: shell on the host, as root. */
+  readonly breaks: string;
+  /** What `portico activate` or `deactivate` is then asked, and what it says as it refuses. */
+  readonly tries?: { readonly command: string; readonly says: RegExp };
+  /** Rows of `portico doctor` that fail, the one that names it first; none where nothing is left to be seen. */
+  readonly rows: readonly string[];
+  /** What the first of them says: its cause, what was seen, its fix. */
+  readonly says?: RegExp;
+  /** What is no longer served meanwhile. */
+  readonly down?: readonly Service[];
+  /**
+   * How it heals: `itself`; `again`: `portico activate --again`; or a command, which for `thenAgain` is followed by
+   * `portico activate --again`.
+   */
+  readonly heals: string;
+  readonly thenAgain?: true;
+}
+
+const PORTICO = "/usr/lib/portico/node /usr/lib/portico/portico.mjs";
+const STORE = "/var/lib/portico/deployment";
+const CONFIG = "/etc/portico/portico.json";
+const TLS = "/etc/portico/tls";
+const UNITS = "/etc/systemd/system";
+const LOGS = "/var/log/private/portico";
+const PAGE = "/usr/share/portico/default/index.html";
+const RULES = "/etc/portico/firewall.nft";
+const NETWORK_CONF = "/srv/sync/conf/network.conf";
+const WEB_SETTINGS = "/srv/sync/conf/settings.py";
+const FILE_SERVER_CONF = "/srv/sync/conf/fileserver.conf";
+const reload = "systemctl reload portico";
+const reopen = "systemctl kill --kill-who=main --signal=SIGUSR1 portico";
+
+const sed = (file: string, script: string): string => `sed -i '${script}' ${file}`;
+const restart = (unit: string): string => `systemctl daemon-reload; systemctl restart ${unit}; sleep 0.7`;
+const dropIn = (unit: string, text: string): string =>
+  `mkdir -p ${UNITS}/${unit}.service.d && printf '[Service]\\n${text}\\n' > ${UNITS}/${unit}.service.d/broken.conf; ${restart(unit)}`;
+const noDropIn = (unit: string): string =>
+  `rm -r ${UNITS}/${unit}.service.d; systemctl reset-failed ${unit}; ${restart(unit)}`;
+const daemon = (variant: string, role: string, address: string, port: number): string =>
+  `ExecStart=\\nExecStart=/usr/lib/portico/node /opt/daemons.mjs ${variant} ${role} ${address} ${port}`;
+/** Another certificate; `mine` for the key that is there. */
+const certificate = (days: number, mine: boolean): string =>
+  `openssl req -x509 -subj /CN=other -days ${days} -out ${TLS}/cacert.pem ${
+    mine ? `-key ${TLS}/privkey.pem` : `-newkey rsa:2048 -nodes -keyout ${TLS}/privkey.pem`
+  } 2> /dev/null`;
+const incoming = "rm -rf /root/upload && mkdir /root/upload && cp /etc/portico/deployment.json /root/upload/";
+const upload = `${PORTICO} activate --incoming /root/upload`;
+
+const FILES: readonly Breakage[] = [
+  {
+    name: "the private key is readable for everyone",
+    breaks: `chmod 644 ${TLS}/privkey.pem`,
+    rows: ["files", "tls"],
+    says: /privkey\.pem: has mode 0644 instead of 0600/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's config is edited and not loaded",
+    breaks: sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/'),
+    rows: ["files", "running"],
+    says: /portico\.json: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's config is edited and loaded",
+    breaks: `${sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/')} && ${reload}`,
+    rows: ["files"],
+    says: /portico\.json: has another content/,
+    heals: "again",
+  },
+  {
+    name: "an edit of the config is loaded, and taken back without a reload",
+    breaks: `cp -p ${CONFIG} /root/before && ${sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/')} && ${reload} && cp -p /root/before ${CONFIG}`,
+    rows: ["running"],
+    says: /config: was changed since it was loaded/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's config is not JSON",
+    breaks: sed(CONFIG, 's/"version": 1,/"version": 1,,/'),
+    rows: ["config", "files"],
+    says: /cannot be read[^]*\/etc\/portico\/portico\.json: is not JSON/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's config is removed",
+    breaks: `rm ${CONFIG}`,
+    rows: ["config", "files"],
+    says: /does not exist/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's config is a link to another file",
+    breaks: `mv ${CONFIG} /root/elsewhere.json && ln -s /root/elsewhere.json ${CONFIG}`,
+    rows: ["files"],
+    says: /portico\.json: is a link to \/root\/elsewhere\.json/,
+    heals: "again",
+  },
+  {
+    name: "another server name in the config",
+    breaks: `${sed(CONFIG, 's/"203.0.113.10"/"other.example.org"/')} && ${reload}`,
+    rows: ["server-name", "files", "tls"],
+    says: /server name in the proxy config is not the host address or domain used[^]*other\.example\.org/,
+    down: ["redirect"],
+    heals: "again",
+  },
+  {
+    name: "a redirect that leads elsewhere",
+    breaks: `${sed(CONFIG, 's/"type": "redirect"/"type": "redirect", "host": "other.example.org"/')} && ${reload}`,
+    rows: ["response: redirect to https", "files"],
+    says: /redirect names another host[^]*other\.example\.org/,
+    heals: "again",
+  },
+  {
+    name: "the application's server tells its version",
+    breaks: `${sed(CONFIG, 's/"name": "application",/"name": "application", "versionTokens": true,/')} && ${reload}`,
+    rows: ["response: application's Server field", "files"],
+    says: /default virtual server answered[^]*portico\/\d/,
+    heals: "again",
+  },
+  {
+    name: "a listener for an address that the host lacks",
+    breaks: sed(CONFIG, 's/"address": "0.0.0.0"/"address": "203.0.113.77"/'),
+    rows: ["addresses", "files", "running"],
+    says: /203\.0\.113\.77: no interface has it/,
+    heals: "again",
+  },
+  {
+    name: "another certificate and key, and loaded",
+    breaks: `${certificate(365, false)} && ${reload}`,
+    rows: ["tls", "files"],
+    says: /cacert\.pem\): does not cover 203\.0\.113\.10/,
+    heals: "again",
+  },
+  {
+    name: "another certificate and key, not loaded",
+    breaks: certificate(365, false),
+    rows: ["files", "running", "tls"],
+    says: /cacert\.pem: has another content/,
+    heals: "again",
+  },
+  {
+    name: "a certificate that ends in five days",
+    breaks: `${certificate(5, true)} && ${reload}`,
+    rows: ["tls", "files"],
+    says: /expires|days/,
+    heals: "again",
+  },
+  {
+    name: "a key that does not belong to the certificate",
+    breaks: `openssl genrsa -out ${TLS}/privkey.pem 2048 2> /dev/null`,
+    rows: ["config", "files"],
+    says: /does not belong to the certificate/,
+    heals: "again",
+  },
+  {
+    name: "the Diffie-Hellman parameters are removed",
+    breaks: `rm ${TLS}/dhparam2048.pem`,
+    rows: ["config", "files"],
+    says: /dhparam2048\.pem\S* does not exist/,
+    heals: "again",
+  },
+  {
+    name: "the runtime is changed",
+    breaks: "echo '// changed' >> /usr/lib/portico/portico.mjs",
+    rows: ["files", "running"],
+    says: /portico\.mjs: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the runtime is changed, and runs",
+    breaks: `echo '// changed' >> /usr/lib/portico/portico.mjs && ${PORTICO} upgrade`,
+    rows: ["files"],
+    says: /portico\.mjs: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the default page is removed",
+    breaks: `rm ${PAGE}`,
+    rows: ["files", "response: default server"],
+    says: /index\.html: is missing/,
+    down: ["default page"],
+    heals: "again",
+  },
+  {
+    name: "a directory in the place of the default page",
+    breaks: `rm ${PAGE} && mkdir ${PAGE}`,
+    rows: ["files", "response: default server"],
+    says: /index\.html: is not a file[^]*Move it away/,
+    down: ["default page"],
+    heals: `rmdir ${PAGE}`,
+    thenAgain: true,
+  },
+  {
+    name: "a delivered file belongs to another user",
+    breaks: `chown 65534 ${TLS}/cacert.pem`,
+    rows: ["files"],
+    says: /cacert\.pem: has owner 65534:0 instead of 0:0/,
+    heals: "again",
+  },
+  {
+    name: "everybody may write to the directory of the config",
+    breaks: "chmod 777 /etc/portico",
+    rows: ["files"],
+    says: /\/etc\/portico: others than root may write to it/,
+    heals: "chmod go-w /etc/portico",
+  },
+  {
+    name: "a directory above the default page is given to another user",
+    breaks: "chown 65534 /usr/share",
+    rows: ["files"],
+    says: /index\.html: lies below a directory of user 65534[^]*namei -om \/usr\/share\/portico\/default\/index\.html/,
+    heals: "chown 0 /usr/share",
+  },
+  {
+    name: "the deployment document is edited",
+    breaks: sed("/etc/portico/deployment.json", 's/"version": 1/"name": "other", "version": 1/'),
+    rows: ["files"],
+    says: /deployment\.json: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the deployment document is not JSON",
+    breaks: "echo nonsense > /etc/portico/deployment.json",
+    rows: ["files"],
+    says: /deployment\.json: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the deployment document is removed",
+    breaks: "rm /etc/portico/deployment.json",
+    rows: ["files"],
+    says: /deployment\.json: is missing/,
+    heals: "again",
+  },
+  {
+    name: "the file for logrotate is removed",
+    breaks: "rm /etc/logrotate.d/portico",
+    rows: ["files"],
+    says: /logrotate\.d\/portico: is missing/,
+    heals: "again",
+  },
+];
+
+const SYSTEM: readonly Breakage[] = [
+  {
+    name: "the proxy's unit is edited, and systemd does not know",
+    breaks: `sleep 1; echo '# edited' >> ${UNITS}/portico.service`,
+    rows: ["files", "units"],
+    says: /portico\.service: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the proxy's unit is edited and runs",
+    breaks: `sed -i 's/^LimitNOFILE=.*/LimitNOFILE=1024/' ${UNITS}/portico.service && systemctl daemon-reload && systemctl restart portico`,
+    rows: ["files"],
+    says: /portico\.service: has another content/,
+    heals: "again",
+  },
+  {
+    name: "an edit of the unit runs, and is taken back without systemd's knowing",
+    breaks: `cp -p ${UNITS}/portico.service /root/before && sed -i 's/^LimitNOFILE=.*/LimitNOFILE=1024/' ${UNITS}/portico.service && systemctl daemon-reload && systemctl restart portico && cp -p /root/before ${UNITS}/portico.service && touch ${UNITS}/portico.service`,
+    rows: ["units"],
+    says: /portico\.service: its files have changed since systemd read them/,
+    heals: "again",
+  },
+  {
+    name: "a drop-in that is not a part of the deployment",
+    breaks: dropIn("portico", "LimitNOFILE=1024"),
+    rows: ["units"],
+    says: /portico\.service\.d\/broken\.conf adds to it/,
+    heals: `rm -r ${UNITS}/portico.service.d`,
+    thenAgain: true,
+  },
+  {
+    name: "the proxy's unit is a link to /dev/null, as masked",
+    breaks: `ln -sf /dev/null ${UNITS}/portico.service && systemctl daemon-reload`,
+    rows: ["proxy", "files"],
+    says: /portico\.service: masked[^]*systemctl unmask portico\.service/,
+    heals: "again",
+  },
+  {
+    name: "the proxy is stopped",
+    breaks: "systemctl stop portico.socket portico.service",
+    rows: ["proxy"],
+    says: /does not run[^]*portico\.socket: inactive/,
+    down: ALL,
+    heals: "again",
+  },
+  {
+    name: "the proxy is not enabled",
+    breaks: "systemctl disable portico.socket portico.service 2>&1",
+    rows: ["proxy"],
+    says: /not enabled/,
+    heals: "again",
+  },
+  {
+    name: "the proxy is killed",
+    breaks: "kill -9 $(systemctl show -P MainPID portico); sleep 4",
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "a worker is killed",
+    breaks: "kill -9 $(pgrep -f '^portico: worker' | head -n 1); sleep 1",
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "the packet filter is flushed",
+    breaks: "nft flush ruleset",
+    rows: ["firewall"],
+    says: /the table inet portico is not loaded/,
+    heals: "again",
+  },
+  {
+    name: "a rule is added that lets the database's port in",
+    breaks: "nft insert rule inet portico input tcp dport 3306 accept",
+    rows: ["firewall"],
+    says: /the table inet portico is loaded with other rules/,
+    heals: "again",
+  },
+  {
+    name: "a rule is added that shuts port 443",
+    breaks: `nft insert rule inet portico input iif != lo tcp dport 443 reject with tcp reset`,
+    rows: ["firewall"],
+    says: /the table inet portico is loaded with other rules/,
+    down: HTTPS,
+    heals: "again",
+  },
+  {
+    name: "the packet filter's policy is turned to accept",
+    breaks: "nft 'chain inet portico input { policy accept; }'",
+    rows: ["firewall"],
+    says: /loaded with other rules/,
+    heals: "again",
+  },
+  {
+    name: "the packet filter's unit is stopped",
+    breaks: "systemctl stop portico-firewall",
+    rows: ["firewall"],
+    says: /portico-firewall\.service: is inactive/,
+    heals: "again",
+  },
+  {
+    name: "the packet filter's unit is not enabled",
+    breaks: "systemctl disable portico-firewall 2>&1",
+    rows: ["units"],
+    says: /portico-firewall\.service: is disabled: it does not start with the host/,
+    heals: "again",
+  },
+  {
+    name: "the rule set is edited and not loaded",
+    breaks: sed(RULES, "s/{ 22, 80, 443 }/{ 22, 80, 443, 3306 }/"),
+    rows: ["files", "firewall"],
+    says: /firewall\.nft: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the rule set is edited and loaded",
+    breaks: `${sed(RULES, "s/{ 22, 80, 443 }/{ 22, 80, 443, 3307 }/")} && nft -f ${RULES}`,
+    rows: ["files"],
+    says: /firewall\.nft: has another content/,
+    heals: "again",
+  },
+  {
+    name: "the distribution's rules are loaded anew, which flushes all",
+    breaks: "systemctl restart nftables.service; sleep 1",
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "the host loses its IPv4 address",
+    breaks: "ip address del 203.0.113.10/24 dev eth0",
+    rows: ["addresses"],
+    says: /203\.0\.113\.10: no interface has it/,
+    down: ALL,
+    heals: "networkctl reconfigure eth0; sleep 2",
+  },
+  {
+    name: "the host loses its IPv6 address",
+    breaks: "ip address del 2001:db8:113::10/64 dev eth0",
+    rows: ["addresses"],
+    says: /2001:db8:113::10: no interface has it/,
+    heals: "networkctl reconfigure eth0; sleep 3",
+  },
+  {
+    name: "a disk is full",
+    breaks: "mount -t tmpfs -o size=1m full /tmp && dd if=/dev/zero of=/tmp/all bs=1M 2> /dev/null; true",
+    rows: ["space"],
+    says: /\/tmp: 0 MiB are left/,
+    heals: "umount /tmp",
+  },
+];
+
+const LOG_FILES: readonly Breakage[] = [
+  {
+    name: "the log directory is removed, and the proxy reloaded",
+    breaks: `rm -rf ${LOGS} /var/log/portico && ${reload}`,
+    rows: ["logs"],
+    says: /\/var\/log\/portico: was made anew since the proxy started[^]*systemctl restart portico/,
+    heals: "again",
+  },
+  {
+    name: "the log directory is removed",
+    breaks: `rm -rf ${LOGS} /var/log/portico`,
+    rows: ["logs"],
+    says: /\/var\/log\/portico: does not exist[^]*systemctl restart portico\.service/,
+    heals: "again",
+  },
+  {
+    name: "the log directory is made anew by hand",
+    breaks: `rm -rf ${LOGS} && mkdir -m 750 ${LOGS}`,
+    rows: ["logs"],
+    says: /\/var\/log\/portico: was made anew since the proxy started/,
+    heals: "systemctl restart portico",
+  },
+  {
+    name: "a log file is removed",
+    breaks: `rm ${LOGS}/error.log`,
+    rows: ["logs"],
+    says: /error\.log: does not exist[^]*SIGUSR1/,
+    heals: reopen,
+  },
+  {
+    name: "a log file is renamed, and the proxy not told",
+    breaks: `mv ${LOGS}/error.log ${LOGS}/error.log.1`,
+    rows: ["logs"],
+    says: /error\.log: is written as error\.log\.1/,
+    heals: `${reopen}; sleep 0.5`,
+  },
+  {
+    name: "a rotation creates files of root's, and tells the proxy",
+    breaks: `mv ${LOGS}/error.log ${LOGS}/error.log.1 && install -m 640 /dev/null ${LOGS}/error.log && ${reopen}; sleep 0.5`,
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "a log file is given to root",
+    breaks: `chown 0:0 ${LOGS}/error.log && chmod 600 ${LOGS}/error.log`,
+    rows: ["logs"],
+    says: /error\.log: belongs to user 0/,
+    heals: reload,
+  },
+  {
+    name: "log files are given to root, and the proxy restarts",
+    breaks: `chown 0:0 ${LOGS}/*.log && chmod 600 ${LOGS}/*.log && systemctl restart portico`,
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "a directory in the place of a log file, and the proxy restarts",
+    breaks: `rm ${LOGS}/error.log && mkdir ${LOGS}/error.log && systemctl restart portico`,
+    rows: ["logs"],
+    says: /error\.log: is a directory/,
+    heals: `rmdir ${LOGS}/error.log && ${reopen}; sleep 0.5`,
+  },
+  {
+    name: "logrotate runs",
+    breaks: `echo line >> ${LOGS}/error.log; logrotate --force /etc/logrotate.d/portico && sleep 0.5 && ls ${LOGS}/error.log.1 ${LOGS}/error.log`,
+    rows: [],
+    heals: "itself",
+  },
+];
+
+const APPLICATION: readonly Breakage[] = [
+  {
+    name: "the web application is stopped",
+    breaks: "systemctl stop sync-web",
+    rows: ["web-application"],
+    says: /do not work together[^]*502/,
+    down: ["web"],
+    heals: "again",
+  },
+  {
+    name: "the web application starts in its FastCGI variant",
+    breaks: dropIn("sync-web", daemon("start-fastcgi", "web", "127.0.0.1", 8000)),
+    rows: ["web-application"],
+    says: /fastcgi start variant is used[^]*start-fastcgi/,
+    down: ["web"],
+    heals: noDropIn("sync-web"),
+  },
+  {
+    name: "the web application does not come up any more",
+    breaks: dropIn("sync-web", "ExecStartPre=/bin/false"),
+    rows: ["web-application", "units"],
+    says: /do not work together/,
+    down: ["web"],
+    heals: noDropIn("sync-web"),
+  },
+  {
+    name: "the web application redirects to another host",
+    breaks: dropIn("sync-web", "Environment=WRONG_HOST=other.example.org"),
+    rows: ["response: application over https"],
+    says: /SERVICE_URL[^]*other\.example\.org/,
+    heals: noDropIn("sync-web"),
+  },
+  {
+    name: "the web application does not start with the host",
+    breaks: "systemctl disable sync-web 2>&1",
+    rows: ["units"],
+    says: /sync-web\.service: is disabled[^]*systemctl enable sync-web/,
+    heals: "systemctl enable sync-web 2>&1",
+  },
+  {
+    name: "another program has the web application's port",
+    breaks: `systemctl stop sync-web && systemd-run --unit=thief --quiet /usr/lib/portico/node -e 'require("http").createServer((q, r) => r.end("thief")).listen(8000, "127.0.0.1")'; sleep 1`,
+    rows: ["web-application"],
+    says: /do not work together/,
+    down: ["web"],
+    heals: "systemctl stop thief && systemctl start sync-web; sleep 0.7",
+  },
+  {
+    name: "a daemon listens for everyone, without a packet filter",
+    breaks: `systemctl stop portico-firewall; ${dropIn("sync-web", daemon("start", "web", "0.0.0.0", 8000))}`,
+    rows: ["ports", "firewall"],
+    says: /port 8000 is to be reachable on localhost only/,
+    heals: noDropIn("sync-web"),
+    thenAgain: true,
+  },
+  {
+    name: "the file server is stopped",
+    breaks: "systemctl stop sync-fileServer",
+    rows: ["response: file server daemon"],
+    says: /upload or view fails[^]*502/,
+    down: ["files"],
+    heals: "again",
+  },
+  {
+    name: "the WebDAV daemon is stopped",
+    breaks: "systemctl stop sync-webdav",
+    rows: ["response: WebDAV daemon"],
+    says: /WebDAV daemon does not answer[^]*502/,
+    down: ["webdav"],
+    heals: "again",
+  },
+  {
+    name: "SERVICE_URL is changed",
+    breaks: sed(NETWORK_CONF, "s/https:/http:/"),
+    rows: ["public-urls"],
+    says: /SERVICE_URL is http:\/\/203/,
+    heals: "again",
+  },
+  {
+    name: "FILE_SERVER_ROOT is removed",
+    breaks: sed(WEB_SETTINGS, "/^FILE_SERVER_ROOT/d"),
+    rows: ["public-urls"],
+    says: /FILE_SERVER_ROOT is not set/,
+    heals: "again",
+  },
+  {
+    name: "SITE_ROOT is changed",
+    breaks: sed(WEB_SETTINGS, 's/^SITE_ROOT.*/SITE_ROOT = "\\/"/'),
+    rows: ["settings"],
+    says: /SITE_ROOT/,
+    heals: "again",
+  },
+  {
+    name: "the file server is told another port",
+    breaks: sed(FILE_SERVER_CONF, "s/^port.*/port = 9999/"),
+    rows: ["settings"],
+    says: /port is 9999/,
+    heals: "again",
+  },
+  {
+    name: "the web application's settings file is gone",
+    breaks: `mv ${WEB_SETTINGS} /root/settings.py`,
+    rows: ["settings"],
+    says: /settings\.py: cannot be read/,
+    heals: `mv /root/settings.py ${WEB_SETTINGS}`,
+  },
+  {
+    name: "a media directory that others may not enter",
+    breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
+    rows: ["media-permissions"],
+    says: /lacks the permissions of section 2\.3[^]*\/srv\/sync\/media\/icons/,
+    down: ["media"],
+    heals: "chmod o+rx /srv/sync/media/icons; sleep 1.1",
+  },
+  {
+    name: "an avatar that others may not read",
+    breaks: "chmod o-r /srv/sync/media/avatars/default.png; sleep 1.1",
+    rows: ["avatar"],
+    says: /avatar path is not world readable[^]*avatars\/default\.png/,
+    heals: "chmod o+r /srv/sync/media/avatars/default.png; sleep 1.1",
+  },
+];
+
+const ACTIVATION: readonly Breakage[] = [
+  {
+    name: "an activation is killed while a daemon starts",
+    breaks: `mkdir -p ${UNITS}/sync-web.service.d && printf '[Service]\\nExecStartPre=/bin/sleep 20\\n' > ${UNITS}/sync-web.service.d/broken.conf; systemctl daemon-reload; systemctl stop sync-web
+      verb=activate; ${PORTICO} $verb --again > /dev/null 2>&1 &
+      until [ "$(systemctl is-active sync-web)" = activating ]; do sleep 0.1; done
+      pkill -9 -f '[p]ortico.mjs activate'; systemctl stop 'portico-activation-*' sync-web; ${noDropIn("sync-web")}`,
+    rows: ["activation"],
+    says: /the activation of \S+ was cut off/,
+    heals: "again",
+  },
+  {
+    name: "the last good state is lost",
+    breaks: `mv ${STORE}/state.json /root/`,
+    rows: ["activation"],
+    says: /state\.json: does not exist/,
+    heals: `mv /root/state.json ${STORE}/`,
+  },
+  {
+    name: "the last good state is damaged",
+    breaks: `cp -p ${STORE}/state.json /root/ && truncate -s 100 ${STORE}/state.json`,
+    rows: ["activation"],
+    says: /state\.json: is not what this release of portico writes/,
+    heals: `mv /root/state.json ${STORE}/`,
+  },
+  {
+    name: "the whole store is lost",
+    breaks: `mv ${STORE} /root/store`,
+    rows: ["activation"],
+    says: /state\.json: does not exist/,
+    heals: `rm -rf ${STORE} && mv /root/store ${STORE}`,
+  },
+  {
+    name: "the command that runs portico on the host is lost",
+    breaks: `rm ${STORE}/command`,
+    rows: ["activation"],
+    says: /command: is missing or changed[^]*\/usr\/lib\/portico\/node \/usr\/lib\/portico\/portico\.mjs activate --again/,
+    heals: "again",
+  },
+  {
+    name: "a stored content is lost",
+    breaks: `rm ${STORE}/blobs/$(sha256sum ${CONFIG} | cut -c -64)`,
+    rows: ["activation"],
+    says: /is missing: \/etc\/portico\/portico\.json could not be put back/,
+    heals: "again",
+  },
+  {
+    name: "a stored content is cut off",
+    breaks: `truncate -s 10 ${STORE}/blobs/$(sha256sum ${CONFIG} | cut -c -64)`,
+    rows: ["activation"],
+    says: /is damaged: \/etc\/portico\/portico\.json could not be put back/,
+    heals: "again",
+  },
+  {
+    name: "everybody may look into the store",
+    breaks: `chmod 755 ${STORE}`,
+    rows: ["activation"],
+    says: /is not root's alone \(mode 0755\)/,
+    heals: `chmod 700 ${STORE}`,
+  },
+  {
+    name: "an apply whose upload misses a content",
+    breaks: `${incoming} && ${sed("/root/upload/deployment.json", 's/"sha256": "..../"sha256": "0000/')}`,
+    tries: { command: upload, says: /activation\.missing-blob[^]*nothing was changed/ },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply whose upload is damaged",
+    breaks: `${incoming} && hash=$(printf 0%.0s $(seq 64)) && echo damaged > /root/upload/$hash && sed -i "s/\\"sha256\\": \\"[0-9a-f]*/\\"sha256\\": \\"$hash/" /root/upload/deployment.json`,
+    tries: { command: upload, says: /activation\.corrupt-blob[^]*nothing was changed/ },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply whose document is cut off",
+    breaks: `${incoming} && truncate -s 200 /root/upload/deployment.json`,
+    tries: { command: upload, says: /config\.not-json[^]*nothing was changed/ },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply without an upload",
+    breaks: "rm -rf /root/upload",
+    tries: { command: upload, says: /files\.unreadable[^]*nothing was changed/ },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply for a daemon that is not installed",
+    breaks: `${incoming} && ${sed("/root/upload/deployment.json", "s/sync-webdav.service/nobody.service/")}`,
+    tries: { command: upload, says: /activation\.unknown-unit[^]*nothing was changed/ },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply by somebody who is not root",
+    breaks: "true",
+    tries: {
+      command: `setpriv --reuid=65534 --clear-groups ${PORTICO} activate --again`,
+      says: /activation\.not-root/,
+    },
+    rows: [],
+    heals: "itself",
+  },
+  {
+    name: "an apply into a directory that another user may change",
+    breaks: `rm ${PAGE} && chown 65534 /usr/share/portico`,
+    tries: {
+      command: `${PORTICO} activate --again`,
+      says: /index\.html: lies below a directory of user 65534[^]*files\.shared-directory[^]*nothing was changed/,
+    },
+    rows: ["files", "response: default server"],
+    says: /index\.html: is missing/,
+    down: ["default page"],
+    heals: "chown 0 /usr/share/portico",
+    thenAgain: true,
+  },
+  {
+    name: "an apply while IPv6 is switched off",
+    breaks: `chmod 640 ${TLS}/cacert.pem && sysctl -qw net.ipv6.conf.all.disable_ipv6=1`,
+    tries: {
+      command: `${PORTICO} activate --again`,
+      says: /\[::\]:443: cannot be listened on: IPv6 is off here[^]*activation\.no-ipv6[^]*nothing was changed/,
+    },
+    rows: ["addresses", "files"],
+    says: /2001:db8:113::10: no interface has it/,
+    heals: "sysctl -qw net.ipv6.conf.all.disable_ipv6=0; networkctl reconfigure eth0; sleep 3",
+    thenAgain: true,
+  },
+  {
+    name: "an apply while another one holds the lock",
+    breaks: `systemd-run --quiet --unit=holder flock /var/lib/portico/lock sleep 30; sleep 0.5`,
+    tries: { command: `${PORTICO} activate --again --wait 1`, says: /activation\.busy/ },
+    rows: [],
+    heals: "systemctl stop holder",
+  },
+  {
+    name: "an apply that cannot write to /etc/portico",
+    breaks: `echo changed >> ${RULES}.bak; chmod 644 ${TLS}/privkey.pem && mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico`,
+    tries: { command: `${PORTICO} activate --again`, says: /Read-only file system/ },
+    rows: ["activation", "files", "tls"],
+    says: /the activation of \S+ was cut off/,
+    heals: `umount /etc/portico; rm ${RULES}.bak`,
+    thenAgain: true,
+  },
+  {
+    name: "an apply that would shut out the session it came by",
+    breaks: `${incoming} && true`,
+    tries: {
+      command: `SSH_CONNECTION='203.0.113.1 50000 203.0.113.10 2222' ${upload}`,
+      says: /activation\.locked-out[^]*nothing was changed/,
+    },
+    rows: [],
+    heals: "itself",
+  },
+];
+
+/** By what they are about, in the order in which they are done. */
+export const BREAKAGES: Readonly<Record<string, readonly Breakage[]>> = {
+  "Delivered files": FILES,
+  "System and network": SYSTEM,
+  Logs: LOG_FILES,
+  "The application": APPLICATION,
+  "Activation and its store": ACTIVATION,
+};
+
+/** A destroy of a host that was broken before: what is done, and what is left afterwards. */
+export interface BrokenDestroy {
+  readonly name: string;
+  readonly breaks: string;
+  /** Exit code of the destroy, and what it says. */
+  readonly code: 0 | 1;
+  readonly says: RegExp;
+  /** What is left of the deployment on the host, one path a line; what another run takes away is not. */
+  readonly left?: string;
+  /** What has to be done for the rest to go. */
+  readonly heals?: string;
+}
+
+export const DESTROYS: readonly BrokenDestroy[] = [
+  {
+    name: "a destroy after files, units and rules were taken away by hand",
+    breaks: `rm ${CONFIG} ${UNITS}/portico.socket ${PAGE} && nft flush ruleset && systemctl stop portico portico.socket`,
+    code: 0,
+    says: /the deployment is gone/,
+  },
+  {
+    name: "a destroy that is killed, and another one",
+    breaks: `verb=deactivate; /root/node /root/portico.mjs $verb > /dev/null 2>&1 &
+      until [ -e ${STORE}/journal.json ]; do sleep 0.02; done; pkill -9 -f '[p]ortico.mjs deactivate'`,
+    code: 0,
+    says: /the deployment is gone|nothing is deployed here/,
+  },
+  {
+    name: "a destroy that cannot write to /etc/portico, and another one that can",
+    breaks: "mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico",
+    code: 1,
+    says: /Read-only file system[^]*not all of it could be taken away/,
+    heals: "umount /etc/portico",
+  },
+  {
+    name: "a destroy after the application's settings were edited by hand",
+    breaks: `echo '# by hand' >> ${WEB_SETTINGS}`,
+    code: 0,
+    says: /the deployment is gone/,
+  },
+];

@@ -1,0 +1,78 @@
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import { BREAKAGES, SERVICES } from "./breakages.js";
+import type { FileSyncHost } from "./fileSyncHost.js";
+import { PORTICO } from "./fileSyncHost.js";
+
+/** A host with a whole front end that is broken in one way after the other, and what `portico doctor` says of it. */
+
+export const DOCTOR = `${PORTICO} doctor --timeout 8`;
+
+export interface Diagnosis {
+  readonly code: number;
+  readonly rows: readonly DiagnosisRow[];
+}
+
+export async function diagnosis(site: FileSyncHost, options = ""): Promise<Diagnosis> {
+  const { code, stdout, stderr } = await site.host.run(`${DOCTOR} --json ${options}`);
+  if (stderr !== "") throw new Error(stderr);
+  return { code, rows: (JSON.parse(stdout) as { rows: DiagnosisRow[] }).rows };
+}
+
+export const failed = ({ rows }: Diagnosis): string[] =>
+  rows.flatMap(({ id, status }) => (status === "failed" ? [id] : []));
+
+/** What clients outside get of everything that is served. */
+export async function notServed(site: FileSyncHost): Promise<string[]> {
+  const ask = Object.entries(SERVICES).map(([name, service]) => {
+    const host = "host" in service ? `-H 'Host: ${service.host}'` : "";
+    const url = service.url.replace("ADDRESS", site.host.address);
+    return `curl -sk -o /dev/null -m 4 -w '${name}=%{http_code}\\n' ${host} ${url} &`;
+  });
+  const outside = await site.host.outside();
+  const { stdout } = await outside.run(`${ask.join("\n")} wait`);
+  const isServed = (name: string, status: number): boolean => stdout.includes(`${name}=${status}\n`);
+  return Object.entries(SERVICES).flatMap(([name, { status }]) => (isServed(name, status) ? [] : [name]));
+}
+
+/**
+ * A breakage after which another row than its own fails was not healed, or not by the one before: each is followed by a
+ * diagnosis, and each finds the host healed.
+ */
+export function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncHost): void {
+  describe(about, () => {
+    test.each(BREAKAGES[about]!)(
+      "$name",
+      async ({ breaks, tries, rows, says, down = [], heals, thenAgain }) => {
+        await site().host.must(breaks);
+        if (tries !== undefined) {
+          const { code, stdout, stderr } = await site().host.run(tries.command, { timeoutSeconds: 120 });
+          expect({ code: code === 0, said: stdout + stderr }).toEqual({
+            code: false,
+            said: expect.stringMatching(tries.says),
+          });
+        }
+        const broken = await diagnosis(site());
+        // A front end on both families has some rows twice.
+        const ids = new Set(failed(broken).map((id) => id.replace(" on IPv6", "")));
+        expect({ rows: [...ids].sort(), down: await notServed(site()) }).toEqual({
+          rows: [...rows].sort(),
+          down,
+        });
+        expect(broken.code).toBe(rows.length === 0 ? 0 : 1);
+        if (rows.length > 0) {
+          const { cause, evidence, fix } = broken.rows.find(({ id }) => id === rows[0])!;
+          expect([cause, ...evidence, fix].join("\n")).toMatch(says!);
+          expect(fix).toBeTruthy();
+        }
+        if (heals !== "itself" && heals !== "again") await site().host.must(heals);
+        if (heals === "again" || thenAgain === true)
+          await site().host.must(`${PORTICO} activate --again 2>&1`, { timeoutSeconds: 120 });
+      },
+      120_000,
+    );
+
+    test("and afterwards all is in order", async () => {
+      expect([failed(await diagnosis(site())), await notServed(site())]).toEqual([[], []]);
+    });
+  });
+}

@@ -1,0 +1,73 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+
+const ROOT = resolve(__dirname, "../..");
+const INSTALLED = join(ROOT, "node_modules");
+
+/** A fresh project that has installed the packed tarball, with the packages of this repository beside it. */
+export class Consumer {
+  readonly folder = mkdtempSync(join(tmpdir(), "portico-consumer-"));
+
+  constructor() {
+    if (!existsSync(join(ROOT, "dist/lib/index.js")))
+      throw new Error("dist/lib is missing: run `npm run build` first");
+    const modules = join(this.folder, "node_modules");
+    for (const name of packages()) link(join(INSTALLED, name), join(modules, name));
+    this.write("package.json", '{ "name": "consumer", "version": "1.0.0", "private": true }\n');
+    const own = join(modules, "cdktf-portico");
+    mkdirSync(own);
+    const tarball = join(this.folder, "cdktf-portico.tgz");
+    const packed = this.run("npm", [
+      "pack",
+      "--ignore-scripts",
+      "--loglevel=error",
+      "--pack-destination",
+      this.folder,
+      ROOT,
+    ]);
+    symlinkSync(join(this.folder, packed.trim().split("\n").at(-1)!), tarball);
+    this.run("tar", ["-xzf", tarball, "-C", own, "--strip-components=1"]);
+  }
+
+  write(name: string, text: string): void {
+    const file = join(this.folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+
+  /** Fails with all that was said. */
+  run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): string {
+    const quiet = { CHECKPOINT_DISABLE: "1", DISABLE_VERSION_CHECK: "1" };
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      cwd: this.folder,
+      env: { ...process.env, ...quiet, ...env },
+      encoding: "utf8",
+    });
+    if (status !== 0) throw new Error(`${command} ${args.join(" ")} exited ${status}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** Runs a program of an installed package. */
+  bin(name: string, args: readonly string[], env?: NodeJS.ProcessEnv): string {
+    return this.run(join(INSTALLED, ".bin", name), args, env);
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+function packages(): string[] {
+  return readdirSync(INSTALLED)
+    .filter((name) => !name.startsWith("."))
+    .flatMap((name) =>
+      name.startsWith("@") ? readdirSync(join(INSTALLED, name)).map((inner) => `${name}/${inner}`) : [name],
+    );
+}
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
+}

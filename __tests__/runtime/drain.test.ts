@@ -1,0 +1,182 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import * as net from "node:net";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import { freePorts } from "../../tools/frontEnd/ports.js";
+import { issue } from "./certificates.js";
+import { ACK, Frame, GET, RawClient } from "./http2RawClient.js";
+import { alive, eventually, openFolder, Portico } from "./portico.js";
+
+/**
+ * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole
+ * however late they read it. An old worker may close only what was read.
+ */
+
+/** What is asked for: it fits the kernel's buffers, or it does not, or not nearly. */
+const SIZES = [100_000, 700_000, 1_500_000, 2_600_000, 3_500_000, 4_500_000, 5_500_000, 30_000_000] as const;
+const SOURCES = ["/files", "/proxied"] as const;
+/** Longer than a connection that is done may linger. */
+const DEAF_MS = 8_000;
+
+const content = Buffer.alloc(Math.max(...SIZES), "0123456789abcdef\n");
+
+let folder: string;
+let upstream: http.Server;
+let portico: Portico;
+let plainPort: number;
+let tlsPort: number;
+
+beforeAll(async () => {
+  folder = openFolder();
+  const issued = await issue();
+  writeFileSync(join(folder, "key.pem"), issued.key, { mode: 0o600 });
+  writeFileSync(join(folder, "cert.pem"), issued.cert);
+  for (const size of SIZES) writeFileSync(join(folder, `${size}.bin`), content.subarray(0, size));
+  upstream = http.createServer((request, response) => {
+    const size = Number(/\d+/.exec(request.url!)![0]);
+    response.writeHead(200, { "Content-Length": size }).end(content.subarray(0, size));
+  });
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  [plainPort, tlsPort] = (await freePorts(2)) as [number, number];
+  const at = { address: "127.0.0.1" };
+  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+  portico = await Portico.start({
+    version: 1,
+    workers: 1,
+    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
+    listeners: [
+      { name: "http", ...at, port: plainPort, protocol: "http" },
+      { name: "https", ...at, port: tlsPort, protocol: "https", tls: files },
+    ],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["http", "https"],
+        routes: [
+          { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
+          {
+            name: "impatient",
+            path: "/impatient/",
+            sendTimeoutMs: 1_500,
+            action: { type: "staticFiles", directory: folder },
+          },
+          { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
+        ],
+      },
+    ],
+  });
+});
+
+afterAll(async () => {
+  await portico?.stop();
+  upstream?.closeAllConnections();
+  upstream?.close();
+});
+
+/** Asks, does not read until it is told to, and then reads to the end: how many bytes of the answer were right. */
+type Download = (path: string, size: number, reads: Promise<void>) => Promise<number>;
+
+function overHttp1(connect: () => net.Socket): Download {
+  return async (path, size, reads) => {
+    const socket = connect();
+    socket.on("error", () => undefined).pause();
+    await once(socket, socket instanceof tls.TLSSocket ? "secureConnect" : "connect");
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await reads;
+    const chunks: Buffer[] = [];
+    let length = 0;
+    await new Promise<void>((resolve) => {
+      socket.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        length += chunk.length;
+        // The head is short; whoever gets more than that has it all.
+        if (length > size && Buffer.concat(chunks).indexOf("\r\n\r\n") + 4 + size === length) resolve();
+      });
+      socket.on("close", () => resolve());
+      if (socket.closed) resolve();
+      socket.resume();
+    });
+    socket.destroy();
+    const text = Buffer.concat(chunks);
+    return right(text.subarray(text.indexOf("\r\n\r\n") + 4));
+  };
+}
+
+/** Credits what it reads piece by piece, as browsers do: what it sends must not make a reset of the proxy's close. */
+async function overHttp2(path: string, _size: number, reads: Promise<void>): Promise<number> {
+  const client = await RawClient.connect(tlsPort);
+  const window = Buffer.alloc(4);
+  window.writeUInt32BE(0x3fffffff);
+  client.send(Frame.SETTINGS, 0, 0, Buffer.from([0, 4, 0x3f, 0xff, 0xff, 0xff]));
+  client.send(Frame.WINDOW_UPDATE, 0, 0, window);
+  client.request(
+    1,
+    GET.map(([name, value]) => [name, name === ":path" ? path : value] as const),
+  );
+  client.socket.pause();
+  await reads;
+  window.writeUInt32BE(1_000);
+  client.onFrame = ({ type }) => {
+    if (type === Frame.DATA) client.send(Frame.WINDOW_UPDATE, 0, 0, window);
+  };
+  client.socket.resume();
+  await client.next((f) => f.stream === 1 && f.type === Frame.DATA && (f.flags & ACK) !== 0, 20_000);
+  client.destroy();
+  return right(Buffer.concat(client.frames.filter((f) => f.type === Frame.DATA).map((f) => f.payload)));
+}
+
+/** Length of a body, if its bytes are what they should be. */
+function right(body: Buffer): number {
+  return body.equals(content.subarray(0, body.length)) ? body.length : NaN;
+}
+
+const PROTOCOLS: Readonly<Record<string, Download>> = {
+  "HTTP/1.1": overHttp1(() => net.connect({ port: plainPort, host: "127.0.0.1" })),
+  "HTTP/1.1 over TLS": overHttp1(() =>
+    tls.connect({ port: tlsPort, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] }),
+  ),
+  "HTTP/2": overHttp2,
+};
+
+test("a reload cuts no client that reads late, over any protocol, of files and of proxied answers", async () => {
+  const deaf = new Promise<void>((resolve) => setTimeout(resolve, DEAF_MS));
+  const downloads = Object.entries(PROTOCOLS).flatMap(([protocol, download]) =>
+    SOURCES.flatMap((source) =>
+      SIZES.map(async (size) => {
+        const path = source === "/files" ? `/files/${size}.bin` : `/proxied/${size}`;
+        return [`${protocol} ${path}`, await download(path, size, deaf), size] as const;
+      }),
+    ),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  const outcomes = await Promise.all(downloads);
+  expect(outcomes.filter(([, length, size]) => length !== size)).toEqual([]);
+  const logged = readFileSync(join(folder, "access.log"), "utf8").split("\n").filter(Boolean);
+  expect(logged.filter((line) => !/ 200 \d+ /.test(line))).toEqual([]);
+}, 60_000);
+
+test("a client that never reads holds an old worker for no longer than its route allows", async () => {
+  const before = portico.workers();
+  const forever = new Promise<void>(() => undefined);
+  for (const download of Object.values(PROTOCOLS))
+    for (const size of [100_000, 30_000_000]) void download(`/impatient/${size}.bin`, size, forever);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  portico.errors = "";
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  // Of the answers that the kernel holds nothing is known; their connections linger for five seconds.
+  await eventually(
+    () => !before.some(alive),
+    "for the old worker to go",
+    () => "",
+    12_000,
+  );
+}, 30_000);

@@ -1,0 +1,232 @@
+import { writeFileSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { join } from "node:path";
+import { FileLookup } from "../../src/runtime/actions/fileLookup.js";
+import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
+import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
+import { Http1Connection } from "../../src/runtime/http1/connection.js";
+import { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
+import { Http2Connection } from "../../src/runtime/http2/connection.js";
+import { Http2Exchange } from "../../src/runtime/http2/exchange.js";
+import { Outbox } from "../../src/runtime/http2/outbox.js";
+import { RequestBody } from "../../src/runtime/requestBody.js";
+import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
+import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
+import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
+import { Dispatcher } from "../../src/runtime/dispatch.js";
+import { type EveryProtocol, startEveryProtocol } from "./everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "./peers.js";
+import { openFolder } from "./portico.js";
+
+/**
+ * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours
+ * with its stack, ends what it happened in, and leaves the worker and its other connections as they were.
+ */
+
+let upstream: RawUpstream;
+let front: EveryProtocol;
+let uncaught: unknown[];
+const onUncaught = (fault: unknown): void => void uncaught.push(fault);
+
+beforeAll(async () => {
+  const folder = openFolder();
+  writeFileSync(join(folder, "large"), Buffer.alloc(LARGE_BYTES));
+  upstream = await new RawUpstream(answerWholeRequests).listen();
+  front = await startEveryProtocol({
+    routes: [
+      { name: "web", path: "/", action: { type: "proxy", upstream: "web" } },
+      { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
+    ],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
+  });
+});
+beforeEach(() => {
+  uncaught = [];
+  process.on("uncaughtException", onUncaught);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+  process.off("uncaughtException", onUncaught);
+});
+afterAll(async () => {
+  await front.close();
+  await upstream.close();
+});
+
+/** More than is read or written at once. */
+const LARGE_BYTES = 2 << 20;
+
+type Ask = () => Promise<string>;
+const BODY = "x".repeat(100);
+const POST = `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n`;
+
+/** How long a client takes over its body: longer than a sweep where that is what shall throw. */
+let bodyAfterMs = 20;
+
+function answerWholeRequests(peer: Accepted): void {
+  let answered = 0;
+  peer.socket.on("data", () => {
+    const bodies = peer.received.split(BODY).length - 1;
+    for (; answered < bodies; answered++) peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  });
+}
+
+/** Sends a request and its body in two turns; whatever comes of it is fine, as long as something does. */
+const http1 =
+  (secure: boolean): Ask =>
+  async () => {
+    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+    client.send(POST);
+    await sleep(bodyAfterMs);
+    client.send(BODY);
+    await client.until((peer) => peer.ended || peer.closed || peer.received.endsWith("ok"));
+    client.socket.destroy();
+    return client.received.slice(9, 12);
+  };
+
+const http2: Ask = () =>
+  new Promise((resolve) => {
+    const session = connectHttp2(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
+    session.on("error", () => undefined);
+    const stream = session.request({ ":method": "POST", ":path": "/x", "content-length": "100" });
+    let status = "";
+    stream.on("response", (headers) => (status = String(headers[":status"])));
+    stream.on("error", () => undefined);
+    stream.on("data", () => undefined);
+    stream.on("close", () => {
+      session.destroy();
+      resolve(status);
+    });
+    setTimeout(() => stream.end(BODY), bodyAfterMs);
+  });
+
+const PROTOCOLS: Readonly<Record<string, Ask>> = {
+  "HTTP/1.1": http1(false),
+  "HTTP/1.1 over TLS": http1(true),
+  "HTTP/2": http2,
+};
+const HTTP1 = ["HTTP/1.1", "HTTP/1.1 over TLS"];
+const HTTP2 = ["HTTP/2"];
+const ALL = [...HTTP1, ...HTTP2];
+
+/** Every step that the event loop calls: of which class, its name, and the protocols whose requests come by it. */
+const STEPS: readonly [object, string, string, readonly string[]][] = [
+  [Http1Connection.prototype, "Http1Connection", "receive", HTTP1],
+  [Http1Connection.prototype, "Http1Connection", "closed", HTTP1],
+  [Http1Connection.prototype, "Http1Connection", "sweep", HTTP1],
+  [AnswerWriter.prototype, "AnswerWriter", "writeBatched", HTTP1],
+  [Http2Connection.prototype, "Http2Connection", "read", HTTP2],
+  [Http2Connection.prototype, "Http2Connection", "written", HTTP2],
+  [Http2Connection.prototype, "Http2Connection", "closed", HTTP2],
+  [Http2Connection.prototype, "Http2Connection", "sweep", HTTP2],
+  [Http2Exchange.prototype, "Http2Exchange", "sweep", HTTP2],
+  [Outbox.prototype, "Outbox", "writeBatched", HTTP2],
+  [Dispatcher.prototype, "Dispatcher", "dispatch", ALL],
+  [Dispatcher.prototype, "Dispatcher", "finished", ALL],
+  [RequestBody.prototype, "RequestBody", "data", ALL],
+  [RequestBody.prototype, "RequestBody", "sweep", ALL],
+  [UpstreamConnection.prototype, "UpstreamConnection", "connected", ALL],
+  [UpstreamConnection.prototype, "UpstreamConnection", "received", ALL],
+  [UpstreamConnection.prototype, "UpstreamConnection", "sweep", ALL],
+  [UpstreamConnection.prototype, "UpstreamConnection", "closed", ALL],
+  [UpstreamPool.prototype, "UpstreamPool", "sweep", ALL],
+  [RequestWriter.prototype, "RequestWriter", "writeBatched", ALL],
+  [RequestWriter.prototype, "RequestWriter", "body", ALL],
+  [RequestWriter.prototype, "RequestWriter", "end", ALL],
+];
+
+describe.each(STEPS)("%#", (prototype, owner, step, protocols) => {
+  test.each(protocols)(
+    `a throw in ${owner}.${step} costs no more than one exchange of %s`,
+    async (protocol) => {
+      for (const peer of upstream.connections.splice(0)) peer.socket.destroy();
+      await sleep(20);
+      const before = front.serving.faults.count;
+      const marker = `injected into ${owner}.${step}`;
+      bodyAfterMs = step === "sweep" ? 350 : 20;
+      jest.spyOn(prototype as never, step as never).mockImplementationOnce((() => {
+        throw new Error(marker);
+      }) as never);
+      const asked = PROTOCOLS[protocol]!();
+      await Promise.race([asked, sleep(1_500)]);
+      if (step === "closed") for (const peer of upstream.connections) peer.socket.destroy();
+      // What only a sweep or the end of a connection calls.
+      for (let i = 0; i < 40 && front.serving.faults.count === before; i++) await sleep(25);
+      expect(front.serving.faults.count).toBeGreaterThan(before);
+      jest.restoreAllMocks();
+      bodyAfterMs = 20;
+      for (const ask of Object.values(PROTOCOLS)) expect(await ask()).toBe("200");
+      expect(uncaught).toEqual([]);
+      const log = await front.errorLog();
+      expect(log).toMatch(new RegExp(`\\[crit\\].*internal fault \\d+ of this worker: Error: ${marker}`));
+      expect(log).not.toMatch(new RegExp(`client sent.*${marker}`));
+    },
+  );
+});
+
+const FILE_PROTOCOLS: Readonly<Record<string, (path: string) => Promise<string>>> = {
+  "HTTP/1.1": (path) => getHttp1(false, path),
+  "HTTP/1.1 over TLS": (path) => getHttp1(true, path),
+  "HTTP/2": (path) =>
+    new Promise((resolve) => {
+      const session = connectHttp2(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
+      session.on("error", () => undefined);
+      const stream = session.request({ ":path": path });
+      let status = "";
+      stream.on("response", (headers) => (status = String(headers[":status"])));
+      stream.on("error", () => undefined);
+      stream.resume();
+      stream.on("close", () => {
+        session.destroy();
+        resolve(status);
+      });
+    }),
+};
+
+async function getHttp1(secure: boolean, path: string): Promise<string> {
+  const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+  client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  await client.until((peer) => peer.ended || peer.closed);
+  client.socket.destroy();
+  return client.received.slice(9, 12);
+}
+
+/** The same for files, which are looked up, opened and read on the way: what threw, in which step, and asked for what. */
+const FILE_STEPS: readonly [object, string, string, string][] = [
+  [FileLookup.prototype, "FileLookup", "find", "/files/unknown"],
+  [StaticFilesAction.prototype, "StaticFilesAction", "answerFound", "/files/unknown"],
+  [FileLookup.prototype, "FileLookup", "judge", "/files/."],
+  [FileLookup.prototype, "FileLookup", "isCurrent", "/files/large"],
+  [FileLookup.prototype, "FileLookup", "reopen", "/files/large"],
+  [FileTransfer.prototype, "FileTransfer", "start", "/files/large"],
+  [FileTransfer.prototype, "FileTransfer", "advance", "/files/large"],
+  [FileTransfer.prototype, "FileTransfer", "wasRead", "/files/large"],
+  [FileTransfer.prototype, "FileTransfer", "send", "/files/large"],
+  [FileTransfer.prototype, "FileTransfer", "finish", "/files/large"],
+];
+
+describe.each(FILE_STEPS)("%#", (prototype, owner, step, path) => {
+  test.each(Object.keys(FILE_PROTOCOLS))(
+    `a throw in ${owner}.${step} costs no more than one exchange of %s`,
+    async (protocol) => {
+      expect(await FILE_PROTOCOLS[protocol]!("/files/large")).toBe("200");
+      const before = front.serving.faults.count;
+      const marker = `injected into ${owner}.${step}`;
+      jest.spyOn(prototype as never, step as never).mockImplementationOnce((() => {
+        throw new Error(marker);
+      }) as never);
+      // It ends: with a 500, or cut.
+      const status = await FILE_PROTOCOLS[protocol]!(path);
+      expect(["500", "200", ""]).toContain(status);
+      expect(front.serving.faults.count).toBe(before + 1);
+      jest.restoreAllMocks();
+      for (const get of Object.values(FILE_PROTOCOLS)) expect(await get("/files/large")).toBe("200");
+      expect(uncaught).toEqual([]);
+      expect(await front.errorLog()).toMatch(
+        new RegExp(`\\[crit\\].*internal fault \\d+ of this worker: Error: ${marker}`),
+      );
+    },
+  );
+});
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,251 @@
+import fs from "node:fs";
+import path from "node:path";
+import * as ts from "typescript";
+import { ForwardingRules, parseConfig, parseHost } from "../../src/model/index.js";
+import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
+import { parseRange } from "../../src/runtime/actions/ranges.js";
+import { address } from "../../src/runtime/dispatch.js";
+import { FakeExchange } from "./fakeExchange.js";
+import { specRoutes } from "./harness.js";
+
+/**
+ * What a peer sends is read in a time that grows with its length, not with the square of it. Two tests hold this: one
+ * looks at every regular expression of the model and the runtime, one runs what reads peers' bytes on hostile ones.
+ */
+
+const ROOT = path.join(__dirname, "../..");
+
+/** What takes more than this for 100,000 bytes is not linear: that takes less than 1 ms, its square many seconds. */
+const BYTES = 100_000;
+const CPU_MS_MAX = 150;
+
+/** The least of three runs; a hopeless first one is not repeated. */
+function cpuMs(work: () => unknown): number {
+  let least = Infinity;
+  for (let i = 0; i < 3 && least > CPU_MS_MAX; i++) {
+    const begin = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(begin);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+/** A hostile value: a beginning, many times the middle, an end on which it fails. */
+const pumped = (begin: string, middle: string, end: string): string =>
+  begin + middle.repeat(Math.ceil(BYTES / middle.length)) + end;
+
+interface Reviewed {
+  /** Why it takes linear time, or whose bytes it sees if nobody hostile has a say in them. */
+  readonly because: string;
+  /** Where peers have a say: what comes nearest to hurting it. */
+  readonly worst?: readonly [begin: string, middle: string, end: string];
+}
+
+/**
+ * Every expression that {@link isLinearBySight} cannot decide. A new one: first try to do without a second `*` or `+`;
+ * where it stays, say here why it is linear, and give the input that would show that it is not.
+ */
+const REVIEWED: Readonly<Record<string, Reviewed>> = {
+  "src/model/address.ts /^(.*:)(\\d+\\.\\d+\\.\\d+\\.\\d+)$/": {
+    because: "runs after isIPv6, so on 45 chars at most",
+  },
+  "src/model/forwarding.ts /^(https?):\\/\\/([^/?#]*)(.*)$/i": {
+    because:
+      "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
+    worst: ["http://", "a", "\n"],
+  },
+  "src/model/parse.ts /position (\\d+)(?! \\(line)/": { because: "text of a JSON error" },
+  "src/model/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
+    because: "the alternatives begin with different chars, so there is one way to read a text",
+    worst: ["a", "b.", "!"],
+  },
+  'src/runtime/actions/conditional.ts /(W\\/)?("[!#-~\\u0080-\\u00ff]*")/g': {
+    because: "a tag ends at the next quote, where the next one may begin",
+    worst: ["", '"x', " "],
+  },
+  "src/runtime/actions/ranges.ts /^(\\d*)[ \\t]*-[ \\t]*(\\d*)$/": {
+    because: "anchored, and neighbours share no char",
+    worst: ["1", " ", "x"],
+  },
+  "src/runtime/actions/redirect.ts /%.*$/": { because: "an address that the kernel names" },
+  "src/runtime/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
+    because: "a file of the config",
+  },
+  "src/runtime/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": { because: "a file of the kernel" },
+  "src/runtime/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1?DH PARAMETERS-----/":
+    { because: "a file of the config" },
+  "src/runtime/http1/requestHead.ts /^https?:\\/\\/([^/?#]+)(.*)$/is": {
+    because:
+      "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
+    worst: ["http://", "a", ""],
+  },
+  "src/runtime/tlsFiles.ts /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/": { because: "a file of the config" },
+  "src/runtime/tlsFiles.ts /^.*\\((.*)\\)$/": { because: "text of an error of OpenSSL" },
+};
+
+/**
+ * Whether an expression without doubt takes linear time: nothing in it repeats without bound, or one set of chars does,
+ * and then either the expression is anchored at the beginning or nothing follows on which it could fail.
+ */
+function isLinearBySight(literal: string): boolean {
+  const end = literal.lastIndexOf("/");
+  const flags = literal.slice(end + 1);
+  const shape = literal
+    .slice(1, end)
+    .replace(/\\[pP]\{[^}]*\}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\./gi, "x")
+    .replace(/\[[^\]]*\]/g, "x");
+  const repeats = [...shape.matchAll(/[*+]|\{\d+,\}/g)];
+  const [first] = repeats;
+  if (first === undefined) return true;
+  const after = shape.slice(first.index + first[0].length);
+  const isGroup = shape[first.index - 1] === ")";
+  if (repeats.length > 1 || isGroup || shape.includes("|")) return false;
+  return (shape.startsWith("^") && !flags.includes("m")) || after === "";
+}
+
+describe("regular expressions", () => {
+  const files = ["src/model", "src/runtime"].flatMap((folder) =>
+    fs
+      .readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => `${folder}/${name}`),
+  );
+  const literals: string[] = [];
+  const built: string[] = [];
+  for (const file of files) {
+    const source = ts.createSourceFile(
+      file,
+      fs.readFileSync(path.join(ROOT, file), "utf8"),
+      ts.ScriptTarget.Latest,
+    );
+    const visit = (node: ts.Node): void => {
+      if (ts.isRegularExpressionLiteral(node)) literals.push(`${file} ${node.text}`);
+      if (ts.isNewExpression(node) && node.expression.getText(source) === "RegExp") built.push(file);
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+  }
+  const literalOf = (entry: string): string => entry.slice(entry.indexOf(" ") + 1);
+
+  test.each([
+    ["/a*$/", false],
+    ["/^[ \\t]+|[ \\t]+$/g", false],
+    ["/^(\\d*)[ ]*-$/", false],
+    ["/^(?:a+)+$/", false],
+    ["/^a{3,}b/m", false],
+    ["/^[*+]{1,9}$/", true],
+    ["/^a\\+*$/", true],
+    ["/[\\]+]+/g", true],
+  ])("%s is linear by sight: %s", (literal, linear) => expect(isLinearBySight(literal)).toBe(linear));
+
+  test("each is linear by sight, or was looked at", () => {
+    expect(literals.length).toBeGreaterThan(50);
+    const doubtful = literals.filter((entry) => !isLinearBySight(literalOf(entry)));
+    expect([...new Set(doubtful)].sort()).toEqual(Object.keys(REVIEWED).sort());
+  });
+
+  test("those built from text are known: of rules for the config, dates and fields of /proc", () => {
+    expect([...new Set(built)].sort()).toEqual([
+      "src/model/fields.ts",
+      "src/model/textRule.ts",
+      "src/runtime/actions/conditional.ts",
+      "src/runtime/credentialSet.ts",
+    ]);
+  });
+
+  test.each(Object.entries(REVIEWED).filter(([, { worst }]) => worst !== undefined))(
+    "%s on its worst input",
+    (entry, { worst }) => {
+      const literal = literalOf(entry);
+      const end = literal.lastIndexOf("/");
+      const expression = new RegExp(literal.slice(1, end), literal.slice(end + 1).replace("g", ""));
+      const text = pumped(...worst!);
+      expect(cpuMs(() => expression.exec(text))).toBeLessThan(CPU_MS_MAX);
+    },
+  );
+});
+
+const FILE = { etag: '"65937d25-2d"', modifiedSecond: 1_704_164_645 };
+
+function rules(route: number): ForwardingRules {
+  const config = parseConfig({
+    version: 1,
+    listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [
+      { name: "a", serverNames: ["_"], default: true, listeners: ["http"], routes: specRoutes() },
+    ],
+  });
+  if (!config.ok) throw new Error("not a config");
+  const { virtualServers, upstreams } = config.value;
+  return new ForwardingRules(virtualServers[0]!.routes[route]! as never, upstreams[0]!);
+}
+
+/** Everything that reads what a peer wrote, given one value. */
+const READERS: Readonly<Record<string, (value: string) => unknown>> = {
+  Range: (value) => [parseRange(value, 1000), parseRange(`bytes=${value}`, 1000)],
+  "If-None-Match": (ifNoneMatch) => evaluateConditions({ ifNoneMatch }, FILE),
+  "If-Match": (ifMatch) => evaluateConditions({ ifMatch }, FILE),
+  "If-Range": (value) => rangeMaySend(value, FILE),
+  date: (value) => parseHttpDate(value),
+  Host: (value) => [parseHost(value), parseHost(`[${value}`)],
+  target: (value) => [address("a", value), address("a", `/${value}`)],
+  "request fields": (value) => {
+    const headers = ["Connection", value, "Destination", value, "X-Forwarded-For", value, "Cookie", value];
+    const from = { host: "a", serverName: "a", scheme: "http", clientAddress: "::1", trusted: true } as const;
+    for (const destination of [value, `http://a/${value}`, `http://${value}`, `/synchttp/${value}`]) {
+      headers[3] = destination;
+      const request = { method: "MOVE", target: `/synchttp/${value}`, path: `/synchttp/${value}`, headers };
+      const forwarded = { ...request, ...from, webSocket: false };
+      rules(2).refusal(forwarded);
+      rules(2).requestHead(forwarded, "");
+    }
+  },
+  "answer fields": (value) => {
+    const exchange = {
+      ...new FakeExchange().request,
+      scheme: "http",
+      clientAddress: "",
+      trusted: false,
+    } as const;
+    for (const text of [value, `http://127.0.0.1:8000${value}`, `${value}; url=http://127.0.0.1:8000/`]) {
+      const fields = ["Location", text, "Refresh", text, "Connection", text, "Content-Type", text];
+      rules(2).responseHeaders(fields, { ...exchange, webSocket: false });
+    }
+  },
+};
+
+const HOSTILE: readonly (readonly [string, string, string])[] = [
+  ["0", " ", "x"],
+  ["0", "\t ", "-x"],
+  ["0-1,", " ,", "x"],
+  ["", "1-1,", "x"],
+  ["-", "9", "x"],
+  ["", "9", "-x"],
+  ["", '"', "x"],
+  ["", 'W/"', "x"],
+  ["", '"a", ', "x"],
+  ["", "W/", '"'],
+  ["", ":", "x"],
+  ["", "::1:", "]"],
+  ["", "1.", "!"],
+  ["", "a.b-", "!"],
+  ["", "%2e/", "%"],
+  ["", "../", "x"],
+  ["", "a/../", "x"],
+  ["", "//", "#"],
+  ["", "url=", "x"],
+  ["", "http://", "x"],
+  ["", "http://127.0.0.1:8000", "x"],
+  ["", "x,", "x"],
+  ["Mon, ", "0", "GMT"],
+  ["", "Jan ", "GMT"],
+];
+
+describe.each(Object.entries(READERS))("%s takes linear time", (_, read) => {
+  test.each(HOSTILE)("%j, many times %j, %j", (begin, middle, end) => {
+    const value = pumped(begin, middle, end);
+    expect(cpuMs(() => read(value))).toBeLessThan(CPU_MS_MAX);
+  });
+});

@@ -1,0 +1,290 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import * as net from "node:net";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import { COLLECT_OPTIONS, collected } from "../../tools/frontEnd/collected.js";
+import { freePorts } from "../../tools/frontEnd/ports.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { issue } from "./certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "./http2RawClient.js";
+import { openFolder, Portico } from "./portico.js";
+
+/**
+ * What clients cost that are idle, or ask for much and read nothing (docs/limits.md): memory of the worker, without what
+ * the kernel holds. Some read to the end afterwards: what waited for them is what it was.
+ */
+
+/** More than the kernels of both sides take. */
+const ANSWER_BYTES = 16_000_000;
+const CLIENTS = 150;
+const READERS = 5;
+/** Of one client that does not read, beyond an idle connection. */
+const BUDGET_BYTES = 128 * 1024;
+/** By protocol, of a connection that had an answer. */
+const IDLE_BYTES: Readonly<Record<string, number>> = {
+  "HTTP/1.1": 16 * 1024,
+  "HTTP/1.1 over TLS": 48 * 1024,
+  "HTTP/2": 96 * 1024,
+};
+/** Code compiled meanwhile, and buffers that the worker keeps for others. */
+const WORKER_BYTES = 4 * 1024 * 1024;
+/** Garbage is collected before memory is measured, and what is freed goes back to the kernel at once (mallopt(3)). */
+const MEASURED = {
+  NODE_OPTIONS: COLLECT_OPTIONS.join(" "),
+  MALLOC_MMAP_THRESHOLD_: "16384",
+  MALLOC_TRIM_THRESHOLD_: "65536",
+};
+
+const content = Buffer.alloc(ANSWER_BYTES);
+for (let i = 0; i < ANSWER_BYTES; i += 4) content.writeUInt32LE(i, i);
+
+let folder: string;
+let upstream: http.Server;
+let plainPort: number;
+let tlsPort: number;
+
+beforeAll(async () => {
+  folder = openFolder();
+  const issued = await issue({ type: "ec" });
+  writeFileSync(join(folder, "key.pem"), issued.key, { mode: 0o600 });
+  writeFileSync(join(folder, "cert.pem"), issued.cert);
+  writeFileSync(join(folder, "large.bin"), content);
+  upstream = http.createServer((request, response) => {
+    if (request.url !== "/proxied/chunked") {
+      response.writeHead(200, { "Content-Length": ANSWER_BYTES }).end(content);
+      return;
+    }
+    // Chunks that no read brings whole.
+    let at = 0;
+    const send = (): void => {
+      while (at < ANSWER_BYTES) if (!response.write(content.subarray(at, (at += 50_000)))) return;
+      response.end();
+    };
+    response.on("drain", send);
+    send();
+  });
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  [plainPort, tlsPort] = (await freePorts(2)) as [number, number];
+});
+
+afterAll(() => {
+  upstream?.closeAllConnections();
+  upstream?.close();
+});
+
+function start(): Promise<Portico> {
+  const at = { address: "127.0.0.1" };
+  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+  const config: ProxyConfigInput = {
+    version: 1,
+    workers: 1,
+    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${(upstream.address() as net.AddressInfo).port}` }],
+    listeners: [
+      { name: "http", ...at, port: plainPort, protocol: "http" },
+      {
+        name: "https",
+        ...at,
+        port: tlsPort,
+        protocol: "https",
+        tls: { ...files, policy: "mozilla-intermediate" },
+      },
+    ],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["http", "https"],
+        routes: [
+          { name: "small", path: "/small", action: { type: "respond", status: 200, body: "small" } },
+          { name: "files", path: "/files/", action: { type: "staticFiles", directory: folder } },
+          { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "web" } },
+        ],
+      },
+    ],
+  };
+  return Portico.start(config, { env: MEASURED });
+}
+
+/** A client that has asked and does not read until it is told to. */
+interface Client {
+  /** Reads to the end. @returns whether the answer was right */
+  read(): Promise<boolean>;
+  destroy(): void;
+}
+
+async function http1Client(secure: boolean, path: string): Promise<Client> {
+  const at = { port: secure ? tlsPort : plainPort, host: "127.0.0.1" };
+  const socket = secure
+    ? tls.connect({ ...at, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
+    : net.connect(at);
+  socket.on("error", () => undefined).pause();
+  await once(socket, secure ? "secureConnect" : "connect");
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  return {
+    read: async () => {
+      const chunks: Buffer[] = [];
+      socket.on("data", (chunk: Buffer) => chunks.push(chunk)).resume();
+      if (!socket.closed) await once(socket, "close");
+      const text = Buffer.concat(chunks);
+      const body = text.subarray(text.indexOf("\r\n\r\n") + 4);
+      return (path.endsWith("chunked") ? dechunked(body) : body).equals(content);
+    },
+    destroy: () => socket.destroy(),
+  };
+}
+
+async function http2Client(path: string): Promise<Client> {
+  const client = await RawClient.connect(tlsPort);
+  client.send(Frame.SETTINGS, 0, 0, Buffer.from([0, 4, 0x3f, 0xff, 0xff, 0xff]));
+  client.send(Frame.WINDOW_UPDATE, 0, 0, Buffer.from([0x3f, 0xff, 0xff, 0xff]));
+  client.request(
+    1,
+    GET.map(([name, value]) => [name, name === ":path" ? path : value] as const),
+  );
+  client.socket.pause();
+  return {
+    read: async () => {
+      const body: Buffer[] = [];
+      const ended = new Promise<void>((resolve) => {
+        client.onFrame = ({ type, flags, payload }) => {
+          if (type !== Frame.DATA) return;
+          body.push(payload);
+          if ((flags & END_STREAM) !== 0) resolve();
+        };
+      });
+      client.socket.resume();
+      await Promise.race([ended, once(client.socket, "close")]);
+      return Buffer.concat(body).equals(content);
+    },
+    destroy: () => client.destroy(),
+  };
+}
+
+function dechunked(body: Buffer): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ;) {
+    const line = body.indexOf("\r\n", at);
+    const size = parseInt(body.toString("latin1", at, line), 16);
+    if (!(size > 0)) return Buffer.concat(pieces);
+    pieces.push(body.subarray(line + 2, line + 2 + size));
+    at = line + 2 + size + 2;
+  }
+}
+
+/** Memory that a process holds in bytes: its own pages, and of V8's only what lives in them, as V8 keeps free ones. */
+async function heldBytes(pid: number): Promise<number> {
+  const { heapUsed } = await collected(pid);
+  const maps = readFileSync(`/proc/${pid}/smaps`, "utf8").split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+  const others = maps.filter((map) => sizeOf(map, "Size") !== V8_PAGE_BYTES);
+  return others.reduce((sum, map) => sum + sizeOf(map, "Anonymous"), heapUsed);
+}
+
+const V8_PAGE_BYTES = 256 * 1024;
+
+/** @param map of `/proc/PID/smaps` */
+function sizeOf(map: string, what: "Size" | "Anonymous"): number {
+  return Number(new RegExp(`^${what}:\\s+(\\d+) kB`, "m").exec(map)?.[1] ?? 0) * 1024;
+}
+
+/** Resident memory of a process in bytes. */
+function residentBytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) * 1024;
+}
+
+const PROTOCOLS: Readonly<Record<string, (path: string) => Promise<Client>>> = {
+  "HTTP/1.1": (path) => http1Client(false, path),
+  "HTTP/1.1 over TLS": (path) => http1Client(true, path),
+  "HTTP/2": http2Client,
+};
+const SOURCES = ["/files/large.bin", "/proxied/length", "/proxied/chunked"] as const;
+
+describe.each(Object.keys(PROTOCOLS))("clients over %s that read nothing", (protocol) => {
+  test.each(SOURCES)(
+    "of %s cost 128 KiB more than idle ones at most",
+    async (path) => {
+      const portico = await start();
+      const [worker] = portico.workers() as [number];
+      const connect = PROTOCOLS[protocol]!;
+      // What is compiled and kept by the first is no cost of the others.
+      const warm = await connect(path);
+      expect(await warm.read()).toBe(true);
+      warm.destroy();
+      const before = await heldBytes(worker);
+      const clients: Client[] = [];
+      while (clients.length < CLIENTS)
+        clients.push(...(await Promise.all(Array.from({ length: 25 }, () => connect(path)))));
+      await settled(() => residentBytes(worker));
+      const grown = (await heldBytes(worker)) - before;
+      const read = await Promise.all(clients.slice(0, READERS).map((client) => client.read()));
+      for (const client of clients) client.destroy();
+      await portico.stop();
+      expect(read).toEqual(read.map(() => true));
+      expect(grown).toBeLessThan(CLIENTS * (BUDGET_BYTES + IDLE_BYTES[protocol]!) + WORKER_BYTES);
+    },
+    60_000,
+  );
+});
+
+const IDLE_CLIENTS = 500;
+
+test.each(Object.entries(IDLE_BYTES))(
+  "clients over %s that idle cost %i bytes at most",
+  async (name, budget) => {
+    const portico = await start();
+    const [worker] = portico.workers() as [number];
+    const connect = IDLERS[name]!;
+    await Promise.all(Array.from({ length: 25 }, connect));
+    const before = await heldBytes(worker);
+    const sockets: net.Socket[] = [];
+    while (sockets.length < IDLE_CLIENTS)
+      sockets.push(...(await Promise.all(Array.from({ length: 50 }, connect))));
+    await settled(() => residentBytes(worker));
+    const grown = (await heldBytes(worker)) - before;
+    for (const socket of sockets) socket.destroy();
+    await portico.stop();
+    expect(grown).toBeLessThan(IDLE_CLIENTS * budget + WORKER_BYTES);
+  },
+  60_000,
+);
+
+/** Connections that asked once and have their answer. */
+const IDLERS: Readonly<Record<string, () => Promise<net.Socket>>> = {
+  "HTTP/1.1": () => idler(false),
+  "HTTP/1.1 over TLS": () => idler(true),
+  "HTTP/2": async () => {
+    const client = await RawClient.connect(tlsPort);
+    client.request(
+      1,
+      GET.map(([name, value]) => [name, name === ":path" ? "/small" : value] as const),
+    );
+    await client.outcome(1);
+    return client.socket;
+  },
+};
+
+async function idler(secure: boolean): Promise<net.Socket> {
+  const at = { port: secure ? tlsPort : plainPort, host: "127.0.0.1" };
+  const socket = secure
+    ? tls.connect({ ...at, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
+    : net.connect(at);
+  socket.on("error", () => undefined);
+  await once(socket, secure ? "secureConnect" : "connect");
+  socket.write("GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await once(socket, "data");
+  return socket;
+}
+
+/** Waits until a number has stopped growing. */
+async function settled(value: () => number): Promise<void> {
+  for (let still = 0, last = value(); still < 4;) {
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    const now = value();
+    still = now - last < 1024 * 1024 ? still + 1 : 0;
+    last = Math.max(last, now);
+  }
+}

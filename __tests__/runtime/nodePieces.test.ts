@@ -1,0 +1,166 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Evidence } from "../../src/diagnosis/evidence.js";
+import { diagnose } from "../../src/diagnosis/rows.js";
+import { parseConfig } from "../../src/model/index.js";
+import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/node/pieces.js";
+import { KNOWN_VERSIONS } from "../../src/runtime/node/probe.js";
+import { freePort } from "../../tools/frontEnd/ports.js";
+import versions from "../../tools/nodeVersions/package-lock.json";
+import { KeepAliveClient } from "./keepAliveClient.js";
+import { openFolder, Portico } from "./portico.js";
+
+/** A Node that lacks what has no public name, or does something else by it: portico says so, and serves. */
+
+/** Before anything of portico runs: `layer` is what all handles of sockets inherit from. */
+const UNKNOWN = `
+Object.defineProperty(process, "version", { value: "v99.0.0" });
+const layer = Object.getPrototypeOf(process.binding("pipe_wrap").Pipe.prototype);
+`;
+
+test.each([
+  ["no way to a bound socket", `delete require("net")._createServerHandle;`, "boundSockets"],
+  [
+    "no such option of V8",
+    `const processes = require("child_process");
+     const { spawn } = processes;
+     processes.spawn = (node, args, options) =>
+       spawn(node, args.map((arg) => arg === "--single-threaded-gc" ? "--no-such-option" : arg), options);`,
+    "singleThreadedGc",
+  ],
+  [
+    "a hidden layer below streams",
+    `process.binding = () => { throw new Error("Access to this API has been restricted"); };`,
+    "directReads, directWrites",
+  ],
+  [
+    "other names for a socket's settings",
+    `const symbols = Object.getOwnPropertySymbols;
+     Object.getOwnPropertySymbols = (of) => symbols(of).filter((s) => s.description !== "kBufferCb");`,
+    "tlsReadBuffers",
+  ],
+  [
+    "writes that only Node itself may make",
+    `${UNKNOWN}
+     const { writeLatin1String } = layer;
+     layer.writeLatin1String = function (request, text) {
+       return request.handle === undefined ? 0 : writeLatin1String.call(this, request, text);
+     };`,
+    "directWrites",
+  ],
+  [
+    "no way from TLS to TCP",
+    `${UNKNOWN}
+     Object.defineProperty(require("tls").TLSSocket.prototype, "_parent", { get() {}, set() {} });`,
+    // Node 20 itself takes this way when it reads.
+    process.version.startsWith("v20.") ? "tlsReadBuffers, tcpBelowTls" : "tcpBelowTls",
+  ],
+  [
+    "sockets that read elsewhere once their handle was moved",
+    `${UNKNOWN}
+     const net = require("net");
+     const otherwise = (options) =>
+       options?.handle && options.onread ? { ...options, onread: undefined } : options;
+     net.Socket = new Proxy(net.Socket, {
+       construct: (made, [options], as) => Reflect.construct(made, [otherwise(options)], as),
+     });`,
+    "movedSockets",
+  ],
+  [
+    "writes that do not tell how much of them is left",
+    `${UNKNOWN}
+     const { readStart } = layer;
+     layer.readStart = function () {
+       Object.defineProperty(this, "writeQueueSize", { value: undefined });
+       return readStart.call(this);
+     };`,
+    "unsentBytes",
+  ],
+])("with %s it serves, and says so once", async (_, doctor, pieces) => {
+  const folder = openFolder();
+  const preload = join(folder, "doctor.cjs");
+  writeFileSync(preload, doctor);
+  const port = await freePort();
+  const portico = await Portico.start(servedConfig(port, folder), {
+    env: { NODE_OPTIONS: `--require ${preload}`, [WITHOUT]: "" },
+  });
+  const client = await KeepAliveClient.connect(port);
+  for (let i = 0; i < 3; i++) expect((await client.ask("/")).body).toBe("served");
+  client.socket.destroy();
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(await portico.stop()).toBe(0);
+  expect(portico.errors.match(/lacks [\w, ]+/g)).toEqual([`lacks ${pieces} `]);
+});
+
+test("`portico doctor` has a row for what is missing, and only then", () => {
+  const config = parseConfig(servedConfig(80, "/"));
+  if (!config.ok) throw new Error("the config is valid");
+  const evidence: Evidence = { place: "host", config: config.value, responses: [] };
+  const rows = diagnose(evidence);
+  const lacking = diagnose({ ...evidence, missingPieces: "Node v99.0.0 lacks unsentBytes" });
+  expect(rows.map(({ id }) => id)).not.toContain("node");
+  expect(lacking.filter(({ id }) => !rows.some((row) => row.id === id))).toEqual([
+    expect.objectContaining({
+      id: "node",
+      status: "failed",
+      evidence: ["Node v99.0.0 lacks unsentBytes"],
+      fix: expect.stringContaining(KNOWN_VERSIONS.at(-1)!) as string,
+    }),
+  ]);
+});
+
+test("a Node that has everything is not spoken of, and a wrong name is", () => {
+  const saved = process.env[WITHOUT];
+  try {
+    process.env[WITHOUT] = "";
+    if (saved === undefined) expect(piecesText()).toBeUndefined();
+    process.env[WITHOUT] = "directWrite";
+    expect(piecesText()).toMatch(/^PORTICO_NODE_WITHOUT names directWrite: known are all, boundSockets, /);
+  } finally {
+    if (saved === undefined) delete process.env[WITHOUT];
+    else process.env[WITHOUT] = saved;
+  }
+});
+
+test("the variable names pieces, separated by commas, or all of them", () => {
+  const off = (text: string) => switchedOff({ [WITHOUT]: text }).pieces;
+  expect(off(" directReads , unsentBytes")).toEqual(["directReads", "unsentBytes"]);
+  expect(off("all")).toHaveLength(8);
+  expect(off("")).toEqual([]);
+});
+
+test("what is known of a Node is what the tests run on, and what is deployed is among it", () => {
+  const packages = Object.values(versions.packages).filter((found) => "version" in found);
+  expect(packages.map(({ version }) => `v${version}`)).toEqual(KNOWN_VERSIONS);
+  const deployed = versions.packages["node_modules/node-24"];
+  const runtime = readFileSync(join(__dirname, "../../src/constructs/nodeRuntime.ts"), "utf8");
+  expect(runtime).toContain(`DEFAULT_VERSION = "${deployed.version}"`);
+  expect(runtime).toContain(deployed.integrity);
+});
+
+function servedConfig(port: number, folder: string) {
+  const log = join(folder, "error.log");
+  return {
+    version: 1 as const,
+    workers: 1,
+    logs: { access: "off" as const, error: { path: log } },
+    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" as const }],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["http"],
+        routes: [
+          {
+            name: "fixed",
+            path: "/",
+            match: "prefix" as const,
+            action: { type: "respond" as const, status: 200, body: "served" },
+          },
+        ],
+      },
+    ],
+  };
+}

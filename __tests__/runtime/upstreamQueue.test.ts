@@ -1,0 +1,299 @@
+import type { ClientHttp2Session } from "node:http2";
+import type { UpstreamInput } from "../../src/model/index.js";
+import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { answerOf, connectHttp2, type Http2Server, startHttp2Server, until } from "./http2Server.js";
+import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "./peers.js";
+
+/** The limit of connections to an upstream, and the queue in front of it. */
+
+/** What the upstream received, in the order it came; each waits to be answered. */
+interface Received {
+  readonly path: string;
+  readonly peer: Accepted;
+  readonly text: string;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: string;
+}
+
+interface Asked {
+  readonly answer: Promise<Answered>;
+  leave(): void;
+}
+
+interface Front {
+  ask(path: string, body?: string): Promise<Asked>;
+  errorLog(): Promise<string>;
+  close(): Promise<void>;
+}
+
+let upstream: RawUpstream;
+let received: Received[];
+let front: Front;
+/** Connections that the upstream has, and the most it had at a time. */
+let open: { now: number; most: number };
+
+beforeEach(async () => {
+  received = [];
+  const count = (open = { now: 0, most: 0 });
+  upstream = await new RawUpstream((peer) => {
+    count.most = Math.max(count.most, ++count.now);
+    peer.socket.on("close", () => count.now--);
+    let at = 0;
+    peer.socket.on("data", () => {
+      for (;;) {
+        const end = peer.received.indexOf("\r\n\r\n", at);
+        if (end === -1) return;
+        const length = Number(/content-length: (\d+)/i.exec(peer.received.slice(at, end))?.[1] ?? 0);
+        const next = end + 4 + length;
+        if (peer.received.length < next) return;
+        const text = peer.received.slice(at, next);
+        received.push({ path: text.split(" ")[1]!, peer, text });
+        at = next;
+      }
+    });
+  }).listen();
+});
+afterEach(async () => {
+  await front.close();
+  await upstream.close();
+});
+
+const paths = (): string[] => received.map(({ path }) => path);
+
+function answer(index: number): void {
+  const { peer, path } = received[index]!;
+  peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`);
+}
+
+async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { readonly proxy: TestProxy }> {
+  const url = `http://127.0.0.1:${upstream.port}`;
+  const proxy = await startProxy({ routes: specRoutes(), upstreams: [{ name: "web", url, ...limits }] });
+  return {
+    proxy,
+    async ask(path, body) {
+      const client = await connectTo(proxy.port);
+      const length = body === undefined ? "" : `Content-Length: ${body.length}\r\n`;
+      const method = body === undefined ? "GET" : "PUT";
+      client.send(`${method} ${path} HTTP/1.1\r\nHost: a\r\n${length}\r\n${body ?? ""}`);
+      const complete = client.until(({ received: text, closed }) => closed || isComplete(text), 10_000);
+      return {
+        answer: complete.then((peer) => {
+          peer.socket.destroy();
+          const { status, headers, body: text } = parseAnswer(peer.received);
+          return { status, retryAfter: headers["retry-after"], body: text };
+        }),
+        leave: () => client.socket.destroy(),
+      };
+    },
+    errorLog: () => proxy.errorLog(),
+    close: () => proxy.close(),
+  };
+}
+
+async function overHttp2(limits: Partial<UpstreamInput>): Promise<Front & { readonly server: Http2Server }> {
+  const url = `http://127.0.0.1:${upstream.port}`;
+  const server = await startHttp2Server({
+    routes: specRoutes(),
+    config: { upstreams: [{ name: "web", url, ...limits }] },
+  });
+  // All of it comes of one client, on one connection.
+  const session: ClientHttp2Session = connectHttp2(server.port);
+  return {
+    server,
+    ask(path, body) {
+      const method = body === undefined ? "GET" : "PUT";
+      const length = body === undefined ? {} : { "content-length": String(body.length) };
+      const stream = session.request(
+        { ":path": path, ":method": method, ":authority": "app.example", ...length },
+        { endStream: body === undefined },
+      );
+      if (body !== undefined) stream.end(body);
+      const over = answerOf(stream).then(({ status, headers, body: text }) => ({
+        status,
+        retryAfter: headers["retry-after"] as string | undefined,
+        body: text,
+      }));
+      return Promise.resolve({ answer: over, leave: () => stream.close(8) });
+    },
+    errorLog: () => server.errorLog(),
+    close: async () => {
+      session.destroy();
+      await server.close();
+    },
+  };
+}
+
+describe.each([
+  ["HTTP/1.1", overHttp1],
+  ["HTTP/2", overHttp2],
+] as const)("over %s", (_, start) => {
+  /** Asks in order: each is in before the next is sent. */
+  async function askAll(names: readonly string[], seen: number): Promise<Asked[]> {
+    const asked: Asked[] = [];
+    for (const name of names) {
+      asked.push(await front.ask(`/sync/${name}`));
+      await until(() => received.length >= Math.min(asked.length, seen));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return asked;
+  }
+
+  test("many requests take no more connections than there may be, and are served in order", async () => {
+    front = await start({ connectionsMax: 2 });
+    const names = ["0", "1", "2", "3", "4", "5", "6", "7"];
+    const asked = await askAll(names, 2);
+    expect(paths()).toEqual(["/sync/0", "/sync/1"]);
+    for (let i = 0; i < names.length; i++) {
+      await until(() => received.length > i);
+      answer(i);
+    }
+    const answers = await Promise.all(asked.map((one) => one.answer));
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(names.map((n) => [200, `/sync/${n}`]));
+    expect(paths()).toEqual(names.map((n) => `/sync/${n}`));
+    expect(open.most).toBe(2);
+  });
+
+  test("without reuse, and where an upstream closes, the next in line gets a new connection", async () => {
+    front = await start({ connectionsMax: 1, idleConnectionsMax: 0 });
+    const asked = await askAll(["a", "b", "c"], 1);
+    answer(0);
+    await until(() => received.length === 2);
+    received[1]!.peer.socket.destroy();
+    await until(() => received.length === 3);
+    answer(2);
+    const statuses = await Promise.all(asked.map(async (one) => (await one.answer).status));
+    expect(statuses).toEqual([200, 502, 200]);
+    expect(upstream.connections).toHaveLength(3);
+  });
+
+  test("where as many wait as may, one more is a 503 at once that says when to come again", async () => {
+    front = await start({ connectionsMax: 1, queuedRequestsMax: 1 });
+    const [first, second, third] = await askAll(["a", "b", "c"], 1);
+    expect(await third!.answer).toMatchObject({ status: 503, retryAfter: "5" });
+    expect(await front.errorLog()).toContain(
+      "all 1 connections to upstream are in use, and as many requests wait for one as may",
+    );
+    answer(0);
+    await until(() => received.length === 2);
+    answer(1);
+    expect([(await first!.answer).status, (await second!.answer).status]).toEqual([200, 200]);
+  });
+
+  test("who waits too long gets a 503", async () => {
+    front = await start({ connectionsMax: 1, queueTimeoutMs: 300 });
+    const [first, second] = await askAll(["a", "b"], 1);
+    expect(await second!.answer).toMatchObject({ status: 503, retryAfter: "5" });
+    expect(await front.errorLog()).toContain("and none became free within 300 ms");
+    answer(0);
+    expect((await first!.answer).status).toBe(200);
+    // Nothing of it is left: the connection serves whoever comes.
+    const later = await front.ask("/sync/later");
+    await until(() => received.length === 2);
+    answer(1);
+    expect((await later.answer).body).toBe("/sync/later");
+  });
+
+  test("a client that leaves is no longer waited for", async () => {
+    front = await start({ connectionsMax: 1, queuedRequestsMax: 2 });
+    const [first, second, third] = await askAll(["a", "b", "c"], 1);
+    void second!.answer.catch(() => undefined);
+    second!.leave();
+    // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (design 5.21).
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    // Its place in the queue is free again.
+    const fourth = await front.ask("/sync/d");
+    answer(0);
+    await until(() => received.length === 2);
+    answer(1);
+    await until(() => received.length === 3);
+    answer(2);
+    await Promise.all([first!.answer, third!.answer, fourth.answer]);
+    expect(paths()).toEqual(["/sync/a", "/sync/c", "/sync/d"]);
+  });
+
+  test("a client that leaves its answer frees the connection", async () => {
+    front = await start({ connectionsMax: 1 });
+    const [first, second] = await askAll(["a", "b"], 1);
+    void first!.answer.catch(() => undefined);
+    first!.leave();
+    await until(() => received.length === 2);
+    answer(1);
+    expect((await second!.answer).body).toBe("/sync/b");
+  });
+
+  test("an upload waits with its body, and arrives whole", async () => {
+    front = await start({ connectionsMax: 1 });
+    const first = await front.ask("/sync/a");
+    await until(() => received.length === 1);
+    const body = "0123456789".repeat(20_000);
+    const upload = await front.ask("/sync/up", body);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    answer(0);
+    await first.answer;
+    await until(() => received.length === 2);
+    expect(received[1]!.text.endsWith(`\r\n\r\n${body}`)).toBe(true);
+    answer(1);
+    expect((await upload.answer).status).toBe(200);
+  });
+
+  test("a retry takes the place of the connection that died, before all who wait", async () => {
+    front = await start({ connectionsMax: 1 });
+    const warm = await front.ask("/sync/warm");
+    await until(() => received.length === 1);
+    answer(0);
+    await warm.answer;
+    const asked = await askAll(["a", "b"], 2);
+    await until(() => received.length === 2);
+    received[1]!.peer.socket.destroy();
+    await until(() => received.length === 3);
+    expect(paths()).toEqual(["/sync/warm", "/sync/a", "/sync/a"]);
+    answer(2);
+    await until(() => received.length === 4);
+    answer(3);
+    expect((await Promise.all(asked.map((one) => one.answer))).map(({ body }) => body)).toEqual([
+      "/sync/a",
+      "/sync/b",
+    ]);
+  });
+});
+
+test("a tunnel counts as long as it is open", async () => {
+  const started = await overHttp1({ connectionsMax: 1 });
+  front = started;
+  const client = await connectTo(started.proxy.port);
+  client.send(
+    "GET /sync/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+  );
+  await until(() => received.length === 1);
+  received[0]!.peer.send(
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+  );
+  await client.receives("101 Switching");
+  const waiting = await front.ask("/sync/next");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(received).toHaveLength(1);
+  received[0]!.peer.socket.end();
+  await until(() => received.length === 2);
+  answer(1);
+  expect((await waiting.answer).status).toBe(200);
+  client.socket.destroy();
+});
+
+test("a drain serves those who wait", async () => {
+  const started = await overHttp1({ connectionsMax: 1 });
+  front = started;
+  const first = await front.ask("/sync/a");
+  await until(() => received.length === 1);
+  const second = await front.ask("/sync/b");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  started.proxy.drain();
+  answer(0);
+  await until(() => received.length === 2);
+  answer(1);
+  expect([(await first.answer).status, (await second.answer).status]).toEqual([200, 200]);
+});

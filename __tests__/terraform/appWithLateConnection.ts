@@ -1,0 +1,42 @@
+import { App, TerraformStack, TerraformVariable } from "cdktf";
+import { Delivery, Host, HostFile } from "../../src/index.js";
+import { LATE_CONNECTION } from "./lateValues.js";
+
+/** Files for two hosts over ssh, by connections whose every value comes from a variable. It is planned, never applied. */
+const app = new App();
+const stack = new TerraformStack(app, "portico");
+
+const variables = new Map(
+  LATE_CONNECTION.map(({ name, type, good }) => [
+    name,
+    new TerraformVariable(stack, name, { type, default: good }),
+  ]),
+);
+const text = (name: string): string => variables.get(name)!.stringValue;
+const number = (name: string): number => variables.get(name)!.numberValue;
+
+const files = new Host(stack, "files", {
+  address: text("hostAddress"),
+  delivery: Delivery.ssh({
+    address: text("sshAddress"),
+    port: number("sshPort"),
+    user: text("sshUser"),
+    sudo: true,
+    hostKey: text("hostKey"),
+    connectTimeoutSeconds: number("seconds"),
+    scriptPath: text("scriptPath"),
+    bastion: {
+      address: text("gate"),
+      port: number("gatePort"),
+      user: text("gateUser"),
+      hostKey: text("gateKey"),
+    },
+  }),
+});
+new HostFile(stack, "note", { host: files, path: "/etc/note", content: "note" });
+const other = new Host(stack, "other", {
+  address: "192.0.2.10",
+  delivery: Delivery.ssh({ user: text("rootUser"), hostKey: text("hostKey") }),
+});
+new HostFile(stack, "otherNote", { host: other, path: "/etc/note", content: "note" });
+app.synth();

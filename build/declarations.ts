@@ -1,0 +1,95 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import ts from "typescript";
+
+/**
+ * The types of the documents are inferred from their schemas, so their declarations name the schema library, and with
+ * `skipLibCheck: false` a user's compiler checks that library's types by the user's options. Here they are written out:
+ * what the package declares needs nothing but TypeScript, Node, cdktf and constructs.
+ */
+
+/** Modules whose exported types are written out. */
+const DOCUMENTS = ["model/config", "model/deployment"];
+/** Modules that only take schemas, which no user has. */
+const SCHEMA_USERS = ["model/parse", "model/schema"];
+
+export function writeOutDeclarations(lib: string): void {
+  const files = DOCUMENTS.map((name) => path.join(lib, `${name}.d.ts`));
+  const program = ts.createProgram(files, { module: ts.ModuleKind.Node16, strict: true, types: [] });
+  const texts = files.map((file) => written(program, program.getSourceFile(file)!));
+  files.forEach((file, i) => writeFileSync(file, texts[i]!));
+  for (const name of SCHEMA_USERS) {
+    const file = path.join(lib, `${name}.d.ts`);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(
+      file,
+      text.replace(/^import .* from "zod";\n/m, "").replace(/\bz\.ZodType(?:<\w+>)?/g, "unknown"),
+    );
+  }
+}
+
+/** The module's exports with their types in full; what is made of a schema alone is left out. */
+function written(program: ts.Program, file: ts.SourceFile): string {
+  const checker = program.getTypeChecker();
+  const lines = checker.getExportsOfModule(checker.getSymbolAtLocation(file)!).flatMap((symbol) => {
+    const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
+    const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
+    const declaration = symbol.declarations![0]!;
+    if (ts.isTypeAliasDeclaration(declaration)) {
+      return `${comment}export type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol))};`;
+    }
+    const text = declaration.getText(file);
+    if (text.includes("z.")) return [];
+    if (ts.isVariableDeclaration(declaration)) return `${comment}export declare const ${text};`;
+    return `${comment}${text}`;
+  });
+  const imports = file.statements.filter(
+    (statement) =>
+      ts.isImportDeclaration(statement) && !statement.moduleSpecifier.getText(file).includes("zod"),
+  );
+  const body = lines.join("\n");
+  const used = imports
+    .map((statement) => statement.getText(file))
+    .filter((text) => names(text).some((name) => body.includes(name)));
+  return `${[...used, body].join("\n")}\n`;
+}
+
+const names = (importText: string): string[] =>
+  /\{([^}]*)\}/
+    .exec(importText)?.[1]
+    ?.split(",")
+    .map((name) => name.replace(/^\s*type\s+/, "").trim())
+    .filter(Boolean) ?? [];
+
+/** A type without names but those of the language. */
+function typeText(checker: ts.TypeChecker, type: ts.Type, indent = ""): string {
+  if (type.isUnion()) {
+    // `true | false` is one word, and `undefined` of an optional field is said by its question mark.
+    const parts = type.types.map((part) => typeText(checker, part, indent));
+    const words = parts.includes("true") && parts.includes("false") ? ["boolean"] : [];
+    const rest = parts.filter((part) => words.length === 0 || (part !== "true" && part !== "false"));
+    return [...new Set([...rest, ...words])].join(" | ");
+  }
+  if (checker.isArrayType(type)) {
+    const [item] = checker.getTypeArguments(type as ts.TypeReference);
+    const text = typeText(checker, item!, indent);
+    const list = text.includes(" | ") ? `(${text})[]` : `${text}[]`;
+    return (type.symbol.name === "ReadonlyArray" ? "readonly " : "") + list;
+  }
+  if ((type.flags & ts.TypeFlags.Object) === 0) return checker.typeToString(type);
+  const inner = `${indent}  `;
+  const fields = type.getProperties().map((property) => {
+    const optional = (property.flags & ts.SymbolFlags.Optional) !== 0;
+    const of = checker.getTypeOfSymbol(property);
+    const text = typeText(checker, optional ? checker.getNonNullableType(of) : of, inner);
+    const name = /^[$\w]+$/.test(property.name) ? property.name : JSON.stringify(property.name);
+    return `${inner}readonly ${name}${optional ? "?: " : ": "}${text}${optional ? " | undefined" : ""};\n`;
+  });
+  const indexes = checker
+    .getIndexInfosOfType(type)
+    .map(
+      ({ keyType, type: of }) =>
+        `${inner}readonly [name: ${checker.typeToString(keyType)}]: ${typeText(checker, of, inner)};\n`,
+    );
+  return fields.length + indexes.length === 0 ? "{}" : `{\n${fields.join("")}${indexes.join("")}${indent}}`;
+}

@@ -1,0 +1,40 @@
+import { changeModes, checkMediaPermissions, type ModeChange } from "../diagnosis/mediaPermissions.js";
+import type { Deployment } from "../model/index.js";
+import { shown } from "../runtime/actions/permissions.js";
+import type { Report } from "./execution.js";
+
+/** The permissions of spec 2.3 that media lack, where a deployment asks for them; changes nothing. */
+export async function planModes({ media }: Deployment): Promise<readonly ModeChange[]> {
+  return media?.fix === true ? (await checkMediaPermissions(media)).changes : [];
+}
+
+/** Gives permissions; what cannot be given the expected responses show. */
+export async function makeModes(changes: readonly ModeChange[], report: Report): Promise<void> {
+  for (const { why, ...change } of await changeModes(changes)) {
+    report(`  ${formatMode(change)}${why === undefined ? "" : `: not changed, ${why}`}`);
+  }
+}
+
+/** Takes permissions back that are still as they were given. */
+export async function undoModes(given: readonly ModeChange[], report: Report): Promise<void> {
+  const back = given.map(({ path, from, to }) => ({ path, from: to, to: from }));
+  for (const { why, ...change } of await changeModes(back.toReversed())) {
+    report(`  ${formatMode(change)}${why === undefined ? "" : `: stays, ${why}`}`);
+  }
+}
+
+/** The changes of all generations, one of each path: what it was before the first, and what the last has given. */
+export function mergeModes(made: readonly ModeChange[], more: readonly ModeChange[]): readonly ModeChange[] {
+  const byPath = new Map(made.map((change) => [change.path, change]));
+  for (const change of more) {
+    const first = byPath.get(change.path);
+    byPath.set(change.path, first?.to === change.from ? { ...change, from: first.from } : change);
+  }
+  return [...byPath.values()];
+}
+
+export function formatMode({ path, from, to }: ModeChange): string {
+  return `${shown(path)}: mode ${octal(to)} instead of ${octal(from)}`;
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, "0");

@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { readFile, stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { actingOn, ROOT } from "../asOwner/acting.js";
+import { endpoint, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
+import { quote } from "../render/hostScripts.js";
+import { listenOwner } from "../runtime/listenOwner.js";
+import type { Delivered } from "./delivered.js";
+import type { FileChange } from "./fileChanges.js";
+import type { Step } from "./serviceSteps.js";
+import type { Store } from "./store.js";
+
+/** What would end an activation in the middle, and can be seen before anything is touched. */
+
+/** What of the new config's listeners could not be opened or reached: the host has no IPv6, or somebody else the port. */
+export async function unopenable(
+  { deployment, contents }: Delivered,
+  steps: readonly Step[],
+): Promise<Problem[]> {
+  const { config: path, services } = deployment;
+  const file = deployment.files.find((one) => one.path === path);
+  if (steps.length === 0 || file === undefined) return [];
+  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!.path, "utf8"));
+  if (!parsed.ok) return [];
+  const { socket, service } = services.proxy;
+  const opens = steps.some((step) => "unit" in step && step.unit === socket && /start/.test(step.do));
+  const ending = steps.flatMap((step) => ("unit" in step && /stop|restart/.test(step.do) ? [step.unit] : []));
+  // With IPv6 off `::` can be listened on, and nobody gets there.
+  const without6 = (opens || deployment.probe.enabled) && !hasIpv6();
+  return parsed.value.listeners.flatMap(({ address, port }) => {
+    const at = endpoint({ host: address, port });
+    if (without6 && address.includes(":"))
+      return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off here")];
+    const owner = opens ? listenOwner(address, port) : undefined;
+    if (owner === undefined || isOurs(owner, [...ending, service])) return [];
+    return [problem("activation.port-in-use", at, `is taken: ${owner} listens there`)];
+  });
+}
+
+/**
+ * Deployed files on whose way a directory is that others than root can change: they could have root write, or remove, a
+ * file of the same name elsewhere.
+ */
+export async function foreignDirectories(paths: readonly string[]): Promise<Problem[]> {
+  const problems = await Promise.all(
+    paths.map(async (path) => {
+      const why = await whoseWay(dirname(path));
+      const fix = `Deploy it below directories that are root's alone; \`namei -om ${quote(path)}\` shows them.`;
+      return why === undefined ? [] : [problem("files.shared-directory", path, why, { fix })];
+    }),
+  );
+  return problems.flat();
+}
+
+async function whoseWay(directory: string): Promise<string | undefined> {
+  try {
+    const { uid } = await actingOn(Buffer.from(directory, "utf8").toString("latin1"));
+    return uid === ROOT ? undefined : `lies below a directory of user ${uid}: root does not go there`;
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    const [{ path, message }] = error.problems as [Problem];
+    return `lies below ${path}, which ${message}`;
+  }
+}
+
+/** Whether IPv6 is on: then loopback has an address at least. (sysctl net.ipv6.conf.all.disable_ipv6, ipv6.disable=1) */
+function hasIpv6(): boolean {
+  try {
+    return readFileSync("/proc/net/if_inet6", "utf8") !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a process belongs to a unit that this activation stops, or is systemd with its sockets. */
+function isOurs(owner: string, units: readonly string[]): boolean {
+  const pid = /\(pid (\d+)\)$/.exec(owner)![1]!;
+  if (pid === "1") return units.some((unit) => unit.endsWith(".socket"));
+  try {
+    const group = readFileSync(`/proc/${pid}/cgroup`, "utf8");
+    return units.some((unit) => group.includes(`/${unit}\n`) || group.includes(`/${unit}/`));
+  } catch {
+    return true;
+  }
+}
+
+/** File systems that have no room for what is going to be written: contents to keep, and files beside those they replace. */
+export async function missingRoom(
+  store: Store,
+  delivered: Delivered,
+  files: readonly FileChange[],
+): Promise<Problem[]> {
+  const needs = new Map<number, { at: string; bytes: number }>();
+  const need = async (path: string, source: string): Promise<void> => {
+    const at = await existing(path);
+    const { dev } = await stat(at);
+    const sum = needs.get(dev) ?? { at, bytes: MARGIN_BYTES };
+    needs.set(dev, { ...sum, bytes: sum.bytes + (await stat(source)).size });
+  };
+  for (const { path, to, now } of files) {
+    if (now.kind === "file" && !(await store.has(now.sha256))) await need(store.at(), store.onHost(path));
+    const content = to.kind === "file" ? delivered.contents.get(to.sha256)?.path : undefined;
+    const changes = to.kind === "file" && !(now.kind === "file" && now.sha256 === to.sha256);
+    if (content !== undefined && changes) await need(dirname(store.onHost(path)), content);
+  }
+  for (const [sha256, { from, path }] of delivered.contents) {
+    if (from === "incoming" && !(await store.has(sha256))) await need(store.at(), path);
+  }
+  const problems: Problem[] = [];
+  for (const { at, bytes } of needs.values()) {
+    const { bavail, bsize } = await statfs(at);
+    const left = bavail * bsize;
+    if (left >= bytes) continue;
+    const message = `lies on a file system that has ${kibibytes(left)} left, and the deployment needs ${kibibytes(bytes)}`;
+    problems.push(problem("activation.no-room", at, message));
+  }
+  return problems;
+}
+
+/** The directory that is there. */
+async function existing(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true ? path : existing(dirname(path));
+}
+
+/** For the journal, and what file systems need themselves. */
+const MARGIN_BYTES = 1 << 15;
+
+const kibibytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;

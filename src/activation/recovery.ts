@@ -1,0 +1,73 @@
+import { type Problem, ProblemError } from "../model/index.js";
+import type { Report } from "./execution.js";
+import { withLock } from "./lock.js";
+import { programsOf } from "./programs.js";
+import { rollBack } from "./rollBack.js";
+import { changesServices, type Journal, openStore, type Store } from "./store.js";
+
+/** What was cut off, and what of it could not be fixed. */
+export interface Recovered {
+  readonly kind: Journal["kind"];
+  readonly problems: readonly Problem[];
+}
+
+export interface RecoveryOptions {
+  /** Folder that stands for the host's `/`. */
+  readonly root: string;
+  readonly report: Report;
+  /** Says what would be fixed, and changes nothing. */
+  readonly dryRun: boolean;
+}
+
+/**
+ * Brings a host out of the middle, where something was cut off: back to the last good state from an activation, to the
+ * end of a deactivation. Undefined if nothing had been cut off. Whoever calls it holds the lock.
+ */
+export async function recover(
+  store: Store,
+  { root, report, dryRun }: RecoveryOptions,
+): Promise<Recovered | undefined> {
+  if (!dryRun) await store.sweep();
+  const [journal, last] = [await store.readJournal(), await store.readState()];
+  if (journal === undefined) {
+    if (!dryRun) await store.closeJournal();
+    return undefined;
+  }
+  const { kind } = journal;
+  const what = `the ${kind} of ${journal.startedAt} was cut off`;
+  if (dryRun) {
+    report(`${what}: that would be fixed first, and the plan may differ then`);
+    return undefined;
+  }
+  if (journal.id === last?.id) {
+    // It had succeeded; all but the end was written.
+    await store.closeJournal();
+    return undefined;
+  }
+  const removing = kind === "deactivation";
+  report(`${what}: ${removing ? "carrying on" : "rolling back"}`);
+  const good = removing ? undefined : last;
+  const problems = await rollBack(store, journal, good, changesServices(root), report);
+  if ((await store.readJournal()) !== undefined) throw new ProblemError(problems);
+  // It ran by what was uploaded.
+  if (changesServices(root) && good !== undefined) await store.writeCommand(programsOf(good.deployment));
+  for (const p of problems) report(`  ${p.path}: ${p.message}`);
+  return { kind, problems };
+}
+
+/** The same by itself, as the unit does it with which a host boots while a journal is open. */
+export async function recoverHost({
+  root,
+  report,
+  lockSeconds,
+}: Pick<RecoveryOptions, "root" | "report"> & { readonly lockSeconds: number }): Promise<
+  Recovered | undefined
+> {
+  const store = await openStore(root);
+  return withLock(store.lock, { what: "recovery" }, { lockSeconds, report }, async () => {
+    await store.prepare();
+    const recovered = await recover(store, { root, report, dryRun: false });
+    if ((await store.readState()) === undefined && recovered?.kind === "deactivation") await store.remove();
+    return recovered;
+  });
+}

@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import type { Stats } from "node:fs";
+import { lstat, readlink, stat } from "node:fs/promises";
+import { posix } from "node:path";
+import { promisify } from "node:util";
+import { problem, ProblemError } from "../model/index.js";
+import { fsPath, shown } from "../runtime/actions/permissions.js";
+
+/**
+ * Who may change what a path leads to, and so has to be the one who goes there. Root follows a path only as far as every
+ * directory on the way is root's alone: whoever may change a directory can put a link, a pipe or another directory in
+ * the place of what was looked at a moment before, and no check by name helps against that.
+ *
+ * Paths have one char a byte, so that every name is a name.
+ */
+export interface Acting {
+  readonly uid: number;
+  /** The path, with what root has followed of it already resolved. */
+  readonly path: string;
+}
+
+/** User, group and supplementary groups of a process. */
+export interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+  readonly groups: readonly number[];
+}
+
+export const ROOT = 0;
+
+/** Who goes to a path. Rejects with a ProblemError where nobody can safely. Another user than root goes as itself. */
+export async function actingOn(path: string): Promise<Acting> {
+  const self = process.geteuid!();
+  return self === ROOT ? followAsRoot(path) : { uid: self, path };
+}
+
+const LINKS_MAX = 40;
+
+async function followAsRoot(path: string): Promise<Acting> {
+  const rest = path.split("/");
+  let at = "/";
+  let within = directoryOf(at, await stat(at));
+  let links = 0;
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    if (name === "" || name === ".") continue;
+    const here = name === ".." ? posix.dirname(at) : posix.join(at, name);
+    const remaining = posix.join(here, ...rest);
+    const found = await lstat(fsPath(here)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+      throw error;
+    });
+    if (found === undefined) {
+      // Nothing is there; where everybody may put something, that may be another thing in a moment.
+      if (within === "sticky") throw sharedDirectory(at, "everybody may put files there");
+      return { uid: ROOT, path: remaining };
+    }
+    if (found.uid !== ROOT && (found.isDirectory() || within === "sticky")) {
+      return { uid: found.uid, path: remaining };
+    }
+    if (found.isSymbolicLink()) {
+      if (++links > LINKS_MAX) throw new Error("too many symbolic links");
+      const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
+      if (target.startsWith("/")) at = "/";
+      rest.unshift(...target.split("/"));
+    } else if (found.isDirectory()) {
+      at = here;
+      within = directoryOf(at, found);
+    } else {
+      return { uid: ROOT, path: remaining };
+    }
+  }
+  return { uid: ROOT, path: at };
+}
+
+/** Whether only root can change a directory of root's, or everybody can add to it but replace nothing (`/tmp`). */
+function directoryOf(path: string, found: Stats): "alone" | "sticky" {
+  const kind = howShared(found);
+  if (kind === "shared") throw sharedDirectory(path, "others than root may change it");
+  return kind;
+}
+
+export function howShared({ mode }: { readonly mode: number | bigint }): "alone" | "sticky" | "shared" {
+  const bits = Number(mode);
+  if ((bits & 0o022) === 0) return "alone";
+  return (bits & 0o1000) === 0 ? "shared" : "sticky";
+}
+
+function sharedDirectory(path: string, why: string): ProblemError {
+  const fix = `Give the directory to the application's user, or take the permission away: chmod go-w ${shown(path)}`;
+  return new ProblemError([
+    problem("files.shared-directory", shown(path), `is root's, and ${why}: root does not go on there`, {
+      fix,
+    }),
+  ]);
+}
+
+/** The identity of a user as a login would have it; of a number that is no user, without any group. */
+export async function identityOf(uid: number): Promise<Identity> {
+  const NOBODY = 65_534;
+  try {
+    const { stdout } = await promisify(execFile)("id", ["-G", String(uid)], { timeout: 10_000 });
+    const groups = stdout.trim().split(" ").map(Number);
+    const [gid] = groups;
+    if (gid !== undefined && groups.every((each) => Number.isInteger(each))) return { uid, gid, groups };
+  } catch {
+    // Told by its exit status: there is no such user.
+  }
+  return { uid, gid: NOBODY, groups: [] };
+}

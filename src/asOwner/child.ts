@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { ProblemError } from "../model/index.js";
+import type { Answered } from "./asOwner.js";
+import { type Operation, OPERATIONS } from "./operations.js";
+
+/** A child of `asOwner`: becomes the user that its arguments name, and answers the one request on standard input. */
+export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Promise<void> {
+  become(
+    Number(uid),
+    Number(gid),
+    groups
+      .split(",")
+      .filter((each) => each !== "")
+      .map(Number),
+  );
+  const { operation, request } = JSON.parse(await text(process.stdin)) as {
+    operation: Operation;
+    request: never;
+  };
+  process.stdout.write(JSON.stringify(await answered(() => OPERATIONS[operation](request))));
+}
+
+/** Gives up root for good, and makes sure of it. */
+function become(uid: number, gid: number, groups: readonly number[]): void {
+  if (!Number.isInteger(uid) || uid <= 0 || !Number.isInteger(gid)) throw new Error("no user was named");
+  process.umask(0o077);
+  process.setgroups!([...groups]);
+  process.setgid!(gid);
+  process.setuid!(uid);
+  const status = readFileSync("/proc/self/status", "utf8");
+  const is = (line: RegExp): boolean => line.test(status);
+  const dropped =
+    is(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, "m")) &&
+    is(new RegExp(`^Gid:\\t${gid}\\t${gid}\\t${gid}\\t${gid}$`, "m")) &&
+    is(/^CapPrm:\t0+$/m) &&
+    is(/^CapEff:\t0+$/m);
+  if (!dropped) throw new Error(`could not become user ${uid}`);
+}
+
+async function answered(act: () => Promise<unknown>): Promise<Answered> {
+  try {
+    return { answer: await act() };
+  } catch (error) {
+    if (error instanceof ProblemError) return { problems: error.problems };
+    throw error;
+  }
+}

@@ -1,0 +1,263 @@
+import type { BigIntStats } from "node:fs";
+import { lstat, readdir, readlink, realpath } from "node:fs/promises";
+import { posix } from "node:path";
+import { chmodCommand, fsPath, shown } from "../runtime/actions/permissions.js";
+import { systemReason } from "../runtime/systemReason.js";
+import { howShared, ROOT } from "./acting.js";
+import type { ModeChange } from "./modes.js";
+
+/*
+ * Looks at trees of media with the rights of whoever runs it: see `asOwner.ts`. Root enters no directory that others can
+ * change, but hands it over to be looked at by its owner. Paths have one char a byte.
+ */
+
+/** A file or directory that others cannot read as they should. */
+export interface MediaViolation {
+  readonly path: string;
+  readonly part: Part;
+  readonly kind: "directory" | "file";
+  /** Four octal digits. */
+  readonly mode: string;
+  readonly lacks: "read" | "execute" | "read and execute";
+  /** The command that fixes it. */
+  readonly fix: string;
+  /** A link in the tree leads to it, and it lies elsewhere: it is never changed. */
+  readonly outside: boolean;
+  /** Why activation would not fix it itself. */
+  readonly notFixable?: string;
+}
+
+export type Part = "media" | "avatars";
+
+/** Where to look: the root of a tree, something below one, or a link in one that leads elsewhere. */
+export interface MediaTask {
+  readonly path: string;
+  readonly part: Part;
+  readonly kind: "tree" | "below" | "link";
+  readonly outside: boolean;
+}
+
+export interface WalkRequest {
+  readonly tasks: readonly MediaTask[];
+  /** Real paths of trees that are looked at besides those of the tasks. */
+  readonly roots: readonly string[];
+  readonly entriesMax: number;
+}
+
+export interface WalkAnswer {
+  /** The first thousand. */
+  readonly violations: readonly MediaViolation[];
+  readonly violationCount: number;
+  /** What fixes them, where that is possible. */
+  readonly changes: readonly ModeChange[];
+  readonly looked: number;
+  readonly complete: boolean;
+  /** What could not be looked at, and why; the first thousand. */
+  readonly unseen: readonly { readonly path: string; readonly why: string }[];
+  /** Where somebody else has to look. */
+  readonly handedOver: readonly MediaTask[];
+}
+
+export const SHOWN_MAX = 1_000;
+const LINKS_MAX = 40;
+/** Entries of a directory that are looked at at the same time. */
+const BATCH = 64;
+
+/** From which tree a path was reached, and whether by a link out of it. */
+type Place = Pick<MediaTask, "part" | "outside">;
+
+/** What a look finds, as it grows. */
+class Walk {
+  readonly looked = new Set<string>();
+  readonly walked = new Set<string>();
+  readonly roots: string[];
+  readonly violations: MediaViolation[] = [];
+  readonly changes: ModeChange[] = [];
+  readonly unseen: { path: string; why: string }[] = [];
+  readonly handedOver: MediaTask[] = [];
+  violationCount = 0;
+  complete = true;
+  private readonly self = process.geteuid!();
+
+  constructor(
+    roots: readonly string[],
+    private left: number,
+  ) {
+    this.roots = [...roots];
+  }
+
+  /** Whether this process may go into a directory without being led elsewhere. */
+  mayEnter({ uid, mode }: BigIntStats): boolean {
+    return this.self !== ROOT || (Number(uid) === ROOT && howShared({ mode }) !== "shared");
+  }
+
+  isWithin(path: string): boolean {
+    return this.roots.some((root) => path === root || path.startsWith(root === "/" ? root : `${root}/`));
+  }
+
+  notSeen(path: string, error: unknown): void {
+    if (this.unseen.length < SHOWN_MAX)
+      this.unseen.push({ path: shown(path), why: systemReason(error as Error) });
+  }
+
+  /** Looks at one file or directory; false if no more may be looked at. */
+  check(path: string, found: BigIntStats, place: Place): boolean {
+    const isDirectory = found.isDirectory();
+    if (this.looked.has(path) || !(isDirectory || found.isFile())) return true;
+    if (this.left === 0) {
+      this.complete = false;
+      return false;
+    }
+    this.left--;
+    this.looked.add(path);
+    const mode = Number(found.mode & 0o7777n);
+    const needed = isDirectory ? READ | EXECUTE : READ;
+    const lacking = needed & ~mode;
+    if (lacking === 0) return true;
+    this.violationCount++;
+    const notFixable = place.outside ? undefined : this.whyNotFixable(found);
+    const violation: MediaViolation = {
+      path: shown(path),
+      ...place,
+      kind: isDirectory ? "directory" : "file",
+      mode: mode.toString(8).padStart(4, "0"),
+      lacks: lacking === READ ? "read" : lacking === EXECUTE ? "execute" : "read and execute",
+      fix: chmodCommand(isDirectory ? "o+rx" : "o+r", path),
+      ...(notFixable === undefined ? {} : { notFixable }),
+    };
+    if (this.violations.length < SHOWN_MAX) this.violations.push(violation);
+    if (!place.outside && notFixable === undefined) {
+      this.changes.push({ path, from: mode, to: mode | needed });
+    }
+    return true;
+  }
+
+  private whyNotFixable(found: BigIntStats): string | undefined {
+    if (found.isFile() && found.nlink > 1n) return "it has other hard links, which may lie outside";
+    if (this.self !== ROOT && Number(found.uid) !== this.self) return `it belongs to user ${found.uid}`;
+    return undefined;
+  }
+}
+
+const READ = 0o4;
+const EXECUTE = 0o1;
+
+/** Looks at trees, at the way to them and at what links in them lead to; changes nothing. */
+export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Promise<WalkAnswer> {
+  const walk = new Walk(roots, entriesMax);
+  const trees: { at: string; task: MediaTask }[] = [];
+  for (const task of tasks.filter(({ kind }) => kind === "tree")) {
+    const at = await wayTo(walk, task.path, task);
+    if (at === undefined) continue;
+    trees.push({ at, task });
+    walk.roots.push(at);
+  }
+  // Avatars first: where they lie within the media they are to be called avatars.
+  for (const { at, task } of trees.reverse()) await checkTree(walk, at, task);
+  for (const task of tasks) {
+    if (task.kind === "below") await checkTree(walk, task.path, task);
+    if (task.kind === "link") await follow(walk, task.path, task);
+  }
+  const { violations, violationCount, changes, looked, complete, unseen, handedOver } = walk;
+  return { violations, violationCount, changes, looked: looked.size, complete, unseen, handedOver };
+}
+
+/** The real path of a tree, if it is there. */
+export async function realPathOf({ path }: { readonly path: string }): Promise<string | null> {
+  return realpath(fsPath(path), "buffer").then(
+    (real) => real.toString("latin1"),
+    () => null,
+  );
+}
+
+/** Looks at every directory on the way to a path, links followed, and at what is there. Its real path, if it is there. */
+async function wayTo(walk: Walk, path: string, { part, outside }: Place): Promise<string | undefined> {
+  const place = { part, outside };
+  const rest = path.split("/");
+  let at = "/";
+  let links = 0;
+  try {
+    walk.check(at, await stats(at), place);
+    for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+      if (name === "" || name === ".") continue;
+      const here = posix.join(at, name);
+      const found = await stats(here);
+      if (found.isSymbolicLink()) {
+        if (++links > LINKS_MAX) throw new Error("too many symbolic links");
+        const target = (await readlink(fsPath(here), "buffer")).toString("latin1");
+        if (target.startsWith("/")) at = "/";
+        rest.unshift(...target.split("/"));
+      } else {
+        at = here;
+        walk.check(at, found, place);
+        if (!found.isDirectory() || walk.mayEnter(found)) continue;
+        const kind = outside ? "link" : "below";
+        walk.handedOver.push({ path: posix.join(at, ...rest), part, kind, outside });
+        return undefined;
+      }
+    }
+    return at;
+  } catch (error) {
+    walk.notSeen(path, error);
+    return undefined;
+  }
+}
+
+/** Looks at everything below a directory that was itself looked at. */
+async function checkTree(walk: Walk, directory: string, { part, outside }: Place): Promise<void> {
+  const place = { part, outside };
+  const queue = [directory];
+  for (let at = queue.shift(); at !== undefined; at = queue.shift()) {
+    if (walk.walked.has(at)) continue;
+    walk.walked.add(at);
+    const names = await list(walk, at);
+    for (let i = 0; i < names.length; i += BATCH) {
+      const paths = names.slice(i, i + BATCH).map((name) => posix.join(at!, name));
+      const found = await Promise.all(
+        paths.map((path) => stats(path).catch((error: unknown) => ({ error }))),
+      );
+      for (const [j, stat] of found.entries()) {
+        const path = paths[j]!;
+        if ("error" in stat) walk.notSeen(path, stat.error);
+        else if (stat.isSymbolicLink()) await follow(walk, path, place);
+        else if (walk.check(path, stat, place) && stat.isDirectory()) {
+          if (walk.mayEnter(stat)) queue.push(path);
+          else walk.handedOver.push({ path, part, kind: "below", outside });
+        }
+      }
+      if (!walk.complete) return;
+    }
+  }
+}
+
+/** What a link leads to within the trees is looked at there; what lies elsewhere is looked at, and never changed. */
+async function follow(walk: Walk, link: string, { part }: Place): Promise<void> {
+  let real: string;
+  try {
+    real = (await realpath(fsPath(link), "buffer")).toString("latin1");
+  } catch (error) {
+    // A link that leads nowhere is no matter of permissions.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") walk.notSeen(link, error);
+    return;
+  }
+  if (walk.isWithin(real) || walk.looked.has(real)) return;
+  const place = { part, outside: true };
+  const at = await wayTo(walk, real, place);
+  if (at === undefined) return;
+  const found = await stats(at);
+  if (found.isDirectory()) await checkTree(walk, at, place);
+}
+
+async function list(walk: Walk, directory: string): Promise<string[]> {
+  try {
+    const names = await readdir(fsPath(directory), { encoding: "buffer" });
+    return names.map((name) => name.toString("latin1")).sort();
+  } catch (error) {
+    walk.notSeen(directory, error);
+    return [];
+  }
+}
+
+function stats(path: string): Promise<BigIntStats> {
+  return lstat(fsPath(path), { bigint: true });
+}

@@ -1,0 +1,46 @@
+import { constants } from "node:fs";
+import { open, readlink } from "node:fs/promises";
+import { fsPath } from "../runtime/actions/permissions.js";
+import { systemReason } from "../runtime/systemReason.js";
+
+/** Permissions of a file or directory that are to be changed, or were. */
+export interface ModeChange {
+  /** One char a byte. */
+  readonly path: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ChangeModesRequest {
+  readonly changes: readonly ModeChange[];
+}
+
+/**
+ * Changes permissions where they are still as expected; undefined in the answer where that was done, else why not. What
+ * is changed is the open file, after a look at where it really lies: a link may come in the place of a file meanwhile.
+ */
+export async function changeModes({ changes }: ChangeModesRequest): Promise<(string | null)[]> {
+  const outcomes: (string | null)[] = [];
+  for (const change of changes) outcomes.push(await changeMode(change));
+  return outcomes;
+}
+
+async function changeMode({ path, from, to }: ModeChange): Promise<string | null> {
+  try {
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+    const file = await open(fsPath(path), flags);
+    try {
+      const now = await file.stat();
+      const real = (await readlink(`/proc/self/fd/${file.fd}`, "buffer")).toString("latin1");
+      if (real !== path || !(now.isDirectory() || now.isFile())) return "it was replaced meanwhile";
+      if (now.isFile() && now.nlink > 1) return "it has other hard links, which may lie outside";
+      if ((now.mode & 0o7777) !== from) return "its permissions were changed meanwhile";
+      await file.chmod(to);
+      return null;
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return systemReason(error as Error);
+  }
+}

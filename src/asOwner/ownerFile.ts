@@ -1,0 +1,201 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants } from "node:fs";
+import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { type Problem, problem, ProblemError } from "../model/index.js";
+import { fsPath } from "../runtime/actions/permissions.js";
+import { systemReason } from "../runtime/systemReason.js";
+
+/*
+ * Reads and replaces one small file, with the rights of whoever runs it: see `asOwner.ts`.
+ */
+
+export interface ReadRequest {
+  readonly path: string;
+  /** The path as it was named, for messages. */
+  readonly label: string;
+}
+
+/** A file as it was found. */
+export interface ReadAnswer {
+  /** The file itself, where the path leads through symbolic links. */
+  readonly target: string;
+  /** Base64. */
+  readonly content: string;
+  /** Changes with everything that is done to the file. */
+  readonly version: string;
+  readonly uid: number;
+  readonly links: number;
+}
+
+/** A settings file is small; what is not is something else. */
+export const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
+
+/** What `openRegular` may do with a file: never wait for it, never follow a link in its place. */
+const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadAnswer> {
+  return explained("files.unreadable", label, "cannot be read", async () => {
+    const target = await realpath(fsPath(path), "buffer");
+    const file = await open(target, constants.O_RDONLY | CAREFULLY);
+    try {
+      const found = await file.stat({ bigint: true });
+      if (!found.isFile()) throw unreadable(label, "is not a regular file", "Give the path of a file.");
+      const content = await readUpTo(file, SETTINGS_BYTES_MAX);
+      if (content === undefined) {
+        const fix = "Give the path of a settings file.";
+        throw unreadable(label, `is larger than ${SETTINGS_BYTES_MAX} bytes`, fix);
+      }
+      return {
+        target: target.toString("latin1"),
+        content: content.toString("base64"),
+        version: versionOf(found),
+        uid: Number(found.uid),
+        links: Number(found.nlink),
+      };
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** All there is, whatever size the file claims to have (those of `/proc` claim none); undefined if that is too much. */
+async function readUpTo(file: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  for (let left = bytesMax; ;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(64 * 1024));
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    left -= bytesRead;
+    if (left < 0) return undefined;
+    pieces.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+function unreadable(path: string, message: string, fix: string): ProblemError {
+  return new ProblemError([problem("files.unreadable", path, message, { fix })]);
+}
+
+export interface ReplaceRequest {
+  readonly label: string;
+  readonly target: string;
+  /** The version that was read. */
+  readonly version: string;
+  /** Base64. */
+  readonly content: string;
+}
+
+/** Replaces a file in one step: a reader finds the old one or the new one, whole, with the same owner and mode. */
+export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ version: string }> {
+  const { label, version } = request;
+  const target = fsPath(request.target).toString();
+  return explained("settings.write-failed", label, "cannot be written", async () => {
+    const now = await stat(target, { bigint: true });
+    refuseChanged(label, now, version);
+    refuseForeign(label, now);
+    const temporary = temporaryBeside(target);
+    // What a run that was killed has left behind: it may hold what the file held then.
+    await rm(temporary, { force: true });
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const file = await open(temporary, flags, 0o600);
+    try {
+      await copyAttributes({ label, target, stats: now }, temporary, file);
+      await file.writeFile(Buffer.from(request.content, "base64"));
+      await file.sync();
+      refuseChanged(label, await stat(target, { bigint: true }), version);
+      await rename(temporary, target);
+      await syncDirectory(dirname(target));
+      return { version: versionOf(await file.stat({ bigint: true })) };
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** Removes what a replacement that was killed has left behind beside a file. */
+export async function sweepBeside({ path }: ReadRequest): Promise<null> {
+  const target = await realpath(fsPath(path), "buffer").catch(() => fsPath(path));
+  await rm(temporaryBeside(target.toString()), { force: true });
+  return null;
+}
+
+/** The same name each time, so that it is found again. A dot keeps daemons that read whole directories away from it. */
+export function temporaryBeside(target: string): string {
+  const name = createHash("sha256").update(basename(target)).digest("hex").slice(0, 16);
+  return join(dirname(target), `.portico-settings-${name}`);
+}
+
+function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+}
+
+function refuseChanged(label: string, now: BigIntStats, version: string): void {
+  if (versionOf(now) === version) return;
+  throw new ProblemError([
+    problem("settings.changed-meanwhile", label, "was changed by somebody else meanwhile"),
+  ]);
+}
+
+/** Who may not give a file its owner back does not replace it. Root may, and goes only where nobody else can meddle. */
+function refuseForeign(label: string, { uid }: BigIntStats): void {
+  const self = process.geteuid!();
+  if (self !== 0 && Number(uid) !== self) throw new ProblemError([foreignOwner(label, Number(uid), self)]);
+}
+
+export function foreignOwner(label: string, uid: number, directoryUid: number): Problem {
+  const message = `belongs to user ${uid}, and the directory it lies in to user ${directoryUid}`;
+  const fix = `Give both to the same user, for example: chown ${directoryUid} ${label}`;
+  return problem("files.foreign-owner", label, message, { fix });
+}
+
+interface Found {
+  readonly label: string;
+  readonly target: string;
+  readonly stats: BigIntStats;
+}
+
+async function copyAttributes(
+  { label, target, stats }: Found,
+  temporary: string,
+  file: FileHandle,
+): Promise<void> {
+  const { uid, gid, mode } = stats;
+  const own = await file.stat({ bigint: true });
+  // Where that is not permitted, the look at the outcome below says so.
+  if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => undefined);
+  await file.chmod(Number(mode & 0o7777n));
+  // Access lists and labels, which Node knows nothing of.
+  const copy = ["--attributes-only", "--preserve=all", "--", target, temporary];
+  await promisify(execFile)("cp", copy).catch(() => undefined);
+  const now = await file.stat({ bigint: true });
+  // A group that may do what everybody may makes no difference.
+  const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);
+  if (now.uid === uid && now.mode === mode && (now.gid === gid || !groupMatters)) return;
+  const fix = `Let user ${uid} be a member of group ${gid}, or change the group: chgrp $(id -g ${uid}) ${label}`;
+  throw new ProblemError([
+    problem("settings.write-failed", label, "would not keep its owner, group and mode", { fix }),
+  ]);
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await directory.sync().finally(() => directory.close());
+}
+
+async function explained<T>(
+  code: "files.unreadable" | "settings.write-failed",
+  label: string,
+  what: string,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof ProblemError) throw error;
+    throw new ProblemError([problem(code, label, `${what} ${systemReason(error as Error)}`)]);
+  }
+}

@@ -1,0 +1,33 @@
+import { Fn, Op } from "cdktf";
+import { IPV4_SPECIAL_RANGES } from "../model/address.js";
+import type { Host } from "./host.js";
+import { hasTokens } from "./tokens.js";
+
+/**
+ * DNS records of a host as the value of an output. Where an address is known at apply only, Terraform decides then
+ * whether it is public: an empty list would say that no record is needed.
+ */
+export function dnsRecordsOutput(host: Host): unknown {
+  const { publicName: name, address, ipv6Address } = host;
+  if (name === undefined || !hasTokens([address, ipv6Address])) return host.dnsRecords;
+  const whenPublic = (isPublic: unknown, type: string, value: string): unknown =>
+    Fn.conditional(isPublic, [{ name, type, value }], []);
+  return Fn.concat([
+    whenPublic(
+      Op.not(Fn.anytrue(IPV4_SPECIAL_RANGES.map(([base, length]) => lies(address, length, base)))),
+      "A",
+      address,
+    ),
+    ...(ipv6Address === undefined ? [] : [whenPublic(isPublicIpv6(ipv6Address), "AAAA", ipv6Address)]),
+  ]);
+}
+
+/** Whether an address lies in the network that begins at `base`. */
+function lies(address: string, length: number, base: string): unknown {
+  return Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base);
+}
+
+/** As the model's `ipv6Scope`: 2000::/3 without the documentation's range. */
+function isPublicIpv6(address: string): unknown {
+  return Op.and(lies(address, 3, "2000::"), Op.not(lies(address, 32, "2001:db8::")));
+}

@@ -1,0 +1,81 @@
+import { Annotations, Aspects } from "cdktf";
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { coversName } from "../model/certificateName.js";
+import { CATCH_ALL } from "../model/serverName.js";
+import type { Listener } from "./listener.js";
+import type { ReverseProxy } from "./reverseProxy.js";
+import { isKnown } from "./tokens.js";
+
+/**
+ * Warns, when the app is synthesized, of what works and is hardly meant. `portico check` has no say in these: the host
+ * would serve.
+ */
+export function warnOf(proxy: ReverseProxy): void {
+  let warned = false;
+  Aspects.of(proxy).add({
+    visit: (node) => {
+      if (node !== proxy || warned) return;
+      warned = true;
+      warnOfParts(proxy);
+      proxy.listeners.forEach((listener) => warnOfListener(proxy, listener));
+    },
+  });
+}
+
+function warnOfParts(proxy: ReverseProxy): void {
+  const used = new Set(
+    proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
+  );
+  for (const upstream of proxy.upstreams.filter((u) => !used.has(u))) {
+    Annotations.of(upstream).addWarning(
+      "No route goes to this upstream: `Action.proxy(upstream)` in a route uses it.",
+    );
+  }
+  for (const route of proxy.virtualServers.flatMap(({ routes }) => routes)) {
+    const pattern = isKnown(route.path) ? /\*|\/[:{]/.exec(route.path)?.[0].replace("/", "") : undefined;
+    if (pattern === undefined) continue;
+    Annotations.of(route).addWarning(
+      `The path ${route.path} has a literal \`${pattern}\`: paths are no patterns. ` +
+        'A path answers for everything below it by `match: "segment"`, for one path alone by `match: "exact"`.',
+    );
+  }
+  for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
+    Annotations.of(server).addWarning("This virtual server has no routes, so it answers 404 to everything.");
+  }
+  const everyone = (proxy.config.trustedProxies ?? []).filter((range) => /\/0+$/.test(range));
+  if (everyone.length > 0) {
+    Annotations.of(proxy).addWarning(
+      `trustedProxies has ${everyone.join(" and ")}: every client is believed who it says it is. ` +
+        "Give the addresses of the proxies in front of this one.",
+    );
+  }
+}
+
+function warnOfListener(proxy: ReverseProxy, listener: Listener): void {
+  const { tls, tlsFiles, asksForHttp2 } = listener;
+  if (tls === undefined || tlsFiles === undefined) {
+    if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");
+    return;
+  }
+  if (tlsFiles.selfSigned !== undefined) return;
+  const here = proxy.host.delivery.onThisMachine(proxy.host, tlsFiles.certificate);
+  if (here === undefined || !existsSync(here)) return;
+  const missing = notCovered(here, proxy.namesOn(listener));
+  if (missing.length === 0) return;
+  Annotations.of(listener).addWarning(
+    `The certificate ${tlsFiles.certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
+  );
+}
+
+function notCovered(file: string, names: readonly string[]): string[] {
+  try {
+    const certificate = new X509Certificate(readFileSync(file));
+    return [...new Set(names)].filter(
+      (name) => name !== CATCH_ALL && isKnown(name) && !coversName(certificate, name),
+    );
+  } catch {
+    // Whether it is a certificate at all is found out where it is used.
+    return [];
+  }
+}

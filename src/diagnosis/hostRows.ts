@@ -1,0 +1,144 @@
+import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
+import type { Evidence, Finding } from "./evidence.js";
+import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
+
+/**
+ * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still so. No section
+ * of the spec has them; whatever changed them by hand is the cause of other rows.
+ */
+export const HOST_QUESTIONS: readonly Question[] = [
+  { id: "activation", spec: "", title: "The last activation ended, and can be undone", ask: askStore },
+  { id: "files", spec: "", title: "Every delivered file is as delivered", ask: askFiles },
+  { id: "units", spec: "", title: "Units are loaded as delivered, and start with the host", ask: askUnits },
+];
+
+export const SERVING_QUESTIONS: readonly Question[] = [
+  { id: "running", spec: "", title: "The proxy runs what is installed", ask: askRunning },
+  {
+    id: "tls",
+    spec: "2.2",
+    title: "The key is private, and the certificate covers the names and lasts",
+    ask: askTls,
+  },
+  { id: "logs", spec: "", title: "The logs can be written", ask: askLogs },
+  { id: "space", spec: "", title: "There is room on the disks", ask: askSpace },
+  { id: "addresses", spec: "1.4", title: "The host has its addresses", ask: askAddresses },
+  { id: "firewall", spec: "8", title: "The packet filter is loaded as delivered", ask: askFirewall },
+];
+
+/** Asked only where it has an answer: of a Node that has everything there is nothing to say. */
+export const NODE_QUESTION: Question = {
+  id: "node",
+  spec: "",
+  title: "Node has everything that the proxy uses of it",
+  ask: ({ missingPieces = "" }) =>
+    failure(
+      "the proxy serves, and needs more processor time and memory than it might",
+      [missingPieces],
+      `Deploy a Node that portico is tested on: ${KNOWN_VERSIONS.join(", ")}.`,
+    ),
+};
+
+function askStore(evidence: Evidence): Verdict {
+  return judged(evidence, evidence.drift?.store, "an activation was cut off, or its store is damaged");
+}
+
+function askFiles(evidence: Evidence): Verdict {
+  return judged(evidence, evidence.drift?.files, "files are not as they were delivered");
+}
+
+function askUnits(evidence: Evidence): Verdict {
+  return judged(evidence, evidence.drift?.units, "units are not as they were delivered");
+}
+
+function askRunning(evidence: Evidence): Verdict {
+  const { drift } = evidence;
+  if (drift !== undefined && drift.running === undefined)
+    return unknown("The running proxy cannot be asked.");
+  return judged(evidence, drift?.running, "the proxy runs something else than is installed");
+}
+
+function askLogs(evidence: Evidence): Verdict {
+  return judged(evidence, evidence.logs, "logs are not written to their files");
+}
+
+function askSpace(evidence: Evidence): Verdict {
+  return judged(evidence, evidence.space, "a file system is full");
+}
+
+function askFirewall(evidence: Evidence): Verdict {
+  const { drift } = evidence;
+  if (drift !== undefined && drift.firewall === undefined)
+    return ok(drift.firewallUnknown ?? "No packet filter was deployed.");
+  if (drift?.firewallUnknown !== undefined && drift.firewall?.length === 0)
+    return unknown(drift.firewallUnknown);
+  return judged(evidence, drift?.firewall, "the packet filter is not loaded as it was delivered");
+}
+
+/** Findings of the config's check that a proxy can live with, and its users cannot. */
+const TLS_CODES: readonly string[] = [
+  "files.key-exposed",
+  "files.certificate-expires-soon",
+  "files.certificate-not-yet-valid",
+  "files.bad-certificate",
+  "files.name-not-covered",
+];
+
+function askTls(evidence: Evidence): Verdict {
+  const { configWarnings } = evidence;
+  if (configWarnings === undefined) return notSeen(evidence, "Key and certificate");
+  const findings = configWarnings
+    .filter(({ code }) => TLS_CODES.includes(code))
+    .map(({ path, message, fix }) => ({ at: path, what: message, fix }));
+  return judged(
+    evidence,
+    findings,
+    "the private key is exposed, or the certificate lacks a name or does not last",
+  );
+}
+
+/**
+ * An address that no interface has may be translated to one that has: then the front end answers by it, or, where the
+ * router lacks NAT loopback, a provider's NAT is known by the private address that packets leave from. Listeners take only
+ * connections to addresses of the host itself.
+ */
+function askAddresses(evidence: Evidence): Verdict {
+  const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;
+  if (ownAddresses === undefined) return notSeen(evidence, "Addresses of the host");
+  const translated = publicAddresses.filter(
+    ({ outcome, translatedTo }) => "answer" in outcome || translatedTo !== undefined,
+  );
+  const isTranslated = (address: string): boolean => translated.some((one) => one.address === address);
+  const listened = config.listeners.map(({ address }) => address).filter((address) => !isWildcard(address));
+  const given = (deployment?.network?.addresses ?? []).filter((address) => !isTranslated(address));
+  const lacking = [...new Set([...given, ...listened])].filter((address) => !ownAddresses.has(address));
+  const own = [...ownAddresses].filter((address) => !/^(?:127\.|::1$|fe80:)/.test(address)).join(", ");
+  const fix = `Give the host the address (ip address show), or give the program the one it has: ${own || "none"}.`;
+  if (lacking.length === 0)
+    return ok(
+      ...translated.flatMap(({ address, translatedTo }) =>
+        translatedTo === undefined
+          ? []
+          : [`${address}: no interface has it; a router translates it to ${translatedTo}`],
+      ),
+    );
+  return judged(
+    evidence,
+    lacking.map((at) => ({ at, what: `no interface has it; there are: ${own || "none"}`, fix })),
+    "the host lacks an address that it was deployed for",
+  );
+}
+
+const isWildcard = (address: string): boolean => address === "0.0.0.0" || /^[0:]+$/.test(address);
+
+/** Findings listed in one row; the next run shows the others. */
+const LISTED_MAX = 12;
+
+function judged(evidence: Evidence, findings: readonly Finding[] | undefined, cause: string): Verdict {
+  if (findings === undefined) return notSeen(evidence, "This");
+  if (findings.length === 0) return ok();
+  const more = findings.length > LISTED_MAX ? [`… and ${findings.length - LISTED_MAX} more`] : [];
+  const seen = findings.slice(0, LISTED_MAX).map(({ at, what }) => `${at}: ${what}`);
+  const fixes = [...new Set(findings.slice(0, LISTED_MAX).map(({ fix }) => fix))];
+  return failure(cause, [...seen, ...more], fixes.join("; "));
+}

@@ -1,0 +1,96 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ProxyConfig } from "../model/index.js";
+import { logPaths } from "../runtime/load.js";
+import type { Finding } from "./evidence.js";
+
+/**
+ * Directories of logs that are gone, or that the running proxy no longer sees: a service keeps the directory it was
+ * started with, also one that was removed or made anew since.
+ *
+ * @param pid the proxy's main process; 0 if it does not run
+ */
+export function lostLogDirectories(config: ProxyConfig, pid: number): string[] {
+  const directories = new Set(logPaths(config).map((path) => dirname(path)));
+  return [...directories].filter((directory) => {
+    if (!existsSync(directory)) return true;
+    const seen = `/proc/${pid}/root${directory}`;
+    return pid !== 0 && existsSync(seen) && statSync(seen).ino !== statSync(directory).ino;
+  });
+}
+
+/** What keeps lines from the log files of a config, as root sees it. */
+export function logFindings(config: ProxyConfig, pid: number, unit: string): Finding[] {
+  const lost = lostLogDirectories(config, pid);
+  const restart = `systemctl restart ${unit} (systemd makes the directory again)`;
+  const directories = lost.map((at) => {
+    const what = existsSync(at) ? "was made anew since the proxy started" : "does not exist";
+    return { at, what, fix: restart };
+  });
+  const paths = logPaths(config).filter((path) => !lost.includes(dirname(path)));
+  const user = pid === 0 ? undefined : userOf(pid);
+  return [
+    ...directories,
+    ...paths.flatMap((path) => fileFindings(path, user, unit)),
+    ...stillWritten(paths, pid, unit),
+  ];
+}
+
+const reopen = (unit: string): string => `systemctl kill --kill-who=main --signal=SIGUSR1 ${unit}`;
+
+function fileFindings(at: string, user: number | undefined, unit: string): Finding[] {
+  const found = statSync(at, { throwIfNoEntry: false });
+  if (found === undefined)
+    return user === undefined ? [] : [{ at, what: "does not exist", fix: reopen(unit) }];
+  if (found.isDirectory()) {
+    const fix = `Move it away, then ${reopen(unit)}`;
+    return [{ at, what: "is a directory", fix }];
+  }
+  if (user === undefined || !found.isFile() || found.uid === user) return [];
+  const what = `belongs to user ${found.uid}, and the proxy runs as user ${user}`;
+  return [{ at, what, fix: `${reopen(unit)} (the file is set aside)` }];
+}
+
+function userOf(pid: number): number | undefined {
+  const status = readOr(`/proc/${pid}/status`);
+  const uid = /^Uid:\s+(\d+)/m.exec(status)?.[1];
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** Files beside the logs that the proxy still holds: rotated or removed, and never told of it. */
+function stillWritten(paths: readonly string[], pid: number, unit: string): Finding[] {
+  if (pid === 0) return [];
+  const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  const held = new Set([pid, ...workers].flatMap(openFiles));
+  const names = paths.map((path) => path.slice(path.lastIndexOf("/") + 1));
+  return [...held].flatMap((file) => {
+    const name = file.slice(file.lastIndexOf("/") + 1);
+    const of = names.findIndex((log) => name.startsWith(log) && name !== log);
+    if (of === -1) return [];
+    return [{ at: paths[of]!, what: `is written as ${name}`, fix: reopen(unit) }];
+  });
+}
+
+function openFiles(pid: number): string[] {
+  try {
+    const folder = `/proc/${pid}/fd`;
+    return readdirSync(folder).flatMap((fd) => {
+      try {
+        return [readlinkSync(join(folder, fd))];
+      } catch {
+        return [];
+      }
+    });
+  } catch {
+    // It ended meanwhile, or belongs to somebody else.
+    return [];
+  }
+}
+
+function readOr(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}

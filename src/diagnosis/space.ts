@@ -1,0 +1,25 @@
+import { statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import type { Finding } from "./evidence.js";
+
+/** Less than this is no room for a deployment, nor for a day of logs. */
+const FREE_BYTES_MIN = 32 << 20;
+const FREE_FILES_MIN = 500;
+
+/** File systems on which little is left, each told once by the first directory that lies on it. */
+export async function scarceSpace(directories: readonly string[]): Promise<Finding[]> {
+  const seen = new Set<number>();
+  const findings: Finding[] = [];
+  for (const at of directories) {
+    const found = statSync(at, { throwIfNoEntry: false });
+    if (found === undefined || seen.has(found.dev)) continue;
+    seen.add(found.dev);
+    const { bavail, bsize, files, ffree } = await statfs(at);
+    const fix = `Make room: du -xh --max-depth=2 ${at} | sort -h`;
+    const megabytes = Math.floor((bavail * bsize) / 2 ** 20);
+    if (bavail * bsize < FREE_BYTES_MIN) findings.push({ at, what: `${megabytes} MiB are left`, fix });
+    else if (files > 0 && ffree < FREE_FILES_MIN)
+      findings.push({ at, what: `${ffree} more files can be made`, fix });
+  }
+  return findings;
+}

@@ -1,0 +1,43 @@
+import { isIpv6 } from "./address.js";
+
+/** Hosts and ports as URLs, sockets and messages write them (RFC 3986, 3.2). */
+
+export type Scheme = "http" | "https";
+
+/** A host and a port, an IPv6 address without brackets. */
+export interface Authority {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Port of a URL that names none (RFC 9110, 4.2.1 and 4.2.2). */
+export const defaultPort = (scheme: Scheme): number => (scheme === "https" ? 443 : 80);
+
+/** A host as it is written in front of a port: an IPv6 address in brackets. */
+export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+/** A host as a socket takes it: an IPv6 address without brackets. */
+export const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, "");
+
+/** `192.0.2.1:80`, `[2001:db8::1]:80` */
+export const endpoint = ({ host, port }: Authority): string => `${bracketed(host)}:${port}`;
+
+/**
+ * A host and a port as they are written in a URL: without the scheme's own port.
+ *
+ * @param port a text where it stands for a value that is not known yet
+ */
+export function urlAuthority(scheme: Scheme, host: string, port: number | string): string {
+  return Number(port) === defaultPort(scheme) ? bracketed(host) : `${bracketed(host)}:${port}`;
+}
+
+/** Where an upstream's URL leads, which is valid: `http://host[:port]`. */
+export function upstreamAuthority(url: string): Authority {
+  const { hostname, port } = new URL(url);
+  return { host: unbracketed(hostname), port: port === "" ? defaultPort("http") : Number(port) };
+}
+
+/** Whether a host leads to the machine itself, whatever its addresses are. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (!isIpv6(host) && /^127\.[\d.]+$/.test(host));
+}

@@ -1,0 +1,31 @@
+/** The known word that was probably meant: a few edits away, or the word with an end of its own; undefined if none is. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const ranked = known.map((k) => ({ k, distance: editDistance(word.toLowerCase(), k.toLowerCase()) }));
+  const near = ranked.filter((one) => isNear(word, one));
+  return near.sort((a, b) => a.distance - b.distance)[0]?.k;
+}
+
+/** Of a short word hardly anything is left after two edits: `host` is not `port`. */
+function isNear(word: string, { k, distance }: { readonly k: string; readonly distance: number }): boolean {
+  const [a, b] = [word.toLowerCase(), k.toLowerCase()];
+  const extended = Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));
+  return distance <= Math.max(1, word.length / 3) || (extended && distance <= 6);
+}
+
+/** Edits that turn one word into the other; two letters that changed places are one edit. */
+function editDistance(a: string, b: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped =
+        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity;
+      next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1));
+    }
+    before = row;
+    row = next;
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,162 @@
+import type { Socket } from "node:net";
+import type { Guarded } from "../faults.js";
+import { latin1 } from "../latin1.js";
+import { TextWriter } from "../node/textWriter.js";
+import { SendPace } from "../sendPace.js";
+import { batch } from "../writeBatch.js";
+import { MessageFraming } from "./framing.js";
+
+/** Body pieces up to this size are copied behind the head as text: what must be copied anyway, and what may stay. */
+const JOINED_BYTES_MAX = 16_384;
+const JOINED_KEPT_BYTES_MAX = 2_048;
+/** Of an answer, for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
+const PIECE_BYTES = 65_536;
+const SECURE_PIECE_BYTES = 32_768;
+/** Answers of one turn that are held back to go out together. */
+const BATCHED_TEXT_MAX = 65_536;
+
+/** Who hears of writes. */
+export interface WriteListener extends Guarded {
+  /** Bytes were handed to the socket, which may still hold some. */
+  onWrite(): void;
+  /** What did not go out at once has been written, or could not be. */
+  onWritten(): void;
+}
+
+/** Writes answers to a client's socket in as few system calls as their pieces allow, framed as their heads announce. */
+export class AnswerWriter implements Guarded {
+  readonly framing = new MessageFraming();
+  /** Head and small pieces that wait for `flush`, one char a byte. */
+  private held = "";
+  /** What was flushed in this turn. */
+  private batched = "";
+  private readonly text: TextWriter;
+  private pace: SendPace | undefined = undefined;
+  private secure = true;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly listener: WriteListener,
+  ) {
+    this.text = new TextWriter(socket, this.written);
+  }
+
+  /** Allows writes past Node's streams; for a socket without TLS. */
+  direct(): void {
+    this.text.direct();
+    this.secure = false;
+  }
+
+  /** How much of a body is welcome in one piece (`Exchange.pieceBytesMax`). */
+  get pieceBytesMax(): number {
+    this.pace ??= this.secure ? new SendPace(SECURE_PIECE_BYTES, 2) : new SendPace(PIECE_BYTES, 1);
+    return this.pace.pieceBytesMax;
+  }
+
+  /** True while bytes that were written have not all reached the kernel. */
+  get pending(): boolean {
+    return this.text.pending;
+  }
+
+  /** Holds a final head back, to go out with what follows it. Its framing has begun. */
+  head(text: string): void {
+    this.held = text;
+  }
+
+  /** Sends an interim head at the end of the turn. */
+  interim(text: string): void {
+    this.write(text);
+  }
+
+  /**
+   * Sends a piece of the answer's body.
+   *
+   * @param transient true if the bytes change as soon as this returns
+   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is written
+   * @throws FramingError if the answer may not be that long; nothing of the piece is sent
+   */
+  body(bytes: Buffer, transient: boolean): boolean {
+    const { framing } = this;
+    framing.count(bytes.length);
+    const chunked = framing.isChunked;
+    const prefix = chunked ? `${bytes.length.toString(16)}\r\n` : "";
+    if (bytes.length + this.held.length <= (transient ? JOINED_BYTES_MAX : JOINED_KEPT_BYTES_MAX)) {
+      const text = latin1(bytes, 0, bytes.length);
+      this.held += chunked ? `${prefix}${text}\r\n` : text;
+      return !this.pending;
+    }
+    const before = this.held + prefix;
+    this.held = "";
+    this.writeAround(before, transient ? Buffer.from(bytes) : bytes, chunked ? "\r\n" : "");
+    return !this.pending;
+  }
+
+  /** The answer is complete. @throws FramingError if its body is not */
+  end(): void {
+    this.held += this.framing.end();
+    this.flush();
+  }
+
+  /** The exchange is over, however it ended. */
+  rest(): void {
+    this.pace?.rest();
+  }
+
+  /** The connection is closed. */
+  close(): void {
+    this.pace?.close();
+  }
+
+  /** Sends what was held back, at the end of the turn. */
+  flush(): void {
+    if (this.held === "") return;
+    const text = this.held;
+    this.held = "";
+    this.write(text);
+  }
+
+  writeBatched(): void {
+    const text = this.batched;
+    if (text === "") return;
+    this.batched = "";
+    this.text.write(text);
+    this.listener.onWrite();
+  }
+
+  onFault(error: unknown): void {
+    this.listener.onFault(error);
+  }
+
+  private write(text: string): void {
+    if (this.batched === "") batch(this);
+    this.batched += text;
+    if (this.batched.length > BATCHED_TEXT_MAX) this.writeBatched();
+  }
+
+  /** Text, bytes and text in one system call where the platform allows. */
+  private writeAround(before: string, bytes: Buffer, after: string): void {
+    const { socket } = this;
+    this.writeBatched();
+    if (before === "" && after === "") socket.write(bytes, this.written);
+    else {
+      socket.cork();
+      if (before !== "") socket.write(before, "latin1");
+      socket.write(bytes, after === "" ? this.written : undefined);
+      if (after !== "") socket.write(after, "latin1", this.written);
+      socket.uncork();
+    }
+    this.pace?.wrote(bytes.length, this.pending);
+    this.listener.onWrite();
+  }
+
+  private readonly written = (): void => {
+    try {
+      // The connection is gone, though its close is still to be told: nothing more is begun on it.
+      if (this.socket.destroyed) return;
+      if (!this.pending) this.pace?.written();
+      this.listener.onWritten();
+    } catch (error) {
+      this.listener.onFault(error);
+    }
+  };
+}

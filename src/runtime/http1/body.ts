@@ -1,0 +1,51 @@
+import { type BodyOwner, RequestBody } from "../requestBody.js";
+import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
+
+/** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */
+export class Http1Body extends RequestBody implements ChunkSink {
+  private readonly decoder: ChunkDecoder | undefined;
+  private transient = true;
+
+  /**
+   * @param length bytes that follow; -1 for chunks, and for a tunnel
+   * @param rereads whether the next read of a turn lands where the last one did, as it does without TLS
+   */
+  constructor(
+    owner: BodyOwner,
+    length: number,
+    private readonly rereads: boolean,
+    tunnel = false,
+  ) {
+    super(owner, length, true);
+    this.decoder = length === -1 && !tunnel ? new ChunkDecoder() : undefined;
+  }
+
+  /** Whether the bytes that were read hold all of it. */
+  get complete(): boolean {
+    return this.decoder === undefined ? this.left === 0 : this.decoder.done;
+  }
+
+  /**
+   * Takes the body's bytes from `chunk[at..]`.
+   *
+   * @param transient true if the memory is read into again as soon as this returns
+   * @returns index of the first byte that is not part of the body
+   * @throws ChunkError
+   */
+  read(chunk: Buffer, at: number, transient: boolean): number {
+    this.transient = transient;
+    if (this.decoder !== undefined) return this.decoder.decode(chunk, at, this);
+    const to = this.left === -1 ? chunk.length : Math.min(chunk.length, at + this.left);
+    this.onBytes(chunk, at, to);
+    return to;
+  }
+
+  onBytes(chunk: Buffer, from: number, to: number): void {
+    // Several small pieces of one read wait together to be written; the next read would overwrite them.
+    const gathered = this.rereads && to - from <= SMALL_BYTES_MAX;
+    this.data(chunk, from, to, this.transient || gathered);
+  }
+}
+
+/** Pieces up to this size are gathered on their way upstream (see `upstream/requestWriter.ts`). */
+const SMALL_BYTES_MAX = 16_384;

@@ -1,0 +1,131 @@
+/** How the end of a message is told on the wire (RFC 9112, 6.3). */
+const enum Kind {
+  /** The head is all there is. */
+  None,
+  /** By `Content-Length`. */
+  Length,
+  Chunked,
+  /** By the end of the connection. */
+  Close,
+  /** There is none: after an upgrade the bytes are another protocol's. */
+  Tunnel,
+}
+
+/** A message was about to leave otherwise than its head says: a fault of ours. What was begun has to be cut. */
+export class FramingError extends Error {}
+
+/**
+ * The one owner of how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1 clients.
+ * It writes the framing fields, counts what follows them, and refuses a byte more or an end too early: what the head
+ * announced is what the peer reads, or else the next message would begin within this one. One object serves all messages
+ * of a connection, one after the other.
+ */
+export class MessageFraming {
+  private kind = Kind.None;
+  /** Body bytes that may still be sent. */
+  private left = 0;
+  private ended = true;
+
+  /**
+   * A request begins. Its body goes on framed as it came: by its length, or in chunks.
+   *
+   * @param bodyLength bytes that follow; -1 where that is not known
+   * @param declared whether a length of 0 is said
+   * @param upgrade whether it asks for a tunnel: such a request has no body
+   * @returns the framing field as a whole line, or nothing
+   */
+  beginRequest(bodyLength: number, declared: boolean, upgrade: boolean): string {
+    if (upgrade) this.begin(Kind.Tunnel, 0);
+    else if (bodyLength === -1) this.begin(Kind.Chunked, Infinity);
+    else this.begin(bodyLength === 0 ? Kind.None : Kind.Length, bodyLength);
+    if (upgrade) return "";
+    if (bodyLength === -1) return "Transfer-Encoding: chunked\r\n";
+    return bodyLength > 0 || declared ? `Content-Length: ${bodyLength}\r\n` : "";
+  }
+
+  /**
+   * A final answer begins.
+   *
+   * @param method of the request; HEAD gets no body
+   * @param bodyLength bytes that follow, or would; -1 where that is not known
+   * @param chunks whether the client understands the chunked coding
+   * @param upgrade what a 101 switches to
+   * @returns the framing fields as whole lines, or nothing
+   */
+  beginAnswer(
+    method: string,
+    status: number,
+    bodyLength: number,
+    chunks: boolean,
+    upgrade: string | undefined,
+  ): string {
+    if (status === 101) this.begin(Kind.Tunnel, Infinity);
+    else if (method === "HEAD" || status === 204 || status === 304 || status < 200) this.begin(Kind.None, 0);
+    else if (bodyLength >= 0) this.begin(Kind.Length, bodyLength);
+    else this.begin(chunks ? Kind.Chunked : Kind.Close, Infinity);
+    if (status === 101) return `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
+    if (bodyLength >= 0 && status !== 204) return `Content-Length: ${bodyLength}\r\n`;
+    return this.kind === Kind.Chunked ? "Transfer-Encoding: chunked\r\n" : "";
+  }
+
+  /** The upgrade that was asked for was granted: bytes go through as they are. */
+  openTunnel(): void {
+    if (this.kind !== Kind.Tunnel) throw new FramingError("a tunnel that nobody asked for");
+    this.left = Infinity;
+    this.ended = false;
+  }
+
+  /** Whether bytes may follow the head at all. */
+  get hasBody(): boolean {
+    return this.kind !== Kind.None;
+  }
+
+  get isTunnel(): boolean {
+    return this.kind === Kind.Tunnel;
+  }
+
+  get isChunked(): boolean {
+    return this.kind === Kind.Chunked;
+  }
+
+  /** Whether the end of the message is the end of its connection. */
+  get endsByClose(): boolean {
+    return this.kind === Kind.Close || this.kind === Kind.Tunnel;
+  }
+
+  /** Whether the last message was sent to its end, so that another may follow on this connection. */
+  get atBoundary(): boolean {
+    return this.ended && !this.endsByClose;
+  }
+
+  /**
+   * So many bytes of body follow now.
+   *
+   * @throws FramingError if that is more than was announced
+   */
+  count(bytes: number): void {
+    if (bytes > this.left) throw new FramingError(`${bytes} bytes where ${this.left} may follow`);
+    if (this.ended) throw new FramingError("bytes after the end");
+    this.left -= bytes;
+  }
+
+  /**
+   * The message ends here.
+   *
+   * @returns what tells so
+   * @throws FramingError if bytes that were announced are missing
+   */
+  end(): string {
+    if (this.kind === Kind.Length && this.left > 0)
+      throw new FramingError(`ended ${this.left} bytes before its length`);
+    const told = this.kind === Kind.Chunked && !this.ended;
+    this.ended = true;
+    return told ? "0\r\n\r\n" : "";
+  }
+
+  private begin(kind: Kind, left: number): void {
+    this.kind = kind;
+    this.left = left;
+    this.ended = false;
+  }
+}

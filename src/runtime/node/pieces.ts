@@ -1,0 +1,68 @@
+/**
+ * What portico uses of Node that Node has no public name for, piece by piece. Each has a way around it by public names
+ * that does the same, and costs more. A piece is used unless this Node lacks it, it was seen to do something else
+ * (`probe.ts`), or `PORTICO_NODE_WITHOUT` names it.
+ */
+export const PIECES = {
+  boundSockets: "sockets that are bound and not accepted from; without it a sleeping thread holds each",
+  singleThreadedGc: "workers without threads for garbage collection; without it they have them",
+  movedSockets: "reads of HTTP into reused buffers; without it each read allocates",
+  tlsReadBuffers: "reads of HTTPS into reused buffers; without it each read allocates",
+  directReads: "reads past Node's streams; without it they go through them",
+  directWrites: "small writes past Node's streams; without it they go through them",
+  tcpBelowTls: "the TCP socket below a TLS socket; without it an async context leads to it",
+  unsentBytes: "how much of a write is left; without it HTTP/2 is written in small pieces",
+} as const;
+
+export type Piece = keyof typeof PIECES;
+
+const ALL = Object.keys(PIECES) as Piece[];
+
+/** Pieces, by whether they are used. Asked once for each connection, not for each read or write. */
+export const uses: Readonly<Record<Piece, boolean>> = Object.fromEntries(
+  ALL.map((piece) => [piece, true]),
+) as Record<Piece, boolean>;
+
+/** Does without these pieces from now on; what is open already stays as it is. */
+export function doWithout(pieces: readonly Piece[]): void {
+  for (const piece of pieces) (uses as Record<Piece, boolean>)[piece] = false;
+}
+
+/** Pieces that are not used. */
+export function unused(): Piece[] {
+  return ALL.filter((piece) => !uses[piece]);
+}
+
+/** The variable that names pieces to do without, separated by commas; `all` for all. */
+export const WITHOUT = "PORTICO_NODE_WITHOUT";
+
+/** What {@link WITHOUT} asks for, and what it names that is no piece. */
+export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
+  readonly pieces: readonly Piece[];
+  readonly unknown: readonly string[];
+} {
+  const names = (env[WITHOUT] ?? "").split(",").map((name) => name.trim());
+  const named = names.filter((name) => name !== "");
+  if (named.includes("all")) return { pieces: ALL, unknown: [] };
+  return {
+    pieces: ALL.filter((piece) => named.includes(piece)),
+    unknown: named.filter((name) => !(name in PIECES)),
+  };
+}
+
+doWithout(switchedOff().pieces);
+
+/** What an administrator should know of the pieces, in one line; undefined if all are used. */
+export function piecesText(): string | undefined {
+  const { pieces, unknown } = switchedOff();
+  const lacking = unused().filter((piece) => !pieces.includes(piece));
+  const parts = [
+    ...(lacking.length === 0 ? [] : [`Node ${process.version} lacks ${lacking.join(", ")}`]),
+    ...(pieces.length === 0 ? [] : [`${WITHOUT} switches off ${pieces.join(", ")}`]),
+    ...(unknown.length === 0
+      ? []
+      : [`${WITHOUT} names ${unknown.join(", ")}: known are all, ${ALL.join(", ")}`]),
+  ];
+  if (parts.length === 0) return undefined;
+  return `${parts.join("; ")} (everything works, at a higher cost)`;
+}

@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import type { ListenOptions } from "node:net";
+import { constants } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { BoundSocket } from "./boundSockets.js";
+
+/**
+ * Binds a socket by public names alone. `server.listen` would accept in this process, so a thread does it and goes to
+ * sleep in the middle of being told that it listens: its event loop never turns again, and what comes in waits for the
+ * workers.
+ *
+ * @param options where to listen, or the descriptor of a socket that is bound
+ * @returns the socket, or an errno
+ */
+export function holdSocket(options: ListenOptions & { readonly fd?: number }): BoundSocket | number {
+  const shared = new SharedArrayBuffer(SHARED_BYTES);
+  const state = new Int32Array(shared, 0, 2);
+  const before = sockets();
+  const thread = new Worker(HOLDER, { eval: true, execArgv: [], workerData: { options, shared } });
+  thread.unref();
+  // What it could not do shows by its silence.
+  thread.on("error", () => undefined);
+  if (Atomics.wait(state, 0, Told.Nothing, WAIT_MS) === "timed-out") return -constants.errno.ETIMEDOUT;
+  if (state[0] === Told.Failed) return state[1]!;
+  const text = Buffer.from(new Uint8Array(shared, 8, state[1]));
+  const { address, port } = JSON.parse(text.toString()) as { address?: string; port?: number };
+  const fd = options.fd ?? addedListener(before, port!);
+  const close = (): void => {
+    Atomics.store(state, 0, Told.ToClose);
+    Atomics.notify(state, 0);
+    Atomics.wait(state, 0, Told.ToClose, WAIT_MS);
+  };
+  if (fd !== undefined) return { fd, address: address ?? "", port: port ?? 0, close };
+  close();
+  return -constants.errno.EBADF;
+}
+
+const enum Told {
+  Nothing,
+  Failed,
+  Listens,
+  ToClose,
+  Closed,
+}
+
+/** A state, a number, and an address in JSON. */
+const SHARED_BYTES = 1024;
+const WAIT_MS = 10_000;
+
+/** Without an import: the one file that is deployed has nothing beside it. */
+const HOLDER = `
+const { options, shared } = require("node:worker_threads").workerData;
+const state = new Int32Array(shared, 0, 2);
+const tell = (what, number) => {
+  state[1] = number;
+  Atomics.store(state, 0, what);
+  Atomics.notify(state, 0);
+};
+const server = require("node:net").createServer();
+const fail = (error) => tell(${Told.Failed}, error.errno ?? ${-constants.errno.EINVAL});
+server.on("error", fail);
+const listening = () => {
+  const at = server.address();
+  const text = Buffer.from(JSON.stringify(typeof at === "string" ? {} : at));
+  new Uint8Array(shared, 8).set(text);
+  tell(${Told.Listens}, text.length);
+  Atomics.wait(state, 0, ${Told.Listens});
+  server.close();
+  tell(${Told.Closed}, 0);
+};
+try {
+  server.listen(options, listening);
+} catch (error) {
+  fail(error);
+}
+`;
+
+/** The descriptor that came into being, of a socket that listens on the port. */
+function addedListener(before: ReadonlyMap<number, string>, port: number): number | undefined {
+  const listening = new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => listeners(file, port)));
+  for (const [fd, inode] of sockets()) {
+    if (before.get(fd) !== inode && listening.has(inode)) return fd;
+  }
+  return undefined;
+}
+
+/** This process's sockets: descriptor and inode. */
+function sockets(): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const name of readdirSync("/proc/self/fd")) {
+    try {
+      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${name}`))?.[1];
+      if (inode !== undefined) found.set(Number(name), inode);
+    } catch {
+      // The descriptor by which the folder was read.
+    }
+  }
+  return found;
+}
+
+/** Inodes of the sockets that listen on a port (0A is TCP_LISTEN). */
+function listeners(file: string, port: number): string[] {
+  const rows = readFileSync(file, "latin1").trimEnd().split("\n").slice(1);
+  return rows.flatMap((row) => {
+    const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
+    return state === "0A" && parseInt(local.split(":")[1]!, 16) === port ? [inode] : [];
+  });
+}

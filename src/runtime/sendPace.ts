@@ -1,0 +1,127 @@
+import { coarseNow } from "./clock.js";
+
+/**
+ * How much of an answer a client is given in one piece. What a client does not read waits in memory, so it begins with
+ * little; large pieces, which cost less processor time a byte, are for clients that have shown that they read.
+ *
+ *     small ──taken: a little──> on trial ──taken: more than kernels hold──> large
+ *       └<────────────────a piece waited too long────────────────────────────┘
+ *
+ * That writes end at once shows nothing by itself: the kernels of both sides swallow megabytes of which nobody reads a
+ * byte. And who has read may stop at any time, with a large piece in hand that no write gives back. So large pieces are
+ * lent: of a worker there are {@link LENT_BYTES_MAX} at most, and whoever finds none left goes on with small ones. A trial
+ * is where a small piece is very small: a few clients at a time need not wait a turn of the event loop for each.
+ */
+export class SendPace {
+  /** Whether the client takes what it is given, and has memory for large pieces. */
+  fast = false;
+  /** Whether it has memory for pieces in between, and is to show that it reads. */
+  onTrial = false;
+  /** Bytes that were taken since the last piece that waited too long. */
+  private taken = 0;
+  private loan: Loan | undefined = undefined;
+  /** When the write that is under way was begun; Infinity while none is. */
+  private waitsSince = Infinity;
+  /** Bytes of the last write. */
+  private last = 0;
+
+  /**
+   * @param small bytes of a small piece
+   * @param copies how often a piece is in memory while it is written: twice where TLS encrypts it
+   * @param trialBytes what a trial costs; 0 for none
+   */
+  constructor(
+    private readonly small: number,
+    private readonly copies: 1 | 2,
+    private readonly trialBytes = 0,
+  ) {}
+
+  /** Bytes that a piece may have now. */
+  get pieceBytesMax(): number {
+    return this.fast ? LARGE_BYTES : this.small;
+  }
+
+  /** A piece was written. @param waits whether the kernel has not taken all of it yet */
+  wrote(bytes: number, waits: boolean): void {
+    this.last = bytes;
+    this.taken += bytes;
+    if (!waits) this.judge();
+    else if (this.waitsSince === Infinity) this.waitsSince = coarseNow();
+  }
+
+  /** The kernel has taken everything that was written. */
+  written(): void {
+    if (coarseNow() - this.waitsSince >= SLOW_MS) {
+      this.taken = 0;
+      this.fast = this.onTrial = false;
+    }
+    this.waitsSince = Infinity;
+    this.judge();
+  }
+
+  /** The answer is complete; the last of it may still be waiting. */
+  rest(): void {
+    this.fast = this.onTrial = false;
+    if (this.waitsSince === Infinity) this.giveBack();
+    else this.last = 0;
+  }
+
+  /** The connection is closed. */
+  close(): void {
+    this.fast = this.onTrial = false;
+    this.giveBack();
+  }
+
+  private judge(): void {
+    if (this.fast) return;
+    // One more large piece may have been read already; the one after it is small.
+    if (this.loan !== undefined && !this.onTrial) {
+      if (this.last <= this.small) this.giveBack();
+      return;
+    }
+    if (this.taken >= PROOF_BYTES && this.borrow(LARGE, LARGE_BYTES * this.copies)) {
+      this.fast = true;
+      this.onTrial = false;
+    } else if (!this.onTrial && this.trialBytes > 0 && this.taken >= TRIAL_FROM_BYTES)
+      this.onTrial = this.borrow(TRIAL, this.trialBytes);
+  }
+
+  /** @returns false if there is not as much left; else whatever it had is given back */
+  private borrow(from: Lender, bytes: number): boolean {
+    if (from.left < bytes) return false;
+    this.giveBack();
+    from.left -= bytes;
+    this.loan = { from, bytes };
+    return true;
+  }
+
+  private giveBack(): void {
+    if (this.loan === undefined) return;
+    this.loan.from.left += this.loan.bytes;
+    this.loan = undefined;
+  }
+}
+
+/** What the transfers of this worker may still hold beyond small pieces. */
+interface Lender {
+  left: number;
+}
+
+interface Loan {
+  readonly from: Lender;
+  readonly bytes: number;
+}
+
+/** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
+export const LARGE_BYTES = 1024 * 1024;
+export const LENT_BYTES_MAX = 32 * 1024 * 1024;
+/** Of eight clients over HTTP/2: more at a time are no faster for it, as they share the turns. */
+const TRIAL_BYTES_MAX = 4 * 1024 * 1024;
+const LARGE: Lender = { left: LENT_BYTES_MAX };
+const TRIAL: Lender = { left: TRIAL_BYTES_MAX };
+/** Most answers are shorter, and borrow nothing. */
+const TRIAL_FROM_BYTES = 128 * 1024;
+/** More than the buffers of two kernels hold by default (tcp_wmem, and the part of tcp_rmem that holds data). */
+const PROOF_BYTES = 8 * 1024 * 1024;
+/** In this time a client that reads at a few megabytes a second has made room in the kernel for the next piece. */
+const SLOW_MS = 500;

@@ -1,0 +1,73 @@
+import { type AnswerScript, bytesOf, type ExchangeScript, isBodiless } from "./case.js";
+
+/** An answer as an upstream writes it. */
+export interface PlayedAnswer {
+  readonly parts: readonly Buffer[];
+  /** What becomes of the connection: `wait` for the proxy, which has to close it. */
+  readonly then: "keep" | "end" | "reset" | "wait";
+  /** Whoever asked for a tunnel has it now. */
+  readonly opens: boolean;
+}
+
+const HINTS: Readonly<Record<number, string>> = { 103: "Link: </style.css>; rel=preload\r\n" };
+
+/** What would be another answer, if anybody took it for one. */
+const BEHIND = "HTTP/1.1 200 OK\r\nX-Id: behind\r\nContent-Length: 0\r\n\r\n";
+
+export function playedAnswer(id: string, exchange: ExchangeScript): PlayedAnswer {
+  const { answer } = exchange;
+  const { flaw } = answer;
+  if (flaw === "silence") return { parts: [], then: "end", opens: false };
+  if (flaw === "garbage") return { parts: [Buffer.from("garbage\r\n\r\n")], then: "wait", opens: false };
+  const informational = answer.informational.map((status) =>
+    Buffer.from(`HTTP/1.1 ${status} Wait\r\n${HINTS[status] ?? ""}\r\n`),
+  );
+  const status = flaw === "switch" ? 101 : answer.status;
+  const switches = status === 101;
+  const fields = switches
+    ? ["Connection: Upgrade", "Upgrade: websocket"]
+    : [...framingFields(exchange), ...(answer.then === "close" ? ["Connection: close"] : [])];
+  const head = Buffer.from([`HTTP/1.1 ${status} Answer`, `X-Id: ${id}`, ...fields, "", ""].join("\r\n"));
+  const body = switches || isBodiless(exchange) ? [] : bodyParts(id, answer);
+  const behind = flaw === "long" ? [Buffer.from(BEHIND)] : [];
+  const parts = [...informational, head, ...body, ...behind];
+  return { parts, then: endOf(exchange, switches), opens: status === 101 };
+}
+
+function framingFields({ answer }: ExchangeScript): string[] {
+  if (answer.framing === "close") return [];
+  return [answer.framing === "length" ? `Content-Length: ${answer.bytes}` : "Transfer-Encoding: chunked"];
+}
+
+function bodyParts(id: string, { framing, flaw, bytes, piece }: AnswerScript): Buffer[] {
+  const body = bytesOf("answer", id, bytes);
+  const sent = flaw === "short" ? body.subarray(0, bytes >> 1) : body;
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < sent.length; at += piece) pieces.push(sent.subarray(at, at + piece));
+  if (framing !== "chunked") return pieces;
+  const half = pieces.length >> 1;
+  const chunks = pieces.map((bytes, i) =>
+    Buffer.concat([
+      Buffer.from(flaw === "chunkSize" && i === half ? "zz\r\n" : `${bytes.length.toString(16)}\r\n`),
+      bytes,
+      Buffer.from(flaw === "chunkEnd" && i === half ? "no line end" : "\r\n"),
+    ]),
+  );
+  return flaw === "short" ? chunks : [...chunks, Buffer.from("0\r\n\r\n")];
+}
+
+function endOf(exchange: ExchangeScript, switches: boolean): PlayedAnswer["then"] {
+  const { flaw, framing, then } = exchange.answer;
+  if (flaw === "switch") return "wait";
+  if (switches) return "keep";
+  const untilClose = framing === "close" && !isBodiless(exchange);
+  // Where only the end of the connection ends the body, a cut has to be seen by how it ends.
+  if (flaw === "short") return untilClose ? "reset" : "end";
+  if (flaw !== "none") return "wait";
+  if (then === "reset") return "reset";
+  return then === "keep" && !untilClose ? "keep" : "end";
+}
+
+/** Whether the whole of an answer will be there to be passed on. */
+export const isWhole = ({ answer }: ExchangeScript): boolean =>
+  (answer.flaw === "none" || answer.flaw === "long") && answer.then !== "reset";

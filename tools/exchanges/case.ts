@@ -1,0 +1,156 @@
+/**
+ * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so that
+ * it can be made from a seed, shrunk and printed.
+ */
+export interface Case {
+  /** Leads to the case again, with the seed; part of every id. */
+  readonly index: number;
+  /** Clients run at the same time; else each begins when all connections of those before it are at rest. */
+  readonly together: boolean;
+  readonly clients: readonly ClientScript[];
+}
+
+export type Protocol = "http" | "https" | "h2";
+
+export interface ClientScript {
+  readonly protocol: Protocol;
+  /** Requests go out without waiting for answers; over HTTP/2 their frames alternate. */
+  readonly pipelined: boolean;
+  readonly splits: Splits;
+  /** The client leaves before it is done. */
+  readonly abort: Abort | undefined;
+  /** Initial window of streams over HTTP/2. */
+  readonly windowBytes: number;
+  readonly exchanges: readonly ExchangeScript[];
+}
+
+/** How the bytes of one turn of the client are written. */
+export type Splits =
+  /** All in one write: one read of the proxy, one TLS record. */
+  | { readonly kind: "joined" }
+  /** Each message part or frame by itself, in the same turn of the event loop or a moment apart. */
+  | { readonly kind: "parts"; readonly apart: boolean }
+  /** Byte by byte. */
+  | { readonly kind: "bytes" }
+  /** In two, at a byte of the whole input. */
+  | { readonly kind: "border"; readonly at: number }
+  /** At parts of the whole, 0 to 1. */
+  | { readonly kind: "some"; readonly at: readonly number[] };
+
+export interface Abort {
+  /** What has to have happened: a part of the input sent, or bytes of answers received. */
+  readonly after: { readonly sent: number } | { readonly received: number };
+  readonly how: "end" | "reset" | "destroy";
+}
+
+export interface ExchangeScript {
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "OPTIONS";
+  /** To the route whose bodies may have {@link LIMITED_BYTES}. */
+  readonly limited: boolean;
+  /** Asks for a WebSocket: HTTP/1.1 Upgrade, or extended CONNECT (RFC 8441). */
+  readonly upgrade: boolean;
+  /** `Expect: 100-continue`; `waits` if the body is held back until 100. */
+  readonly expect: "none" | "sends" | "waits";
+  readonly body: BodyScript | undefined;
+  readonly tunnel: TunnelScript;
+  readonly answer: AnswerScript;
+}
+
+export interface BodyScript {
+  /** `chunked` over HTTP/2: without `content-length`. */
+  readonly framing: "length" | "chunked";
+  /** Bytes that belong to it: `content-length`, where there is one. */
+  readonly bytes: number;
+  /** Bytes that are sent less (below 0), or more. */
+  readonly off: number;
+  /** What is too much comes with the last piece, not as one of its own. */
+  readonly joined: boolean;
+  /** Bytes of each chunk, or DATA frame. */
+  readonly piece: number;
+  /** Of every DATA frame. */
+  readonly padding: number;
+  /** With its last piece, an empty DATA frame behind it, trailers, not at all, or a reset of the stream. */
+  readonly end: "last" | "empty" | "trailers" | "never" | "reset";
+  /** The chunked coding breaks in the midst. */
+  readonly flaw: "none" | "chunkSize" | "chunkEnd";
+}
+
+export interface TunnelScript {
+  /** Bytes of the client, and of the upstream. */
+  readonly up: number;
+  readonly down: number;
+  /** The client does not wait for the answer. */
+  readonly early: boolean;
+  readonly endedBy: "client" | "upstream";
+}
+
+export interface AnswerScript {
+  /** With the request's head, half of its body, or all of it. */
+  readonly when: "head" | "half" | "complete";
+  readonly informational: readonly number[];
+  readonly status: number;
+  readonly framing: "length" | "chunked" | "close";
+  readonly bytes: number;
+  /** Bytes of each chunk or write. */
+  readonly piece: number;
+  /** Pieces are written a moment apart. */
+  readonly apart: boolean;
+  readonly flaw: AnswerFlaw;
+  /** Connection goes on, is closed as announced, is closed unannounced, or reset. */
+  readonly then: "keep" | "close" | "quit" | "reset";
+}
+
+export type AnswerFlaw =
+  | "none"
+  /** The connection ends too early. */
+  | "short"
+  /** Bytes behind the answer, in the same write. */
+  | "long"
+  | "chunkSize"
+  | "chunkEnd"
+  | "garbage"
+  /** Not a byte, then the end. */
+  | "silence"
+  /** 101 to a request that asked for no upgrade. */
+  | "switch";
+
+/** The largest request body of the limited route. */
+export const LIMITED_BYTES = 100;
+
+/** With padding and what is too much it still fits a frame of 16 KiB. */
+export const HTTP2_PIECE_BYTES_MAX = 16_000;
+
+export const idOf = (index: number, client: number, exchange: number): string =>
+  `${index}.${client}.${exchange}`;
+
+/**
+ * Bytes that tell whose they are, and in which order: no two ids have the same, and the very first ones differ.
+ * @param what `body`, `answer`, `up` or `down`: every direction has its own
+ */
+export function bytesOf(what: "body" | "answer" | "up" | "down", id: string, length: number): Buffer {
+  const from = [...`${what}${id}`].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 9973, 7);
+  const text = `${String.fromCharCode(97 + (from % 26))}${what}:${id};`;
+  return Buffer.alloc(length, text, "latin1");
+}
+
+/** Whether an answer has no body by its status or its request's method, whatever its fields say. */
+export const isBodiless = ({ method, answer }: ExchangeScript): boolean =>
+  method === "HEAD" || answer.status === 204 || answer.status === 304;
+
+/** Whether it opens a tunnel: only an HTTP/1.1 GET without a body, or an extended CONNECT without a length, can. */
+export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }: ExchangeScript): boolean {
+  if (!upgrade) return false;
+  if (body === undefined) return protocol === "h2" || method === "GET";
+  return protocol !== "h2" && method === "GET" && body.framing === "length" && body.bytes === 0;
+}
+
+/** Whether the answer opens it. */
+export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
+  isUpgrade(client, exchange) && exchange.answer.status === 101;
+
+/** Whether a body, as it is sent, ends as it says. */
+export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {
+  if (protocol !== "h2" && body.framing === "length") return body.off >= 0;
+  const unbroken = protocol === "h2" || body.flaw === "none" || body.bytes === 0;
+  return body.off >= 0 && unbroken && body.end !== "never" && body.end !== "reset";
+}

@@ -1,0 +1,257 @@
+import * as net from "node:net";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import * as tls from "node:tls";
+import type { ClientScript } from "./case.js";
+import type { Part, Turn } from "./input.js";
+import { Violation } from "./messages.js";
+
+/** What a client got for one exchange. */
+export interface Outcome {
+  informational: number[];
+  status: number | undefined;
+  /** `X-Id`: whose answer it says to be. */
+  id: string | undefined;
+  /** The answer says that the connection closes. */
+  closes: boolean;
+  body: Buffer[];
+  /** Complete as far as a client can see; `cut` where it can see that it is not. */
+  end: "none" | "complete" | "cut";
+}
+
+export const noOutcome = (): Outcome => ({
+  informational: [],
+  status: undefined,
+  id: undefined,
+  closes: false,
+  body: [],
+  end: "none",
+});
+
+export interface Ports {
+  readonly plainPort: number;
+  readonly tlsPort: number;
+}
+
+/** A moment in which the proxy reads what was sent. */
+const MOMENT_MS = 1;
+/** So long the proxy waits for answers to a client that has ended its side: it may be gone. */
+const HALF_CLOSED_MS = 1_000;
+/** So many parts are written a moment apart; what follows is as many pieces of a body. */
+const MOMENTS_MAX = 40;
+/** Byte by byte only so far: what follows is a body. */
+const SINGLE_BYTES_MAX = 250;
+
+/** TLS sessions are resumed, as browsers do; a handshake costs more than an exchange. */
+const sessions = new Map<string, Buffer>();
+
+/** One connection of a client, which sends its turns and reads what comes. */
+export abstract class Client {
+  readonly violations: string[] = [];
+  readonly outcomes: Outcome[];
+  /** Exchanges whose whole request was handed to the kernel. */
+  readonly whole = new Set<number>();
+  /** It ended its side before all was answered, and the upstream took longer than the proxy then waits. */
+  forsaken = false;
+  private leftAt = Infinity;
+  private readonly socket: net.Socket;
+  /** The one below TLS, which alone can be reset. */
+  private readonly transport: net.Socket;
+  private readonly closing: Promise<void>;
+  private closed = false;
+  private sent = 0;
+  /** What answers the proxy's frames must not come in the midst of one of ours: it waits for the end of the turn. */
+  private controls: Buffer[] | undefined;
+  private received = 0;
+  private readonly sentMax: number;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(
+    protected readonly script: ClientScript,
+    private readonly turns: readonly Turn[],
+    ports: Ports,
+  ) {
+    this.outcomes = script.exchanges.map(noOutcome);
+    const total = turns.reduce((sum, { parts }) => parts.reduce((n, { bytes }) => n + bytes.length, sum), 0);
+    const { abort } = script;
+    this.sentMax =
+      abort !== undefined && "sent" in abort.after ? Math.floor(abort.after.sent * total) : Infinity;
+    const { protocol } = script;
+    const port = protocol === "http" ? ports.plainPort : ports.tlsPort;
+    this.transport = net.connect({ port, host: "127.0.0.1", noDelay: true });
+    this.socket = protocol === "http" ? this.transport : secured(this.transport, protocol);
+    this.closing = new Promise((resolve) => {
+      this.socket.once("close", () => {
+        this.closed = true;
+        this.guard(() => this.ended());
+        this.changed();
+        resolve();
+      });
+    });
+    // A reset is seen as an answer that is cut.
+    this.socket.on("error", () => undefined);
+    this.socket.on("data", (bytes: Buffer) => this.receive(bytes));
+  }
+
+  /**
+   * Plays the whole script; resolves when the connection is closed.
+   * @param patienceMs what takes longer hangs
+   */
+  async play(patienceMs: number): Promise<void> {
+    const hangs = globalThis.setTimeout(() => {
+      this.violations.push(`hangs: ${this.describe()}`);
+      this.socket.destroy();
+    }, patienceMs);
+    for (const turn of this.turns) if (!(await this.playTurn(turn))) break;
+    if (this.leavesUnfinished && !this.closed) {
+      this.socket.end();
+      this.leftAt = performance.now();
+    }
+    await this.until(() => this.done);
+    if (!this.closed) this.socket.end();
+    await this.closing;
+    this.forsaken = performance.now() - this.leftAt >= HALF_CLOSED_MS;
+    clearTimeout(hangs);
+  }
+
+  /** Whether all that will come has come. */
+  protected abstract get done(): boolean;
+  /** Whether a request is left without its end, so that only the client's end tells that none follows. */
+  protected abstract get leavesUnfinished(): boolean;
+  protected abstract read(bytes: Buffer): void;
+  /** The proxy closed the connection. */
+  protected abstract ended(): void;
+  /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
+  protected abstract opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined;
+
+  /** Sends what is no part of the script. */
+  protected control(bytes: Buffer): void {
+    if (this.controls !== undefined) this.controls.push(bytes);
+    else this.write(bytes);
+  }
+
+  private write(bytes: Buffer): void {
+    if (!this.closed && this.socket.writable) this.socket.write(bytes);
+  }
+
+  protected get isClosed(): boolean {
+    return this.closed;
+  }
+
+  private describe(): string {
+    return this.outcomes.map(({ status, end }, e) => `${e}: ${status ?? "no answer"}, ${end}`).join("; ");
+  }
+
+  /** @returns false if the rest is not sent either */
+  private async playTurn({ after, parts }: Turn): Promise<boolean> {
+    if (after !== undefined) {
+      const { exchange, what } = after;
+      if (what === "answer") await this.until(() => this.outcomes[exchange]!.end !== "none");
+      else {
+        await this.until(() => this.opened(exchange, what) !== undefined);
+        // HTTP/2 goes on with its other streams.
+        if (this.opened(exchange, what) !== true) return this.script.protocol === "h2";
+      }
+    }
+    if (this.closed) return false;
+    this.controls = [];
+    const goesOn = await this.writeParts(parts);
+    const controls = Buffer.concat(this.controls);
+    this.controls = undefined;
+    if (goesOn && controls.length > 0) this.write(controls);
+    return goesOn;
+  }
+
+  /** @returns false if the client left, or cannot go on */
+  private async writeParts(parts: readonly Part[]): Promise<boolean> {
+    let end = this.sent;
+    const wholes = parts.flatMap(({ exchange, bytes, wholeWith }) => {
+      const at = end;
+      end += bytes.length;
+      return wholeWith === undefined ? [] : [{ exchange, at: at + wholeWith }];
+    });
+    const { abort } = this.script;
+    for (const { bytes, apart } of this.pieces(parts.map((part) => part.bytes))) {
+      const left = this.sentMax - this.sent;
+      this.write(bytes.subarray(0, Math.max(0, left)));
+      this.sent += Math.min(bytes.length, left);
+      for (const { exchange, at } of wholes) if (at <= this.sent) this.whole.add(exchange);
+      if (left <= bytes.length && abort !== undefined) return this.leave(abort.how);
+      if (apart === "moment") await setTimeout(MOMENT_MS);
+      else if (apart === "turn") await setImmediate();
+      if (this.closed) return false;
+    }
+    return true;
+  }
+
+  private *pieces(parts: readonly Buffer[]): Generator<{ bytes: Buffer; apart: "no" | "turn" | "moment" }> {
+    const { splits } = this.script;
+    if (splits.kind === "parts") {
+      for (const [i, bytes] of parts.entries())
+        yield { bytes, apart: splits.apart && i < MOMENTS_MAX ? "moment" : "no" };
+      return;
+    }
+    const all = Buffer.concat(parts);
+    const borders = this.borders(all.length);
+    for (let i = 0, from = 0; i <= borders.length; i++) {
+      const to = borders[i] ?? all.length;
+      if (to > from)
+        yield { bytes: all.subarray(from, to), apart: splits.kind === "bytes" ? "turn" : "moment" };
+      from = Math.max(from, to);
+    }
+  }
+
+  private borders(length: number): number[] {
+    const { splits } = this.script;
+    if (splits.kind === "bytes")
+      return Array.from({ length: Math.min(length, SINGLE_BYTES_MAX) }, (_, i) => i + 1);
+    if (splits.kind === "border") return [splits.at - this.sent].filter((at) => at > 0 && at < length);
+    if (splits.kind === "some") return splits.at.map((at) => Math.floor(at * length)).sort((a, b) => a - b);
+    return [];
+  }
+
+  private leave(how: "end" | "reset" | "destroy"): false {
+    if (how === "end") this.socket.end();
+    else if (how === "reset") this.transport.resetAndDestroy();
+    else this.socket.destroy();
+    return false;
+  }
+
+  private receive(bytes: Buffer): void {
+    this.received += bytes.length;
+    this.guard(() => this.read(bytes));
+    const { abort } = this.script;
+    if (abort !== undefined && "received" in abort.after && this.received >= abort.after.received)
+      this.leave(abort.how);
+    this.changed();
+  }
+
+  private guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.violations.push(`client: ${error instanceof Violation ? error.message : String(error)}`);
+      this.socket.destroy();
+    }
+  }
+
+  private async until(holds: () => boolean): Promise<void> {
+    while (!this.closed && !holds()) await new Promise<void>((resolve) => this.waiting.add(resolve));
+  }
+
+  private changed(): void {
+    for (const resolve of this.waiting) resolve();
+    this.waiting.clear();
+  }
+}
+
+function secured(socket: net.Socket, protocol: "https" | "h2"): tls.TLSSocket {
+  const session = sessions.get(protocol);
+  const secure = tls.connect({
+    socket,
+    ALPNProtocols: [protocol === "h2" ? "h2" : "http/1.1"],
+    rejectUnauthorized: false,
+    ...(session === undefined ? {} : { session }),
+  });
+  secure.on("session", (ticket: Buffer) => sessions.set(protocol, ticket));
+  return secure;
+}

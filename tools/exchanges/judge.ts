@@ -1,0 +1,207 @@
+import { isWhole } from "./answer.js";
+import {
+  bytesOf,
+  type Case,
+  type ClientScript,
+  type ExchangeScript,
+  idOf,
+  isBodiless,
+  isComplete,
+  isUpgrade,
+  LIMITED_BYTES,
+  opensTunnel,
+} from "./case.js";
+import type { Client, Outcome } from "./client.js";
+import type { Seen } from "./upstream.js";
+
+/** Who is at fault in an exchange, by its script: nobody else may be blamed, and only then may it fail. */
+export interface Faults {
+  readonly client: boolean;
+  readonly upstream: boolean;
+}
+
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+/** A whole request that must not be passed on: an extended CONNECT has no body (RFC 8441). */
+const isRefused = ({ protocol }: ClientScript, { upgrade, body }: ExchangeScript): boolean =>
+  protocol === "h2" && upgrade && body !== undefined;
+
+const isOverLimit = ({ limited, body }: ExchangeScript): boolean =>
+  limited && body !== undefined && body.bytes + Math.max(0, body.off) > LIMITED_BYTES;
+
+/** Whether what the client sends for one exchange is no request, or one that is refused. */
+function isBroken(client: ClientScript, exchange: ExchangeScript): boolean {
+  const { body } = exchange;
+  if (body === undefined) return false;
+  const tooLong = body.off > 0 && client.protocol === "h2";
+  return !isComplete(client, body) || tooLong || isRefused(client, exchange) || isOverLimit(exchange);
+}
+
+/** Whether an upstream closes a connection that may be in use again by then. */
+const quits = ({ answer }: ExchangeScript): boolean =>
+  answer.flaw === "none" && (answer.then === "quit" || answer.then === "reset");
+
+/** Whether it may meet a connection that is being closed, and not be sent again. */
+function isExposed({ clients, together }: Case, client: ClientScript, exchange: ExchangeScript): boolean {
+  const others = together ? clients : [client];
+  return others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other)));
+}
+
+const isRepeatable = (client: ClientScript, exchange: ExchangeScript): boolean =>
+  IDEMPOTENT.has(exchange.method) &&
+  (exchange.body === undefined || (exchange.body.framing === "length" && exchange.body.bytes === 0)) &&
+  !isUpgrade(client, exchange);
+
+export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeScript): Faults {
+  return {
+    client: isBroken(client, exchange) || client.abort !== undefined,
+    upstream:
+      !isWhole(exchange) ||
+      quits(exchange) ||
+      isExposed(played, client, exchange) ||
+      (exchange.answer.status === 101 && !isUpgrade(client, exchange)),
+  };
+}
+
+/** What the play of a case broke; empty if nothing. */
+export function judge(played: Case, clients: readonly Client[], seen: readonly Seen[]): string[] {
+  return played.clients.flatMap((script, c) => {
+    const client = clients[c]!;
+    let over = false;
+    const found = script.exchanges.flatMap((exchange, e) => {
+      const id = idOf(played.index, c, e);
+      const facts: Facts = {
+        id,
+        played,
+        script,
+        exchange,
+        outcome: client.outcomes[e]!,
+        sentWhole: client.whole.has(e),
+        seen: seen.filter((one) => one.id === id),
+        over,
+        forsaken: client.forsaken,
+      };
+      if (script.protocol !== "h2")
+        over ||=
+          facts.outcome.closes ||
+          (script.abort === undefined && facts.outcome.end !== "complete") ||
+          isBroken(script, exchange) ||
+          (exchange.body?.off ?? 0) > 0;
+      return [...judgeUpstream(facts), ...judgeClient(facts)].map((fault) => `${id}: ${fault}`);
+    });
+    const more = client.outcomes.slice(script.exchanges.length).flatMap((outcome) => extra(script, outcome));
+    return [...client.violations.map((fault) => `${played.index}.${c}: ${fault}`), ...found, ...more];
+  });
+}
+
+interface Facts {
+  readonly id: string;
+  readonly played: Case;
+  readonly script: ClientScript;
+  readonly exchange: ExchangeScript;
+  readonly outcome: Outcome;
+  /** The client handed the last byte of the request to the kernel. */
+  readonly sentWhole: boolean;
+  readonly seen: readonly Seen[];
+  /** Over HTTP/1.1: nothing that follows on the connection is read as a request any more. */
+  readonly over: boolean;
+  /** The client ended its side, and was not waited for. */
+  readonly forsaken: boolean;
+}
+
+function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Facts): string[] {
+  const refused = isRefused(script, exchange);
+  if (seen.length > 0 && refused) return ["an extended CONNECT with a body was passed on"];
+  if (seen.length > 0 && over) return ["passed on although the connection was over"];
+  const exposed = isExposed(played, script, exchange) || quits(exchange);
+  const twice = isRepeatable(script, exchange) && (exposed || !isWhole(exchange));
+  if (seen.length > (twice ? 2 : 1)) return [`passed on ${seen.length} times`];
+  const complete = seen.some((one) => one.complete);
+  // Over HTTP/2 too much may come when the upstream has all that was announced; never more than that.
+  const { body } = exchange;
+  const allowed = body === undefined || isComplete(script, body);
+  const announced = body?.framing === "length" && body.off >= 0;
+  const limited = isOverLimit(exchange) && body!.bytes > LIMITED_BYTES;
+  if (complete && ((!allowed && !announced) || limited || !sentWhole))
+    return ["passed on as complete, which it is not"];
+  return [];
+}
+
+function judgeClient(facts: Facts): string[] {
+  const { outcome, id } = facts;
+  if (outcome.id === id) return judgeOwn(facts);
+  if (outcome.id !== undefined) return [`answered with the answer of ${outcome.id}`];
+  if (outcome.status !== undefined) return judgeRefusal(facts);
+  return judgeSilence(facts);
+}
+
+/** An answer that says to be the upstream's. */
+function judgeOwn(facts: Facts): string[] {
+  const { id, exchange, script, outcome, over } = facts;
+  const { answer } = exchange;
+  const tunnel = opensTunnel(script, exchange);
+  const status = tunnel && script.protocol === "h2" ? 200 : answer.status;
+  if (over) return ["answered although the connection was over"];
+  if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
+  const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : answer.bytes;
+  const whole = bytesOf(tunnel ? "down" : "answer", id, bytes);
+  const body = Buffer.concat(outcome.body);
+  if (!whole.subarray(0, body.length).equals(body))
+    return [`a body that is not its own, after ${body.length} bytes of ${bytes}`];
+  if (outcome.end === "complete" && body.length < bytes && !(tunnel && mayFail(facts)))
+    return [`looks complete with ${body.length} bytes of ${bytes}`];
+  if (outcome.end === "complete" && !tunnel && !isWhole(exchange) && answer.then !== "reset")
+    return ["looks complete, though the upstream broke it off"];
+  if (outcome.end !== "complete" && !mayFail(facts)) return [`cut after ${body.length} bytes of ${bytes}`];
+  if (outcome.closes && !mayClose(facts)) return ["closes the connection for no reason"];
+  return [];
+}
+
+/** An answer of the proxy's own. */
+function judgeRefusal(facts: Facts): string[] {
+  const { exchange, script, outcome } = facts;
+  const { client, upstream } = faultsOf(facts.played, script, exchange);
+  const allowed = [
+    ...(client ? [400, 408] : []),
+    ...(isOverLimit(exchange) ? [413] : []),
+    ...(isRefused(script, exchange) ? [501] : []),
+    ...(exchange.upgrade && exchange.body !== undefined ? [400] : []),
+    // 101 to a request that asked for nothing, too.
+    ...(upstream ? [502] : []),
+    ...(facts.over ? [400] : []),
+  ];
+  return allowed.includes(outcome.status!) ? [] : [`refused with ${outcome.status}`];
+}
+
+function judgeSilence(facts: Facts): string[] {
+  const { exchange, script, over, forsaken } = facts;
+  const { client } = faultsOf(facts.played, script, exchange);
+  return client || over || forsaken ? [] : ["no answer"];
+}
+
+/** Whether the answer may be less than whole. */
+function mayFail({ played, script, exchange, over }: Facts): boolean {
+  const { client, upstream } = faultsOf(played, script, exchange);
+  return client || upstream || over;
+}
+
+/** Whether a connection may close behind an answer: its request is not read to its end, or not one. */
+function mayClose(facts: Facts): boolean {
+  const { exchange, script } = facts;
+  return (
+    mayFail(facts) ||
+    exchange.answer.when !== "complete" ||
+    exchange.upgrade ||
+    exchange.expect !== "none" ||
+    script.exchanges.some(({ body }) => body !== undefined && (body.off !== 0 || !isComplete(script, body)))
+  );
+}
+
+/** What comes behind the last answer: a refusal of what follows it, or nothing. */
+function extra(script: ClientScript, { status, id }: Outcome): string[] {
+  const last = script.exchanges.at(-1)!;
+  const garbage =
+    (last.body?.off ?? 0) > 0 || (last.upgrade && last.tunnel.early) || last.body?.flaw !== "none";
+  const refused = garbage && (status === 400 || status === 414) && id === undefined;
+  return refused ? [] : [`an answer behind the last one: ${status ?? "none"}, of ${id ?? "the proxy"}`];
+}

@@ -1,0 +1,253 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
+import { playedAnswer } from "./answer.js";
+import { bytesOf, type Case, type ClientScript, type ExchangeScript, idOf, isUpgrade } from "./case.js";
+import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
+
+/** A request as it arrived. */
+export interface Seen {
+  readonly id: string;
+  bodyBytes: number;
+  /** The message ended as one may end. */
+  complete: boolean;
+}
+
+interface Expected {
+  readonly id: string;
+  readonly client: ClientScript;
+  readonly exchange: ExchangeScript;
+}
+
+/** The upstream of one lane: takes requests strictly, answers them by the script of the case that is played. */
+export class Upstream {
+  readonly violations: string[] = [];
+  readonly seen: Seen[] = [];
+  private readonly connections = new Set<UpstreamConnection>();
+  private expected = new Map<string, Expected>();
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+    readonly lane: number,
+  ) {}
+
+  static async start(lane: number): Promise<Upstream> {
+    const server = createServer({ noDelay: true });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const upstream = new Upstream(server, (server.address() as { port: number }).port, lane);
+    server.on("connection", (socket) => upstream.connections.add(new UpstreamConnection(socket, upstream)));
+    return upstream;
+  }
+
+  expect({ index, clients }: Case): void {
+    this.violations.length = 0;
+    this.seen.length = 0;
+    this.expected = new Map(
+      clients.flatMap((client, c) =>
+        client.exchanges.map((exchange, e) => {
+          const id = idOf(index, c, e);
+          return [id, { id, client, exchange }] as const;
+        }),
+      ),
+    );
+  }
+
+  lookUp(id: string): Expected {
+    const found = this.expected.get(id);
+    if (found === undefined) throw new Violation(`a request of nobody: ${id}`);
+    return found;
+  }
+
+  /** What is not at rest: at a message boundary with nothing to answer, or closed. */
+  get busy(): string | undefined {
+    for (const connection of this.connections) if (!connection.atRest) return connection.describe();
+    return undefined;
+  }
+
+  /** Closes all connections, which have to be at rest; resolves when the proxy has closed them, too. */
+  async endAll(): Promise<void> {
+    const open = [...this.connections];
+    await Promise.all(open.map((connection) => connection.leave()));
+  }
+
+  /** Nothing is expected any more; what is still open after all is cut. */
+  abandon(): void {
+    this.expected = new Map();
+    for (const connection of this.connections) connection.destroy();
+  }
+
+  closed(connection: UpstreamConnection): void {
+    this.connections.delete(connection);
+  }
+
+  async stop(): Promise<void> {
+    this.abandon();
+    this.server.close();
+    await once(this.server, "close");
+  }
+}
+
+class UpstreamConnection {
+  private readonly reader = new MessageReader(this);
+  private expected: Expected | undefined;
+  private seen: Seen | undefined;
+  private answering: "waits" | "writes" | "done" = "done";
+  /** Why no further request may come. */
+  private retired: string | undefined;
+  private tunnel: "none" | "asked" | "open" = "none";
+  /** It closes or resets the connection: what arrives from here on was sent before the proxy could know. */
+  private leaving = false;
+  /** What its body, or its side of the tunnel, has to be. */
+  private whole: Buffer = Buffer.alloc(0);
+  private readonly closing: Promise<unknown>;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly owner: Upstream,
+  ) {
+    this.closing = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("data", (bytes) => this.guard(() => this.leaving || this.reader.feed(bytes)));
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      this.guard(() => this.closed());
+      owner.closed(this);
+    });
+  }
+
+  /** Heads come in one piece: a part of one was none, but bytes behind a body that was longer than announced. */
+  private closed(): void {
+    const { begun } = this.reader;
+    if (begun.length > 0 && !this.leaving) throw new Violation(`bytes behind a request: ${printable(begun)}`);
+  }
+
+  get atRest(): boolean {
+    return this.reader.between && this.answering === "done" && this.retired === undefined && !this.leaving;
+  }
+
+  describe(): string {
+    const id = this.seen?.id ?? "none yet";
+    const where = this.reader.between ? "between requests" : "in the midst of one";
+    return `connection of request ${id}: ${where}, answer ${this.answering}, ${this.retired ?? "not retired"}`;
+  }
+
+  async leave(): Promise<void> {
+    this.socket.end();
+    await this.closing;
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  head(head: MessageHead): BodyKind {
+    if (this.retired !== undefined) throw new Violation(`a request on a connection ${this.retired}`);
+    if (this.answering !== "done") throw new Violation(`a request before the answer to ${this.seen!.id}`);
+    const [, method, limited, lane, id] =
+      /^([A-Z]+) \/([em])(\d+)\/([\d.]+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
+    if (id === undefined || head.fields.get("x-id") !== id)
+      throw new Violation(`a request that nobody sent: ${JSON.stringify(head.startLine)}`);
+    const expected = this.owner.lookUp(id);
+    const { exchange, client } = expected;
+    const asked = exchange.upgrade && client.protocol === "h2" ? "GET" : exchange.method;
+    const path = Number(lane) === this.owner.lane && (limited === "m") === exchange.limited;
+    if (method !== asked || !path) throw new Violation(`not the request of ${id}: ${head.startLine}`);
+    this.expected = expected;
+    this.seen = { id, bodyBytes: 0, complete: false };
+    this.owner.seen.push(this.seen);
+    this.answering = "waits";
+    return this.framed(head, expected);
+  }
+
+  /** A body is announced exactly as the client did. */
+  private framed(head: MessageHead, { id, client, exchange }: Expected): BodyKind {
+    const framing = framingOf(head);
+    const upgrade = isUpgrade(client, exchange);
+    if ((head.fields.get("upgrade") !== undefined) !== upgrade)
+      throw new Violation(`${id}: upgrade ${head.fields.get("upgrade") ?? "dropped"}`);
+    if (upgrade) {
+      if ((framing ?? 0) !== 0) throw new Violation(`${id}: an upgrade announces a body: ${framing}`);
+      this.retired = "that carried an upgrade";
+      this.tunnel = "asked";
+      this.seen!.complete = true;
+      this.answer();
+      return "raw";
+    }
+    const { body } = exchange;
+    const announced = body === undefined ? 0 : body.framing === "length" ? body.bytes : "chunked";
+    if ((framing ?? 0) !== announced && !(announced === "chunked" && framing === undefined))
+      throw new Violation(`${id}: body of ${announced} announced as ${framing}`);
+    this.whole = bytesOf("body", id, body?.bytes ?? 0);
+    if (exchange.answer.when === "head") this.answer();
+    return framing ?? 0;
+  }
+
+  body(bytes: Buffer): void {
+    const { seen, whole } = this;
+    const id = seen!.id;
+    if (this.tunnel === "asked") throw new Violation(`${id}: bytes before the tunnel is open`);
+    const from = seen!.bodyBytes;
+    seen!.bodyBytes += bytes.length;
+    if (!whole.subarray(from, seen!.bodyBytes).equals(bytes))
+      throw new Violation(`${id}: not its body, from byte ${from}: ${printable(bytes)}`);
+    const { exchange } = this.expected!;
+    if (this.tunnel === "open") {
+      if (seen!.bodyBytes === whole.length && exchange.tunnel.endedBy === "upstream") this.socket.end();
+    } else if (exchange.answer.when === "half" && seen!.bodyBytes * 2 >= whole.length) this.answer();
+  }
+
+  end(): void {
+    this.seen!.complete = true;
+    this.answer();
+  }
+
+  /** Answers, if that is still to be done. */
+  private answer(): void {
+    if (this.answering !== "waits") return;
+    const { id, exchange } = this.expected!;
+    const { parts, then, opens } = playedAnswer(id, exchange);
+    this.answering = "writes";
+    // Nothing tells the proxy of an end that is not announced: a request may be on its way already.
+    const unannounced = exchange.answer.flaw === "none" && ["quit", "reset"].includes(exchange.answer.then);
+    if (then !== "keep" && !unannounced) this.retired ??= "whose answer was its last";
+    void this.write(parts, exchange.answer.apart).then(() => {
+      this.answering = "done";
+      if (this.tunnel === "asked" && opens) return this.open(id, exchange);
+      if (then === "keep" || then === "wait") return;
+      this.leaving = true;
+      if (then === "reset") this.socket.resetAndDestroy();
+      else this.socket.end();
+    });
+  }
+
+  private open(id: string, { tunnel }: ExchangeScript): void {
+    this.tunnel = "open";
+    this.whole = bytesOf("up", id, tunnel.up);
+    this.socket.write(bytesOf("down", id, tunnel.down));
+    if (tunnel.up === 0 && tunnel.endedBy === "upstream") this.socket.end();
+  }
+
+  private async write(parts: readonly Buffer[], apart: boolean): Promise<void> {
+    if (!apart) this.socket.write(Buffer.concat(parts));
+    else
+      for (const [i, part] of parts.entries()) {
+        if (i > 0) await setTimeout(1);
+        this.socket.write(part);
+      }
+  }
+
+  private guard(step: () => unknown): void {
+    try {
+      step();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      this.owner.violations.push(`upstream: ${error.message}`);
+      this.retired = "that broke the rules";
+      this.socket.destroy();
+    }
+  }
+}
+
+/** Bytes as a line of text. */
+export const printable = (bytes: Buffer): string => JSON.stringify(bytes.toString("latin1", 0, 160));
