@@ -236,6 +236,26 @@ describe("under load nothing is lost by", () => {
     await eventually(() => processes("master").length === 0, "for the last master to go");
   });
 
+  test.each(["reload", "upgrade"] as const)(
+    "by answering a %s only when no old worker accepts",
+    async (command) => {
+      const runtime = await installedRuntime();
+      await start({ runtime });
+      const old = processes("worker");
+      await install(runtime, another("0.2.0"));
+      for (const pid of old) process.kill(pid, "SIGSTOP");
+      let answered = false;
+      const answer = asked({ command }).finally(() => (answered = true));
+      await eventually(() => processes("worker").length === 2 * old.length, "for the new workers");
+      await sleep(1_000);
+      expect(answered).toBe(false);
+      for (const pid of old) process.kill(pid, "SIGCONT");
+      await answer;
+      // A worker that answers now with the old release would be one that accepted after the order to drain.
+      for (let i = 0; i < 20; i++) expect(await release()).toBe("0.2.0");
+    },
+  );
+
   test("upgrades that come to nothing", async () => {
     const runtime = await installedRuntime();
     await start({ runtime });

@@ -22,6 +22,9 @@ export class Generation implements WorkerEvents {
   private readonly workers = new Set<WorkerProcess>();
   private readonly respawns = new Set<NodeJS.Timeout>();
   private youngDeaths = 0;
+  /** Workers that were told to drain and may still accept. */
+  private readonly accepting = new Set<WorkerProcess>();
+  private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
 
@@ -41,11 +44,19 @@ export class Generation implements WorkerEvents {
     });
   }
 
-  /** Has the workers stop accepting, finish what runs and exit; those that do not in time are killed. */
-  drain(): void {
+  /**
+   * Has the workers stop accepting, finish what runs and exit; those that do not in time are killed.
+   * Resolves when none of them accepts any more; one that does not say so in time is not waited for.
+   */
+  drain(): Promise<void> {
+    for (const worker of this.workers) this.accepting.add(worker);
+    const quiet = new Promise<void>((resolve) => (this.nobodyAccepts = resolve));
+    setTimeout(this.nobodyAccepts, STOP_ACCEPTING_MS).unref();
     this.end({ type: "drain" });
     const drainMs = this.options.loaded.config.timeouts.drainMs + KILL_AFTER_MS;
     this.killAfter(Math.min(drainMs, TIMER_MAX_MS));
+    this.checkAccepting();
+    return quiet;
   }
 
   /** Has the workers exit now, whatever runs. */
@@ -73,6 +84,7 @@ export class Generation implements WorkerEvents {
   }
 
   onDraining(worker: WorkerProcess): void {
+    this.acceptsNoMore(worker);
     if (this.state !== "serving") return;
     this.options.log("info", `worker ${worker.pid} was told to stop; another one starts`);
     this.respawnIn(BACKOFF_MIN_MS);
@@ -81,6 +93,7 @@ export class Generation implements WorkerEvents {
 
   onGone(worker: WorkerProcess, how: string): void {
     this.workers.delete(worker);
+    this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;
     const message = `worker ${worker.pid ?? ""} ${how}`.replace("  ", " ");
@@ -133,6 +146,15 @@ export class Generation implements WorkerEvents {
     setTimeout(() => this.workers.forEach((worker) => worker.kill()), ms).unref();
   }
 
+  private acceptsNoMore(worker: WorkerProcess): void {
+    this.accepting.delete(worker);
+    this.checkAccepting();
+  }
+
+  private checkAccepting(): void {
+    if (this.accepting.size === 0) this.nobodyAccepts();
+  }
+
   private checkGone(): void {
     if (this.workers.size === 0) this.allGone();
   }
@@ -142,6 +164,8 @@ export class Generation implements WorkerEvents {
 const YOUNG_MS = 10_000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
+/** How long an answer to a reload or an upgrade waits for workers that may be busy, or hung. */
+const STOP_ACCEPTING_MS = 2_000;
 /** Beyond their own deadline workers are given this long, then they are taken for hung. */
 const KILL_AFTER_MS = 5_000;
 /** The longest delay a Node timer can hold. */

@@ -44,7 +44,8 @@ type ToPredecessor =
 /** Something that runs for the master, and that it does not leave behind. */
 export interface Charge {
   readonly gone: Promise<void>;
-  drain(): void;
+  /** May resolve when it accepts no more. */
+  drain(): void | Promise<void>;
   stop(): void;
   broadcast(message: MasterMessage): void;
 }

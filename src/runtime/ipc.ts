@@ -29,7 +29,7 @@ export interface StartMessage {
 export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
-  /** It was told by a signal of its own to go; the master starts another. */
+  /** It accepts no more. If the master did not order that, a signal did, and the master starts another. */
   | { readonly type: "draining" };
 
 /** Exit codes of workers; after sysexits(3). */

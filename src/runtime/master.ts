@@ -73,7 +73,7 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor } = options;
     if (predecessor !== undefined) {
-      predecessor.orders = { drain: () => this.end(), stop: () => this.end() };
+      predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
     }
   }
 
@@ -87,7 +87,7 @@ export class Master {
       const verdict = `cannot start: ${report.problemCount(problems)}`;
       report.write(process.stderr, `${report.problemsText(problems)}portico: ${verdict}\n`);
       await predecessor?.failed(problems);
-      this.end();
+      void this.end();
     } else {
       await Promise.race([predecessor?.takeOver, this.ending]);
       if (!this.stopping) await this.takeCharge();
@@ -130,7 +130,7 @@ export class Master {
     if (this.relievedBy !== undefined) return;
     // Whoever stops a master that is about to take over means the service, and with it the old master.
     if (!this.stopping && this.options.predecessor !== undefined) this.answerFor(this.options.predecessor);
-    this.end();
+    void this.end();
     void this.tell({ STOPPING: 1, STATUS: "Finishing the requests that run" });
   }
 
@@ -218,8 +218,8 @@ export class Master {
       generation: this.generation,
     };
     const successor: Successor = new Successor(program, inheritance, this.manager.environment, {
-      drain: () => this.beRelieved(successor),
-      stop: () => this.end(),
+      drain: () => void this.beRelieved(successor),
+      stop: () => void this.end(),
       reopenLogs: () => this.reopenLogs(),
     });
     this.answerFor(successor);
@@ -233,7 +233,7 @@ export class Master {
     }
     const message = `relieved by a new master, process ${successor.pid}`;
     this.log("info", message);
-    this.beRelieved(successor);
+    await this.beRelieved(successor);
     return { ok: true, value: { message, warnings: [] } };
   }
 
@@ -247,14 +247,14 @@ export class Master {
     return this.stopping ? [stopped("upgrade")] : successor.takeOver();
   }
 
-  private beRelieved(successor: Successor): void {
-    if (this.relievedBy !== undefined) return;
+  private beRelieved(successor: Successor): Promise<void> {
+    if (this.relievedBy !== undefined) return Promise.resolve();
     this.relievedBy = successor;
     this.charges.delete(successor);
     successor.release();
     this.control?.close();
     void successor.gone.then(() => this.bereave());
-    this.end();
+    return this.end();
   }
 
   /** The new master died. systemd sees the service fail, and starts it again. */
@@ -289,7 +289,8 @@ export class Master {
     this.loaded = loaded;
     this.generation += 1;
     this.sockets.keepOnly(config.listeners);
-    previous?.drain();
+    // Whoever asked for the reload may connect as soon as it is answered, and expects the new config.
+    await previous?.drain();
     await this.useLog(config);
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
     const fewDescriptors = descriptorWarning(config);
@@ -320,15 +321,14 @@ export class Master {
     });
   }
 
-  private end(): void {
-    for (const charge of this.charges) {
-      if (this.stopping) charge.stop();
-      else charge.drain();
-    }
+  /** Resolves when no worker of this master accepts any more. */
+  private async end(): Promise<void> {
+    const drained = [...this.charges].map((charge) => (this.stopping ? charge.stop() : charge.drain()));
     this.stopping = true;
     this.stop();
     // Nobody is to wait in the queue of a socket that no worker will accept from.
     this.sockets.closeAll();
+    await Promise.all(drained);
   }
 
   /** Charges may still be added by a reload that is under way. */

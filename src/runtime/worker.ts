@@ -15,8 +15,8 @@ export function runWorker(): void {
   process.on("SIGHUP", () => undefined);
   process.on("SIGINT", () => undefined);
   process.on("SIGUSR2", () => undefined);
-  process.on("SIGTERM", () => worker.leave());
-  process.on("SIGQUIT", () => worker.leave());
+  process.on("SIGTERM", () => worker.drain());
+  process.on("SIGQUIT", () => worker.drain());
   process.title = "portico: worker";
   if (process.send === undefined) {
     process.stderr.write(
@@ -58,13 +58,6 @@ class Worker {
     this.service?.reopenLogs();
   }
 
-  /** Told by a signal to this process alone: the master has to know that it needs another worker. */
-  leave(): void {
-    if (this.draining) return;
-    tell({ type: "draining" });
-    this.drain();
-  }
-
   /** Finishes what runs, then exits. */
   drain(): void {
     if (this.draining) return;
@@ -87,6 +80,8 @@ class Worker {
 
   private async drained(): Promise<void> {
     await this.opening;
+    this.service?.stopAccepting();
+    tell({ type: "draining" });
     await this.service?.drain();
   }
 

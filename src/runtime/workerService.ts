@@ -58,9 +58,8 @@ export class WorkerService {
     return failed.filter((p) => p !== undefined);
   }
 
-  /** Accepts no more, and resolves when every connection is done; those that take longer than drainMs are cut. */
+  /** Once it accepts no more: resolves when every connection is done; those that take longer than drainMs are cut. */
   async drain(): Promise<void> {
-    this.stopAccepting();
     this.http1.drain();
     this.http2.drain();
     const deadline = setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
