@@ -9,6 +9,7 @@ const CHECKS: readonly Step[] = [
   ["types", ["tsc", "--noEmit"]],
   ["eslint", ["eslint", "."]],
   ["prettier", ["prettier", "--check", "--log-level", "warn", "."]],
+  ["generated pages", ["tsx", "build/docs/main.ts", "--check"]],
   ["reliability page", ["tsx", "reliability/main.ts", "--check"]],
 ];
 

@@ -171,7 +171,7 @@ const probe = z
   .strictObject({
     enabled: flag(true, "Whether the expected responses (spec 4.3) decide on success."),
     mediaPath: line("Image below the media route; by default one is looked for.").optional(),
-    timeoutSeconds: count(60, 1, 3_600, "How long the responses may take to become as expected. Seconds;"),
+    timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
   .prefault({})
   .describe("The check of the running host after activation.");

@@ -17,8 +17,8 @@ import {
 } from "./textRule.js";
 
 /**
- * Field types of the documents. Each carries its description, unit and default as metadata: the parser, the
- * error texts, the JSON Schema and the docs all read the same table.
+ * Field types of the documents. Each carries its meaning, unit, default, range and an example as metadata: the parser,
+ * the error texts, the JSON Schema and `docs/config.md` all read the same table.
  */
 
 /** A string that must satisfy a rule; the problem carries `code` and says what is `allowed`. */
@@ -42,48 +42,45 @@ export function text(code: ProblemCode, allowed: string, rule: TextRule) {
     });
 }
 
+/** The meaning of a field, and a value as it may be written. */
+const described = (description: string, example?: unknown) =>
+  example === undefined ? { description } : { description, examples: [example] };
+
 /** Largest delay a Node timer can hold: 2^31 - 1 ms, about 24.8 days. */
 export const MILLISECONDS_MAX = 2_147_483_647;
 
 /** Milliseconds, 1 to {@link MILLISECONDS_MAX}. */
 export const milliseconds = (byDefault: number, description: string) =>
-  z
-    .int()
-    .min(1)
-    .max(MILLISECONDS_MAX)
-    .default(byDefault)
-    .describe(`${description} Milliseconds; default ${byDefault}.`);
+  count(byDefault, 1, MILLISECONDS_MAX, "milliseconds", description);
 
-/** A whole number in a range. */
-export const count = (byDefault: number, min: number, max: number, description: string) =>
-  z
-    .int()
-    .min(min)
-    .max(max)
-    .default(byDefault)
-    .describe(`${description} ${min} to ${max}; default ${byDefault}.`);
+/** A whole number of `unit` in a range. */
+export const count = (byDefault: number, min: number, max: number, unit: string, description: string) =>
+  z.int().min(min).max(max).default(byDefault).meta({ description, unit });
 
 /** A switch. */
 export const flag = (byDefault: boolean, description: string) =>
-  z.boolean().default(byDefault).describe(`${description} Default ${byDefault}.`);
+  z.boolean().default(byDefault).describe(description);
 
-export const port = (description: string) => z.int().min(1).max(65535).describe(description);
+export const port = (description: string, example?: number) =>
+  z.int().min(1).max(65535).meta(described(description, example));
 
-export const name = (description: string) =>
+export const name = (description: string, example?: string) =>
   text("config.bad-name", "a name: letters, digits, `-`, `_`, `.`, up to 64, first a letter or digit", {
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  }).describe(description);
+  }).meta(described(description, example));
 
 const ZONE = "(?:%[0-9A-Za-z.:-]+)?";
 
-export const ipAddress = (description: string) =>
+export const ipAddress = (description: string, example?: string) =>
   text("config.bad-address", "an IPv4 or IPv6 address without brackets", {
     pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN}${ZONE})$`,
     accepts: (value) => isIP(value) !== 0,
-  }).describe(description);
+  }).meta(described(description, example));
 
-export const cidr = (description: string) =>
-  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", CIDR).describe(description);
+export const cidr = (description: string, example?: string) =>
+  text("config.bad-address", "an IP address or a CIDR range such as 10.0.0.0/8", CIDR).meta(
+    described(description, example),
+  );
 
 /** As {@link isCidr}. */
 export const CIDR: TextRule = {
@@ -93,33 +90,33 @@ export const CIDR: TextRule = {
   accepts: isCidr,
 };
 
-export const serverName = (description: string) =>
+export const serverName = (description: string, example?: string) =>
   text(
     "config.bad-server-name",
     "a lower-case host name, an IP address without brackets, or `_`",
     SERVER_NAME,
-  ).describe(description);
+  ).meta(described(description, example));
 
-export const upstreamUrl = (description: string) =>
+export const upstreamUrl = (description: string, example?: string) =>
   text("config.bad-url", "http://HOST:PORT, with nothing after the port", {
     pattern: `^http://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?/?$`,
     never: `^http://_(?:[:/]|$)|${LONG_LABEL_PATTERN}`,
     lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
-  }).describe(description);
+  }).meta(described(description, example));
 
-export const filePath = (description: string) =>
+export const filePath = (description: string, example?: string) =>
   text(
     "config.bad-file-path",
     "an absolute path without `//`, `.` or `..` segments or control characters",
     FILE_PATH,
-  ).describe(description);
+  ).meta(described(description, example));
 
-export const routePath = (description: string) =>
+export const routePath = (description: string, example?: string) =>
   text(
     "config.bad-route-path",
     "a path as routes see it: `/` first, no empty, `.` or `..` segments, no `?`, `#`, `%`, space or control bytes",
     { pattern: "^/[!-~]*$", never: "//|/\\.\\.?(?:/|$)|[?#%]" },
-  ).describe(description);
+  ).meta(described(description, example));
 
 // Framing and connection management belong to the codec; a rule that set them would make messages ambiguous.
 const NOT_SETTABLE =
@@ -137,11 +134,13 @@ export const headerValue = text("config.bad-header", "visible ASCII, spaces and 
   pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$",
 });
 
-export const cipherString = (description: string) =>
+export const cipherString = (description: string, example?: string) =>
   text("config.bad-cipher-string", "an OpenSSL cipher string", {
     pattern: "^[A-Za-z0-9!+@:=_-]+$",
-  }).describe(description);
+  }).meta(described(description, example));
 
 /** Text for a header: of any other character only the low byte would be sent, which may be a line end. */
-export const line = (description: string) =>
-  text("config.bad-text", "visible ASCII and spaces", { pattern: "^[ -~]*$" }).describe(description);
+export const line = (description: string, example?: string) =>
+  text("config.bad-text", "visible ASCII and spaces", { pattern: "^[ -~]*$" }).meta(
+    described(description, example),
+  );

@@ -4,13 +4,39 @@ import type { ProblemCode } from "./problem.js";
 
 /** JSON Schema (2020-12) of the config as it may be written, for editors; generated from the field table. */
 export function configJsonSchema(): Record<string, unknown> {
-  return { title: "Portico proxy config", ...jsonSchema(configSchema) };
+  const schema = jsonSchema(configSchema);
+  describeFacts(schema as SchemaNode);
+  return { title: "Portico proxy config", ...schema };
+}
+
+/** Editors show a field's description and nothing else that is known of it, so its range and default join it. */
+function describeFacts(node: SchemaNode): void {
+  const { description, default: byDefault, minimum, maximum, unit, properties } = node;
+  const facts = [
+    ...(minimum === undefined ? [] : [`${minimum} to ${maximum}${unit === undefined ? "" : ` ${unit}`}`]),
+    ...(byDefault === undefined ? [] : [`default ${JSON.stringify(byDefault)}`]),
+  ].join("; ");
+  if (description !== undefined && facts !== "" && properties === undefined)
+    node.description = `${description} ${facts[0]!.toUpperCase()}${facts.slice(1)}.`;
+  childrenOf(node).forEach(describeFacts);
+}
+
+function childrenOf({ properties = {}, items, anyOf = [], oneOf = [] }: SchemaNode): SchemaNode[] {
+  return [...Object.values(properties), ...(items === undefined ? [] : [items]), ...anyOf, ...oneOf];
 }
 
 const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
 /** What the schema says of a field. */
 export interface SchemaNode {
+  /** What the field means. */
+  description?: string;
+  default?: unknown;
+  /** What its number counts. */
+  unit?: string;
+  /** Values as they may be written. */
+  examples?: unknown[];
+  required?: string[];
   properties?: Record<string, SchemaNode>;
   items?: SchemaNode;
   additionalProperties?: SchemaNode | boolean;
@@ -70,6 +96,9 @@ function rootOf(schema: z.ZodType): SchemaNode {
   return root;
 }
 
+/** What the whole config may be: the field table as a tree. */
+export const configNode = (): SchemaNode => rootOf(configSchema);
+
 /** The schema nodes at a path, unions spread out; with a document those that are meant by what stands above. */
 export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): SchemaNode[] {
   let nodes = variants([rootOf(schema)]);
@@ -96,7 +125,8 @@ function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
   return named.length > 0 ? named : nodes;
 }
 
-function variants(nodes: SchemaNode[]): SchemaNode[] {
+/** The kinds of value that a field takes, unions spread out. */
+export function variants(nodes: readonly SchemaNode[]): SchemaNode[] {
   return nodes.flatMap((n) => {
     const inner = n.anyOf ?? n.oneOf;
     return inner === undefined ? [n] : variants(inner);

@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { count, milliseconds } from "./fields.js";
+
+/** What a worker takes from clients at most. */
+export const limits = z
+  .strictObject({
+    requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer one is 414."),
+    headBytesMax: count(32_768, 1_024, 1_048_576, "bytes", "Longest request head; a longer one is 400."),
+    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; more are 400."),
+    connectionsMax: count(
+      16_384,
+      1,
+      1_000_000,
+      "connections",
+      "Most client connections, each worker; more are closed at once.",
+    ),
+    connectionsPerClientMax: count(
+      4_096,
+      1,
+      1_000_000,
+      "connections",
+      "Most connections of one client (IPv4 address or IPv6 /64 network), each worker; more are closed at once. " +
+        "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit.",
+    ),
+    keepAliveRequestsMax: count(
+      1_000,
+      1,
+      1_000_000_000,
+      "requests",
+      "Requests on one HTTP/1.1 connection before it is closed.",
+    ),
+    concurrentStreamsMax: count(
+      128,
+      1,
+      10_000,
+      "streams",
+      "Most concurrent HTTP/2 streams, each connection.",
+    ),
+    streamResetsPerSecondMax: count(
+      200,
+      1,
+      100_000,
+      "resets a second",
+      "Client stream resets before an HTTP/2 connection closes.",
+    ),
+  })
+  .prefault({})
+  .describe("Limits of every worker.");
+
+/** How long a worker waits for clients. */
+export const timeouts = z
+  .strictObject({
+    requestHeadMs: milliseconds(60_000, "Time from the first byte of a request head to its last; then 408."),
+    keepAliveMs: milliseconds(75_000, "How long an idle client connection is kept."),
+    tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake."),
+    drainMs: milliseconds(36_000_000, "How long a stopping worker lets running requests finish."),
+  })
+  .prefault({})
+  .describe("Timeouts that belong to connections rather than to routes or upstreams.");
