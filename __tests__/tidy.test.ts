@@ -5,7 +5,7 @@ import ts from "typescript";
 /** The style, executed: who may import whom, how large files and functions get, and that the map names every folder. */
 const ROOT = join(__dirname, "..");
 
-/** Layer → layers it may import from (design: data flows one way). */
+/** Layer → layers it may import from (data flows one way). */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   model: [],
   render: ["model"],

@@ -9,7 +9,7 @@ export const MEDIA_FILES = {
   script: "scripts/upload.js",
 } as const;
 
-/** Fills the media directory as an installation of the application would, readable for the world (spec 2.3). */
+/** Fills the media directory as an installation of the application would, readable for the world (service 2.8). */
 export async function createMedia(directory: string): Promise<void> {
   await put(directory, MEDIA_FILES.image, logo(64));
   await put(directory, MEDIA_FILES.drawing, DRAWING);

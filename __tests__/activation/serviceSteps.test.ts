@@ -8,7 +8,10 @@ import {
 import type { UnitStatus } from "../../src/activation/serviceManager.js";
 import type { FileRole } from "../../src/model/index.js";
 
-/** Which change concerns which service, and in which order (spec 2.1, 3). `-` stands for a unit that is not running. */
+/**
+ * Which change concerns which service, and in which order (service 2.5 and 2.6). `-` stands for a unit that is not
+ * running.
+ */
 const SERVICES = {
   proxy: { service: "portico.service", socket: "portico.socket" },
   webApplication: "web.service",

@@ -112,7 +112,7 @@ describe("previewConfig", () => {
   });
 });
 
-/** Rows as `name: METHOD url at address:port → expectations`, which is what the table of spec 4.3 says. */
+/** Rows as `name: METHOD url at address:port → expectations`, which is what the list of service 5.1 says. */
 function table(rows: readonly ExpectedResponse[]): string[] {
   return rows.map(({ name, request, expected }) => {
     const { scheme, host, path, address, port } = request;
@@ -227,7 +227,7 @@ describe("judging an answer", () => {
   const location = "http://192.0.2.10/sync/accounts/login/?next=/sync/";
   const loginPage = { location, "content-type": "text/html;charset=UTF-8", vary: "Cookie, Accept-Language" };
 
-  test("passes what spec 4.3 shows, in any order and spelling that means the same", () => {
+  test("passes what service 5.1 shows, in any order and spelling that means the same", () => {
     expect(seen(login, answer(302, { ...loginPage, "content-language": "en" }))).toMatchObject({
       pass: true,
     });

@@ -46,7 +46,7 @@ describe("the config", () => {
     expect(renderProxyConfig(files)).toEqual(meant.value);
   });
 
-  test("follows spec 4.1 and 8 in plain mode", () => {
+  test("follows service 4.1, 4.2 and 4.5 in plain mode", () => {
     const { listeners, virtualServers, upstreams } = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
     expect(listeners.map((l) => `${l.name} ${l.protocol} ${l.address} ${l.port}`)).toEqual([
       "http http 0.0.0.0 80",
@@ -108,7 +108,7 @@ describe("the config", () => {
     );
   });
 
-  test("follows spec 4.2 in TLS mode, with IPv6 and a name", () => {
+  test("follows service 4.3 and 4.4 in TLS mode, with IPv6 and a name", () => {
     const { listeners, virtualServers } = renderProxyConfig(
       frontEnd({ host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } }),
     );
@@ -275,7 +275,7 @@ describe("the stack", () => {
     ]);
   });
 
-  test("makes key and certificate as spec 2.2 says, for the host's names and addresses", () => {
+  test("makes key and certificate as service 3.1 says, for the host's names and addresses", () => {
     const stack = newStack();
     frontEnd(
       { host: { address: "192.0.2.10", ipv6Address, publicName: "files.example.org" } },
@@ -501,7 +501,7 @@ describe("composition", () => {
 describe("application settings", () => {
   const settings = (more: Partial<FileSyncFrontEndProps>) => frontEnd(more).settings.values;
 
-  test("follow from the routes' public URL (spec 2.1)", () => {
+  test("follow from the routes' public URL (service 2.1)", () => {
     expect(settings({ mode: Mode.plain() })).toEqual({
       serviceUrl: "http://192.0.2.10/sync",
       fileServerRoot: "http://192.0.2.10/synchttp",
@@ -555,7 +555,7 @@ describe("application settings", () => {
   });
 });
 
-test("main.ts is the spec's deployment in under 40 lines", () => {
+test("main.ts is the whole service in under 40 lines", () => {
   const main = resolve(__dirname, "../../main.ts");
   expect(readFileSync(main, "utf8").split("\n").length).toBeLessThan(40);
   const folder = mkdtempSync(join(tmpdir(), "portico-main-"));

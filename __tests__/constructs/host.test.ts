@@ -153,7 +153,7 @@ test("a public name replaces the addresses as server name", () => {
   expect(named.serverNames).toEqual(["files.example.org"]);
 });
 
-describe("DNS records are offered for public addresses only (spec 1.6)", () => {
+describe("DNS records are offered for public addresses only (service 1.6)", () => {
   const publicName = "files.example.org";
   test.each<[string, HostProps, string[]]>([
     [
@@ -175,7 +175,7 @@ describe("DNS records are offered for public addresses only (spec 1.6)", () => {
   });
 });
 
-test("port forwards are needed behind NAT only (spec 1.5)", () => {
+test("port forwards are needed behind NAT only (service 1.5)", () => {
   const ports = { from: 443, to: 8443 };
   expect(host({ address: "9.9.9.9" }).portForwards(ports)).toEqual([]);
   expect(host({ address: "192.168.1.10" }).portForwards(ports)).toEqual([

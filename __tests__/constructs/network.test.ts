@@ -30,7 +30,7 @@ describe("ports", () => {
     return { exposedPorts, loopbackPorts };
   };
 
-  test("are those of spec 8", () => {
+  test("are those of service 1.7", () => {
     const loopbackPorts = [3306, 8000, 8080, 8082];
     expect(ports({})).toEqual({ exposedPorts: [22, 80, 443], loopbackPorts });
     expect(ports({ mode: Mode.plain() })).toEqual({ exposedPorts: [22, 80], loopbackPorts });
@@ -197,7 +197,7 @@ describe("daemons", () => {
     );
   };
 
-  test("start in the order of spec 3", () => {
+  test("start in the order of service 2.6", () => {
     expect(units({ daemons: { fileServer: daemon, webApplication: daemon, webdav: daemon } })).toEqual({
       "sync-file-server.service": "network.target mariadb.service | portico.service",
       "sync-web-application.service":

@@ -59,7 +59,7 @@ const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).dig
 describe("the web application", () => {
   const paths = { web: "/sync", fileServer: "/synchttp", media: "/syncmedia", webdav: "/syncdav" };
 
-  test("answers as spec 4.3 expects, by the scheme and host that were asked for", async () => {
+  test("answers as service 5.1 expects, by the scheme and host that were asked for", async () => {
     await serving(createWebUi(paths), async (base) => {
       const plain = await ask(`${base}/sync/`, { method: "HEAD", headers: { host: "files.example.org" } });
       expect(plain.status).toBe(302);

@@ -8,7 +8,7 @@ import {
   type MediaOptions,
 } from "../../src/diagnosis/mediaPermissions.js";
 
-/** Permissions of media (spec 2.3) on real trees; what others may read is asked of a user that is nobody. */
+/** Permissions of media (service 2.8) on real trees; what others may read is asked of a user that is nobody. */
 
 let base: string;
 beforeEach(() => {
@@ -131,7 +131,7 @@ test("the commands fix it, as pasted into a shell, whatever the names are", asyn
   expect(fs.statSync(bytes).mode & 0o777).toBe(0o604);
 });
 
-test("fixed when asked, no wider than the spec asks", async () => {
+test("fixed when asked, no wider than the service requires", async () => {
   fs.chmodSync(at("app"), 0o2700);
   fs.chmodSync(at("app/media/img"), 0o711);
   fs.chmodSync(at("app/media/img/logo.png"), 0o4600);

@@ -54,7 +54,7 @@ test("the first activation: everything runs, starts with the host, and answers o
   expect([again.code, nothing]).toEqual([0, []]);
 }, 180_000);
 
-describe("only what a change concerns is touched, in the order of spec 3", () => {
+describe("only what a change concerns is touched, in the order of service 2.6", () => {
   const dropIn: HostedFiles = {
     "/etc/systemd/system/sync-web.service.d/portico.conf": {
       role: "unit",

@@ -594,7 +594,7 @@ const APPLICATION: readonly Breakage[] = [
     name: "a media directory that others may not enter",
     breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
     rows: ["media-permissions"],
-    says: /lacks the permissions of section 2\.3[^]*\/srv\/sync\/media\/icons/,
+    says: /is not readable for others[^]*\/srv\/sync\/media\/icons/,
     down: ["media"],
     heals: "chmod o+rx /srv/sync/media/icons; sleep 1.1",
   },

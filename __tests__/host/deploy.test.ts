@@ -94,7 +94,7 @@ run("a deployment over ssh", () => {
     FIVE_MINUTES,
   );
 
-  test("answers as spec 4.3 says, from another network", async () => expectFrontEnd(), 60_000);
+  test("answers as service 5.1 says, from another network", async () => expectFrontEnd(), 60_000);
 
   test("has the application's settings edited in place", async () => {
     expect(await host.must("cat /srv/sync/conf/web_settings.py")).toMatch(
@@ -271,7 +271,7 @@ run("a deployment over ssh", () => {
     FIVE_MINUTES,
   );
 
-  /** Every row of spec 4.3 in TLS mode, and who answers, by both addresses. */
+  /** Every row of service 5.1 in TLS mode, and who answers, by both addresses. */
   async function expectFrontEnd(): Promise<void> {
     for (const address of [host.address, `[${host.address6}]`]) {
       const head = async (url: string, ...more: string[]): Promise<string> =>

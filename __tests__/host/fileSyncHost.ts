@@ -13,7 +13,7 @@ import { bootHost, type TestHost } from "./harness/index.js";
 
 const INSTALLED = "/srv/sync";
 
-/** The application's daemons: small programs that answer as the real ones do (spec 4.3). */
+/** The application's daemons: small programs that answer as the real ones do (service 5.1). */
 const DAEMONS = `import { createServer } from "node:http";
 const [, , variant, role, address, port] = process.argv;
 const answers = {

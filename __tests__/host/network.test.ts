@@ -367,7 +367,7 @@ describe("daemons", () => {
     expect(await verify(UNITS.slice(1, 3).join(" "))).toBe("");
   });
 
-  test("start in the order of spec 3", async () => {
+  test("start in the order of service 2.6", async () => {
     // One transaction, as at boot.
     await host.must(`systemctl enable ${UNITS.join(" ")} && systemctl start multi-user.target`);
     const started = await times("ActiveEnterTimestampMonotonic");

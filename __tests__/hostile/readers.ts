@@ -79,8 +79,8 @@ function beginning({ messages }: Reading, count: number): Reading {
 }
 
 /**
- * llhttp refuses methods that it has not heard of, and targets with bytes above 0x7f. Both go on as they came (design
- * 5.1, 5.6), as they do through nginx.
+ * llhttp refuses methods that it has not heard of, and targets with bytes above 0x7f. Both go on as they came
+ * (decisions 1.3 and 2.7), as they do through nginx.
  */
 function isStrange({ method, target }: ReadMessage): boolean {
   return !LLHTTP_METHODS.has(method) || /[\x80-\xff]/.test(target);

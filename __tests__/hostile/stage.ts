@@ -5,7 +5,7 @@ import type { RunningProcess } from "../nginx/processes.js";
 import { createSite, type Mode, type Ports } from "../nginx/site.js";
 import { RecordingUpstream } from "./upstream.js";
 
-/** The bundled proxy on the spec's config, in plain and in TLS mode, before upstreams that record. */
+/** The bundled proxy on the front end's config, in plain and in TLS mode, before upstreams that record. */
 export interface Stage {
   readonly upstream: RecordingUpstream;
   readonly plain: Performer;

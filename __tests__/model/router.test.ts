@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
-/** Which route answers a path (nginx-semantics B), against the definition in as many words. */
+/** Which route answers a path (decisions 1.3), against the definition in as many words. */
 
 /** `exact /a`: a route and its name. */
 type Named = `${RouteConfig["match"]} ${string}`;

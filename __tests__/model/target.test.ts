@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
 
-describe("normalisePath (nginx-semantics B)", () => {
+describe("normalisePath (decisions 1.3)", () => {
   test.each([
     ["/", "/"],
     ["/sync", "/sync"],
@@ -67,7 +67,7 @@ describe("normalisePath (nginx-semantics B)", () => {
   });
 });
 
-describe("upstreamTarget (design 5.3, nginx-semantics C)", () => {
+describe("upstreamTarget (decisions 2.1)", () => {
   const cases: readonly [Strip, string, string][] = [
     ["none", "/synchttp//a%2F?x", "/synchttp//a%2F?x"],
     ["raw", "/synchttp", "/"],
@@ -122,7 +122,7 @@ describe("upstreamTarget (design 5.3, nginx-semantics C)", () => {
   });
 });
 
-describe("parseHost (nginx-semantics A)", () => {
+describe("parseHost (decisions 1.1)", () => {
   test.each([
     ["SYNC.Example.:99", "sync.example", "99"],
     ["a", "a", ""],

@@ -7,9 +7,9 @@ import type { Answer } from "./upstreams.js";
 
 /** How a request reaches a proxy. */
 export type Channel =
-  /** Plain mode, HTTP/1.1 (spec 4.1). */
+  /** Plain mode, HTTP/1.1 (service 4.1). */
   | "http"
-  /** TLS mode, HTTP/1.1 on the TLS port (spec 4.2). */
+  /** TLS mode, HTTP/1.1 on the TLS port (service 4.3). */
   | "https"
   /** TLS mode, HTTP/2. */
   | "h2"
@@ -28,7 +28,7 @@ export const MODE_OF: Readonly<Record<Channel, Mode>> = {
 
 /** One row of the table: a request, and where it may be answered otherwise than by nginx. */
 export interface Case {
-  /** The item of the spec or of nginx-semantics, then what is asked. */
+  /** What it is about, then what is asked. */
   readonly name: string;
   /** All three ways to the application unless said otherwise; `http` and `https` for steps. */
   readonly over?: readonly Channel[];
@@ -41,7 +41,7 @@ export interface Case {
   readonly answer?: Answer;
   /** Status that nginx gives: proves that the case meets what it is about. 0 for none. */
   readonly status: number;
-  /** Further facts that both must show, for what the spec itself promises. */
+  /** Further facts that both must show, for what the service requires of every proxy. */
   readonly expect?: Facts;
   /** How long to wait for an answer, where one of the two is known to give none. */
   readonly patienceMs?: number;

@@ -6,12 +6,12 @@ import { REDIRECT_CASES, REWRITE_CASES } from "./cases/redirects.js";
 import { REQUEST_BODY_CASES } from "./cases/requestBodies.js";
 import { REQUEST_HEADER_CASES } from "./cases/requestHeaders.js";
 import { SERVER_CASES } from "./cases/servers.js";
-import { SPEC_CASES } from "./cases/spec.js";
+import { SERVICE_CASES } from "./cases/spec.js";
 import { CONDITIONAL_CASES, FILE_CASES } from "./cases/staticFiles.js";
 
 /** The table: everything that is asked of both proxies. */
 export const CASES: readonly Case[] = [
-  ...SPEC_CASES,
+  ...SERVICE_CASES,
   ...SERVER_CASES,
   ...LOCATION_CASES,
   ...STRIP_CASES,

@@ -2,7 +2,7 @@ import { connect, type ConnectionOptions, getCiphers, type TLSSocket } from "nod
 import type { Facts } from "./facts.js";
 import { HOST } from "./site.js";
 
-/** What a client offers in a TLS handshake (spec 4.2, nginx-semantics J), and what must come of it. */
+/** What a client offers in a TLS handshake (service 3.2), and what must come of it. */
 export interface Handshake {
   readonly name: string;
   readonly offer: ConnectionOptions;

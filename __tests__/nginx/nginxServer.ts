@@ -9,7 +9,7 @@ export function findNginx(): string | undefined {
   return folders.map((folder) => path.join(folder, "nginx")).find((file) => existsSync(file));
 }
 
-/** Starts a real nginx on the spec's config, in a folder of its own below the site's. */
+/** Starts a real nginx on the config of this service, in a folder of its own below the site's. */
 export async function startNginx(
   binary: string,
   mode: Mode,
@@ -32,8 +32,8 @@ export async function startNginx(
 }
 
 /**
- * The spec's config written out for nginx. Only what a test needs differs from a host: ports, paths, the user, and
- * one worker. The main part is that of the Debian package, with gzip off (spec 4.2).
+ * The config of this service written out for nginx. Only what a test needs differs from a host: ports, paths, the user,
+ * and one worker. The main part is that of the Debian package, with gzip off (service 3.4).
  */
 export function nginxConfig(mode: Mode, site: Site, ports: Ports): string {
   return `daemon off;
@@ -61,7 +61,9 @@ ${mode === "plain" ? plainServer(site, ports) : redirectServer(ports) + tlsServe
 `;
 }
 
-/** Spec 1.3: the default virtual server with the catch-all name stays enabled; it shows its version (4.3). */
+/**
+ * The default virtual server with the catch-all name stays enabled (service 1.3); it shows its version (service 5.2).
+ */
 function defaultServer(site: Site, ports: Ports): string {
   return `
   server {
@@ -73,7 +75,7 @@ function defaultServer(site: Site, ports: Ports): string {
   }`;
 }
 
-/** Spec 4.1. */
+/** Plain mode (service 4.1). */
 function plainServer(site: Site, ports: Ports): string {
   return `
   server {
@@ -84,7 +86,7 @@ ${locations(site, ports, "")}
   }`;
 }
 
-/** Spec 4.2, port 80. */
+/** Port 80 in TLS mode (service 4.3). */
 function redirectServer(ports: Ports): string {
   return `
   server {
@@ -95,7 +97,7 @@ function redirectServer(ports: Ports): string {
   }`;
 }
 
-/** Spec 4.2, port 443. */
+/** Port 443 in TLS mode (service 4.3). */
 function tlsServer(site: Site, ports: Ports): string {
   return `
   server {
@@ -114,7 +116,7 @@ ${locations(site, ports, "proxy_set_header X-Forwarded-Proto https;")}
   }`;
 }
 
-/** The four routes of spec 4.1, with the limits of section 8. */
+/** The four routes (service 4.1), with their limits (service 4.5). */
 function locations(site: Site, ports: Ports, proto: string): string {
   const limits = `client_max_body_size 0;
       proxy_http_version 1.1;

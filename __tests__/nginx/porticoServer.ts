@@ -15,7 +15,7 @@ export async function installPortico(site: Site): Promise<string> {
   return installed;
 }
 
-/** Starts the real `portico serve` on the config of the spec's front end. */
+/** Starts the real `portico serve` on the config of the front end. */
 export async function startPortico(
   bundle: string,
   mode: Mode,

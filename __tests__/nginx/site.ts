@@ -14,7 +14,7 @@ import path from "node:path";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { dhParametersPem } from "../../src/render/index.js";
 
-/** Deployment of the spec: plain HTTP (4.1) or TLS (4.2). */
+/** Deployment of the service: plain HTTP (service 4.1) or TLS (service 4.3). */
 export type Mode = "plain" | "tls";
 
 /** Server name of the application's virtual server. */
@@ -87,7 +87,7 @@ function writeFiles(site: Site): void {
   put("media/withindex/index.html", "<p>index</p>");
   put("media/locked.txt", "nobody may read this");
   put("media/closed/inside.txt", "nor look in here");
-  // Beside the media folder: what a prefix without a segment boundary would reach (design 5.2).
+  // Beside the media folder: what a prefix without a segment boundary would reach (decisions 1.4).
   put("media-old/secret.txt", "not public");
   put("mediax", "not public either");
   symlinkSync("a.png", path.join(site.install, "media/img/link-inside.png"));
@@ -125,7 +125,7 @@ async function writeTlsFiles(site: Site): Promise<void> {
   if (site.user !== undefined) chownSync(site.tls.key, site.user.uid, site.user.gid);
 }
 
-/** Root is not refused any file, so what the spec says of 403 shows only without its privileges. */
+/** Root is not refused any file, so a 403 for unreadable files (service 6.2) shows only without its privileges. */
 function unprivilegedUser(): Site["user"] {
   if (process.getuid?.() !== 0) return undefined;
   const idOf = (file: string, name: RegExp): { name: string; id: number } => {

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { type Field, parseMessage } from "./messages.js";
 import type { Ports } from "./site.js";
 
-/** The daemons behind the proxy (spec 1.2). */
+/** The daemons behind the proxy (service 1.2). */
 export type UpstreamName = "web" | "files" | "dav";
 
 /** What an upstream says, raw. A text is written once the request is complete, and the connection stays open. */

@@ -18,7 +18,7 @@ function error(
 
 const withVersion: FakeOptions = { server: { versionTokens: true } };
 
-test("the page is nginx's but for the name (nginx-semantics I)", () => {
+test("the page is nginx's but for the name (decisions 5.3)", () => {
   const e = error(404);
   expect(e.text).toBe(
     "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n" +
@@ -29,7 +29,7 @@ test("the page is nginx's but for the name (nginx-semantics I)", () => {
   expect(e.bodyLength).toBe(146 - "nginx".length + "portico".length);
 });
 
-test("the version shows only where the virtual server shows it (design 5.12)", () => {
+test("the version shows only where the virtual server shows it (decisions 1.6)", () => {
   for (const status of [400, 404, 502]) {
     expect(error(status).text).not.toContain(VERSION);
     expect(error(status, {}, {}, withVersion).text).toContain(`<center>portico/${VERSION}</center>`);

@@ -81,8 +81,8 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
   };
 }
 
-/** The spec's proxied routes, all led to one upstream, with timeouts that tests can wait for. */
-export function specRoutes(): RouteInput[] {
+/** The front end's proxied routes, all led to one upstream, with timeouts that tests can wait for. */
+export function proxiedRoutes(): RouteInput[] {
   const forwarded = { host: "sync.example" };
   const plain = { realIp: false, for: false, proto: false };
   return [

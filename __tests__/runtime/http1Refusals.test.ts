@@ -1,9 +1,9 @@
 import { answering, connectTo, exchange, RawUpstream } from "./peers.js";
-import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
 
 /**
- * What is refused (design 5.6): each message is answered with the status and the connection closed, and no byte of it
- * reaches the upstream. A request is sent behind it, to show that nothing after a refused message is read either.
+ * What is refused (decisions 3.1): each message is answered with the status and the connection closed, and no byte of
+ * it reaches the upstream. A request is sent behind it, to show that nothing after a refused message is read either.
  */
 const SMUGGLED = "GET /sync/smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
 const get = (fields: string): string => `GET /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
@@ -125,7 +125,7 @@ let proxy: TestProxy;
 beforeAll(async () => {
   upstream = await new RawUpstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).listen();
   proxy = await startProxy({
-    routes: specRoutes(),
+    routes: proxiedRoutes(),
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
   });
 });

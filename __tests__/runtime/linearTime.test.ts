@@ -6,7 +6,7 @@ import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runti
 import { parseRange } from "../../src/runtime/actions/ranges.js";
 import { address } from "../../src/runtime/dispatch.js";
 import { FakeExchange } from "./fakeExchange.js";
-import { specRoutes } from "./harness.js";
+import { proxiedRoutes } from "./harness.js";
 
 /**
  * What a peer sends is read in a time that grows with its length, not with the square of it. Two tests hold this: one
@@ -174,7 +174,7 @@ function rules(route: number): ForwardingRules {
     listeners: [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }],
     upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
     virtualServers: [
-      { name: "a", serverNames: ["_"], default: true, listeners: ["http"], routes: specRoutes() },
+      { name: "a", serverNames: ["_"], default: true, listeners: ["http"], routes: proxiedRoutes() },
     ],
   });
   if (!config.ok) throw new Error("not a config");

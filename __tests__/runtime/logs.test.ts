@@ -83,7 +83,7 @@ function captureStderr(): () => string {
   return () => text;
 }
 
-describe("combined (nginx-semantics L)", () => {
+describe("combined (decisions 7.1)", () => {
   const TIME = String.raw`\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]`;
   test.each([
     ["plain", {}, '192.0.2.7 - - TIME "GET / HTTP/1.1" 200 5 "-" "-"'],

@@ -7,7 +7,7 @@ import {
   parseAnswer,
   RawUpstream,
 } from "./peers.js";
-import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import { freePort } from "../../tools/frontEnd/ports.js";
 
@@ -27,7 +27,7 @@ async function start(
 ): Promise<void> {
   upstream = await new RawUpstream((peer, index) => script(peer, index)).listen();
   proxy = await startProxy({
-    routes: specRoutes().map((r) => ({ ...r, ...route })),
+    routes: proxiedRoutes().map((r) => ({ ...r, ...route })),
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, ...more }],
     config,
   });
@@ -682,7 +682,7 @@ describe("connections", () => {
   test("an upstream that is down is 502 at once, named in the error log; then served when it is back", async () => {
     const port = await freePort();
     proxy = await startProxy({
-      routes: specRoutes(),
+      routes: proxiedRoutes(),
       upstreams: [{ name: "web", url: `http://127.0.0.1:${port}` }],
     });
     expect((await exchange(proxy.port, GET)).status).toBe(502);

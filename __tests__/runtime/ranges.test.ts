@@ -7,7 +7,7 @@ import {
 } from "../../src/runtime/actions/conditional.js";
 import { byteLength, multipart, parseRange, RANGES_MAX } from "../../src/runtime/actions/ranges.js";
 
-describe("ranges of a file of 45 bytes (nginx-semantics H)", () => {
+describe("ranges of a file of 45 bytes (decisions 6.5)", () => {
   test.each([
     ["bytes=0-3", [[0, 4]]],
     ["bytes=5-", [[5, 45]]],

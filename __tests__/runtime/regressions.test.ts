@@ -7,7 +7,7 @@ import type { Faults } from "../../src/runtime/faults.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { freePort } from "../../tools/frontEnd/ports.js";
 import { issue } from "./certificates.js";
-import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
 import { connectHttp2, startHttp2Server } from "./http2Server.js";
 import { startEveryProtocol } from "./everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "./peers.js";
@@ -34,7 +34,7 @@ const BIG: RouteInput = {
 async function start(more: Partial<UpstreamInput> = {}, config = {}): Promise<void> {
   upstream = await new RawUpstream((peer, index) => script(peer, index)).listen();
   proxy = await startProxy({
-    routes: [...specRoutes(), BIG],
+    routes: [...proxiedRoutes(), BIG],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, ...more }],
     config,
   });
@@ -85,7 +85,7 @@ describe("bytes of one connection never reach another", () => {
     };
     await start();
     const server = await startHttp2Server({
-      routes: specRoutes(),
+      routes: proxiedRoutes(),
       config: { upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }] },
     });
     const session = connectHttp2(server.port);
@@ -260,7 +260,8 @@ describe("bytes of one connection never reach another", () => {
 });
 
 describe("an upstream that resets in the midst of an upload", () => {
-  // A reset is told once: to the write that comes first, or to the read. After the write only the end is left to be read.
+  // A reset is told once: to the write that comes first, or to the read. After the write only the end is left to be
+  // read.
   test.each([
     ["as the request is written", true],
     ["between two writes", false],
@@ -557,7 +558,7 @@ async function porticoOverTls(upstreamPort: number): Promise<{ port: number; sto
     listeners: [{ name: "https", address: "127.0.0.1", port, protocol: "https", tls: files }],
     upstreams: [{ name: "web", url: `http://127.0.0.1:${upstreamPort}` }],
     virtualServers: [
-      { name: "only", serverNames: ["_"], default: true, listeners: ["https"], routes: specRoutes() },
+      { name: "only", serverNames: ["_"], default: true, listeners: ["https"], routes: proxiedRoutes() },
     ],
   });
   return { port, stop: () => portico.stop() };

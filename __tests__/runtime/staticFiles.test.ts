@@ -58,7 +58,9 @@ function write(name: string, content: string | Buffer): string {
   return path;
 }
 
-/** Waits until a change just made cannot be confused with a next one: then a file has the same entity tag at each look. */
+/**
+ * Waits until a change just made cannot be confused with a next one: then a file has the same entity tag at each look.
+ */
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 130));
 
 /** The strong entity tag of a file whose last change is settled. */
@@ -117,7 +119,7 @@ async function filesLeftOpen(): Promise<string[]> {
 }
 
 describe("a file", () => {
-  test("has type, length, validators and ranges (spec 4.3)", async () => {
+  test("has type, length, validators and ranges (service 5.1)", async () => {
     const e = await twice("img/logo.PNG");
     expect(e.status).toBe(200);
     expect(e.reason).toBe("OK");
@@ -258,7 +260,7 @@ async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-describe("permissions (spec 2.3): 403, and the error log says what fixes it", () => {
+describe("permissions (service 2.8): 403, and the error log says what fixes it", () => {
   test.each([
     [
       "the file",
@@ -715,7 +717,7 @@ describe("clients that leave", () => {
   });
 });
 
-describe("redirect (spec 4.2)", () => {
+describe("redirect (service 4.3)", () => {
   const redirect = (config: object = {}): RedirectAction =>
     new RedirectAction({} as RouteConfig, {
       type: "redirect",

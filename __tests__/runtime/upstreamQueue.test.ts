@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from "node:http2";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { specRoutes, startProxy, type TestProxy } from "./harness.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
 import { answerOf, connectHttp2, type Http2Server, startHttp2Server, until } from "./http2Server.js";
 import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "./peers.js";
 
@@ -71,7 +71,7 @@ function answer(index: number): void {
 
 async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { readonly proxy: TestProxy }> {
   const url = `http://127.0.0.1:${upstream.port}`;
-  const proxy = await startProxy({ routes: specRoutes(), upstreams: [{ name: "web", url, ...limits }] });
+  const proxy = await startProxy({ routes: proxiedRoutes(), upstreams: [{ name: "web", url, ...limits }] });
   return {
     proxy,
     async ask(path, body) {
@@ -97,7 +97,7 @@ async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { read
 async function overHttp2(limits: Partial<UpstreamInput>): Promise<Front & { readonly server: Http2Server }> {
   const url = `http://127.0.0.1:${upstream.port}`;
   const server = await startHttp2Server({
-    routes: specRoutes(),
+    routes: proxiedRoutes(),
     config: { upstreams: [{ name: "web", url, ...limits }] },
   });
   // All of it comes of one client, on one connection.
@@ -202,7 +202,7 @@ describe.each([
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
     void second!.answer.catch(() => undefined);
     second!.leave();
-    // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (design 5.21).
+    // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (decisions 4.4).
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     // Its place in the queue is free again.
     const fourth = await front.ask("/sync/d");

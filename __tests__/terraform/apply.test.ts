@@ -120,7 +120,7 @@ run("terraform apply", () => {
       servers.forEach((server) => server.close());
     });
 
-    test("passes every check of spec 4.3", async () => {
+    test("passes every check of service 5.1", async () => {
       const args = ["check", "--live", "--root", workspace.root, "--port-offset", String(PORT_OFFSET)];
       // Not a synchronous call: the upstreams answer in this process.
       const check = workspace.start(process.execPath, [file("usr/lib/portico/portico.mjs"), ...args]);

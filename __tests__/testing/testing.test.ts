@@ -30,7 +30,7 @@ const kindOf = (r: Resolution): string => {
 
 describe("resolve in plain mode", () => {
   test.each([
-    // Spec 4.1 and 4.3.
+    // Service 4.1 and 5.1.
     ["http://192.0.2.10/sync/", "application/web proxy web GET /sync/ HTTP/1.1"],
     ["http://192.0.2.10/sync", "application/web proxy web GET /sync HTTP/1.1"],
     ["http://192.0.2.10:8080/sync/?a=/../b", "application/web proxy web GET /sync/?a=/../b HTTP/1.1"],
@@ -45,7 +45,7 @@ describe("resolve in plain mode", () => {
     ["http://192.0.2.10/syncmedia/%C3%A9.png", "application/media staticFile /srv/sync/media/é.png"],
     ["http://192.0.2.10/", "application/page staticFile /usr/share/portico/default/index.html"],
     ["http://192.0.2.10", "application/page staticFile /usr/share/portico/default/index.html"],
-    // Design 5.1 and 5.2: matched on a normalised copy, forwarded raw, segments respected.
+    // Decisions 1.3 and 1.4: matched on a normalised copy, forwarded raw, segments respected.
     ["http://192.0.2.10//sync/x", "application/web proxy web GET //sync/x HTTP/1.1"],
     ["http://192.0.2.10/%73ync/x", "application/web proxy web GET /%73ync/x HTTP/1.1"],
     [
@@ -56,7 +56,7 @@ describe("resolve in plain mode", () => {
     ["http://192.0.2.10/syncmedia-old/x", "application/web proxy web GET /syncmedia-old/x HTTP/1.1"],
     ["http://192.0.2.10/Sync/", "application/- error 404"],
     ["http://192.0.2.10/other", "application/- error 404"],
-    // Spec 7: an unknown name meets the default server.
+    // Service 1.3: an unknown name meets the default server.
     ["http://other.example/sync/", "default/page staticFile /usr/share/portico/default/sync/index.html"],
     ["http://[2001:db8::1]/", "default/page staticFile /usr/share/portico/default/index.html"],
     ["http://192.0.2.10/../sync", "default/- error 400"],
@@ -115,7 +115,7 @@ describe("upstream headers", () => {
     return resolution.headers;
   };
 
-  test("are those of spec 4.1 and 4.2", () => {
+  test("are those of service 4.1 and 4.3", () => {
     const request = {
       headers: { "X-Forwarded-For": "1.2.3.4", Accept: ["a", "b"] },
       clientAddress: "198.51.100.9",

@@ -24,7 +24,7 @@ export const GIB = 2 ** 30;
 export const FULL_BULK = { name: "1g.bin", bytes: GIB };
 export const QUICK_BULK = { name: "256m.bin", bytes: GIB / 4 };
 export const SMALL_UPLOAD_BYTES = 8_000_000;
-/** Name that clients ask for: the address, as in the spec before there is a domain. */
+/** Name that clients ask for: the address, as long as a host has no domain (service 1.3). */
 export const HOST = "127.0.0.1";
 
 /** @param bulk the large body that this run needs */

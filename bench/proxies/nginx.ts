@@ -20,8 +20,9 @@ export const nginx: ProxyKind = {
 };
 
 /**
- * The spec's config written out for nginx, as the tests have it, with upstream connections kept alive, as many as
- * Portico keeps: nginx without it is a third slower. `worker_connections` is raised for the test of idle connections.
+ * The config of this service written out for nginx, as the tests have it, with upstream connections kept alive, as many
+ * as Portico keeps: nginx without it is a third slower. `worker_connections` is raised for the test of idle
+ * connections.
  */
 function config(setup: Setup): string {
   const { upstreams } = setup;
@@ -60,7 +61,7 @@ ${extraServers(setup)}
 `;
 }
 
-/** Spec 1.3 and 4.1. */
+/** Service 1.3 and 4.1. */
 function plainServers(setup: Setup): string {
   return `${defaultServer(setup, setup.port)}
   server {
@@ -71,7 +72,7 @@ ${locations(setup, "")}
   }`;
 }
 
-/** Spec 4.2. */
+/** Service 4.3. */
 function tlsServers(setup: Setup): string {
   const { tls } = setup.site;
   return `${defaultServer(setup, setup.redirectPort)}
@@ -107,7 +108,7 @@ function defaultServer(setup: Setup, port: number): string {
   }`;
 }
 
-/** The four routes of spec 4.1, with the limits of section 8. */
+/** The four routes (service 4.1), with their limits (service 4.5). */
 function locations(setup: Setup, proto: string): string {
   const limits = `client_max_body_size 0;
       proxy_http_version 1.1;

@@ -12,7 +12,7 @@ export type Ability = "http1" | "tls" | "http2" | "static";
 
 /** How a proxy is to be set up for one item of work. */
 export interface Setup {
-  /** Spec 4.1 or 4.2: `tls` serves on the https port what `plain` serves on the http port. */
+  /** Service 4.1 or 4.3: `tls` serves on the https port what `plain` serves on the http port. */
   readonly mode: "plain" | "tls";
   readonly workers: number;
   /** CPUs of the proxy. */

@@ -3,7 +3,7 @@ import { runChecked } from "../lib/children.js";
 import type { RunningProxy } from "../proxies/proxy.js";
 import type { Work } from "./work.js";
 
-/** Handshakes of the spec's policy: TLS 1.2, ECDHE on secp384r1, an RSA key of 2048 bits. */
+/** Handshakes of the front end's policy: TLS 1.2, ECDHE on secp384r1, an RSA key of 2048 bits. */
 
 export const tlsFull: Work = {
   name: "tls-full",

@@ -22,7 +22,9 @@ export interface Upstreams {
   stop(): Promise<void>;
 }
 
-/** Starts the three daemons behind the front end (spec 1.2) on loopback; on a free port where the usual one is taken. */
+/**
+ * Starts the three daemons behind the front end (service 1.2) on loopback; on a free port where the usual one is taken.
+ */
 export async function startUpstreams(
   paths: SitePaths,
   ports: Readonly<Record<DaemonName, number>>,

@@ -11,7 +11,7 @@ export interface SitePaths {
 
 /**
  * The web application daemon: a login, and one page behind it that uses every other route. What it answers to a
- * client without a session is what spec 4.3 expects; any name and password will do.
+ * client without a session is what service 5.1 expects; any name and password will do.
  */
 export function createWebUi(paths: SitePaths): Server {
   return createServer(new WebUi(paths).handle);

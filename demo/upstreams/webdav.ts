@@ -4,7 +4,7 @@ import path from "node:path";
 
 /**
  * The WebDAV daemon: a class 1 and 2 server (RFC 4918) over a folder, mounted below the route's path, which the proxy
- * leaves unchanged (spec 4.1).
+ * leaves unchanged (service 4.1).
  *
  * @param mount path it is reached through, such as `/syncdav`
  * @param folder where its files lie; created with one file in it

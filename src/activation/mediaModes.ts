@@ -3,7 +3,7 @@ import type { Deployment } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 import type { Report } from "./execution.js";
 
-/** The permissions of spec 2.3 that media lack, where a deployment asks for them; changes nothing. */
+/** The permissions (service 2.8) that media lack, where a deployment asks for them; changes nothing. */
 export async function planModes({ media }: Deployment): Promise<readonly ModeChange[]> {
   return media?.fix === true ? (await checkMediaPermissions(media)).changes : [];
 }

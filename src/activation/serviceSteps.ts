@@ -17,7 +17,7 @@ export interface Situation {
   readonly changed: readonly { readonly path: string; readonly role: FileRole }[];
   /** The application's own files that are edited. */
   readonly settings: ReadonlySet<keyof DeploymentSettings["files"]>;
-  /** Whether nothing but the host in the application's URLs changes (spec 3, last line). */
+  /** Whether nothing but the host in the application's URLs changes (service 2.7). */
   readonly domainOnly: boolean;
   /** Every unit in question, as it is. */
   readonly now: ReadonlyMap<string, UnitStatus>;
@@ -34,8 +34,8 @@ export interface WantedUnit {
 }
 
 /**
- * The steps from here to there, in the order of spec 3: web application down, file server down, edit, daemon-reload,
- * file server up, web application up, proxy last. Only what a change concerns (spec 2.1) is touched.
+ * The steps from here to there, in the order of service 2.6: web application down, file server down, edit,
+ * daemon-reload, file server up, web application up, proxy last. Only what a change concerns (service 2.5) is touched.
  */
 export function serviceSteps(given: Situation): Step[] {
   const { changed, settings } = given;
@@ -76,7 +76,7 @@ export function isDropIn(path: string): boolean {
   return /\.(?:service|socket|timer|path|target)\.d\/[^/]+\.conf$/.test(path);
 }
 
-/** Spec 2.1: which change affects which component. */
+/** Which change affects which component (service 2.5). */
 function affectedUnits({ services, changed, settings, stale }: Situation): Set<string> {
   const { webApplication, fileServer } = services;
   const units = changed.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path));
@@ -115,8 +115,8 @@ function goingAway(situation: Situation): Step[] {
 }
 
 /**
- * Units that change while they start, or while systemd waits to start them again (a crash loop is both by turns). Such a
- * unit takes no reload, and a start would join the job that began with the old files: it is stopped first.
+ * Units that change while they start, or while systemd waits to start them again (a crash loop is both by turns). Such
+ * a unit takes no reload, and a start would join the job that began with the old files: it is stopped first.
  */
 function restlessUnits(
   situation: Situation,

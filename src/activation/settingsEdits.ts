@@ -22,8 +22,8 @@ import { type GoodState, Store } from "./store.js";
 export type SettingsFile = keyof DeploymentSettings["files"];
 
 /**
- * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays as
- * its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (spec 2.1).
+ * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays
+ * as its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (service 2.3).
  */
 export interface SettingsEditRecord extends ItemChange {
   readonly role: SettingsFile;

@@ -100,7 +100,7 @@ async function hasInstallSection(path: string): Promise<boolean> {
   return /^\[Install\]/m.test(await readFile(path, "utf8"));
 }
 
-/** Whether all that changes is the host in the application's URLs (spec 3, last line). */
+/** Whether all that changes is the host in the application's URLs (service 2.7). */
 export function isDomainOnly(
   deployment: Deployment,
   last: GoodState | undefined,

@@ -9,7 +9,7 @@ import { unitStatus } from "./serviceManager.js";
 import type { Store } from "./store.js";
 
 /**
- * Waits until a host serves as its deployment promises: its units run, and the expected responses (spec 4.3) come.
+ * Waits until a host serves as its deployment promises: its units run, and the expected responses (service 5.1) come.
  * Daemons take their time after a start, so all is asked again until the time is up; then every deviation is a problem.
  */
 export async function awaitService(

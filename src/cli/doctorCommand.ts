@@ -51,10 +51,10 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 }
 
 const HELP = `
-Every row of the spec's tables of expected responses (4.3) and errors (7) is looked at, and whether files, units, packet
-filter, logs and what runs are as they were deployed; nothing is changed. A row that
-fails tells the cause, what was seen, and what to do. A symptom whose cause is another row that failed says which one.
-Run it as root on the host: other users may not see the private key, nor which unit does what.
+Asks for every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
+and what runs with what was deployed. Nothing is changed. A row that fails names the cause, what was seen, and what to do.
+A symptom whose cause is another row that failed says which one. Run it as root on the host: other users may not see the
+private key, or which unit does what.
 
 Examples:
   portico doctor
@@ -104,7 +104,7 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
 
 /** One line for what is in order, and under every other row what a person needs. */
 function formatRow(row: DiagnosisRow): string {
-  const lines = [`${LABELS[row.status]}${row.title}${row.spec === "" ? "" : ` [${row.spec}]`}`];
+  const lines = [`${LABELS[row.status]}${row.title}`];
   const more = (label: string, text: string): number => lines.push(`         ${label.padEnd(9)}${text}`);
   if (row.status === "ok") return `${lines[0]}\n`;
   if (row.cause !== undefined) more("cause:", row.cause);

@@ -44,7 +44,7 @@ function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
   return { user: user!, host: host!.replace(/[[\]]/g, ""), port: Number(port), name: name! };
 }
 
-/** What the database says about SERVICE_URL and FILE_SERVER_ROOT (spec 2.1), or why nobody looked. */
+/** What the database says about SERVICE_URL and FILE_SERVER_ROOT (service 2.2), or why nobody looked. */
 export type StoredSettings =
   | { readonly looked: true; readonly rows: readonly CheckedResponse[] }
   | { readonly looked: false; readonly why: string };

@@ -85,7 +85,7 @@ export interface ActivationProps {
   readonly service: ProxyService;
   /**
    * Units of the application's daemons and of the firewall, by daemon. They are stopped and started as their settings
-   * change (spec 3).
+   * change.
    * @default - none
    */
   readonly services?: Omit<DeploymentServices, "proxy">;

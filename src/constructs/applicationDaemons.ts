@@ -30,7 +30,8 @@ import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /**
  * Units for the application's daemons, where the application brings none: database, then file server, then web
- * application and WebDAV daemon, then the proxy start, and they stop in the opposite order (spec 3).
+ * application and WebDAV daemon, then the proxy start, and they stop in the opposite order, so that none runs without
+ * what it uses.
  */
 export class ApplicationDaemons extends Construct {
   /** Unit of the file server. */
@@ -118,13 +119,13 @@ export interface ApplicationDaemonsProps {
   /** The host that the application runs on. */
   readonly host: Host;
   /**
-   * Upload and download (spec 1.2).
+   * Upload and download.
    * @default - no unit
    */
   readonly fileServer?: Daemon;
   /**
-   * Web interface. Its command must not select the FastCGI variant (`unit.fastcgi-start`, spec 2.1): words that are
-   * known only at apply are looked at by Terraform then.
+   * Web interface. Its command must not select the FastCGI variant (`unit.fastcgi-start`), as the proxy speaks HTTP to
+   * it: words that are known only at apply are looked at by Terraform then.
    * @default - no unit
    */
   readonly webApplication?: Daemon;

@@ -33,8 +33,8 @@ import { guardStartVariant } from "./startVariantGuard.js";
 import { argument, checkAroundTokens, hasTokens, lateHostInUrl, renderAroundTokens } from "./tokens.js";
 
 /**
- * The application's configuration items (spec 2.1), all derived from the address that clients use: a scheme or host
- * that differs from the routes' is the commonest reason why login works but upload fails (spec 7).
+ * The application's configuration items, all derived from the address that clients use: a scheme or host
+ * that differs from the routes' is the commonest reason why login works but upload fails.
  *
  * Each of the application's files gets a text of its own in one directory on the host, to be copied into it. The files
  * hold no secret, and the application's own secret key is neither read nor written.
@@ -162,13 +162,13 @@ export interface ApplicationSettingsProps {
   readonly pathPrefix?: string;
   /**
    * Whether settings may be changed through the web interface. Those changes are stored in the application's database
-   * and win over its files from then on (spec 2.1), also over what is written here.
+   * and win over its files from then on, also over what is written here.
    * @default false
    */
   readonly enableSettingsViaWeb?: boolean;
   /**
    * Where the file server listens; on loopback it is reachable only through the proxy.
-   * @default 127.0.0.1, port 8082 (spec 2.1)
+   * @default 127.0.0.1, port 8082
    */
   readonly fileServer?: { readonly host?: string; readonly port?: number };
   /**

@@ -5,17 +5,17 @@ import type { FileSyncFrontEnd } from "./fileSyncFrontEnd.js";
 /** What activation has to know about the application, beside what the front end knows itself. */
 export interface FileSyncActivationProps {
   /**
-   * Units of the application's daemons, which stop and start when their settings change (spec 3).
+   * Units of the application's daemons, which stop and start when their settings change.
    * @default - those that `daemons` makes
    */
   readonly units?: Pick<DeploymentServices, "fileServer" | "webApplication" | "webdav">;
   /**
-   * The application's own settings files, and whether activation edits the settings of spec 2.1 in place.
+   * The application's own settings files, and whether activation edits the items of the front end in place.
    * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
    */
   readonly settings?: Omit<NonNullable<DeploymentInput["settings"]>, "values">;
   /**
-   * Whether activation gives the permissions of spec 2.3 to media files and their directories where they are missing.
+   * Whether activation makes media files and their directories readable for others where they are not.
    * It does so as the user whose directories they are; a destroy takes back what it gave.
    * @default false
    */
@@ -26,7 +26,7 @@ export interface FileSyncActivationProps {
    */
   readonly database?: DeploymentInput["database"];
   /**
-   * How the expected responses (spec 4.3) are checked afterwards.
+   * How the expected responses are checked afterwards.
    * @default - they have a minute to come; an image is looked for in the media directory
    */
   readonly probe?: DeploymentInput["probe"];

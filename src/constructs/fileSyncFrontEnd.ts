@@ -45,7 +45,7 @@ export class FileSyncFrontEnd extends Construct {
   readonly proxy: ReverseProxy;
   readonly listeners: FileSyncListeners;
   readonly upstreams: FileSyncUpstreams;
-  /** Answers on the HTTP port for names that are not the application's (spec 1.3). */
+  /** Answers on the HTTP port for names that are not the application's. */
   readonly defaultServer: VirtualServer;
   /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
   readonly application: VirtualServer;
@@ -128,20 +128,20 @@ export class FileSyncFrontEnd extends Construct {
     if (props.outputs === true) this.addOutputs();
   }
 
-  /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's (spec 8). */
+  /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
   get exposedPorts(): readonly number[] {
     const reachable = this.proxy.listeners.filter(({ address }) => !/^127\.|^::1$/.test(address));
     const ports = reachable.map(({ port }) => port);
     return exposedPorts(ports, this.host.sshPort);
   }
 
-  /** TCP ports that only the host itself may reach, ascending: the database's and the daemons' (spec 8). */
+  /** TCP ports that only the host itself may reach, ascending: the database's and the daemons'. */
   get loopbackPorts(): readonly number[] {
     const urls = this.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
     return loopbackPorts(urls).filter((port) => !this.exposedPorts.includes(port));
   }
 
-  /** Forwards that a NAT router needs (spec 1.5); none if the host's IPv4 address is public. */
+  /** Forwards that a NAT router needs; none if the host's IPv4 address is public. */
   get portForwards(): readonly PortForward[] {
     const { httpPort, publicPort, https } = this.mode;
     if (https === undefined) return this.host.portForwards({ from: publicPort, to: httpPort });

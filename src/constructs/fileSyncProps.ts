@@ -50,7 +50,7 @@ export interface FileSyncFrontEndProps {
   readonly installDirectory?: string;
   /**
    * Directory of the static media: icons, avatars, scripts. It, what is above it and what is in it must be readable
-   * for others (spec 2.3).
+   * for others, or the proxy answers 403.
    * @default - `media` in the install directory
    */
   readonly mediaDirectory?: string;
@@ -72,7 +72,7 @@ export interface FileSyncFrontEndProps {
   readonly additionalServerNames?: readonly string[];
   /**
    * Changes to the daemons' addresses, timeouts and connection reuse, by daemon.
-   * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s (spec 1.2, 8)
+   * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s
    */
   readonly upstreams?: FileSyncUpstreamOverrides;
   /**

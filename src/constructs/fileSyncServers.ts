@@ -16,7 +16,7 @@ export interface FileSyncListeners {
   readonly https6?: Listener;
 }
 
-/** The application's daemons (spec 1.2). */
+/** The application's daemons. */
 export interface FileSyncUpstreams {
   /** Web application, port 8000. */
   readonly web: Upstream;
@@ -34,11 +34,11 @@ export interface FileSyncRoutes {
   readonly media: Route;
   /** Avatars, where the application keeps them outside its media directory. */
   readonly avatars?: Route;
-  /** `/` and nothing below it: the default server's page, so that the check of spec 4.3 holds for every name. */
+  /** `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name. */
   readonly page: Route;
 }
 
-/** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address (spec 4.2). */
+/** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address. */
 export function addListeners(
   proxy: ReverseProxy,
   mode: Mode,
@@ -55,14 +55,14 @@ export function addListeners(
   return { http, http6, https, https6 };
 }
 
-// Spec 8: connect, read and send timeouts of the proxied routes.
+// Service 4.5: connect, read and send timeouts of the proxied routes.
 const TEN_HOURS_MS = 36_000_000;
 
 export type FileSyncUpstreamOverrides = {
   readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
 };
 
-/** The daemons on their ports (spec 1.2), changed as the caller likes. */
+/** The daemons on their ports, changed as the caller likes. */
 export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
   const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
     proxy.addUpstream(id, {
@@ -102,7 +102,7 @@ export interface FileSyncRoutesInput {
   readonly page: Action;
 }
 
-/** The four routes of spec 4.1 and 4.2, and the page. */
+/** The four routes, and the page. */
 export function addRoutes(
   server: VirtualServer,
   logDirectory: string,
@@ -110,7 +110,7 @@ export function addRoutes(
 ): FileSyncRoutes {
   const { upstreams, base, requestBodyTimeoutMs, avatarDirectory } = input;
   const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
-  // Only TLS mode sets X-Forwarded-Proto (spec 4.2); the client's own is dropped in both.
+  // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
   const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
   const logged = (name: string) => ({
     accessLog: { path: `${logDirectory}/${name}.access.log` },

@@ -44,7 +44,7 @@ import {
 } from "./tokens.js";
 
 /**
- * A packet filter for what reaches the host itself (spec 8): the front end's ports and the SSH server's are open, the
+ * A packet filter for what reaches the host itself: the front end's ports and the SSH server's are open, the
  * daemons' and the database's are for the host alone, and so is everything that is not named.
  *
  * It is one nftables table of its own, loaded in one transaction: connections that exist go on, other tables

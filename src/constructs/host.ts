@@ -27,7 +27,7 @@ import {
 } from "./props.js";
 import { hasTokens, isKnown } from "./tokens.js";
 
-/** The machine that serves: its addresses, its public name, and how files get onto it (spec 1.4 to 1.6). */
+/** The machine that serves: its addresses, its public name, and how files get onto it. */
 export class Host extends Construct {
   /** Static IPv4 address. */
   readonly address: string;
@@ -55,8 +55,8 @@ export class Host extends Construct {
   }
 
   /**
-   * Names clients ask for, the main one first: the public name if there is one, which replaces the addresses
-   * (spec 4.2), else the IPv4 address and the IPv6 address.
+   * Names clients ask for, the main one first: the public name if there is one, which replaces the addresses,
+   * else the IPv4 address and the IPv6 address.
    */
   get serverNames(): readonly [string, ...string[]] {
     if (this.publicName !== undefined) return [this.publicName];
@@ -64,7 +64,7 @@ export class Host extends Construct {
   }
 
   /**
-   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is (spec 1.6).
+   * DNS records that lead to the host: `A` if its IPv4 address is public, `AAAA` if its IPv6 address is.
    * None without a public name; none for an address that is not known at synthesis.
    */
   get dnsRecords(): readonly DnsRecord[] {
@@ -73,7 +73,7 @@ export class Host extends Construct {
     return dnsRecords({ publicName, address, ipv6Address });
   }
 
-  /** Forwards that a NAT router needs for the ports; none if the IPv4 address is public (spec 1.5). */
+  /** Forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
     return portForwards(this.address, ports);
   }
@@ -124,7 +124,7 @@ function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
 export interface HostProps {
   /**
    * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
-   * address is refused (`host.ipv6-only`, spec 1.4), as are multicast and link-local ones (`host.bad-ipv4`).
+   * address is refused (`host.ipv6-only`), as are multicast and link-local ones (`host.bad-ipv4`).
    */
   readonly address: string;
   /**
@@ -148,21 +148,21 @@ export interface HostProps {
    */
   readonly nameservers?: readonly string[];
   /**
-   * Global, lasting IPv6 address, without zone and prefix length. With it every port gets an IPv6 listener (spec
-   * 4.2). Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local and
+   * Global, lasting IPv6 address, without zone and prefix length. With it every port gets an IPv6 listener.
+   * Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local and
    * documentation ones are accepted, but get no DNS record.
    * @default - IPv4 only
    */
   readonly ipv6Address?: string;
   /**
    * Flags that `ip -6 address show` prints for the IPv6 address; `temporary`, `deprecated`, `tentative` and
-   * `dadfailed` are refused (spec 1.4).
+   * `dadfailed` are refused, as clients would lose an address that goes away.
    * @default - none
    */
   readonly ipv6Flags?: readonly string[];
   /**
-   * Domain name, in lower case and without port. It replaces the addresses as server name (spec 4.2) and is needed for
-   * a certificate that browsers trust (spec 1.5). May come from another resource.
+   * Domain name, in lower case and without port. It replaces the addresses as server name and is needed for
+   * a certificate that browsers trust. May come from another resource.
    * @default - the addresses
    */
   readonly publicName?: string;
@@ -172,8 +172,8 @@ export interface HostProps {
    */
   readonly dhcpRange?: { readonly from: string; readonly to: string };
   /**
-   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed beside the front end's ports (spec
-   * 8), and a firewall leaves it open.
+   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed beside the front end's
+   * ports, and a firewall leaves it open.
    * @default 22
    */
   readonly sshPort?: number | false;

@@ -92,7 +92,7 @@ export interface ListenerTls {
   readonly material: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
-   * @default TlsPolicy.fileSync() (spec 4.2)
+   * @default TlsPolicy.fileSync()
    */
   readonly policy?: TlsPolicy;
   /**

@@ -10,8 +10,8 @@ import { isKnown } from "./tokens.js";
 /** Whether the application is reached over HTTP or over TLS. A closed choice: take one of the static methods. */
 export abstract class Mode {
   /**
-   * HTTP on port 80 (spec 4.1). Passwords cross the network in the clear: for tests, never for logins from the
-   * internet (spec 5).
+   * HTTP on port 80. Passwords cross the network in the clear: for tests, never for logins from the
+   * internet.
    */
   static plain(options: PlainOptions = {}): Mode {
     refuseOptions("Mode.plain", options, PLAIN_OPTIONS);
@@ -19,7 +19,7 @@ export abstract class Mode {
     return new PlainMode(options);
   }
 
-  /** TLS with HTTP/2 on port 443; port 80 redirects to it (spec 4.2). */
+  /** TLS with HTTP/2 on port 443; port 80 redirects to it. */
   static tls(options: TlsOptions = {}): Mode {
     refuseOptions("Mode.tls", options, TLS_OPTIONS);
     refuse(portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }));
@@ -52,17 +52,17 @@ export interface PlainOptions {
 export interface TlsOptions {
   /**
    * Private key, certificate and Diffie-Hellman parameters.
-   * @default TlsMaterial.selfSigned() (spec 2.2)
+   * @default TlsMaterial.selfSigned()
    */
   readonly material?: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
-   * @default TlsPolicy.fileSync() (spec 4.2)
+   * @default TlsPolicy.fileSync()
    */
   readonly policy?: TlsPolicy;
   /**
    * Whether HTTP/2 is offered.
-   * @default true (spec 4.2)
+   * @default true
    */
   readonly http2?: boolean;
   /**

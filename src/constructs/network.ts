@@ -28,7 +28,7 @@ import {
 } from "./tokens.js";
 
 /**
- * The host's static address as a file of systemd-networkd (spec 1.4): address, netmask, gateway, DNS domain and
+ * The host's static address as a file of systemd-networkd: address, netmask, gateway, DNS domain and
  * nameservers are the host's.
  *
  * A host that has its address from its provider needs none of this. On any other one it decides whether the host can

@@ -73,7 +73,7 @@ export interface RouteProps {
   readonly name?: string;
   /**
    * Longest request body in bytes; 0 for no limit. A longer one gets 413.
-   * @default 0 (spec 8)
+   * @default 0
    */
   readonly requestBodyBytesMax?: number;
   /**
@@ -83,7 +83,7 @@ export interface RouteProps {
   readonly requestBodyTimeoutMs?: number;
   /**
    * Idle time allowed between two writes to the client, in milliseconds; then the connection is closed.
-   * @default 60000 (the spec's proxied routes: 36000000, spec 8)
+   * @default 60000 (the front end's proxied routes: 36000000)
    */
   readonly sendTimeoutMs?: number;
   /**

@@ -4,14 +4,15 @@ import type { HostFile } from "./hostFile.js";
 import { hasTokens, textArgument } from "./tokens.js";
 
 /**
- * A word of a command that another resource knows only at apply could still choose the FastCGI variant (spec 2.1). Then
- * Terraform looks, before it writes the file.
+ * A word of a command that another resource knows only at apply could still choose the FastCGI variant, to which the
+ * proxy cannot speak. Then Terraform looks, before it writes the file.
  */
 export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
   file.checkLate(() =>
     [...new Set(words().filter(hasTokens))].map((word) => ({
       condition: Op.not(Fn.can(Fn.regex(textArgument(FASTCGI_START), textArgument(word)))),
-      error_message: "The web application must not be started in its FastCGI variant (spec 2.1).",
+      error_message:
+        "The web application must not be started in its FastCGI variant: the proxy speaks HTTP to it.",
     })),
   );
 }

@@ -112,7 +112,7 @@ export interface SystemdUnitProps {
   /**
    * Sections and directives, or a function that gives them when the app is synthesized. Control characters are refused
    * (`unit.bad-value`), as are a service without command (`unit.missing-command`) and the FastCGI start variant of the
-   * web application (`unit.fastcgi-start`, spec 2.1).
+   * web application (`unit.fastcgi-start`), to which the proxy cannot speak.
    */
   readonly unit: UnitDocument | (() => UnitDocument);
   /**

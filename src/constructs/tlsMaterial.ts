@@ -21,13 +21,13 @@ import { choice, either, listOf, number, type PropTable, refuseOptions, required
 import { isKnown } from "./tokens.js";
 
 /**
- * Private key, certificate and Diffie-Hellman parameters (spec 2.2). A closed choice: take one of the static methods.
+ * Private key, certificate and Diffie-Hellman parameters. A closed choice: take one of the static methods.
  * One material serves any number of listeners of a proxy, and makes its resources once.
  */
 export abstract class TlsMaterial {
   /**
    * A key and a certificate for the host's names and addresses, both made by Terraform. Browsers do not trust it;
-   * users add an exception (spec 5).
+   * users add an exception.
    *
    * The private key lies in Terraform's state in plain text: protect the state as you would the key, or use
    * `fromFiles`, which Terraform never reads.
@@ -79,7 +79,7 @@ export interface SelfSignedOptions {
   readonly dnsNames?: readonly string[];
   /**
    * Days the certificate is valid from its making, 1 to 36500.
-   * @default 3650 (spec 2.2)
+   * @default 3650
    */
   readonly validityDays?: number;
   /**

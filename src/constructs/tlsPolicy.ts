@@ -4,8 +4,8 @@ import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 /** What a TLS listener negotiates. A closed choice: take one of the static methods. */
 export class TlsPolicy {
   /**
-   * The spec's policy (4.2): TLS 1.2 only, secp384r1, the spec's cipher string in the server's order, sessions of
-   * 10 minutes. Clients without secp384r1 fall back to the Diffie-Hellman parameters.
+   * The front end's policy: TLS 1.2 only, secp384r1, a cipher string in the server's order, sessions of 10 minutes.
+   * Clients without secp384r1 fall back to the Diffie-Hellman parameters.
    */
   static fileSync(): TlsPolicy {
     return new TlsPolicy("file-sync");

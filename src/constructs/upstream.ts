@@ -39,35 +39,36 @@ export interface UpstreamProps {
   readonly name?: string;
   /**
    * Time to establish a connection, in milliseconds from 1 to 2147483647. A request that exceeds it gets 504.
-   * @default 60000 (the spec's routes: 36000000, spec 8)
+   * @default 60000 (the front end's routes: 36000000)
    */
   readonly connectTimeoutMs?: number;
   /**
    * Idle time allowed between two writes of a request to the upstream, in milliseconds. Not the time of the whole
    * request: an upload may take as long as it moves. 504 when exceeded.
-   * @default 60000 (the spec's routes: 36000000, spec 8)
+   * @default 60000 (the front end's routes: 36000000)
    */
   readonly sendTimeoutMs?: number;
   /**
    * Idle time allowed between two reads of an answer, in milliseconds; 504 when exceeded before the answer began.
-   * @default 60000 (the spec's routes: 36000000, spec 8)
+   * @default 60000 (the front end's routes: 36000000)
    */
   readonly readTimeoutMs?: number;
   /**
-   * Most connections to the upstream, each worker: 1 to 1000000. WebSocket tunnels count. With two workers the host opens
-   * up to twice as many, and while a reload lets old workers finish, theirs come on top. When all are in use, requests
-   * wait, first come, first served. 1000000 disables the limit in effect.
+   * Most connections to the upstream, each worker: 1 to 1000000. WebSocket tunnels count. With two workers the host
+   * opens up to twice as many, and while a reload lets old workers finish, theirs come on top. When all are in use,
+   * requests wait, first come, first served. 1000000 disables the limit in effect.
    * @default 4096
    */
   readonly connectionsMax?: number;
   /**
-   * Most requests that wait for a connection, each worker: 0 to 1000000. One more gets 503 with `Retry-After` at once; 0
-   * lets none wait.
+   * Most requests that wait for a connection, each worker: 0 to 1000000. One more gets 503 with `Retry-After` at once;
+   * 0 lets none wait.
    * @default 1024
    */
   readonly queuedRequestsMax?: number;
   /**
-   * How long a request waits for a connection, in milliseconds from 1 to 2147483647; then it gets 503 with `Retry-After`.
+   * How long a request waits for a connection, in milliseconds from 1 to 2147483647; then it gets 503 with
+   * `Retry-After`.
    * @default 30000
    */
   readonly queueTimeoutMs?: number;

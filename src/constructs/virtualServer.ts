@@ -65,8 +65,8 @@ export interface VirtualServerProps {
    */
   readonly default?: boolean;
   /**
-   * Whether its `Server` header carries the version. The spec tells the default server from the application's by it
-   * (spec 4.3).
+   * Whether its `Server` header carries the version. Checks tell the default server, which shows it, from the
+   * application's, which does not.
    * @default false
    */
   readonly versionTokens?: boolean;

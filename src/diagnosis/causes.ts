@@ -8,7 +8,7 @@ export interface ProbeFailure {
   readonly message: string;
 }
 
-/** The likely cause of a row that fails, in the words of the spec's table of errors (section 7). */
+/** The likely cause of a row that fails, as service 6 names it. */
 export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): string {
   if (row.subject === "default") return defaultServerCause(answer);
   if (isVersioned(answer.headers["server"])) return `the default virtual server answered: ${WRONG_NAME}`;
@@ -96,8 +96,9 @@ function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
 }
 
 /**
- * Settings of the application (spec 2.1) that an answer shows to be wrong or not there, the likeliest first; none where
- * something else is the matter. Django answers 404 where no URL of its own is, and 400 for a host that is not allowed.
+ * Settings of the application (service 2.1) that an answer shows to be wrong or not there, the likeliest first; none
+ * where something else is the matter. Django answers 404 where no URL of its own is, and 400 for a host that is not
+ * allowed.
  */
 export function settingsOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): readonly string[] {
   if (row.subject !== "web" || isOwnErrorPage(answer)) return [];

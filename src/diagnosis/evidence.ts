@@ -64,7 +64,7 @@ export interface Drift {
   readonly running?: readonly Finding[];
 }
 
-/** One expected response (spec 4.3), what came, and the comparison. */
+/** One expected response (service 5.1), what came, and the comparison. */
 export interface SeenResponse {
   readonly row: ExpectedResponse;
   /** Undefined if the request was not made. */

@@ -23,7 +23,7 @@ export function status(expected: number): Expectation {
 }
 
 /**
- * The answer is the upstream's own, whatever it says (spec 4: payloads and statuses are those of the daemons).
+ * The answer is the upstream's own, whatever it says (service 1.1: payloads and statuses are those of the daemons).
  * A 404 is the daemon's unless it carries the proxy's error page.
  */
 export function answeredByUpstream(): Expectation {
@@ -81,7 +81,7 @@ export function fieldPresent(name: string): Expectation {
   return fieldWhere(name, "", (received) => received !== undefined && received !== "");
 }
 
-/** Whether `Server` carries a version: it tells which virtual server answered (spec 4.3). */
+/** Whether `Server` carries a version: it tells which virtual server answered (service 5.2). */
 export function serverField(versioned: boolean): Expectation {
   return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
     versioned ? isVersioned(received) : received !== undefined && !isVersioned(received),

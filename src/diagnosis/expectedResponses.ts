@@ -23,10 +23,10 @@ import {
   status,
 } from "./expectation.js";
 
-/** One row of the table of expected responses (spec 4.3). */
+/** One row of the table of expected responses (service 5.1). */
 export interface ExpectedResponse {
   readonly name: string;
-  /** What the row is about; decides which causes of spec section 7 come into question. */
+  /** What the row is about; decides which causes (service 6) come into question. */
   readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav";
   readonly request: ProbeRequest;
   readonly expected: readonly Expectation[];
@@ -52,7 +52,9 @@ export interface ExpectedResponsesOptions {
   readonly host?: string;
   /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
-  /** Where the redirect of port 80 has to lead, as `https://files.example.org`; by default where the config sends it. */
+  /**
+   * Where the redirect of port 80 has to lead, as `https://files.example.org`; by default where the config sends it.
+   */
   readonly origin?: string;
   /** Path of a media file below the media route; without one the media row is not probed. */
   readonly mediaPath?: string;
@@ -62,7 +64,7 @@ export interface ExpectedResponsesOptions {
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * What a running front end should answer, derived from nothing but its config: the rows of spec 4.3 for the mode it
+ * What a running front end should answer, derived from nothing but its config: the rows of service 5.1 for the mode it
  * is in, and one row for each further daemon. Parts are found by the names that a file-sync front end gives them; a
  * part that is not there has no row. Empty if there is no virtual server `application`.
  */
@@ -150,7 +152,7 @@ class Site {
     return [mediaPath === undefined ? { ...row, notProbed: { reason, fix } } : row];
   }
 
-  /** TLS mode: port 80 sends the application's path to https (spec 4.2). */
+  /** TLS mode: port 80 sends the application's path to https (service 4.3). */
   redirects(): ExpectedResponse[] {
     const route = this.route("web");
     const server = this.config.virtualServers.find((v) => v.name === "redirect");
@@ -170,7 +172,7 @@ class Site {
     }));
   }
 
-  /** The application sends a client without a session to its login page, by the URL the client used (spec 5.1). */
+  /** The application sends a client without a session to its login page, by the URL the client used (service 5.4). */
   login(): ExpectedResponse[] {
     const route = this.route("web");
     if (route === undefined) return [];
@@ -259,7 +261,7 @@ class Site {
   }
 }
 
-// Spec 4.3 lists these for plain mode only.
+// Service 5.1 lists these for plain mode only.
 const LOGIN_FIELDS: readonly Expectation[] = [
   field("Content-Type", "text/html; charset=utf-8", true),
   fieldWith("Vary", "Accept-Language", "Cookie"),

@@ -40,7 +40,7 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** Addresses by which the outside reaches the host, besides those of the deployment's DNS records. */
   readonly publicAddresses: readonly string[];
   readonly mediaPath?: string;
-  /** What opens the application's database, so that the settings stored in it are seen (spec 2.1). */
+  /** What opens the application's database, so that the settings stored in it are seen (service 2.2). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
   /** How the host differs from what was activated on it, and that deployment, whatever became of its document. */

@@ -3,33 +3,31 @@ import type { Evidence, Finding } from "./evidence.js";
 import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
 
 /**
- * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still so. No section
- * of the spec has them; whatever changed them by hand is the cause of other rows.
+ * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
+ * Where somebody changed them by hand, that is the cause of other rows.
  */
 export const HOST_QUESTIONS: readonly Question[] = [
-  { id: "activation", spec: "", title: "The last activation ended, and can be undone", ask: askStore },
-  { id: "files", spec: "", title: "Every delivered file is as delivered", ask: askFiles },
-  { id: "units", spec: "", title: "Units are loaded as delivered, and start with the host", ask: askUnits },
+  { id: "activation", title: "The last activation ended, and can be undone", ask: askStore },
+  { id: "files", title: "Every delivered file is as delivered", ask: askFiles },
+  { id: "units", title: "Units are loaded as delivered, and start with the host", ask: askUnits },
 ];
 
 export const SERVING_QUESTIONS: readonly Question[] = [
-  { id: "running", spec: "", title: "The proxy runs what is installed", ask: askRunning },
+  { id: "running", title: "The proxy runs what is installed", ask: askRunning },
   {
     id: "tls",
-    spec: "2.2",
     title: "The key is private, and the certificate covers the names and lasts",
     ask: askTls,
   },
-  { id: "logs", spec: "", title: "The logs can be written", ask: askLogs },
-  { id: "space", spec: "", title: "There is room on the disks", ask: askSpace },
-  { id: "addresses", spec: "1.4", title: "The host has its addresses", ask: askAddresses },
-  { id: "firewall", spec: "8", title: "The packet filter is loaded as delivered", ask: askFirewall },
+  { id: "logs", title: "The logs can be written", ask: askLogs },
+  { id: "space", title: "There is room on the disks", ask: askSpace },
+  { id: "addresses", title: "The host has its addresses", ask: askAddresses },
+  { id: "firewall", title: "The packet filter is loaded as delivered", ask: askFirewall },
 ];
 
 /** Asked only where it has an answer: of a Node that has everything there is nothing to say. */
 export const NODE_QUESTION: Question = {
   id: "node",
-  spec: "",
   title: "Node has everything that the proxy uses of it",
   ask: ({ missingPieces = "" }) =>
     failure(
@@ -99,8 +97,8 @@ function askTls(evidence: Evidence): Verdict {
 
 /**
  * An address that no interface has may be translated to one that has: then the front end answers by it, or, where the
- * router lacks NAT loopback, a provider's NAT is known by the private address that packets leave from. Listeners take only
- * connections to addresses of the host itself.
+ * router lacks NAT loopback, a provider's NAT is known by the private address that packets leave from. Listeners take
+ * only connections to addresses of the host itself.
  */
 function askAddresses(evidence: Evidence): Verdict {
   const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;

@@ -11,8 +11,9 @@ export type { MediaViolation } from "../asOwner/mediaWalk.js";
 export type { ModeChange } from "../asOwner/modes.js";
 
 /**
- * The permissions of what the proxy serves from disk (spec 2.3): every directory on the way, from `/` on, is readable
- * and executable for others, every file is readable. Looked at, and changed, by who can change the trees anyway.
+ * The permissions of what the proxy serves from disk (service 2.8): every directory on the way, from `/` on, is
+ * readable and executable for others, every file is readable. Looked at, and changed, by who can change the trees
+ * anyway.
  */
 
 export interface MediaOptions {

@@ -22,8 +22,8 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const rows: DiagnosisRow[] = [];
   const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
   const questions = [...QUESTIONS, ...node, ...evidence.responses.map(responseQuestion)];
-  for (const { id, spec, title, ask } of questions) {
-    const row = { id, spec, title, ...ask(evidence, failed) };
+  for (const { id, title, ask } of questions) {
+    const row = { id, title, ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);
     rows.push(row);
   }
@@ -32,10 +32,9 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
 
 /** The rows there are where no config can be read: everything else follows from it. */
 export function unreadable(problems: readonly Problem[], drift: Drift | undefined): DiagnosisRow[] {
-  const { id, spec, title } = CONFIG_QUESTION;
+  const { id, title } = CONFIG_QUESTION;
   const row = {
     id,
-    spec,
     title,
     ...failure("the config cannot be read", problems.map(short), problems[0]!.fix),
   };
@@ -50,7 +49,6 @@ export function unreadable(problems: readonly Problem[], drift: Drift | undefine
 
 const CONFIG_QUESTION: Question = {
   id: "config",
-  spec: "4.3",
   title: "The proxy's config is valid",
   ask: askConfig,
 };
@@ -58,16 +56,16 @@ const CONFIG_QUESTION: Question = {
 const QUESTIONS: readonly Question[] = [
   ...HOST_QUESTIONS,
   CONFIG_QUESTION,
-  { id: "proxy", spec: "3", title: "The proxy runs, and will after a reboot", ask: askProxy },
+  { id: "proxy", title: "The proxy runs, and will after a reboot", ask: askProxy },
   ...SERVING_QUESTIONS,
-  { id: "ports", spec: "4.3, 8", title: "Exactly the right ports are open", ask: askPorts },
-  { id: "server-name", spec: "7", title: "No 404 on media or on the application path", ask: askServerName },
-  { id: "media-permissions", spec: "7, 2.3", title: "No 403 on media", ask: askMediaPermissions },
-  { id: "avatar", spec: "7, 2.3", title: "No damaged avatar image", ask: askAvatars },
-  { id: "web-application", spec: "7, 2.1", title: "302 from the application path", ask: askWebApplication },
-  { id: "public-urls", spec: "7, 2.1", title: "Upload and view work after login", ask: askPublicUrls },
-  { id: "settings", spec: "2.1", title: "The application's other settings fit", ask: askSettings },
-  { id: "hairpin", spec: "7", title: "Works from inside the LAN as from outside", ask: askHairpin },
+  { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
+  { id: "server-name", title: "No 404 on media or on the application path", ask: askServerName },
+  { id: "media-permissions", title: "No 403 on media", ask: askMediaPermissions },
+  { id: "avatar", title: "No damaged avatar image", ask: askAvatars },
+  { id: "web-application", title: "302 from the application path", ask: askWebApplication },
+  { id: "public-urls", title: "Upload and view work after login", ask: askPublicUrls },
+  { id: "settings", title: "The application's other settings fit", ask: askSettings },
+  { id: "hairpin", title: "Works from inside the LAN as from outside", ask: askHairpin },
 ];
 
 function askConfig(evidence: Evidence): Verdict {
@@ -127,7 +125,7 @@ function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   );
 }
 
-/** Spec 8: reachable on localhost only. 8080 is the WebDAV daemon's. */
+/** Reachable on the host only (service 1.7). 8080 is the WebDAV daemon's. */
 const LOOPBACK_PORTS = [3306, 8000, 8080, 8082];
 
 function judgePorts(
@@ -205,7 +203,7 @@ function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): V
   const refused = avatars ? [] : answersTo(evidence, "media").filter(({ answer }) => answer.status === 403);
   if (refused.length + lacking.length > 0) {
     return failure(
-      "the media file or one of its directories lacks the permissions of section 2.3",
+      "the media file or one of its directories is not readable for others",
       [...refused.map(describe), ...listed(lacking)],
       fixes(lacking) || "See the path in the proxy's error log, and chmod it.",
     );
@@ -249,8 +247,7 @@ const SHOWN_MAX = 10;
 function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const unit = evidence.units?.webApplication;
   if (unit !== undefined && startVariantProblems(unit.command.split(" "), unit.name).length > 0) {
-    const fix =
-      "Let ExecStart of the unit end in `start` (spec 2.1), then systemctl daemon-reload and restart it.";
+    const fix = "Let ExecStart of the unit end in `start`, then systemctl daemon-reload and restart it.";
     const cause = "the fastcgi start variant is used in the service unit";
     return failure(cause, [`${unit.name}: ExecStart=${unit.command}`], fix);
   }
@@ -349,12 +346,11 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   );
 }
 
-/** One row of the table of expected responses (spec 4.3). */
+/** One row of the table of expected responses (service 5.1). */
 function responseQuestion(seen: SeenResponse): Question {
   const { row, checked, outcome } = seen;
   return {
     id: `response: ${row.name}`,
-    spec: "4.3",
     title: `Expected response: ${row.name}`,
     ask: (_evidence, failed) => {
       if (outcome === undefined) return unknown(checked.cause ?? "It was not asked for.");

@@ -22,8 +22,8 @@ export function urlsOf(config: ProxyConfig, rows: readonly ExpectedResponse[]): 
 }
 
 /**
- * One row for each of the two items: a value in the database takes priority over the config files (spec 2.1), so it has
- * to be the same.
+ * One row for each of the two items: a value in the database takes priority over the config files (service 2.2), so it
+ * has to be the same.
  */
 export function judgeOverrides(
   overrides: Overrides,

@@ -3,15 +3,13 @@ import type { Evidence } from "./evidence.js";
 /** What became of one row of a diagnosis. */
 export interface DiagnosisRow {
   readonly id: string;
-  /** Section of the spec; empty for what the spec does not know. */
-  readonly spec: string;
   readonly title: string;
   /**
    * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be looked
    * at from here.
    */
   readonly status: "ok" | "failed" | "explained" | "unknown";
-  /** Why it failed, in the spec's words. */
+  /** Why it failed, in the words of service 6. */
   readonly cause?: string;
   /** What was seen. */
   readonly evidence: readonly string[];
@@ -37,10 +35,11 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
   evidence,
 });
 
-/** One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed. */
+/**
+ * One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed.
+ */
 export interface Question {
   readonly id: string;
-  readonly spec: string;
   readonly title: string;
   ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
 }

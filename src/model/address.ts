@@ -60,7 +60,7 @@ export function isCidr(value: string): boolean {
   return (isIPv4(address) && Number(length) <= 32) || (isIpv6(address) && Number(length) <= 128);
 }
 
-/** What an address is good for; decides whether DNS records and port forwards make sense (spec 1.6). */
+/** What an address is good for; decides whether DNS records and port forwards make sense (service 1.6). */
 export type AddressScope = "public" | "private" | "loopback" | "linkLocal" | "unusable";
 
 /** Ranges whose addresses are not public: first address, length of the prefix, what they are good for. */

@@ -102,7 +102,7 @@ function listenerProblems(config: ProxyConfig): Problem[] {
     problems.push(
       problem("config.ipv6-only", "listeners", "has only IPv6 addresses", {
         received: listeners.map((l) => l.address),
-        allowed: "at least one IPv4 listener (spec 1.4)",
+        allowed: "at least one IPv4 listener: hosts with IPv6 alone are not supported",
       }),
     );
   }

@@ -103,7 +103,7 @@ const settingsValues = z.strictObject({
 
 const settings = z
   .strictObject({
-    values: settingsValues.describe("The application's configuration items (spec 2.1)."),
+    values: settingsValues.describe("The application's configuration items."),
     files: z
       .strictObject({
         networkDaemon: filePath("Config file of the network daemon."),
@@ -119,9 +119,9 @@ const media = z
   .strictObject({
     directory: filePath("Directory of the static media."),
     avatarDirectory: filePath("Directory of avatars, if they lie elsewhere.").optional(),
-    fix: flag(false, "Whether activation gives the permissions of spec 2.3 where they are missing."),
+    fix: flag(false, "Whether activation makes them readable for others where they are not."),
   })
-  .describe("Files the proxy serves for the application (spec 2.3).");
+  .describe("Files the proxy serves for the application.");
 
 const database = z
   .strictObject({
@@ -130,14 +130,14 @@ const database = z
     name: line("Name of the database."),
     user: line("User that may read it; the password is given at run time only."),
   })
-  .describe("The application's database, whose stored settings take priority (spec 2.1).");
+  .describe("The application's database, whose stored settings take priority.");
 
 const network = z
   .strictObject({
     addresses: z
       .array(ipAddress("An address."))
       .default([])
-      .describe("Addresses that the host is to have, or that are translated to one of its own (spec 1.4)."),
+      .describe("Addresses that the host is to have, or that are translated to one of its own."),
     portForwards: z
       .array(
         z.strictObject({
@@ -148,7 +148,7 @@ const network = z
         }),
       )
       .default([])
-      .describe("Forwards that a NAT router needs (spec 1.5)."),
+      .describe("Forwards that a NAT router needs."),
     dnsRecords: z
       .array(
         z.strictObject({
@@ -158,18 +158,15 @@ const network = z
         }),
       )
       .default([])
-      .describe("DNS records that lead to the host (spec 1.6)."),
-    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone (spec 8)."),
-    loopbackPorts: z
-      .array(port("A port."))
-      .default([])
-      .describe("TCP ports reachable on the host only (spec 8)."),
+      .describe("DNS records that lead to the host."),
+    exposedPorts: z.array(port("A port.")).default([]).describe("TCP ports open to everyone."),
+    loopbackPorts: z.array(port("A port.")).default([]).describe("TCP ports reachable on the host only."),
   })
   .describe("What the network around the host should look like.");
 
 const probe = z
   .strictObject({
-    enabled: flag(true, "Whether the expected responses (spec 4.3) decide on success."),
+    enabled: flag(true, "Whether the expected responses decide on success."),
     mediaPath: line("Image below the media route; by default one is looked for.").optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })

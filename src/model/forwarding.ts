@@ -4,8 +4,8 @@ import { parseHost } from "./serverName.js";
 import { normalisePath, upstreamTarget } from "./target.js";
 
 /**
- * What a proxied request and its answer look like on the other side (design 5.2–5.5, 5.10). Pure: the runtime
- * forwards by it, and `resolve()` in unit tests answers by it.
+ * What a proxied request and its answer look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
+ * runtime forwards by it, and `resolve()` in unit tests answers by it.
  */
 
 /** Field names and values in turn, original order and case, duplicates kept. */
@@ -19,8 +19,8 @@ export interface ForwardedRequest {
   readonly path: string;
   readonly headers: HeaderList;
   /**
-   * The lines of `headers` that pass and the blank line behind them, where {@link requestFieldFate} alone decides of each;
-   * else undefined.
+   * The lines of `headers` that pass and the blank line behind them, where {@link requestFieldFate} alone decides of
+   * each; else undefined.
    */
   readonly plainLines?: string | undefined;
   /** Host as the client asked, port included; empty if it named none. */

@@ -4,7 +4,7 @@ import { isLoopback, upstreamAuthority } from "./authority.js";
 import { type Problem, problem } from "./problem.js";
 import { isDomainName } from "./serverName.js";
 
-/** How a host is reached (spec 1.4, 1.5). Only the IPv4 address is required. */
+/** How a host is reached (service 1.4 and 1.5). Only the IPv4 address is required. */
 export interface HostAddresses {
   readonly address: string;
   readonly netmask?: string;
@@ -202,7 +202,7 @@ export interface DnsRecord {
   readonly value: string;
 }
 
-/** Records for the host's public addresses only: others would lead outside clients nowhere (spec 1.6). */
+/** Records for the host's public addresses only: others would lead outside clients nowhere (service 1.6). */
 export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" | "publicName">): DnsRecord[] {
   const { address, ipv6Address, publicName: name } = host;
   if (name === undefined) return [];
@@ -214,7 +214,7 @@ export function dnsRecords(host: Pick<HostAddresses, "address" | "ipv6Address" |
   return records;
 }
 
-/** A forward that a NAT router needs so that the internet reaches the host (spec 1.5). */
+/** A forward that a NAT router needs so that the internet reaches the host. */
 export interface PortForward {
   readonly protocol: "tcp";
   readonly port: number;
@@ -228,15 +228,15 @@ export function portForwards(address: string, ports: readonly { from: number; to
   return ports.map(({ from, to }) => ({ protocol: "tcp", port: from, toAddress: address, toPort: to }));
 }
 
-/** TCP ports that the network may reach: those of the listeners, and 22 where there is an SSH server (spec 8). */
+/** TCP ports that the network may reach: those of the listeners, and 22 where there is an SSH server (service 1.7). */
 export function exposedPorts(listeners: readonly number[], sshPort: number | undefined): number[] {
   return ascending(sshPort === undefined ? listeners : [...listeners, sshPort]);
 }
 
-/** The database's port: nothing routes to it (spec 1.2). */
+/** The database's port: nothing routes to it (service 1.2). */
 export const DATABASE_PORT = 3306;
 
-/** TCP ports that only the host itself may reach (spec 8): the database's, and those of upstreams on loopback. */
+/** TCP ports that only the host itself may reach (service 1.7): the database's, and those of upstreams on loopback. */
 export function loopbackPorts(upstreamUrls: readonly string[], databasePort = DATABASE_PORT): number[] {
   const local = upstreamUrls.flatMap((url) => {
     const { host, port } = upstreamAuthority(url);

@@ -43,7 +43,7 @@ export class Router {
 }
 
 /**
- * Routes of one virtual server. The longest literal path wins (nginx-semantics B); of one length `exact` is before
+ * Routes of one virtual server. The longest literal path wins (decisions 1.3); of one length `exact` is before
  * `segment` is before `prefix`. A lookup walks the path's possible lengths, longest first, with one map
  * access where something of that length can match, so its cost does not depend on the number of routes.
  */

@@ -10,7 +10,7 @@ import {
   type TextRule,
 } from "./textRule.js";
 
-/** The catch-all server name (spec 1.3). It matches no request by itself: its server must be a default server. */
+/** The catch-all server name (service 1.3). It matches no request by itself: its server must be a default server. */
 export const CATCH_ALL = "_";
 
 /** True for a lower-case DNS name of at most 253 characters (RFC 1035; `_` is allowed as nginx allows it). */
@@ -52,7 +52,7 @@ export interface HostParts {
 
 /**
  * Splits and normalises a `Host` value or URI authority: lower case, one trailing dot removed, port cut off
- * (nginx-semantics A1). Undefined for anything that is no `uri-host [ ":" port ]` (RFC 9110, 7.2), which
+ * (decisions 1.1). Undefined for anything that is no `uri-host [ ":" port ]` (RFC 9110, 7.2), which
  * includes the empty value, user info and every control or delimiter byte.
  */
 export function parseHost(value: string): HostParts | undefined {

@@ -1,5 +1,5 @@
 /**
- * Request targets: routed by a normalised copy, forwarded raw (design 5.1–5.3).
+ * Request targets: routed by a normalised copy, forwarded raw (decisions 1.3, 1.4 and 2.1).
  * Nothing here uses `new URL()`, which rewrites, resolves and re-encodes.
  */
 
@@ -11,7 +11,7 @@ const PERCENT = 0x25;
 
 /**
  * Normalises the path part of an origin-form target. Undefined if the target is malformed (no leading `/`, a raw `#`,
- * bad percent-encoding, an encoded NUL) or climbs above the root: the caller answers 400 (nginx-semantics B).
+ * bad percent-encoding, an encoded NUL) or climbs above the root: the caller answers 400 (decisions 1.3).
  *
  * @param target path and optional query, one char a byte (latin1)
  */
@@ -85,7 +85,7 @@ export type Strip = "none" | "raw" | "nginx";
  *
  * `raw`: the literal prefix is cut, the rest stays byte for byte, an empty rest is `/`. Where the raw target does
  * not literally begin with the prefix (it did only after normalisation), or the prefix was left again by dot
- * segments, the normalised path is stripped and re-encoded. `nginx`: always the latter (nginx-semantics C).
+ * segments, the normalised path is stripped and re-encoded. `nginx`: always the latter (decisions 2.1).
  */
 export function upstreamTarget(strip: Strip, prefix: string, target: string, path: NormalisedPath): string {
   if (strip === "none") return target;

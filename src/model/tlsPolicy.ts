@@ -9,7 +9,7 @@ export interface TlsPolicySettings {
 }
 
 /**
- * Named policies. `file-sync` is spec 4.2 to the letter; the Mozilla ones follow its server-side TLS guidelines 5.7.
+ * Named policies. `file-sync` is service 3.2 to the letter; the Mozilla ones follow its server-side TLS guidelines 5.7.
  */
 export const TLS_POLICIES = {
   "file-sync": {

@@ -17,7 +17,7 @@ export interface ApplicationSettingsInput {
   readonly startCommand?: UnitCommand["command"];
 }
 
-/** The spec's configuration items (2.1) and their values. */
+/** The configuration items (service 2.1) and their values. */
 export interface ApplicationSettingsValues {
   readonly serviceUrl: string;
   readonly fileServerRoot: string;
@@ -80,7 +80,7 @@ function fileServer(values: ApplicationSettingsValues): string {
   return `[fileserver]\nhost = ${values.fileServerHost}\nport = ${values.fileServerPort}\n`;
 }
 
-/** The items of the web application's settings file (spec 2.1), in the order in which they are written. */
+/** The items of the web application's settings file (service 2.1), in the order in which they are written. */
 export function webApplicationItems(
   values: ApplicationSettingsValues,
 ): [string, string | boolean | readonly string[]][] {
@@ -135,7 +135,7 @@ export const PATH_PREFIX: Rule = {
 /**
  * What is wrong with the input: values that are not what the settings are to hold (nor would quotes carry them safely
  * through an ini file, whose readers differ in what they expand), and a start command other than the start script with
- * the argument `start` (spec 2.1).
+ * the argument `start` (service 2.4).
  */
 export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   const { startCommand, pathPrefix, fileServerHost, fileServerPort } = input;
@@ -172,7 +172,7 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
   if (startCommand === undefined) return bad;
   const command = commandProblems(startCommand, "startCommand");
   if (command.length > 0 || startCommand.slice(1).includes("start")) return [...bad, ...command];
-  const allowed = "the start script, then the argument `start` (spec 2.1)";
+  const allowed = "the start script, then the argument `start`";
   const fix = "Add the argument `start`.";
   const message = "does not start the web application";
   return [

@@ -95,8 +95,8 @@ export interface DaemonUnitInput {
 }
 
 /**
- * A unit that starts in its place (spec 3). It wants what comes before and does not require it: where a daemon fails,
- * the others go on, and come up again at boot.
+ * A unit that starts in its place (service 2.6). It wants what comes before and does not require it: where a daemon
+ * fails, the others go on, and come up again at boot.
  */
 export function daemonUnit(input: DaemonUnitInput): UnitDocument {
   const { daemon, after, before } = input;

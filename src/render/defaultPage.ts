@@ -1,5 +1,5 @@
 /**
- * The page of the default server, which answers for every name that is not the application's (spec 1.3). Whoever
+ * The page of the default server, which answers for every name that is not the application's (service 1.3). Whoever
  * sees it reached the right machine by a name it does not serve.
  */
 export function renderDefaultPage(): string {

@@ -1,7 +1,7 @@
 import { accepting, IPV6_PATTERN, type TextRule } from "../model/textRule.js";
 import { netmaskLength, ipv4Bits, sameNetwork, type Problem, problem } from "../model/index.js";
 
-/** A static address as systemd-networkd sets it (spec 1.4). */
+/** A static address as systemd-networkd sets it (service 1.4). */
 export interface NetworkFileInput {
   readonly interface: NetworkInterface;
   readonly address: string;

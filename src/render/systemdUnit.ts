@@ -74,8 +74,8 @@ function quoteArgument(argument: string): string {
 }
 
 /**
- * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the
- * start variant of the web application that does not work behind a proxy (spec 2.1). Paths are those of the document.
+ * What is wrong with a unit: values that would end or continue a line, commands that cannot be started, and the start
+ * variant of the web application that does not work behind a proxy (service 2.4). Paths are those of the document.
  */
 export function unitProblems(document: UnitDocument): Problem[] {
   const strange = shapeProblems(document);
@@ -181,7 +181,7 @@ export const PROGRAM_PATH: TextRule = { pattern: "^/[0-9A-Za-z_./+@:,=-]*$", nev
 export const isProgramPath = accepting(PROGRAM_PATH);
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** The FastCGI variant among the words of a command line, also where they are quoted for a shell (spec 2.1). */
+/** The FastCGI variant among the words of a command line, also where they are quoted for a shell (service 2.4). */
 export const FASTCGI_START = String.raw`(?i)(^|[^a-z])start[-_ ]?fastcgi|(^|[\s"';&|=])(run)?f(ast)?cgi($|[\s"';&|])`;
 const FASTCGI = new RegExp(FASTCGI_START.replace("(?i)", ""), "i");
 
@@ -192,7 +192,7 @@ export function startVariantProblems(parts: readonly (string | UnitVariable)[], 
   return [
     problem("unit.fastcgi-start", path, "starts the web application in its FastCGI variant", {
       received: bad,
-      allowed: "the argument `start` (spec 2.1): the proxy speaks HTTP to the application",
+      allowed: "the argument `start`: the proxy speaks HTTP to the application",
     }),
   ];
 }

@@ -28,7 +28,7 @@ export class Dispatcher {
     this.router = new Router(config);
   }
 
-  /** The server that answers for a listener before the host is known (nginx-semantics A10). */
+  /** The server that answers for a listener before the host is known (decisions 1.2). */
   defaultServer(listener: string): VirtualServerConfig {
     return this.router.defaultServer(listener);
   }

@@ -32,12 +32,12 @@ export function sendPage(exchange: Exchange, status: number, headers?: HeaderLis
   exchange.end();
 }
 
-/** Value of `Server`: with a version only where the virtual server shows one (design 5.12). */
+/** Value of `Server`: with a version only where the virtual server shows one (decisions 1.6). */
 export function serverHeader(server: VirtualServerConfig): string {
   return server.versionTokens ? `portico/${VERSION}` : "portico";
 }
 
-/** After these nginx closes the connection (nginx-semantics F). */
+/** After these nginx closes the connection, and so does Portico (decisions 4.8). */
 const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 
 /** Shared by every page: whoever receives the list must not change it. */

@@ -69,15 +69,17 @@ export interface Exchange extends Guarded {
   sendData(chunk: Uint8Array, transient?: boolean): boolean;
   /** Completes the answer. Writes head and data that were held back to go out together. */
   end(): void;
-  /** Writes what was held back; called when nothing more is at hand for now (design 5.7: small answers at once). */
+  /** Writes what was held back; called when nothing more is at hand for now (decisions 4.1: small answers at once). */
   flush(): void;
   /**
    * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated answer is never
-   * taken for a complete one (design 5.8).
+   * taken for a complete one (decisions 4.2).
    */
   abort(): void;
 
-  /** Whoever answers threw: logs it as a fault of ours, and ends the exchange with a 500, or cut where its head is out. */
+  /**
+   * Whoever answers threw: logs it as a fault of ours, and ends the exchange with a 500, or cut where its head is out.
+   */
   onFault(error: unknown): void;
 
   /**

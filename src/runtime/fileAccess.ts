@@ -27,7 +27,7 @@ export async function readText(
   }
 }
 
-/** A directory that files are served from must be readable and executable for this process (spec 2.3). */
+/** A directory that files are served from must be readable and executable for this process (service 2.8). */
 export async function directoryProblem(directory: string, label: string): Promise<Problem | undefined> {
   try {
     if (!(await stat(directory)).isDirectory()) {

@@ -87,7 +87,7 @@ const CLIENT_GONE = 499;
 
 const statusOf = (exchange: Exchange): number => (exchange.status === 0 ? CLIENT_GONE : exchange.status);
 
-// nginx writes `-` for an absent field and nothing for an empty one (nginx-semantics L).
+// nginx writes `-` for an absent field and nothing for an empty one (decisions 7.1).
 const orDash = (value: string | undefined): string => (value === undefined ? "-" : escape(value));
 
 interface LoggedFields {

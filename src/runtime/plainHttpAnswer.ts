@@ -3,7 +3,7 @@ import { serverHeader } from "./errorPages.js";
 import { httpDate } from "./httpDate.js";
 
 /**
- * nginx's whole answer to HTTP without TLS on a TLS port (nginx-semantics A12), in the name of the listener's default
+ * nginx's whole answer to HTTP without TLS on a TLS port (decisions 1.7), in the name of the listener's default
  * server. The request was eaten by the TLS layer, so there is no exchange to answer.
  */
 export function plainHttpAnswer(server: VirtualServerConfig): string {

@@ -1,5 +1,5 @@
 /**
- * Reason phrase of a status line, in nginx's words where those differ from the registered ones (nginx-semantics I), so
+ * Reason phrase of a status line, in nginx's words where those differ from the registered ones (decisions 5.3), so
  * that scripts that watch for them keep working; empty for a status that is not registered.
  */
 export function reasonPhrase(status: number): string {

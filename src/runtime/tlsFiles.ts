@@ -166,7 +166,7 @@ function checkDhparam(pem: string, file: string, label: string, problems: Proble
   );
 }
 
-/** Spec 8. */
+/** Service 3.1. */
 const DH_BITS_MIN = 2048;
 
 /** Clients build the chain from what they are sent; many give up where one does not sign the one before it. */

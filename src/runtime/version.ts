@@ -1,5 +1,5 @@
 /**
- * The release, as `Server` shows it where version tokens are on (design 5.12).
+ * The release, as `Server` shows it where version tokens are on (decisions 1.6).
  *
  * A constant, because the three ways this code runs (from source, compiled, bundled into one file) have no path to
  * `package.json` in common. A test holds the two together.

@@ -22,7 +22,7 @@ export interface DatabaseAccess {
   readonly timeoutMs?: number;
 }
 
-/** A setting that the database has a value for; it has priority over the files (spec 2.1). */
+/** A setting that the database has a value for; it has priority over the files (service 2.2). */
 export interface Override {
   readonly item: OverridableItem;
   readonly stored: StoredValue;
@@ -73,7 +73,9 @@ async function ask(client: string, access: DatabaseAccess): Promise<Overrides | 
   }
 }
 
-/** The client's options in a file without a name: nobody can open it, and nothing of it stays, even if we are killed. */
+/**
+ * The client's options in a file without a name: nobody can open it, and nothing of it stays, even if we are killed.
+ */
 async function secretOptions(password: string): Promise<FileHandle> {
   const path = join(tmpdir(), `portico-${randomBytes(12).toString("hex")}`);
   const file = await open(path, "wx+", 0o600);
@@ -99,8 +101,8 @@ function runClient(
     `--connect-timeout=${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
     "--batch",
     "--skip-column-names",
-    // Whoever holds the port may ask for the password in clear, or for a file of ours. Only what is built into the client
-    // is used: a proof that it knows the password.
+    // Whoever holds the port may ask for the password in clear, or for a file of ours. Only what is built into the
+    // client is used: a proof that it knows the password.
     "--plugin-dir=/dev/null",
     "--loose-secure-auth",
     "--local-infile=0",

@@ -16,12 +16,12 @@ export interface IniItem {
   readonly wanted: string;
 }
 
-/** SERVICE_URL, in the network daemon's config (spec 2.1). */
+/** SERVICE_URL, in the network daemon's config (service 2.1). */
 export function networkDaemonItems({ serviceUrl }: ApplicationSettingsValues): IniItem[] {
   return [{ name: "SERVICE_URL", section: "General", key: "SERVICE_URL", wanted: serviceUrl }];
 }
 
-/** Where the file server listens, in its config (spec 2.1). */
+/** Where the file server listens, in its config (service 2.1). */
 export function fileServerItems({ fileServerHost, fileServerPort }: ApplicationSettingsValues): IniItem[] {
   const section = "fileserver";
   return [

@@ -1,7 +1,7 @@
 import type { Problem } from "../model/index.js";
 import type { Splice } from "./textEdit.js";
 
-/** One of the spec's configuration items (2.1), as one file has it and as it should be. */
+/** One of the configuration items (service 2.1), as one file has it and as it should be. */
 export interface ItemFinding {
   readonly item: string;
   readonly wanted: string;

@@ -69,7 +69,7 @@ function iniEditor(itemsOf: typeof networkDaemonItems): Editor {
   };
 }
 
-/** Every role, in the order of the spec's table (2.1). */
+/** Every role, in the order of the table of service 2.1. */
 const ROLES = ["networkDaemon", "webApplication", "fileServer"] as const;
 
 /**

@@ -61,7 +61,7 @@ export function editWebApplication(
   };
 }
 
-/** SERVICE_URL belongs to the network daemon (spec 2.1), yet some installations set it here as well. */
+/** SERVICE_URL belongs to the network daemon (service 2.1), yet some installations set it here as well. */
 function serviceUrlNotes(
   { text, units, path }: PythonFile,
   { serviceUrl }: ApplicationSettingsValues,

@@ -100,7 +100,7 @@ function answer(routed: Routed): Resolution {
   const answerer = { listener: routed.listener.name, virtualServer: routed.server.name, route: route?.name };
   const method = asked.method ?? "GET";
   const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
-  // CONNECT would make the proxy a tunnel, and TRACE shows a client's secrets to scripts (design 5.6).
+  // CONNECT would make the proxy a tunnel, and TRACE shows a client's secrets to scripts (decisions 2.7).
   if (method === "CONNECT") return fail(400);
   if (method === "TRACE") return fail(405);
   if (route === undefined) return fail(404);

@@ -16,7 +16,7 @@ export interface Application {
 
 export interface ApplicationOptions {
   readonly port: number;
-  /** What the front end renders for the settings file: goes between the secret-key item and DATABASES (spec 2.1). */
+  /** What the front end renders for the settings file: goes between the secret-key item and DATABASES (service 2.3). */
   readonly items: string;
   /** Where uploads go: the media directory that the proxy serves. */
   readonly mediaDirectory: string;

@@ -9,7 +9,7 @@ export class Browser {
     private readonly session: string,
   ) {}
 
-  /** Starts a browser that takes self-signed certificates, as a user does who adds an exception (spec 5.4). */
+  /** Starts a browser that takes self-signed certificates, as a user does who adds an exception (service 3.3). */
   static async start(): Promise<Browser> {
     const port = await freePort();
     const driver = spawn("chromedriver", [`--port=${port}`], { stdio: "ignore" });

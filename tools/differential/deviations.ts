@@ -111,7 +111,7 @@ export const GENERATED_RULES = {
   },
   mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
   typeOf204: {
-    allowedBy: "design 5.21",
+    allowedBy: "decisions 5.2",
     why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
     about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
     explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,
@@ -123,13 +123,13 @@ export const GENERATED_RULES = {
     explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] !== "0",
   },
   malformedAuthority: {
-    allowedBy: "design 5.6",
+    allowedBy: "decisions 3.1",
     why: "over HTTP/2 a request without a host, or with a blank in it, is a stream error; nginx answers 400",
     about: ({ channel, host = "" }) => channel === "h2" && (host === "" || host.includes(" ")),
     explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "0",
   },
   rewriteEndsAtLine: {
-    allowedBy: "design 5.3",
+    allowedBy: "decisions 2.1",
     why: "a line feed is a byte of the path like any other; nginx's rewrite ends there, or does not match",
     about: (generated) => pathOf(generated).includes("\n"),
     explains: (d, { nginx, portico }) =>
@@ -138,20 +138,20 @@ export const GENERATED_RULES = {
         : portico["status"] === "404" && ["301", "403", "404"].includes(nginx["status"]!),
   },
   invalidDate: {
-    allowedBy: "design 5.11",
+    allowedBy: "decisions 6.4",
     why: "RFC 9110, 13.1.4: a date that is none is ignored; nginx takes it for an early one",
     about: has(/^if-(?:un)?modified-since$/),
     explains: (_, { nginx, portico }) =>
       ["304", "412"].includes(nginx["status"]!) && ["200", "206", "416"].includes(portico["status"]!),
   },
   emptyQuery: {
-    allowedBy: "design 5.3",
+    allowedBy: "decisions 2.1",
     why: "the query goes on as it came, also when it is empty; nginx drops it where it rebuilds the target",
     about: ({ target }) => target.includes("?"),
     explains: (d) => upstreamFact(d) === "line" && d.portico === d.nginx?.replace(/(?= HTTP\/)/, "?"),
   },
   rangesAsStandard: {
-    allowedBy: "design 5.11",
+    allowedBy: "decisions 6.5",
     why: "RFC 9110, 5.6.1 and 14.1.2: empty members of a list are ignored, positions may be beyond the file, however far",
     about: ({ fields }) =>
       fields.some(([name, value]) => name === "Range" && /\d{19,}|=\s*,|,\s*(?:,|$)/.test(value)),
@@ -159,20 +159,20 @@ export const GENERATED_RULES = {
       nginx["status"] === "416" && ["200", "206", "304", "412"].includes(portico["status"]!),
   },
   twoRanges: {
-    allowedBy: "design 5.11",
+    allowedBy: "decisions 6.5",
     why: "Range is no list: two of them are none that can be satisfied; nginx reads the first",
     about: (generated) => names(generated).filter((name) => name === "range").length > 1,
     explains: (_, { portico }) => portico["status"] === "416",
   },
   rangeOfNothing: {
-    allowedBy: "design 5.11",
+    allowedBy: "decisions 6.5",
     why: "RFC 9110, 14.2: a range that is none is ignored; nginx refuses it also for an empty file",
     about: ({ target }) => target.includes("empty.txt"),
     explains: (_, { nginx, portico }) =>
       nginx["status"] === "416" && ["200", "304", "412"].includes(portico["status"]!),
   },
   fragment: {
-    allowedBy: "design 5.6 (RFC 9112, 3.2)",
+    allowedBy: "decisions 1.3 (RFC 9112, 3.2)",
     why: "a target has no fragment; nginx drops it, or passes it on",
     about: ({ target }) => target.includes("#"),
     explains: (_, { portico }) => portico["status"] === "400" && portico["upstream complete"] !== "true",
@@ -182,14 +182,14 @@ export const GENERATED_RULES = {
     about: has(/^range$/),
   },
   emptyChain: {
-    allowedBy: "design 5.4",
+    allowedBy: "decisions 2.3",
     why: "an empty X-Forwarded-For adds nothing to the chain; nginx keeps an empty first member",
     about: has(/^x-forwarded-for$/),
     explains: (d) =>
       upstreamFact(d) === "field x-forwarded-for" && d.portico === d.nginx?.replaceAll(/(?<=: |, ), /g, ""),
   },
   closeWins: {
-    allowedBy: "design 5.5 (RFC 9112, 9.6)",
+    allowedBy: "decisions 2.4 (RFC 9112, 9.6)",
     why: "close among the Connection options closes, whatever else is there; in nginx the last field counts",
     about: ({ fields }) => fields.filter(([name]) => name.toLowerCase() === "connection").length > 1,
     explains: ({ fact, portico }, { row }) =>
@@ -200,32 +200,32 @@ export const GENERATED_RULES = {
       ),
   },
   traceFirst: {
-    allowedBy: "design 5.6",
+    allowedBy: "decisions 2.7",
     why: "TRACE is refused as such, whatever else is wrong with it",
     about: ({ method }) => method === "TRACE",
     explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "405",
   },
   oneContentType: {
-    allowedBy: "design 5.6",
+    allowedBy: "decisions 3.2",
     why: "of several Content-Types the last passes as it is; nginx adds the charset of another",
     about: (generated) => answerNames(generated).filter((name) => name === "content-type").length > 1,
     explains: ({ fact, nginx = "", portico = "" }) =>
       fact === "field content-type" && nginx === `${portico}; charset=utf-8`,
   },
   unroutedMethod: {
-    allowedBy: "design 5.13",
+    allowedBy: "decisions 1.5",
     why: "a path of no route is 404, whatever the method; nginx has a folder of its own there, with 405",
     about: (generated) => !isRead(generated) && !/^\/sync/.test(pathOf(generated)),
     explains: (_, { nginx, portico }) => nginx["status"] === "405" && portico["status"] === "404",
   },
   upgradeInHttp2: {
-    allowedBy: "design 5.5",
+    allowedBy: "decisions 2.4",
     why: "hop-by-hop fields of an answer do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
     about: (generated) => generated.channel === "h2" && answers(/^upgrade$/)(generated),
     explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["complete"] === "true",
   },
   undrainedBody: {
-    allowedBy: "design 5.8",
+    allowedBy: "decisions 4.3",
     why: "an unread body that is long, or of unknown length, is not waited for: the connection closes",
     about: ({ body }) =>
       body !== undefined && (body.framing === "chunked" || body.pieces.join("").length > 65_536),
@@ -254,7 +254,7 @@ export const GENERATED_RULES = {
     },
   },
   destinationElsewhere: {
-    allowedBy: "design 5.10",
+    allowedBy: "decisions 2.5",
     why: "RFC 4918, 9.8.5: a Destination on this host that the stripped upstream cannot name is 502; nginx passes it",
     about: (generated) => has(/^destination$/)(generated) && isFileServer(generated),
     explains: (_, { portico }) => portico["status"] === "502" && portico["upstream"] === undefined,

@@ -19,7 +19,7 @@ export interface FrontEndOptions {
   readonly upstreams: { readonly web: number; readonly fileServer: number; readonly webdav: number };
   /** Settings of the proxy as a whole. */
   readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
-  /** Default: the spec's. */
+  /** Default: the front end's own. */
   readonly policy?: TlsPolicy;
   /** Files below the media directory. */
   readonly media?: Readonly<Record<string, string | Buffer>>;
@@ -33,7 +33,10 @@ export interface FrontEndOptions {
   readonly nodeOptions?: readonly string[];
 }
 
-/** The proxy as bundled from the sources as they are, on the config that FileSyncFrontEnd deploys, on free ports of loopback. */
+/**
+ * The proxy as bundled from the sources as they are, on the config that FileSyncFrontEnd deploys, on free ports of
+ * loopback.
+ */
 export interface FrontEnd {
   /** The application over plain HTTP. A deployed TLS mode only redirects there; here one proxy serves both. */
   readonly plainPort: number;
@@ -50,7 +53,7 @@ export interface FrontEnd {
 
 export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd> {
   const folder = mkdtempSync(join(tmpdir(), "portico-front-end-"));
-  // The media directory has to be readable for others (spec 2.3).
+  // The media directory has to be readable for others (service 2.8).
   chmodSync(folder, 0o755);
   const [plainPort, tlsPort, redirectPort] = await freePorts(3);
   const paths = { folder, logDirectory: join(folder, "logs"), config: join(folder, "portico.json") };
@@ -140,7 +143,7 @@ async function writeTlsFiles(folder: string): Promise<void> {
     private_key_pem: key,
     subject: [{ common_name: HOST }],
     ip_addresses: [HOST],
-    // As deployed (spec 2.2).
+    // As deployed (service 3.1).
     validity_period_hours: 24 * 3650,
     allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
   });

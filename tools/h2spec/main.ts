@@ -9,8 +9,9 @@ import { writeResult } from "../../reliability/results.js";
 import { type Case, failures, readReport } from "./report.js";
 
 /**
- * `npm run h2spec`: every case of h2spec, the strict ones too, against the bundled proxy on the spec's TLS listener:
- * once on a proxied route and once on static files. The tool is built from its pinned version where it is missing.
+ * `npm run h2spec`: every case of h2spec, the strict ones too, against the bundled proxy on the front end's TLS
+ * listener: once on a proxied route and once on static files. The tool is built from its pinned version where it is
+ * missing.
  */
 const VERSION = "v2.2.1+incompatible";
 /** Cases of this version, for each path: a run that ends early, or a report that is cut, has fewer. */

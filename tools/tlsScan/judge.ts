@@ -9,15 +9,15 @@ type Reasons = Readonly<Record<string, string>>;
 const IMPLIED: Readonly<Record<TlsPolicyName, Reasons>> = {
   "file-sync": {
     cipherlist_AVERAGE:
-      "EECDH and EDH in the spec's cipher string select AES-CBC ciphers too, behind the AEAD ones",
+      "EECDH and EDH in the policy's cipher string select AES-CBC ciphers too, behind the AEAD ones",
     LUCKY13:
       "the same CBC ciphers; OpenSSL checks their padding in constant time, and encrypt-then-MAC is negotiated",
     cert_chain_of_trust:
-      "the certificate is self-signed (spec 2.2); a domain name and a CA's certificate cure it (spec 5.4)",
+      "the certificate is self-signed (service 3.1); a domain name and a CA's certificate cure it (service 3.3)",
     cert_revocation: "nobody but the host itself could revoke a self-signed certificate",
-    cert_validityPeriod: "3650 days (spec 2.2)",
-    cert_extlifeSpan: "3650 days (spec 2.2)",
-    cert_expirationStatus: "3650 days (spec 2.2)",
+    cert_validityPeriod: "3650 days (service 3.1)",
+    cert_extlifeSpan: "3650 days (service 3.1)",
+    cert_expirationStatus: "3650 days (service 3.1)",
   },
   "mozilla-intermediate": {
     cipher_order:

@@ -99,7 +99,7 @@ async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
   const [web, fileServer, webdav] = await freePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
   try {
-    // Whoever chooses a policy of Mozilla's has a name and a certificate for it (spec 5.4).
+    // Whoever chooses a policy of Mozilla's has a name and a certificate for it (service 3.3).
     const issued = policy === "file-sync" ? undefined : issueCertificate(folder, "127.0.0.1");
     const frontEnd = await startFrontEnd({
       upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { freePort } from "../frontEnd/ports.js";
 import type { Suite } from "./litmus.js";
 
-/** Where the servers serve their files, as the front end forwards it: the path is left as it is (spec 4.1). */
+/** Where the servers serve their files, as the front end forwards it: the path is left as it is (service 4.1). */
 export const DAV_PATH = "/syncdav";
 
 export interface DavServer {

@@ -8,7 +8,7 @@ const UNTIL_CLOSE = answer(["HTTP/1.0 200 OK", "Content-Type: text/x"], "until t
 const LARGE = "abcdefghij".repeat(70_000);
 
 const status = (code: number, reason: string, rules: Case["rules"] = []): Case => ({
-  name: `F status ${code}`,
+  name: `answer: status ${code}`,
   send: get("/sync/x"),
   answer: answer([`HTTP/1.1 ${code} ${reason}`, "Content-Type: text/x", "Content-Length: 4"], "body"),
   status: code,
@@ -23,14 +23,14 @@ const bad = (
   status = 502,
   rules: Case["rules"] = status === 502 ? [] : ["strictAnswer"],
 ): Case => ({
-  name: `F ${what}`,
+  name: `answer: ${what}`,
   send: get("/sync/x"),
   answer: { pieces: bytes === "" ? [] : [bytes], then },
   status,
   rules,
 });
 
-/** What a client gets of an answer (nginx-semantics F). */
+/** What a client gets of an answer (decisions 3.2 and 5.2). */
 export const ANSWER_CASES: readonly Case[] = [
   status(200, "OK"),
   status(201, "Created"),
@@ -49,41 +49,47 @@ export const ANSWER_CASES: readonly Case[] = [
   status(503, "Service Unavailable"),
   status(507, "Insufficient Storage"),
   {
-    name: "F Server and Date are the proxy's own, X-Powered-By passes",
+    name: "answer: Server and Date are the proxy's own, X-Powered-By passes",
     send: get("/sync/"),
     answer: ok("Server: gunicorn/1.2", "Date: Sat, 01 Jan 2000 00:00:00 GMT", "X-Powered-By: x"),
     status: 200,
     expect: { server: "without version", date: "given" },
   },
   {
-    name: "F fields of the connection do not pass",
+    name: "answer: fields of the connection do not pass",
     send: get("/sync/"),
     answer: ok("Keep-Alive: timeout=5", "Connection: keep-alive", "X-Pad: x"),
     status: 200,
   },
   {
-    name: "F X-Accel fields do not pass",
+    name: "answer: X-Accel fields do not pass",
     send: get("/sync/"),
     answer: ok("X-Accel-Buffering: no", "X-Accel-Expires: 10"),
     status: 200,
   },
   {
-    name: "F X-Accel-Redirect",
+    name: "answer: X-Accel-Redirect",
     send: get("/sync/"),
     answer: ok("X-Accel-Redirect: /syncmedia/img/a.png"),
     status: 200,
     rules: ["accelDropped"],
   },
   {
-    name: "F fields that Connection names",
+    name: "answer: fields that Connection names",
     send: get("/sync/"),
     answer: ok("Connection: X-Foo", "X-Foo: hop"),
     status: 200,
     rules: ["namedByConnection"],
   },
-  { name: "F Trailer", send: get("/sync/"), answer: ok("Trailer: X-T"), status: 200, rules: ["hopByHop"] },
   {
-    name: "F Upgrade offered to HTTP/1.1",
+    name: "answer: Trailer",
+    send: get("/sync/"),
+    answer: ok("Trailer: X-T"),
+    status: 200,
+    rules: ["hopByHop"],
+  },
+  {
+    name: "answer: Upgrade offered to HTTP/1.1",
     over: ["http", "https"],
     send: get("/sync/"),
     answer: ok("Upgrade: h2c"),
@@ -91,14 +97,14 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["hopByHop"],
   },
   {
-    name: "F Proxy-Authenticate",
+    name: "answer: Proxy-Authenticate",
     send: get("/sync/"),
     answer: ok("Proxy-Authenticate: Basic"),
     status: 200,
     rules: ["hopByHop"],
   },
   {
-    name: "F Set-Cookie and Vary twice",
+    name: "answer: Set-Cookie and Vary twice",
     send: get("/sync/"),
     answer: ok(
       "Set-Cookie: a=1; Path=/sync",
@@ -110,7 +116,7 @@ export const ANSWER_CASES: readonly Case[] = [
     expect: { "field set-cookie": "a=1; Path=/sync | b=2; Domain=sync.example" },
   },
   {
-    name: "F caching fields and the application's own",
+    name: "answer: caching fields and the application's own",
     send: get("/syncdav/"),
     answer: ok(
       'ETag: W/"x"',
@@ -126,36 +132,41 @@ export const ANSWER_CASES: readonly Case[] = [
     ),
     status: 200,
   },
-  { name: "F an empty value", send: get("/sync/"), answer: ok("X-Empty:"), status: 200 },
+  { name: "answer: an empty value", send: get("/sync/"), answer: ok("X-Empty:"), status: 200 },
   {
-    name: "F names as the upstream writes them",
+    name: "answer: names as the upstream writes them",
     send: get("/sync/"),
     answer: ok("x-lower: 1", "content-type: text/x", 'ETAG: "x"'),
     status: 200,
   },
   {
-    name: "F bytes above 0x7f in a value",
+    name: "answer: bytes above 0x7f in a value",
     over: ["http", "https"],
     send: get("/sync/"),
     answer: ok("X-A: \xe4"),
     status: 200,
   },
   {
-    name: "F a chunked answer",
+    name: "answer: a chunked answer",
     send: get("/sync/"),
     answer: CHUNKED,
     status: 200,
     expect: { body: "helloyou" },
   },
-  { name: "F a chunked answer to HTTP/1.0", send: line("GET /sync/ HTTP/1.0"), answer: CHUNKED, status: 200 },
   {
-    name: "F a chunked answer to HTTP/1.0 with keep-alive",
+    name: "answer: a chunked answer to HTTP/1.0",
+    send: line("GET /sync/ HTTP/1.0"),
+    answer: CHUNKED,
+    status: 200,
+  },
+  {
+    name: "answer: a chunked answer to HTTP/1.0 with keep-alive",
     send: line("GET /sync/ HTTP/1.0", "Connection: keep-alive"),
     answer: CHUNKED,
     status: 200,
   },
   {
-    name: "F a chunked answer in pieces",
+    name: "answer: a chunked answer in pieces",
     send: get("/synchttp/"),
     answer: {
       pieces: ["HTTP/1.1 200 OK\r\nTransfer-Enc", "oding: chunked\r\n\r\n5\r\nhe", "llo\r", "\n0\r\n\r\n"],
@@ -164,102 +175,102 @@ export const ANSWER_CASES: readonly Case[] = [
     expect: { body: "hello" },
   },
   {
-    name: "F trailers of an answer are dropped",
+    name: "answer: trailers of an answer are dropped",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"),
     status: 200,
   },
   {
-    name: "F an HTTP/1.0 answer that ends with its connection",
+    name: "answer: an HTTP/1.0 answer that ends with its connection",
     send: get("/sync/"),
     answer: { pieces: [UNTIL_CLOSE], then: "close" },
     status: 200,
     expect: { body: "until the end", complete: "true" },
   },
   {
-    name: "F the same to HTTP/1.0",
+    name: "answer: the same to HTTP/1.0",
     send: line("GET /sync/ HTTP/1.0"),
     answer: { pieces: [UNTIL_CLOSE], then: "close" },
     status: 200,
   },
   {
-    name: "F an HTTP/1.1 answer that ends with its connection",
+    name: "answer: an HTTP/1.1 answer that ends with its connection",
     send: get("/sync/"),
     answer: { pieces: [answer(["HTTP/1.1 200 OK"], "the end")], then: "close" },
     status: 200,
   },
   {
-    name: "F an HTTP/1.0 answer with a length",
+    name: "answer: an HTTP/1.0 answer with a length",
     send: get("/sync/"),
     answer: answer(["HTTP/1.0 200 OK", "Content-Length: 2"], "ok"),
     status: 200,
   },
   {
-    name: "F a large answer",
+    name: "answer: a large answer",
     send: get("/synchttp/x"),
     answer: answer(["HTTP/1.1 200 OK", `Content-Length: ${LARGE.length}`], LARGE),
     status: 200,
   },
   {
-    name: "F HEAD with a length",
+    name: "answer: HEAD with a length",
     send: ask("HEAD", "/sync/"),
     answer: answer(["HTTP/1.1 200 OK", "Content-Length: 55"]),
     status: 200,
     expect: { "field content-length": "55" },
   },
   {
-    name: "F HEAD with chunked",
+    name: "answer: HEAD with chunked",
     send: ask("HEAD", "/sync/"),
     answer: answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"]),
     status: 200,
   },
   {
-    name: "F HEAD without a length",
+    name: "answer: HEAD without a length",
     send: ask("HEAD", "/sync/"),
     answer: answer(["HTTP/1.1 200 OK", "X-A: 1"]),
     status: 200,
   },
-  { name: "F 204", send: get("/sync/"), answer: answer(["HTTP/1.1 204 No Content"]), status: 204 },
+  { name: "answer: 204", send: get("/sync/"), answer: answer(["HTTP/1.1 204 No Content"]), status: 204 },
   {
-    name: "F 204 with Content-Length: 0",
+    name: "answer: 204 with Content-Length: 0",
     send: ask("DELETE", "/syncdav/x"),
     answer: answer(["HTTP/1.1 204 No Content", "Content-Length: 0"]),
     status: 204,
     rules: ["noLengthOf204"],
   },
   {
-    name: "F 304",
+    name: "answer: 304",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 304 Not Modified", 'ETag: "x"']),
     status: 304,
   },
   {
-    name: "F 304 with a length",
+    name: "answer: 304 with a length",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 304 Not Modified", "Content-Length: 55"]),
     status: 304,
   },
   {
-    name: "F no reason phrase",
+    name: "answer: no reason phrase",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 200", "Content-Length: 2"], "ok"),
     status: 200,
   },
   {
-    name: "F an empty reason phrase",
+    name: "answer: an empty reason phrase",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 200 ", "Content-Length: 2"], "ok"),
     status: 200,
   },
   {
-    name: "F a body shorter than its length is no whole answer",
+    name: "answer: a body shorter than its length is no whole answer",
     send: get("/sync/"),
     answer: { pieces: [answer(["HTTP/1.1 200 OK", "Content-Length: 100"], "short")], then: "close" },
     status: 200,
     expect: { complete: "false", body: "short" },
   },
   {
-    name: "F a chunked body that breaks off is no whole answer",
+    name: "answer: a chunked body that breaks off is no whole answer",
     send: get("/sync/"),
     answer: {
       pieces: [answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n")],
@@ -269,7 +280,7 @@ export const ANSWER_CASES: readonly Case[] = [
     expect: { complete: "false", body: "hello" },
   },
   {
-    name: "F a chunked body whose sizes break is no whole answer",
+    name: "answer: a chunked body whose sizes break is no whole answer",
     send: get("/sync/"),
     answer: {
       pieces: [
@@ -282,7 +293,7 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["flushedAtOnce"],
   },
   {
-    name: "F a chunked body that breaks off, to HTTP/1.0",
+    name: "answer: a chunked body that breaks off, to HTTP/1.0",
     over: ["http"],
     send: line("GET /sync/ HTTP/1.0"),
     answer: {
@@ -292,13 +303,13 @@ export const ANSWER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "F a body longer than its length is cut",
+    name: "answer: a body longer than its length is cut",
     send: get("/sync/"),
     answer: { pieces: [answer(["HTTP/1.1 200 OK", "Content-Length: 2"], "okmore")] },
     status: 200,
   },
   {
-    name: "F Content-Length with chunked",
+    name: "answer: Content-Length with chunked",
     send: get("/sync/"),
     answer: answer(
       ["HTTP/1.1 200 OK", "Content-Length: 3", "Transfer-Encoding: chunked"],
@@ -308,14 +319,14 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["strictAnswer"],
   },
   {
-    name: "F two lengths",
+    name: "answer: two lengths",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 200 OK", "Content-Length: 3", "Content-Length: 2"], "ok"),
     status: 200,
     rules: ["strictAnswer"],
   },
   {
-    name: "F a status line that is none",
+    name: "answer: a status line that is none",
     send: get("/sync/x"),
     answer: { pieces: ["NOT HTTP\r\n\r\n"], then: "close" },
     patienceMs: 800,
@@ -323,7 +334,7 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["strictAnswer"],
   },
   {
-    name: "F 103 before the answer",
+    name: "answer: 103 before the answer",
     send: get("/sync/"),
     answer: `HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n${ok()}`,
     status: 0,
@@ -331,7 +342,7 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["informationalDropped"],
   },
   {
-    name: "F 100 before the answer",
+    name: "answer: 100 before the answer",
     send: get("/sync/"),
     answer: `HTTP/1.1 100 Continue\r\n\r\n${ok()}`,
     status: 0,
@@ -339,17 +350,17 @@ export const ANSWER_CASES: readonly Case[] = [
     rules: ["informationalDropped"],
   },
   {
-    name: "F 101 that nobody asked for",
+    name: "answer: 101 that nobody asked for",
     send: get("/sync/"),
     answer: answer(["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]),
     status: 0,
     patienceMs: 800,
     rules: ["strictAnswer"],
   },
-  { name: "F refused", send: get("/sync/x"), answer: "refused", status: 502 },
-  { name: "F refused, HEAD", send: ask("HEAD", "/synchttp/x"), answer: "refused", status: 502 },
+  { name: "answer: refused", send: get("/sync/x"), answer: "refused", status: 502 },
+  { name: "answer: refused, HEAD", send: ask("HEAD", "/synchttp/x"), answer: "refused", status: 502 },
   {
-    name: "F refused, with a body",
+    name: "answer: refused, with a body",
     send: { ...ask("POST", "/syncdav/x"), body: ["abc"] },
     answer: "refused",
     status: 502,

@@ -1,6 +1,6 @@
 import { ask, type Case, get, line } from "../case.js";
 
-/** Targets that must reach an upstream unchanged, and which (nginx-semantics B). */
+/** Targets that must reach an upstream unchanged, and which (decisions 1.3). */
 const RAW_TARGETS: readonly (readonly [target: string, upstream: string])[] = [
   ["/sync", "web"],
   ["/sync?x=1", "web"],
@@ -32,29 +32,29 @@ const RAW_TARGETS: readonly (readonly [target: string, upstream: string])[] = [
 /** Bytes that no client should send unencoded, but that nginx passes. */
 const RAW_BYTES = ["\xe4", "|", "{", "}", "^", '"', "<", ">", "\\", "`", "[", "]"];
 
-/** Which location a path belongs to, and what goes upstream of it (nginx-semantics B). */
+/** Which location a path belongs to, and what goes upstream of it (decisions 1.3 and 1.4). */
 export const LOCATION_CASES: readonly Case[] = [
   ...RAW_TARGETS.map(([target, upstream]): Case => ({
-    name: `B ${target} goes to ${upstream} unchanged`,
+    name: `location: ${target} goes to ${upstream} unchanged`,
     send: get(target),
     status: 200,
     expect: { "upstream name": upstream, "upstream line": `GET ${target} HTTP/1.1` },
   })),
   ...RAW_BYTES.map((bytes): Case => ({
-    name: `B /sync/ with ${JSON.stringify(bytes)} goes on unchanged`,
+    name: `location: /sync/ with ${JSON.stringify(bytes)} goes on unchanged`,
     send: line(`GET /sync/${bytes} HTTP/1.1`),
     status: 200,
   })),
   ...["/sync/#frag", "/sync/?a#b", "/sync/a%20b#"].map((target): Case => ({
-    name: `B ${target} has a fragment`,
+    name: `location: ${target} has a fragment`,
     send: line(`GET ${target} HTTP/1.1`),
     status: 200,
     rules: ["strictRequest"],
   })),
-  { name: "B names are compared with their case", send: get("/Sync/"), status: 404 },
-  { name: "B a path that no location matches", send: get("/nowhere"), status: 404 },
-  { name: "B HEAD of such a path", send: ask("HEAD", "/nowhere"), status: 404 },
-  { name: "B POST of such a path", send: { ...ask("POST", "/nowhere"), body: ["abc"] }, status: 404 },
+  { name: "location: names are compared with their case", send: get("/Sync/"), status: 404 },
+  { name: "location: a path that no location matches", send: get("/nowhere"), status: 404 },
+  { name: "location: HEAD of such a path", send: ask("HEAD", "/nowhere"), status: 404 },
+  { name: "location: POST of such a path", send: { ...ask("POST", "/nowhere"), body: ["abc"] }, status: 404 },
   ...[
     "/../sync",
     "/x/../../sync",
@@ -65,26 +65,26 @@ export const LOCATION_CASES: readonly Case[] = [
     "/sync/%2",
     "/sync/%g0",
   ].map((target): Case => ({
-    name: `B ${target} is malformed or leaves the root`,
+    name: `location: ${target} is malformed or leaves the root`,
     send: get(target),
     status: 400,
   })),
-  { name: "B a raw space in the target", send: line("GET /sync/a b HTTP/1.1"), status: 400 },
-  { name: "B a NUL in the target", send: line("GET /sync/a\0b HTTP/1.1"), status: 400 },
-  { name: "B a control byte in the target", send: line("GET /sync/a\x01b HTTP/1.1"), status: 400 },
-  { name: "B a DEL in the target", send: line("GET /sync/a\x7fb HTTP/1.1"), status: 400 },
-  { name: "B a target that is a word", send: line("GET sync HTTP/1.1"), status: 400 },
+  { name: "location: a raw space in the target", send: line("GET /sync/a b HTTP/1.1"), status: 400 },
+  { name: "location: a NUL in the target", send: line("GET /sync/a\0b HTTP/1.1"), status: 400 },
+  { name: "location: a control byte in the target", send: line("GET /sync/a\x01b HTTP/1.1"), status: 400 },
+  { name: "location: a DEL in the target", send: line("GET /sync/a\x7fb HTTP/1.1"), status: 400 },
+  { name: "location: a target that is a word", send: line("GET sync HTTP/1.1"), status: 400 },
 ];
 
 const stripped = (target: string, sent: string, rules: Case["rules"] = []): Case => ({
-  name: `C ${target} as ${sent}`,
+  name: `strip: ${target} as ${sent}`,
   send: get(target),
   status: 200,
   expect: rules.length === 0 ? { "upstream line": `GET ${sent} HTTP/1.1` } : {},
   rules,
 });
 
-/** What the file server is sent (nginx-semantics C). */
+/** What the file server is sent (decisions 2.1). */
 export const STRIP_CASES: readonly Case[] = [
   stripped("/synchttp/", "/"),
   stripped("/synchttp/?x=1", "/?x=1"),
@@ -106,12 +106,17 @@ export const STRIP_CASES: readonly Case[] = [
   stripped("/synchttp/a?", "/a", ["rawStrip"]),
   stripped("/synchttp/a%0Ab", "/synchttp/a%0Ab", ["rawStrip"]),
   {
-    name: "C unencoded bytes behind /synchttp",
+    name: "strip: unencoded bytes behind /synchttp",
     send: line('GET /synchttp/|{}^`"<>\\\xe4 HTTP/1.1'),
     status: 200,
     rules: ["rawStrip"],
   },
-  { name: "C /synchttp alone", send: get("/synchttp"), status: 500, rules: ["emptyRest"] },
-  { name: "C /synchttp with a query alone", send: get("/synchttp?x=1"), status: 500, rules: ["emptyRest"] },
-  { name: "C /synchttpfoo", send: get("/synchttpfoo"), status: 200, rules: ["segmentBoundary"] },
+  { name: "strip: /synchttp alone", send: get("/synchttp"), status: 500, rules: ["emptyRest"] },
+  {
+    name: "strip: /synchttp with a query alone",
+    send: get("/synchttp?x=1"),
+    status: 500,
+    rules: ["emptyRest"],
+  },
+  { name: "strip: /synchttpfoo", send: get("/synchttpfoo"), status: 200, rules: ["segmentBoundary"] },
 ];

@@ -3,51 +3,51 @@ import { answer, ask, type Case, get, head, line, post } from "../case.js";
 const location = (value: string, status = "302 Found"): string =>
   answer([`HTTP/1.1 ${status}`, `Location: ${value}`, "Content-Length: 0"]);
 
-/** `Location` and its like in answers of an upstream (nginx-semantics F). */
+/** `Location` and its like in answers of an upstream (decisions 5.1). */
 export const REWRITE_CASES: readonly Case[] = [
   {
-    name: "F Location at the upstream's own address",
+    name: "answer: Location at the upstream's own address",
     send: get("/sync/x"),
     answer: location("http://127.0.0.1:{web}/sync/y?z"),
     status: 302,
     rules: ["publicOrigin"],
   },
   {
-    name: "F Location at the file server's own address",
+    name: "answer: Location at the file server's own address",
     send: get("/synchttp/x"),
     answer: location("http://127.0.0.1:{files}/files/y"),
     status: 302,
     rules: ["publicOrigin"],
   },
   {
-    name: "F Location at the WebDAV daemon's own address, 201",
+    name: "answer: Location at the WebDAV daemon's own address, 201",
     send: ask("PUT", "/syncdav/x"),
     answer: location("http://127.0.0.1:{dav}/syncdav/x", "201 Created"),
     status: 201,
     rules: ["publicOrigin"],
   },
   {
-    name: "F Location at another host",
+    name: "answer: Location at another host",
     send: get("/sync/x"),
     answer: location("http://other.example/sync/y"),
     status: 302,
   },
   {
-    name: "F Location at another port",
+    name: "answer: Location at another port",
     send: get("/sync/x"),
     answer: location("http://127.0.0.1:1/sync/y"),
     status: 302,
   },
   {
-    name: "F Location at the public address",
+    name: "answer: Location at the public address",
     send: get("/sync/x"),
     answer: location("https://sync.example/sync/y"),
     status: 302,
   },
-  { name: "F Location that is a path", send: get("/sync/x"), answer: location("/sync/y"), status: 302 },
-  { name: "F Location that is relative", send: get("/sync/x"), answer: location("y?z"), status: 302 },
+  { name: "answer: Location that is a path", send: get("/sync/x"), answer: location("/sync/y"), status: 302 },
+  { name: "answer: Location that is relative", send: get("/sync/x"), answer: location("y?z"), status: 302 },
   {
-    name: "F Content-Location at the upstream's own address",
+    name: "answer: Content-Location at the upstream's own address",
     send: get("/syncdav/x"),
     answer: answer([
       "HTTP/1.1 200 OK",
@@ -58,14 +58,14 @@ export const REWRITE_CASES: readonly Case[] = [
     rules: ["publicOrigin"],
   },
   {
-    name: "F Refresh at the upstream's own address",
+    name: "answer: Refresh at the upstream's own address",
     send: get("/sync/x"),
     answer: answer(["HTTP/1.1 200 OK", "Refresh: 0; url=http://127.0.0.1:{web}/sync/y", "Content-Length: 0"]),
     status: 200,
     rules: ["publicOrigin"],
   },
   {
-    name: "F Location at the upstream's own address, asked by port",
+    name: "answer: Location at the upstream's own address, asked by port",
     over: ["http"],
     send: { ...get("/sync/x"), host: "sync.example:{http}" },
     answer: location("http://127.0.0.1:{web}/sync/y"),
@@ -75,14 +75,14 @@ export const REWRITE_CASES: readonly Case[] = [
 ];
 
 const redirected = (what: string, send: Case["send"], status = 301, rules?: Case["rules"]): Case => ({
-  name: `G ${what}`,
+  name: `redirect: ${what}`,
   over: ["redirect"],
   send,
   status,
   rules,
 });
 
-/** Port 80 in TLS mode (nginx-semantics G). */
+/** Port 80 in TLS mode (decisions 1.5). */
 export const REDIRECT_CASES: readonly Case[] = [
   ...[
     "/sync",

@@ -3,20 +3,20 @@ import { ask, type Case, head, line, post } from "../case.js";
 const MEBIBYTES_2 = "0123456789abcdef".repeat(131_072);
 const TARGETS = ["/sync/up", "/synchttp/up", "/syncdav/up"];
 
-/** Request bodies (nginx-semantics E). */
+/** Request bodies (decisions 3.1 and 4). */
 export const REQUEST_BODY_CASES: readonly Case[] = [
   ...TARGETS.flatMap((target): Case[] => [
-    { name: `E a body with a length: ${target}`, send: post(target, ["hello"]), status: 200 },
-    { name: `E a large body: ${target}`, send: post(target, [MEBIBYTES_2]), status: 200 },
+    { name: `request body: a body with a length: ${target}`, send: post(target, ["hello"]), status: 200 },
+    { name: `request body: a large body: ${target}`, send: post(target, [MEBIBYTES_2]), status: 200 },
     {
-      name: `E a body without a length: ${target}`,
+      name: `request body: a body without a length: ${target}`,
       send: { ...post(target, ["hello", "you"]), framing: "chunked" },
       status: 200,
       rules: ["streamedBody"],
     },
-    { name: `E an empty body: ${target}`, send: post(target, []), status: 200 },
+    { name: `request body: an empty body: ${target}`, send: post(target, []), status: 200 },
     {
-      name: `E Expect: 100-continue: ${target}`,
+      name: `request body: Expect: 100-continue: ${target}`,
       over: ["http", "https"],
       send: [
         ...line(`PUT ${target} HTTP/1.1`, "Content-Length: 5", "Expect: 100-continue"),
@@ -27,7 +27,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
       expect: { informational: "100", "upstream body": "hello" },
     },
     {
-      name: `E chunks that arrive one by one: ${target}`,
+      name: `request body: chunks that arrive one by one: ${target}`,
       over: ["http", "https"],
       send: [
         ...line(`POST ${target} HTTP/1.1`, "Transfer-Encoding: chunked"),
@@ -42,59 +42,67 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     },
   ]),
   {
-    name: "E an empty chunked body",
+    name: "request body: an empty chunked body",
     send: { ...post("/syncdav/up", []), framing: "chunked" },
     status: 200,
     rules: ["streamedBody"],
   },
-  { name: "E POST without any framing", send: ask("POST", "/sync/up"), status: 200 },
-  { name: "E POST without any framing to the file server", send: ask("POST", "/synchttp/up"), status: 200 },
-  { name: "E GET with a body", send: { ...post("/sync/x", ["abc"]), method: "GET" }, status: 200 },
+  { name: "request body: POST without any framing", send: ask("POST", "/sync/up"), status: 200 },
   {
-    name: "E Content-Length with chunked",
+    name: "request body: POST without any framing to the file server",
+    send: ask("POST", "/synchttp/up"),
+    status: 200,
+  },
+  {
+    name: "request body: GET with a body",
+    send: { ...post("/sync/x", ["abc"]), method: "GET" },
+    status: 200,
+  },
+  {
+    name: "request body: Content-Length with chunked",
     send: line("POST /sync/x HTTP/1.1", "Content-Length: 5", "Transfer-Encoding: chunked"),
     status: 400,
   },
   {
-    name: "E chunked with Content-Length",
+    name: "request body: chunked with Content-Length",
     send: line("POST /syncdav/x HTTP/1.1", "Transfer-Encoding: chunked", "Content-Length: 5"),
     status: 400,
   },
   {
-    name: "E gzip, chunked",
+    name: "request body: gzip, chunked",
     send: line("POST /sync/x HTTP/1.1", "Transfer-Encoding: gzip, chunked"),
     status: 501,
   },
   {
-    name: "E identity",
+    name: "request body: identity",
     send: line("POST /sync/x HTTP/1.1", "Transfer-Encoding: identity"),
     status: 501,
   },
   {
-    name: "E two Transfer-Encoding fields",
+    name: "request body: two Transfer-Encoding fields",
     send: line("POST /sync/x HTTP/1.1", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
     status: 400,
     rules: ["strictRequest"],
   },
   {
-    name: "E chunked in HTTP/1.0",
+    name: "request body: chunked in HTTP/1.0",
     send: line("POST /sync/x HTTP/1.0", "Transfer-Encoding: chunked"),
     status: 400,
   },
   {
-    name: "E two different lengths",
+    name: "request body: two different lengths",
     send: line("POST /sync/x HTTP/1.1", "Content-Length: 5", "Content-Length: 6"),
     status: 400,
     rules: ["unroutedServer"],
   },
   {
-    name: "E two equal lengths",
+    name: "request body: two equal lengths",
     send: line("POST /sync/x HTTP/1.1", "Content-Length: 5", "Content-Length: 5"),
     status: 400,
     rules: ["unroutedServer"],
   },
   ...["+1", "-1", "0x5", "5,5", "", "99999999999999999999"].map((length): Case => ({
-    name: `E Content-Length: ${length}`,
+    name: `request body: Content-Length: ${length}`,
     send: line("POST /sync/x HTTP/1.1", `Content-Length: ${length}`),
     status: 400,
     rules: ["unroutedServer"],
@@ -107,21 +115,21 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     ["not that of the data", "3\r\nhello\r\n0\r\n\r\n"],
   ].flatMap(([what, bytes]): Case[] =>
     ["/sync/x", "/syncdav/x"].map((target) => ({
-      name: `E a chunk size ${what}: ${target}`,
+      name: `request body: a chunk size ${what}: ${target}`,
       send: [line(`POST ${target} HTTP/1.1`, "Transfer-Encoding: chunked").join("") + bytes],
       status: 400,
       wholeRequestsOnly: true,
     })),
   ),
   {
-    name: "E chunk lines that end in LF",
+    name: "request body: chunk lines that end in LF",
     send: [...line("POST /sync/x HTTP/1.1", "Transfer-Encoding: chunked"), "5\nhello\n0\n\n"],
     status: 200,
     wholeRequestsOnly: true,
     rules: ["strictRequest"],
   },
   {
-    name: "E trailers of a request are dropped",
+    name: "request body: trailers of a request are dropped",
     send: [
       ...line("POST /sync/x HTTP/1.1", "Transfer-Encoding: chunked"),
       "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n",
@@ -130,7 +138,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     rules: ["streamedBody"],
   },
   {
-    name: "E trailers of a streamed request are dropped",
+    name: "request body: trailers of a streamed request are dropped",
     send: [
       ...line("POST /syncdav/x HTTP/1.1", "Transfer-Encoding: chunked", "Trailer: X-T"),
       { pauseMs: 300 },
@@ -140,18 +148,18 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     rules: ["hopByHop"],
   },
   {
-    name: "E an unknown Expect",
+    name: "request body: an unknown Expect",
     send: [...line("PUT /sync/x HTTP/1.1", "Content-Length: 2", "Expect: 200-ok"), "ok"],
     status: 200,
     rules: ["strictRequest"],
   },
   {
-    name: "E Expect in HTTP/1.0 is ignored",
+    name: "request body: Expect in HTTP/1.0 is ignored",
     send: [...line("PUT /sync/x HTTP/1.0", "Content-Length: 2", "Expect: 100-continue"), "ok"],
     status: 200,
   },
   {
-    name: "E requests one behind the other",
+    name: "request body: requests one behind the other",
     send: [
       ...head("GET /sync/1 HTTP/1.1", "Host: sync.example"),
       ...head("GET /sync/2 HTTP/1.1", "Host: sync.example"),
@@ -159,7 +167,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "E a request behind a body",
+    name: "request body: a request behind a body",
     send: [
       ...line("POST /sync/1 HTTP/1.1", "Content-Length: 3"),
       "abc",
@@ -168,7 +176,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "E the upstream answers before the upload is complete",
+    name: "request body: the upstream answers before the upload is complete",
     over: ["http", "https"],
     send: [
       ...line("POST /synchttp/up HTTP/1.1", "Content-Length: 900000"),
@@ -185,7 +193,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     wholeRequestsOnly: true,
   },
   {
-    name: "E a client that goes away in the middle of a streamed upload",
+    name: "request body: a client that goes away in the middle of a streamed upload",
     over: ["http", "https"],
     send: [
       ...line("PUT /syncdav/x HTTP/1.1", "Content-Length: 1000"),
@@ -199,7 +207,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     expect: { "upstream complete": "false", "upstream given up": "true" },
   },
   {
-    name: "E the same in chunks",
+    name: "request body: the same in chunks",
     over: ["http", "https"],
     send: [
       ...line("PUT /syncdav/x HTTP/1.1", "Transfer-Encoding: chunked"),
@@ -214,14 +222,14 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     expect: { "upstream complete": "false", "upstream given up": "true" },
   },
   {
-    name: "E a client that goes away in the middle of an upload to the web application",
+    name: "request body: a client that goes away in the middle of an upload to the web application",
     over: ["http", "https"],
     send: [...line("PUT /sync/x HTTP/1.1", "Content-Length: 1000"), "abc", { pauseMs: 60 }, { close: "all" }],
     status: 0,
     rules: ["streamedBody"],
   },
   {
-    name: "E a client that goes away while the upstream is thinking",
+    name: "request body: a client that goes away while the upstream is thinking",
     over: ["http", "https"],
     send: [
       ...line("GET /sync/slow HTTP/1.1"),
@@ -234,7 +242,7 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     expect: { "upstream given up": "true" },
   },
   {
-    name: "E a client that closes its sending direction after the request",
+    name: "request body: a client that closes its sending direction after the request",
     over: ["http"],
     send: [...line("GET /sync/ HTTP/1.1"), { close: "half" }],
     status: 0,
@@ -242,20 +250,20 @@ export const REQUEST_BODY_CASES: readonly Case[] = [
     rules: ["halfClosedClient"],
   },
   {
-    name: "E a body for media",
+    name: "request body: a body for media",
     send: post("/syncmedia/img/a.png", ["abc"]),
     status: 405,
     rules: ["readOnlyFiles"],
   },
   {
-    name: "E a body for media above the default limit",
+    name: "request body: a body for media above the default limit",
     over: ["http", "https"],
     send: post("/syncmedia/img/a.png", [MEBIBYTES_2]),
     status: 413,
     rules: ["readOnlyFiles"],
   },
   {
-    name: "E a body for the default server",
+    name: "request body: a body for the default server",
     over: ["http"],
     send: { ...post("/", ["abc"]), host: "other.example" },
     status: 405,

@@ -1,9 +1,9 @@
 import { ask, type Case, get, line } from "../case.js";
 
-/** What an upstream is told of a request (nginx-semantics D). */
+/** What an upstream is told of a request (decisions 2). */
 export const REQUEST_HEADER_CASES: readonly Case[] = [
   {
-    name: "D fields of the client: case, order and duplicates stay",
+    name: "request field: fields of the client: case, order and duplicates stay",
     over: ["http", "https"],
     send: line(
       "GET /sync/ HTTP/1.1",
@@ -20,7 +20,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D the same for /synchttp",
+    name: "request field: the same for /synchttp",
     send: get("/synchttp/x", [
       ["Accept", "*/*"],
       ["Range", "bytes=0-1"],
@@ -28,7 +28,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D crumbs of a cookie are joined",
+    name: "request field: crumbs of a cookie are joined",
     over: ["h2"],
     send: get("/sync/", [
       ["cookie", "a=1"],
@@ -37,34 +37,34 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D Host of a non-default port",
+    name: "request field: Host of a non-default port",
     over: ["http"],
     send: { ...get("/sync/"), host: "sync.example:8099" },
     status: 200,
     rules: ["hostAsAsked"],
   },
   {
-    name: "D Host of a non-default port over TLS",
+    name: "request field: Host of a non-default port over TLS",
     over: ["https", "h2"],
     send: { ...get("/syncdav/"), host: "127.0.0.1:8443" },
     status: 200,
     rules: ["hostAsAsked"],
   },
   {
-    name: "D Host in capitals",
+    name: "request field: Host in capitals",
     over: ["https", "h2"],
     send: { ...get("/sync/"), host: "SYNC.example" },
     status: 200,
     rules: ["hostAsAsked"],
   },
   {
-    name: "D X-Forwarded-For: the client's chain is joined and the client appended",
+    name: "request field: X-Forwarded-For: the client's chain is joined and the client appended",
     over: ["http", "https"],
     send: line("GET /sync/ HTTP/1.1", "X-Forwarded-For: 1.2.3.4", "X-Other: x", "x-forwarded-for: 5.6.7.8"),
     status: 200,
   },
   {
-    name: "D X-Forwarded-For and X-Real-IP of the client on /synchttp",
+    name: "request field: X-Forwarded-For and X-Real-IP of the client on /synchttp",
     send: get("/synchttp/x", [
       ["X-Forwarded-For", "1.2.3.4"],
       ["X-Real-IP", "1.2.3.4"],
@@ -72,26 +72,30 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
     rules: ["claimsDropped"],
   },
-  { name: "D X-Real-IP of the client", send: get("/sync/", [["X-Real-IP", "1.2.3.4"]]), status: 200 },
   {
-    name: "D X-Forwarded-Host of the client",
+    name: "request field: X-Real-IP of the client",
+    send: get("/sync/", [["X-Real-IP", "1.2.3.4"]]),
+    status: 200,
+  },
+  {
+    name: "request field: X-Forwarded-Host of the client",
     send: get("/sync/", [["X-Forwarded-Host", "evil.example"]]),
     status: 200,
   },
   {
-    name: "D X-Forwarded-Host of the client on /synchttp",
+    name: "request field: X-Forwarded-Host of the client on /synchttp",
     send: get("/synchttp/", [["X-Forwarded-Host", "evil.example"]]),
     status: 200,
     rules: ["claimsDropped"],
   },
   {
-    name: "D X-Forwarded-Proto of the client",
+    name: "request field: X-Forwarded-Proto of the client",
     send: get("/sync/", [["X-Forwarded-Proto", "spoof"]]),
     status: 200,
     rules: ["claimsDropped"],
   },
   {
-    name: "D other claims of the client about itself",
+    name: "request field: other claims of the client about itself",
     send: get("/sync/", [
       ["Forwarded", "for=1.2.3.4;proto=https"],
       ["X-Forwarded-Ssl", "on"],
@@ -101,7 +105,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     rules: ["claimsDropped"],
   },
   {
-    name: "D hop-by-hop fields do not pass",
+    name: "request field: hop-by-hop fields do not pass",
     over: ["http", "https"],
     send: line(
       "GET /sync/ HTTP/1.1",
@@ -113,20 +117,20 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D te: trailers over HTTP/2",
+    name: "request field: te: trailers over HTTP/2",
     over: ["h2"],
     send: get("/sync/", [["te", "trailers"]]),
     status: 200,
   },
   {
-    name: "D fields that Connection names",
+    name: "request field: fields that Connection names",
     over: ["http", "https"],
     send: line("GET /sync/ HTTP/1.1", "Connection: X-Foo", "X-Foo: hop"),
     status: 200,
     rules: ["namedByConnection"],
   },
   {
-    name: "D Connection may not name the proxy's own fields away",
+    name: "request field: Connection may not name the proxy's own fields away",
     over: ["http", "https"],
     send: line(
       "GET /sync/ HTTP/1.1",
@@ -135,7 +139,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D fields for proxies",
+    name: "request field: fields for proxies",
     over: ["http", "https"],
     send: line(
       "GET /sync/ HTTP/1.1",
@@ -147,7 +151,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     rules: ["hopByHop"],
   },
   {
-    name: "D names with an underscore do not pass",
+    name: "request field: names with an underscore do not pass",
     send: get("/sync/", [
       ["X_Under", "1"],
       ["X-Dash", "2"],
@@ -155,75 +159,79 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "D a name that is no token",
+    name: "request field: a name that is no token",
     send: line("GET /sync/ HTTP/1.1", "X(A): 1"),
     status: 200,
     rules: ["strictRequest"],
   },
-  { name: "D a field without a value", send: get("/sync/", [["X-Empty", ""]]), status: 200 },
+  { name: "request field: a field without a value", send: get("/sync/", [["X-Empty", ""]]), status: 200 },
   {
-    name: "D a line without a colon",
+    name: "request field: a line without a colon",
     send: line("GET /sync/ HTTP/1.1", "XA"),
     status: 200,
     rules: ["strictRequest"],
   },
   {
-    name: "D space before the colon",
+    name: "request field: space before the colon",
     send: line("GET /sync/ HTTP/1.1", "X-A : 1"),
     status: 400,
     rules: ["unroutedServer"],
   },
   {
-    name: "D a folded line",
+    name: "request field: a folded line",
     send: line("GET /sync/ HTTP/1.1", "X-A: 1", " 2"),
     status: 400,
     rules: ["unroutedServer"],
   },
   {
-    name: "D a NUL in a value",
+    name: "request field: a NUL in a value",
     send: line("GET /sync/ HTTP/1.1", "X-A: 1\x002"),
     status: 400,
     rules: ["unroutedServer"],
   },
   {
-    name: "D a control byte in a value",
+    name: "request field: a control byte in a value",
     send: line("GET /sync/ HTTP/1.1", "X-A: 1\x012"),
     status: 200,
     rules: ["strictRequest"],
   },
-  { name: "D bytes above 0x7f in a value", send: line("GET /sync/ HTTP/1.1", "X-A: \xe4\xff"), status: 200 },
   {
-    name: "D lines that end in LF",
+    name: "request field: bytes above 0x7f in a value",
+    send: line("GET /sync/ HTTP/1.1", "X-A: \xe4\xff"),
+    status: 200,
+  },
+  {
+    name: "request field: lines that end in LF",
     send: ["GET /sync/ HTTP/1.1\nHost: sync.example\n\n"],
     status: 200,
     rules: ["strictRequest"],
   },
   {
-    name: "D empty lines before a request",
+    name: "request field: empty lines before a request",
     send: ["\r\n\r\nGET /sync/ HTTP/1.1\r\nHost: sync.example\r\n\r\n"],
     status: 200,
   },
   {
-    name: "D a WebDAV Destination that points here",
+    name: "request field: a WebDAV Destination that points here",
     over: ["http"],
     send: ask("MOVE", "/syncdav/a", [["Destination", "http://sync.example/syncdav/b%20c"]]),
     status: 200,
     rules: ["destinationPath"],
   },
   {
-    name: "D a WebDAV Destination that points here, over TLS",
+    name: "request field: a WebDAV Destination that points here, over TLS",
     over: ["https", "h2"],
     send: ask("MOVE", "/syncdav/a", [["Destination", "https://sync.example/syncdav/b"]]),
     status: 200,
     rules: ["destinationPath"],
   },
   {
-    name: "D a WebDAV Destination elsewhere",
+    name: "request field: a WebDAV Destination elsewhere",
     send: ask("COPY", "/syncdav/a", [["Destination", "http://other.example/syncdav/b"]]),
     status: 200,
   },
   {
-    name: "D a WebSocket upgrade, refused by the upstream",
+    name: "request field: a WebSocket upgrade, refused by the upstream",
     over: ["http", "https"],
     send: line(
       "GET /sync/ws HTTP/1.1",
@@ -236,7 +244,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     rules: ["webSocket"],
   },
   {
-    name: "D any other upgrade",
+    name: "request field: any other upgrade",
     over: ["http", "https"],
     send: line(
       "GET /sync/ HTTP/1.1",
@@ -248,7 +256,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     rules: ["hopByHop"],
   },
   {
-    name: "D Accept-Encoding passes, and nothing is compressed here",
+    name: "request field: Accept-Encoding passes, and nothing is compressed here",
     send: get("/sync/", [["Accept-Encoding", "gzip, br"]]),
     status: 200,
   },

@@ -1,6 +1,6 @@
 import { ask, answer, type Case, get } from "../case.js";
 
-/** The answer of the web application to a visitor without a session (spec 4.3, 5.1). */
+/** The answer of the web application to a visitor without a session (service 5.1 and 5.4). */
 const loginAt = (origin: string): string =>
   answer([
     "HTTP/1.1 302 Found",
@@ -19,16 +19,16 @@ const LOGIN = {
   "field content-language": "en",
 };
 
-/** Rows of spec 4.1 to 4.3. */
-export const SPEC_CASES: readonly Case[] = [
+/** What service 4 and 5 require. */
+export const SERVICE_CASES: readonly Case[] = [
   {
-    name: "4.1 /sync: the path goes to the web application unchanged",
+    name: "service 4.1: /sync: the path goes to the web application unchanged",
     send: get("/sync/library/?page=2"),
     status: 200,
     expect: { "upstream name": "web", "upstream line": "GET /sync/library/?page=2 HTTP/1.1" },
   },
   {
-    name: "4.1 /sync: the header rules",
+    name: "service 4.2: /sync: the header rules",
     over: ["http"],
     send: get("/sync/", [["X-Forwarded-For", "192.0.2.7"]]),
     status: 200,
@@ -40,7 +40,7 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.1 /synchttp: the prefix is stripped, no host or forwarding fields are set",
+    name: "service 4.1: /synchttp: the prefix is stripped, no host or forwarding fields are set",
     send: get("/synchttp/files/token/name.txt?x=1"),
     status: 200,
     expect: {
@@ -50,19 +50,19 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.1 /syncmedia: a file of the installation's media folder",
+    name: "service 4.1: /syncmedia: a file of the installation's media folder",
     send: get("/syncmedia/img/a.png"),
     status: 200,
     expect: { "field content-type": "image/png", body: "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI" },
   },
   {
-    name: "4.1 /syncdav: the path goes to the WebDAV daemon unchanged",
+    name: "service 4.1: /syncdav: the path goes to the WebDAV daemon unchanged",
     send: ask("PROPFIND", "/syncdav/library/", [["Depth", "1"]]),
     status: 200,
     expect: { "upstream name": "dav", "upstream line": "PROPFIND /syncdav/library/ HTTP/1.1" },
   },
   {
-    name: "4.2 TLS mode: X-Forwarded-Proto is https, and the four routes are those of 4.1",
+    name: "service 4.3: TLS mode: X-Forwarded-Proto is https, and the four routes are those of 4.1",
     over: ["https", "h2"],
     send: get("/syncdav/x", [["X-Forwarded-For", "192.0.2.7"]]),
     status: 200,
@@ -73,20 +73,20 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.3 HEAD / of the default server",
+    name: "service 5.1: HEAD / of the default server",
     over: ["http", "redirect"],
     send: { ...ask("HEAD", "/"), host: "127.0.0.1" },
     status: 200,
     expect: { "field content-type": "text/html", server: "with version" },
   },
   {
-    name: "4.3 HEAD / of the application's server",
+    name: "service 5.1: HEAD / of the application's server",
     send: ask("HEAD", "/"),
     status: 200,
     expect: { "field content-type": "text/html", server: "without version" },
   },
   {
-    name: "4.3 HEAD of a media file",
+    name: "service 5.1: HEAD of a media file",
     send: ask("HEAD", "/syncmedia/img/a.png"),
     status: 200,
     expect: {
@@ -98,7 +98,7 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.3 HEAD /sync/ in plain mode leads to the login",
+    name: "service 5.1: HEAD /sync/ in plain mode leads to the login",
     over: ["http"],
     send: ask("HEAD", "/sync/"),
     answer: loginAt("http://sync.example"),
@@ -110,7 +110,7 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.3 HEAD /sync/ on port 80 in TLS mode leads to TLS",
+    name: "service 5.1: HEAD /sync/ on port 80 in TLS mode leads to TLS",
     over: ["redirect"],
     send: ask("HEAD", "/sync/"),
     status: 301,
@@ -121,7 +121,7 @@ export const SPEC_CASES: readonly Case[] = [
     },
   },
   {
-    name: "4.3 HEAD /sync/ in TLS mode leads to the login",
+    name: "service 5.1: HEAD /sync/ in TLS mode leads to the login",
     over: ["https", "h2"],
     send: ask("HEAD", "/sync/"),
     answer: loginAt("https://sync.example"),

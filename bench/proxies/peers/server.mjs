@@ -35,7 +35,7 @@ export function tlsOptions() {
   };
 }
 
-/** The header fields that the spec has a proxy set. */
+/** The header fields that a proxy has to set (service 4.2). */
 export function forwardedFields(request) {
   const address = request.socket.remoteAddress;
   const chain = request.headers["x-forwarded-for"];

@@ -86,7 +86,10 @@ export function describeFile(
   };
 }
 
-/** How far apart two changes are that differ in their time: a few ticks of the kernel, or 2 s where seconds are all there is. */
+/**
+ * How far apart two changes are that differ in their time: a few ticks of the kernel, or 2 s where seconds are all
+ * there is.
+ */
 function tickMs(stats: BigIntStats): number {
   return stats.ctimeNs % 1_000_000_000n === 0n ? 2_000 : 100;
 }
@@ -160,7 +163,7 @@ function weight(key: string, file: StaticFile): number {
   return ENTRY_BYTES + 2 * key.length + (file.content?.length ?? 0);
 }
 
-/** By the extension, without case (nginx-semantics H); no charset is claimed, for nobody knows it. */
+/** By the extension, without case (decisions 6.6); no charset is claimed, for nobody knows it. */
 function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const dot = name.lastIndexOf(".");

@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { posix } from "node:path";
 
 /**
- * Why a file below a directory cannot be read, and what fixes it (spec 2.3): directories need read and execute
+ * Why a file below a directory cannot be read, and what fixes it (service 2.8): directories need read and execute
  * permission for others, files read permission. The system says only "Permission denied", which may be about any
  * directory on the way.
  *

@@ -14,7 +14,7 @@ import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js"
 import type { UpstreamConnection } from "../upstream/connection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";
 
-/** Passes requests to an upstream and its answers back, streaming both ways (design 5.7). */
+/** Passes requests to an upstream and its answers back, streaming both ways (decisions 4.1). */
 export class ProxyAction implements Action {
   private readonly rules: ForwardingRules;
   private readonly webSocket: boolean;
@@ -168,7 +168,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     else connection.finish();
   }
 
-  /** A body that broke off is never ended as if complete: the upstream's connection is cut (design 5.8). */
+  /** A body that broke off is never ended as if complete: the upstream's connection is cut (decisions 4.2). */
   onAbort(): void {
     this.abandon();
   }
@@ -228,7 +228,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   }
 
   /**
-   * A reused connection may have been closed by the upstream just as the request went out (design 5.9). A timeout is
+   * A reused connection may have been closed by the upstream just as the request went out (decisions 4.5). A timeout is
    * no such case: there the upstream may be at work on the request.
    */
   private mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 
 /**
- * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice nginx's is taken (nginx-semantics H): a range set that
+ * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice nginx's is taken (decisions 6.5): a range set that
  * cannot be read or satisfied is 416, an unknown unit is ignored, members that cannot be satisfied are dropped.
  */
 

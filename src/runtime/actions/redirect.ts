@@ -10,7 +10,7 @@ import type { Exchange } from "../exchange.js";
 import type { Action } from "../routeRuntime.js";
 
 /**
- * Sends the client to the same target under another scheme, host or port (spec 4.2: port 80 in TLS mode).
+ * Sends the client to the same target under another scheme, host or port (decisions 1.5: port 80 in TLS mode).
  *
  * The target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
  * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.

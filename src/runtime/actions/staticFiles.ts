@@ -19,7 +19,7 @@ import { shown } from "./permissions.js";
 import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
 
 /**
- * Serves the files below a directory (design 5.11, nginx-semantics H).
+ * Serves the files below a directory (decisions 6).
  *
  * What is known of a file, and the content of a small one, is kept; every answer looks whether it still is so. Length,
  * validators and content of an answer always belong together: a small file is read whole between two equal looks at

@@ -31,8 +31,8 @@ const TRAILER_BYTES_MAX = 16_384;
 const OVERHEAD_BYTES_MAX = 16_777_216;
 
 /**
- * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without blanks or sign, bounded extensions. Trailers are
- * checked and dropped (design 5.8).
+ * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without blanks or sign, bounded extensions.
+ * Trailers are checked and dropped (decisions 4.3).
  */
 export class ChunkDecoder {
   private state: State = State.Size;
@@ -132,7 +132,10 @@ export class ChunkDecoder {
     else if (IS_VALUE[byte] !== 1) throw new ChunkError("control byte in a chunk extension");
   }
 
-  /** Trailers are field lines (RFC 9112, 7.1.2): what is none could be data, or a request, that another peer reads there. */
+  /**
+   * Trailers are field lines (RFC 9112, 7.1.2): what is none could be data, or a request, that another peer reads
+   * there.
+   */
   private trailer(byte: number, next: State | undefined): void {
     if (++this.trailerBytes > TRAILER_BYTES_MAX) throw new ChunkError("trailers too long");
     if (next === undefined) throw new ChunkError(`byte ${byte} where a trailer has none such`);

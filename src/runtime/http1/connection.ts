@@ -341,11 +341,11 @@ export class Http1Connection implements WriteListener {
     if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
   }
 
-  /** Answers a head that cannot be routed, from the default server (nginx-semantics A10), and closes. */
+  /** Answers a head that cannot be routed, from the default server (decisions 1.2), and closes. */
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, logs } = this.services;
     const request = unroutable(line);
-    // Where the host could be read, its server answers; else the default server (design 5.12).
+    // Where the host could be read, its server answers; else the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName ?? "");
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
     this.reader.reset();

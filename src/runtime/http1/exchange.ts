@@ -94,7 +94,9 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   /** The kernel's window opens by itself when more is read. */
   bodyConsumed(): void {}
 
-  /** The body will never be complete: the action hears of it, and the client gets the status if nothing was sent yet. */
+  /**
+   * The body will never be complete: the action hears of it, and the client gets the status if nothing was sent yet.
+   */
   bodyFailed(status: 400 | 408 | 413): void {
     this.body!.abort();
     if (this.over) this.connection.linger();
@@ -111,7 +113,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     this.writer.interim("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /** HTTP/1.1 clients get no 103: many take the first head for the last (design 5.8). */
+  /** HTTP/1.1 clients get no 103: many take the first head for the last (decisions 4.3). */
   sendInformational(): void {}
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {

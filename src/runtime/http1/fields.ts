@@ -62,7 +62,7 @@ export class HeadError extends Error {
   /** Host of the request, normalised, if it could be read. */
   serverName: string | undefined = undefined;
 
-  /** @param page what the page says beyond the status (nginx-semantics I) */
+  /** @param page what the page says beyond the status (decisions 5.3) */
   constructor(
     readonly status: 400 | 405 | 408 | 413 | 414 | 417 | 431 | 501 | 505,
     message: string,
@@ -73,7 +73,7 @@ export class HeadError extends Error {
 }
 
 /**
- * Parses field lines strictly (design 5.6): every name a token directly followed by a colon, no obs-fold, no bare CR
+ * Parses field lines strictly (decisions 3.1): every name a token directly followed by a colon, no obs-fold, no bare CR
  * or LF, no control byte in a value.
  *
  * @param from where in the head the first field line begins
@@ -206,7 +206,7 @@ function noteConnection(fields: Fields, value: string): void {
 }
 
 function noteContentLength(fields: Fields, value: string): void {
-  // Several fields are refused even where they agree: peers differ in which one they read (design 5.6).
+  // Several fields are refused even where they agree: peers differ in which one they read (decisions 3.1).
   if (fields.contentLength !== -1) throw new HeadError(400, "two Content-Length fields");
   const length = decimal(value);
   if (length === undefined) throw new HeadError(400, "Content-Length is no number of bytes");

@@ -17,14 +17,14 @@ export interface HeadLimits {
 }
 
 /**
- * Parses a complete request head (RFC 9112, 3 and 5) by the rules of design 5.6.
+ * Parses a complete request head (RFC 9112, 3 and 5) by the rules of decisions 3.1.
  *
  * @throws HeadError with the status to answer
  */
 export function parseRequestHead(head: Head, limits: HeadLimits, now: number): ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
   const fields = parseFields(head, line.end, limits.headerCountMax, REQUEST_FATES);
-  // CONNECT would make this a tunnel to anywhere (nginx-semantics A7).
+  // CONNECT would make this a tunnel to anywhere (decisions 2.7).
   if (line.method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
   if (line.target === "*") throw new HeadError(400, "asterisk-form is not served");
   const where = locate(line, fields);

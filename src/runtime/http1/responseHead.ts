@@ -2,7 +2,7 @@ import { ANSWER_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_VALUE, LF, SP } from "./syntax.js";
 
-/** An upstream's answer head, read as strictly as a request (design 5.6). */
+/** An upstream's answer head, read as strictly as a request (decisions 3.2). */
 export interface ParsedResponse {
   readonly status: number;
   readonly reason: string;

@@ -11,10 +11,10 @@ export const IS_TOKEN = table(
 /** The same for a field name in which `_` is worth knowing: 2 for it, 1 for every other token byte. */
 export const NAME_BYTES = IS_TOKEN.map((is, byte) => (byte === 0x5f ? 2 : is));
 
-/** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (design 5.6). */
+/** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (decisions 3.1). */
 export const IS_VALUE = ranges([0x09, 0x09], [0x20, 0x7e], [0x80, 0xff]);
 
-/** Request targets: every byte but controls, space and DEL, as nginx takes them (nginx-semantics B). */
+/** Request targets: every byte but controls, space and DEL, as nginx takes them (decisions 1.3). */
 export const IS_TARGET = ranges([0x21, 0x7e], [0x80, 0xff]);
 
 export const CR = 0x0d;

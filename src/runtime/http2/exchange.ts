@@ -183,7 +183,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     if (this.over) return;
     this.over = true;
     this.connection.finished(this);
-    // A reset with an error code cannot be taken for the end of an answer (design 5.8).
+    // A reset with an error code cannot be taken for the end of an answer (decisions 4.2).
     this.connection.reset(this, ErrorCode.InternalError);
   }
 

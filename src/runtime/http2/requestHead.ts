@@ -24,7 +24,7 @@ export interface Refusal {
 
 /**
  * Reads a request head. What RFC 9113, 8.2 and 8.3 calls malformed is refused as such; the rest is checked as strictly
- * as for HTTP/1.1 (design 5.6).
+ * as for HTTP/1.1 (decisions 3.1).
  *
  * @param fields in the order they came
  * @param ended whether END_STREAM came with the head
@@ -148,7 +148,7 @@ function noteField(head: Head, { kind, value }: HpackField): void {
     else if (head.authority !== value)
       head.contradicts = head.authority.toLowerCase() !== value.toLowerCase();
   } else if (kind === FieldKind.ContentLength) {
-    // Refused even where they agree: peers differ in which one they read (design 5.6).
+    // Refused even where they agree: peers differ in which one they read (decisions 3.1).
     if (head.contentLength !== undefined) head.fault ??= "two Content-Length fields";
     head.contentLength = value;
   } else if (kind === FieldKind.Expect) {
@@ -181,7 +181,7 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
   if (lineLength > limits.requestLineBytesMax) return refused(414, "request line too long");
   if (head.list.length > limits.headerCountMax * 2) return refused(400, "too many fields");
   if (lineLength + head.bytes > limits.headBytesMax) return refused(400, "request head too long");
-  // A plain CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (design 5.6).
+  // A plain CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (decisions 2.7).
   if (method === "CONNECT" && head.protocol === undefined) return refused(400, "CONNECT is not served");
   if (method === "TRACE") return refused(405, "TRACE is not served");
   if (head.path === "*") return refused(400, "asterisk-form is not served");

@@ -12,15 +12,15 @@ import {
 import { writeFrameHead } from "./outbox.js";
 
 /**
- * Receive windows of a stream (design 5.15): one that nobody reads yet pins no more than the protocol's default, which a
- * client may use before it has seen our settings. One that is read needs more: 64 KiB allow 1.2 MB/s at a round trip of
- * 50 ms.
+ * Receive windows of a stream (decisions 4.9): one that nobody reads yet pins no more than the protocol's default,
+ * which a client may use before it has seen our settings. One that is read needs more: 64 KiB allow 1.2 MB/s at a round
+ * trip of 50 ms.
  */
 export const UNREAD_WINDOW_BYTES = INITIAL_WINDOW_BYTES;
 export const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
 
 /**
- * Receive window of a connection (design 5.15). It opens again only as bodies are consumed, so this is also what a
+ * Receive window of a connection (decisions 4.9). It opens again only as bodies are consumed, so this is also what a
  * client can make a connection keep.
  */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;

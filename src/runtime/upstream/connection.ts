@@ -129,7 +129,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.end();
   }
 
-  /** Gives the request up: an upstream must never take a truncated one for complete (design 5.8). */
+  /** Gives the request up: an upstream must never take a truncated one for complete (decisions 4.2). */
   destroy(): void {
     this.answer = undefined;
     this.state = State.Closed;
@@ -297,9 +297,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   /**
-   * The end of the connection is all that ends this answer, so it must be one: libuv takes a reset for an end where it comes
-   * with the last bytes. Writes tell them apart: a reset in place of an end fails the first by ECONNRESET, one behind it, by
-   * an upstream that answered and closed before it had read the whole request, by EPIPE.
+   * The end of the connection is all that ends this answer, so it must be one: libuv takes a reset for an end where it
+   * comes with the last bytes. Writes tell them apart: a reset in place of an end fails the first by ECONNRESET, one
+   * behind it, by an upstream that answered and closed before it had read the whole request, by EPIPE.
    */
   private endedWithAnswer(): void {
     // A write that waits fails in this turn of the event loop, behind the read.

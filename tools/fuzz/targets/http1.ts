@@ -40,7 +40,7 @@ const WORDS = [
   "#",
 ];
 
-/** The rules of the spec's proxied routes, as a config gives them. */
+/** The rules of the front end's proxied routes, as a config gives them. */
 export const RULES: readonly ForwardingRules[] = forwardingRules();
 
 function forwardingRules(): ForwardingRules[] {

@@ -1,0 +1,160 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import ts from "typescript";
+
+/** Whoever reads the project can follow every reference in it: to requirements, decisions, files and headings. */
+const ROOT = join(__dirname, "..");
+
+const name = (path: string): string => relative(ROOT, path);
+const read = (path: string): string => readFileSync(path, "utf8");
+
+const files = filesBelow(ROOT).filter((path) => path !== __filename && name(path) !== "package-lock.json");
+const sources = files.filter((path) => name(path).startsWith("src/"));
+const pages = files.filter((path) => path.endsWith(".md"));
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory())
+      return /^\.|^(?:node_modules|dist|out|cdktf\.out|coverage)$/.test(entry.name) ? [] : filesBelow(path);
+    return /\.(?:ts|mjs|js|json|md|sh)$/.test(entry.name) ? [path] : [];
+  });
+}
+
+/** Numbers of the sections and items of a page: `2`, `2.1`. */
+function numbersOf(page: string): ReadonlySet<string> {
+  return new Set(
+    [...read(join(ROOT, page)).matchAll(/^#{2,3} (\d+(?:\.\d+)?) /gm)].map(([, number]) => number!),
+  );
+}
+
+const NUMBERS: Readonly<Record<string, ReadonlySet<string>>> = {
+  service: numbersOf("docs/service.md"),
+  decisions: numbersOf("docs/decisions.md"),
+};
+
+/** `service 2.1`, also with further numbers: `decisions 1.3, 1.4 and 2.1`. */
+const CITATION = /\b(service|decisions) (\d+(?:\.\d+)?(?:(?:, | and | to )\d+\.\d+)*)/gi;
+
+/** What was cited before these pages existed, and is nowhere to be read. */
+const GONE = /\b(?:spec|design) §?\d[\d.]*|\bthe spec\b|\bspec's\b|\bnginx-semantics\b|\bsemantics\.md\b/gi;
+
+/** References in a text that lead nowhere. */
+function deadReferences(text: string): string[] {
+  // A comment may break its line inside a reference.
+  const joined = text.replace(/\s*\n\s*(?:\*|\/\/)?\s*/g, " ");
+  const cited = [...joined.matchAll(CITATION)].flatMap(([, page, numbers]) =>
+    numbers!
+      .split(/, | and | to /)
+      .filter((number) => !NUMBERS[page!.toLowerCase()]!.has(number))
+      .map((number) => `${page!.toLowerCase()} ${number}`),
+  );
+  return [...cited, ...[...joined.matchAll(GONE)].map(([found]) => found)];
+}
+
+test("every requirement and decision that is cited exists", () => {
+  // What the change log says of former releases stays as it was.
+  const cite = files.filter((path) => name(path) !== "CHANGELOG.md");
+  expect(
+    cite.flatMap((path) => deadReferences(read(path)).map((found) => `${name(path)}: ${found}`)),
+  ).toEqual([]);
+});
+
+test.each([
+  ["service 2.1 and decisions 1.3, 1.4 and 2.1", []],
+  ["(service 99.1)", ["service 99.1"]],
+  ["(decisions 1.3, 1.99)", ["decisions 1.99"]],
+  ["(decisions 77)", ["decisions 77"]],
+  [" * as wanted (decisions\n * 88.1)", ["decisions 88.1"]],
+  ["// Service 88.2 asks for it", ["service 88.2"]],
+  ["(spec 4.3)", ["spec 4.3"]],
+  ["(design\n * 5.1)", ["design 5.1"]],
+  ["(nginx-semantics B)", ["nginx-semantics"]],
+  ["the table of the spec", ["the spec"]],
+  ["see docs/semantics.md", ["semantics.md"]],
+  ["const spec = { specVersion: 1 }; // by design", []],
+])("in %j the dead references are %j", (text, found) => {
+  expect(deadReferences(text)).toEqual(found);
+});
+
+/** Texts that a program shows, and docstrings that an editor shows, where a number says nothing: the reason must do. */
+function numbersShown(path: string, text: string): string[] {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const look = (shown: string): void => {
+    found.push(
+      ...[...shown.matchAll(/\b(?:service|decisions|section) \d[\d.]*/gi)].map(([number]) => number),
+    );
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      look(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  if (/^src\/(?:constructs|testing|index)\b/.test(path))
+    for (const [comment] of text.matchAll(/\/\*\*[^]*?\*\//g)) look(comment);
+  return found;
+}
+
+test("messages and public docstrings cite no number", () => {
+  const shown = sources.flatMap((path) =>
+    numbersShown(name(path), read(path)).map((n) => `${name(path)}: ${n}`),
+  );
+  expect(shown).toEqual([]);
+});
+
+test.each([
+  ["src/model/a.ts", 'fix("Let it end in `start` (service 2.4).");', ["service 2.4"]],
+  ["src/model/a.ts", "fix(`${unit}: see decisions 1.3`);", ["decisions 1.3"]],
+  ["src/model/a.ts", "fix('as section 2 says');", ["section 2"]],
+  ["src/model/a.ts", "/** Service 2.4. */ // service 2.1", []],
+  ["src/constructs/a.ts", "/** Its start command (service 2.4). */", ["service 2.4"]],
+  ["src/constructs/a.ts", "// Service 4.5", []],
+])("in %s, %j shows %j", (path, text, found) => {
+  expect(numbersShown(path, text)).toEqual(found);
+});
+
+/** Links of a page to files and headings that are not there. */
+function deadLinks(page: string, text: string): string[] {
+  const prose = text.replace(/^```[^]*?^```/gm, "").replace(/`[^`\n]*`/g, "");
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+  return links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [file = "", anchor] = link.split("#");
+    const target = file === "" ? page : join(dirname(page), file);
+    if (file !== "" && !existsSync(target)) return true;
+    return anchor !== undefined && !anchorsOf(file === "" ? text : read(target)).includes(anchor);
+  });
+}
+
+/** Anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(text: string): string[] {
+  const seen = new Map<string, number>();
+  return [...text.replace(/^```[^]*?^```/gm, "").matchAll(/^#+ +(.+)$/gm)].map(([, heading]) => {
+    const shown = heading!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").trim();
+    const anchor = shown
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replace(/\s/g, "-");
+    const times = seen.get(anchor) ?? 0;
+    seen.set(anchor, times + 1);
+    return times === 0 ? anchor : `${anchor}-${times}`;
+  });
+}
+
+test("every link of a page leads to a file and a heading that exist", () => {
+  const dead = pages.flatMap((path) => deadLinks(path, read(path)).map((link) => `${name(path)}: ${link}`));
+  expect(dead).toEqual([]);
+});
+
+test.each([
+  ["[a](README.md) [b](docs/service.md#21-configuration-items) [c](https://example.org/x#y)", []],
+  ["[a](docs/none.md)", ["docs/none.md"]],
+  ["[a](docs/service.md#none)", ["docs/service.md#none"]],
+  ["# The `portico` command\n[a](#the-portico-command) [b](#the-command)", ["#the-command"]],
+  ["## Twice\n## Twice\n[a](#twice-1) [b](#twice-2)", ["#twice-2"]],
+  ["```md\n[a](none.md)\n```\n`[b](none.md)`", []],
+])("of the links in %j, %j are dead", (text, dead) => {
+  expect(deadLinks(join(ROOT, "page.md"), text)).toEqual(dead);
+});
