@@ -1,6 +1,7 @@
 import { parseConfig } from "../../src/model/parse.js";
 import { configNode, type SchemaNode, variants } from "../../src/model/schema.js";
-import { anchor, type Page, page } from "./page.js";
+import { anchor } from "./anchor.js";
+import { type Page, page } from "./page.js";
 
 /** `docs/config.md`: every field of `portico.json`, from the field table. */
 export async function configPage(): Promise<Page> {

@@ -21,11 +21,3 @@ export function isStale({ file, text }: Page): boolean {
   const target = path.join(ROOT, file);
   return !existsSync(target) || readFileSync(target, "utf8") !== text;
 }
-
-/** The anchor that a heading gets on GitHub and in editors. */
-export function anchor(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, "")
-    .replaceAll(" ", "-");
-}

@@ -50,6 +50,7 @@ export abstract class Action {
   abstract render(): ActionInput;
 }
 
+/** How requests are passed to an upstream. */
 export interface ProxyOptions {
   /**
    * Whether the route's path is cut off the target: `none`: the target goes upstream byte for byte; `raw`: the prefix
@@ -87,6 +88,7 @@ export interface ProxyOptions {
   readonly webSocket?: boolean;
 }
 
+/** Forwarding fields that an upstream gets; each can be switched off. */
 export interface ForwardedOptions {
   /**
    * X-Real-IP: the client's address.
@@ -110,6 +112,7 @@ export interface ForwardedOptions {
   readonly host?: string;
 }
 
+/** How files of a directory are served. */
 export interface StaticFilesOptions {
   /**
    * File names that answer for a directory, first match wins.
@@ -129,6 +132,7 @@ export interface StaticFilesOptions {
   readonly cacheControl?: string;
 }
 
+/** Where a redirect leads. */
 export interface RedirectOptions {
   /**
    * Status. 307 and 308 keep method and body (RFC 9110, 15.4).
@@ -142,7 +146,7 @@ export interface RedirectOptions {
   readonly scheme?: "http" | "https";
   /**
    * Port of the Location, 1 to 65535; the scheme's own is not written.
-   * @default 443
+   * @default - the scheme's own, 443 or 80
    */
   readonly port?: number;
   /**
@@ -152,6 +156,7 @@ export interface RedirectOptions {
   readonly host?: string;
 }
 
+/** What a fixed answer carries beside its status. */
 export interface RespondOptions {
   /**
    * Content-Type of the body.

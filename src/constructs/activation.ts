@@ -1,12 +1,8 @@
 import { Lazy, type TerraformResource, TerraformStack } from "cdktf";
 import { Construct } from "constructs";
-import {
-  type DeploymentInput,
-  type DeploymentServices,
-  DEPLOYMENT_VERSION,
-  parseDeployment,
-} from "../model/deployment.js";
+import { type DeploymentInput, DEPLOYMENT_VERSION, parseDeployment } from "../model/deployment.js";
 import { formatProblem, type Problem } from "../model/index.js";
+import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { PROXY_SERVICE } from "./instances.js";
@@ -80,6 +76,7 @@ export class Activation extends Construct {
   }
 }
 
+/** What makes an activation. */
 export interface ActivationProps {
   /** What runs the proxy on the host. */
   readonly service: ProxyService;
@@ -88,21 +85,18 @@ export interface ActivationProps {
    * change.
    * @default - none
    */
-  readonly services?: Omit<DeploymentServices, "proxy">;
+  readonly services?: DeploymentUnits;
   /**
    * What else there is to know about the host: settings, media, database, network, and how the answers are checked. A
    * function, called when the app is synthesized.
    * @default - nothing; the expected responses are checked for a minute
    */
-  readonly describe?: () => Pick<
-    DeploymentInput,
-    "name" | "settings" | "media" | "database" | "network" | "probe"
-  >;
+  readonly describe?: () => HostDescription;
 }
 
 const ACTIVATION_PROPS: PropTable<ActivationProps> = {
   service: required(PROXY_SERVICE),
-  services: fields<NonNullable<ActivationProps["services"]>>({
+  services: fields<DeploymentUnits>({
     fileServer: text,
     webApplication: text,
     webdav: text,

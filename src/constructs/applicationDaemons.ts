@@ -99,6 +99,7 @@ function lateDaemonChecks(at: string, daemon: Daemon): LateCheck[] {
   ];
 }
 
+/** The application's daemons, by the names that props use. */
 export type DaemonName = "fileServer" | "webApplication" | "webdav";
 
 const ID = { fileServer: "FileServer", webApplication: "WebApplication", webdav: "Webdav" } as const;
@@ -115,6 +116,7 @@ const DEFAULT_NAMES = {
   webdav: "sync-webdav.service",
 } as const;
 
+/** Which of the application's daemons get a unit. */
 export interface ApplicationDaemonsProps {
   /** The host that the application runs on. */
   readonly host: Host;

@@ -140,6 +140,7 @@ function textIfToken(value: number): number | string {
   return Token.isUnresolved(value) ? Token.asString(value) : value;
 }
 
+/** What the application's settings follow from. */
 export interface ApplicationSettingsProps {
   /** The host that the application runs on. */
   readonly host: Host;
@@ -170,7 +171,7 @@ export interface ApplicationSettingsProps {
    * Where the file server listens; on loopback it is reachable only through the proxy.
    * @default 127.0.0.1, port 8082
    */
-  readonly fileServer?: { readonly host?: string; readonly port?: number };
+  readonly fileServer?: FileServerListen;
   /**
    * Start script of the web application with its arguments, `start` among them. The FastCGI variant is refused
    * (`unit.fastcgi-start`).
@@ -184,6 +185,20 @@ export interface ApplicationSettingsProps {
   readonly directory?: string;
 }
 
+/** Where the file server listens. */
+export interface FileServerListen {
+  /**
+   * Address that it listens on.
+   * @default "127.0.0.1"
+   */
+  readonly host?: string;
+  /**
+   * TCP port, 1 to 65535.
+   * @default 8082
+   */
+  readonly port?: number;
+}
+
 /** @internal */
 export const APPLICATION_SETTINGS_PROPS: PropTable<ApplicationSettingsProps> = {
   host: required(HOST),
@@ -192,7 +207,7 @@ export const APPLICATION_SETTINGS_PROPS: PropTable<ApplicationSettingsProps> = {
   publicPort: number,
   pathPrefix: text,
   enableSettingsViaWeb: flag,
-  fileServer: fields<NonNullable<ApplicationSettingsProps["fileServer"]>>({ host: text, port: number }),
+  fileServer: fields<FileServerListen>({ host: text, port: number }),
   startCommand: listOf(text),
   directory: text,
 };

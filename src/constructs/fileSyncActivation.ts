@@ -1,5 +1,11 @@
-import type { DeploymentInput, DeploymentServices } from "../model/deployment.js";
 import { Activation } from "./activation.js";
+import type {
+  ApplicationUnits,
+  DatabaseConnection,
+  HostDescription,
+  ResponseProbe,
+  SettingsEditing,
+} from "./activationOptions.js";
 import type { FileSyncFrontEnd } from "./fileSyncFrontEnd.js";
 
 /** What activation has to know about the application, beside what the front end knows itself. */
@@ -8,12 +14,12 @@ export interface FileSyncActivationProps {
    * Units of the application's daemons, which stop and start when their settings change.
    * @default - those that `daemons` makes
    */
-  readonly units?: Pick<DeploymentServices, "fileServer" | "webApplication" | "webdav">;
+  readonly units?: ApplicationUnits;
   /**
    * The application's own settings files, and whether activation edits the items of the front end in place.
    * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
    */
-  readonly settings?: Omit<NonNullable<DeploymentInput["settings"]>, "values">;
+  readonly settings?: SettingsEditing;
   /**
    * Whether activation makes media files and their directories readable for others where they are not.
    * It does so as the user whose directories they are; a destroy takes back what it gave.
@@ -24,12 +30,12 @@ export interface FileSyncActivationProps {
    * The application's database, for checks of the settings stored in it. The password is asked for at run time.
    * @default - not checked
    */
-  readonly database?: DeploymentInput["database"];
+  readonly database?: DatabaseConnection;
   /**
    * How the expected responses are checked afterwards.
    * @default - they have a minute to come; an image is looked for in the media directory
    */
-  readonly probe?: DeploymentInput["probe"];
+  readonly probe?: ResponseProbe;
 }
 
 /** @internal The activation of a front end. */
@@ -49,7 +55,7 @@ export function activateFrontEnd(frontEnd: FileSyncFrontEnd, props: FileSyncActi
   });
 }
 
-function describe(frontEnd: FileSyncFrontEnd, props: FileSyncActivationProps) {
+function describe(frontEnd: FileSyncFrontEnd, props: FileSyncActivationProps): HostDescription {
   const { settings, database, probe, fixMedia = false } = props;
   const { values } = frontEnd.settings;
   const { host } = frontEnd;

@@ -5,6 +5,7 @@ import { problem, upstreamAuthority } from "../model/index.js";
 import { renderDefaultPage } from "../render/index.js";
 import { Action } from "./action.js";
 import type { Activation } from "./activation.js";
+import type { MediaDirectories } from "./activationOptions.js";
 import { ApplicationDaemons } from "./applicationDaemons.js";
 import { ApplicationSettings } from "./applicationSettings.js";
 import { refuse } from "./checks.js";
@@ -40,10 +41,15 @@ import type { VirtualServer } from "./virtualServer.js";
  * Every part is a member, and everything about it can be given by props or added afterwards.
  */
 export class FileSyncFrontEnd extends Construct {
+  /** The host it runs on. */
   readonly host: Host;
+  /** Plain HTTP or TLS. */
   readonly mode: Mode;
+  /** The proxy; further listeners, virtual servers and upstreams are added to it. */
   readonly proxy: ReverseProxy;
+  /** The listeners. */
   readonly listeners: FileSyncListeners;
+  /** The application's daemons. */
   readonly upstreams: FileSyncUpstreams;
   /** Answers on the HTTP port for names that are not the application's. */
   readonly defaultServer: VirtualServer;
@@ -51,15 +57,17 @@ export class FileSyncFrontEnd extends Construct {
   readonly application: VirtualServer;
   /** Leads from HTTP to HTTPS; undefined in plain mode. */
   readonly redirect?: VirtualServer;
+  /** Routes of the application's virtual server. */
   readonly routes: FileSyncRoutes;
   /** Directories on the host that the media routes serve. */
-  readonly media: { readonly directory: string; readonly avatarDirectory?: string };
+  readonly media: MediaDirectories;
   /** Files of the TLS material; undefined in plain mode. */
   readonly tls?: TlsFiles;
   /** Page of the default server. */
   readonly defaultPage: HostFile;
   /** Runtime and units. */
   readonly service: ProxyService;
+  /** The application's settings that follow from all this. */
   readonly settings: ApplicationSettings;
   /** The host's static address; undefined unless asked for. */
   readonly network?: StaticNetwork;

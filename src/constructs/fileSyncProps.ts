@@ -5,6 +5,7 @@ import { type Problem, problem } from "../model/index.js";
 import { PUBLIC_NAME } from "../model/serverName.js";
 import { accepting } from "../model/textRule.js";
 import { type HostPaths, PATH_PREFIX } from "../render/index.js";
+import type { ApplicationUnits, SettingsEditing } from "./activationOptions.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./applicationDaemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./applicationSettings.js";
 import { hostPathProblems, refuse } from "./checks.js";
@@ -38,6 +39,7 @@ import { UPSTREAM_PROPS, type UpstreamProps } from "./upstream.js";
 /** @internal */
 export type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
 
+/** What a front end is made of. Required are the host, the mode, and a directory of the application. */
 export interface FileSyncFrontEndProps {
   /** The host, or what makes one. */
   readonly host: Host | HostProps;
@@ -170,12 +172,12 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   firewall: fields(without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory")),
   daemons: fields(without(APPLICATION_DAEMONS_PROPS, "host", "unitDirectory")),
   activation: fields<FileSyncActivationProps>({
-    units: fields<NonNullable<FileSyncActivationProps["units"]>>({
+    units: fields<ApplicationUnits>({
       fileServer: text,
       webApplication: text,
       webdav: text,
     }),
-    settings: fields<NonNullable<FileSyncActivationProps["settings"]>>({
+    settings: fields<SettingsEditing>({
       files: required(record),
       apply: flag,
     }),

@@ -10,9 +10,13 @@ import type { VirtualServer } from "./virtualServer.js";
 
 /** Listeners of the file-sync front end. */
 export interface FileSyncListeners {
+  /** The HTTP port on all IPv4 addresses. */
   readonly http: Listener;
+  /** The HTTP port on all IPv6 addresses; undefined for a host without one. */
   readonly http6?: Listener;
+  /** The HTTPS port on all IPv4 addresses; undefined in plain mode. */
   readonly https?: Listener;
+  /** The HTTPS port on all IPv6 addresses; undefined in plain mode and for a host without one. */
   readonly https6?: Listener;
 }
 
@@ -28,9 +32,13 @@ export interface FileSyncUpstreams {
 
 /** Routes of the application's virtual server. */
 export interface FileSyncRoutes {
+  /** To the web application: all that is below the path prefix. */
   readonly web: Route;
+  /** To the WebDAV daemon. */
   readonly webdav: Route;
+  /** To the file server, for upload and download; its own path is cut off. */
   readonly fileServer: Route;
+  /** Files of the media directory. */
   readonly media: Route;
   /** Avatars, where the application keeps them outside its media directory. */
   readonly avatars?: Route;
@@ -58,6 +66,7 @@ export function addListeners(
 // Service 4.5: connect, read and send timeouts of the proxied routes.
 const TEN_HOURS_MS = 36_000_000;
 
+/** Changes to the upstreams of the application's daemons, by daemon. */
 export type FileSyncUpstreamOverrides = {
   readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
 };

@@ -169,6 +169,7 @@ const now = (ports: Ports): readonly number[] => (typeof ports === "function" ? 
 /** Ports, or a function that gives them when the app is synthesized. */
 type Ports = readonly number[] | (() => readonly number[]);
 
+/** What a packet filter lets through. */
 export interface FirewallProps {
   /** The host to protect. */
   readonly host: Host;

@@ -121,6 +121,7 @@ function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
   return [problem("config.out-of-range", `${path}.sshPort`, "is not a port", { received: sshPort, allowed })];
 }
 
+/** Addresses and names of a host, and how files get there. */
 export interface HostProps {
   /**
    * Static IPv4 address, outside the router's DHCP range. Loopback addresses are accepted for local trials; an IPv6
@@ -170,7 +171,7 @@ export interface HostProps {
    * First and last address that the router gives out; the host's must lie outside (`host.inside-dhcp-range`).
    * @default - not checked
    */
-  readonly dhcpRange?: { readonly from: string; readonly to: string };
+  readonly dhcpRange?: DhcpRange;
   /**
    * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed beside the front end's
    * ports, and a firewall leaves it open.
@@ -185,6 +186,14 @@ export interface HostProps {
   readonly delivery?: Delivery;
 }
 
+/** Addresses that a router gives out. */
+export interface DhcpRange {
+  /** The first of them: an IPv4 address. */
+  readonly from: string;
+  /** The last of them: an IPv4 address, not below the first. */
+  readonly to: string;
+}
+
 /** @internal */
 export const HOST_PROPS: PropTable<HostProps> = {
   address: judged,
@@ -195,7 +204,7 @@ export const HOST_PROPS: PropTable<HostProps> = {
   ipv6Address: text,
   ipv6Flags: listOf(text),
   publicName: text,
-  dhcpRange: fields<NonNullable<HostProps["dhcpRange"]>>({ from: required(text), to: required(text) }),
+  dhcpRange: fields<DhcpRange>({ from: required(text), to: required(text) }),
   sshPort: either(choice(false), number),
   delivery: DELIVERY,
 };

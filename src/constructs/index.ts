@@ -1,5 +1,6 @@
 export * from "./action.js";
 export * from "./activation.js";
+export type * from "./activationOptions.js";
 export * from "./applicationDaemons.js";
 export * from "./applicationSettings.js";
 export { Delivery } from "./delivery.js";
@@ -22,6 +23,7 @@ export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
 export * from "./proxyService.js";
+export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";
 export * from "./route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./sshConnection.js";

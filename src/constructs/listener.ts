@@ -61,6 +61,7 @@ export class Listener extends Construct {
   }
 }
 
+/** Where a listener accepts connections. */
 export interface ListenerProps {
   /** TCP port, 1 to 65535. */
   readonly port: number;
@@ -87,6 +88,7 @@ export interface ListenerProps {
   readonly name?: string;
 }
 
+/** TLS of a listener. */
 export interface ListenerTls {
   /** Private key, certificate and Diffie-Hellman parameters. */
   readonly material: TlsMaterial;

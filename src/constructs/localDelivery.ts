@@ -12,6 +12,7 @@ import type { Host } from "./host.js";
 import { type PropTable, text } from "./props.js";
 import { dependOn, onDestroy } from "./provisioning.js";
 
+/** Where a local delivery writes. */
 export interface LocalDeliveryOptions {
   /**
    * Folder that stands for the host's `/`. `"/"` writes onto the machine that runs Terraform. A relative folder is taken

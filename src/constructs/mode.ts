@@ -36,6 +36,7 @@ export abstract class Mode {
   readonly https?: HttpsOptions;
 }
 
+/** Options of plain HTTP. */
 export interface PlainOptions {
   /**
    * Port the host listens on, 1 to 65535.
@@ -49,6 +50,7 @@ export interface PlainOptions {
   readonly publicPort?: number;
 }
 
+/** Options of TLS. */
 export interface TlsOptions {
   /**
    * Private key, certificate and Diffie-Hellman parameters.

@@ -165,6 +165,7 @@ function networkInput(props: StaticNetworkProps): NetworkFileInput {
   };
 }
 
+/** The interface that gets the host's address, and what else belongs to it. */
 export interface StaticNetworkProps {
   /** The host; it must have a `netmask` (`network.bad-address`). */
   readonly host: Host;

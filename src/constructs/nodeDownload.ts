@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { problem, ProblemError } from "../model/index.js";
 
+/** System and processor that a Node binary is for. */
 export type NodePlatform = "linux-x64" | "linux-arm64";
 
 /** One package of the npm registry that holds a Node binary. */

@@ -44,6 +44,7 @@ export class NodeRuntime {
   }
 }
 
+/** Which release of Node travels to the host. */
 export interface PinnedNodeOptions {
   /**
    * System and processor of the host.

@@ -205,6 +205,7 @@ export class ProxyService extends Construct {
   }
 }
 
+/** How a proxy runs on its host. */
 export interface ProxyServiceProps {
   /** The proxy to run. */
   readonly proxy: ReverseProxy;

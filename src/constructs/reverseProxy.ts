@@ -19,6 +19,7 @@ import {
   required,
   text,
 } from "./props.js";
+import type { ProxyLimits, ProxyLogs, ProxyTimeouts } from "./proxySettings.js";
 import { PROXY, proxyOf, type ProxyScope } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown, renderJsonAroundTokens, settleTokens } from "./tokens.js";
@@ -232,6 +233,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
   }
 }
 
+/** Where a proxy runs, and its settings as a whole. */
 export interface ReverseProxyProps {
   /** The host it runs on. */
   readonly host: Host;
@@ -254,17 +256,17 @@ export interface ReverseProxyProps {
    * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
    * @default - access.log and error.log in the log directory
    */
-  readonly logs?: ProxyConfigInput["logs"];
+  readonly logs?: ProxyLogs;
   /**
    * Limits of every worker: head bytes, connections, streams and more.
-   * @default - see the config reference
+   * @default - see ProxyLimits
    */
-  readonly limits?: ProxyConfigInput["limits"];
+  readonly limits?: ProxyLimits;
   /**
    * Timeouts of connections: request head, keep-alive, TLS handshake, drain; in milliseconds.
-   * @default - see the config reference
+   * @default - see ProxyTimeouts
    */
-  readonly timeouts?: ProxyConfigInput["timeouts"];
+  readonly timeouts?: ProxyTimeouts;
 }
 
 /** @internal */

@@ -4,6 +4,7 @@ import type { Action } from "./action.js";
 import { problem } from "../model/index.js";
 import { refuse, refuseRoute } from "./checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./instances.js";
+import type { AccessLogFile, ErrorLogFile } from "./proxySettings.js";
 import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props.js";
 
 /**
@@ -52,6 +53,7 @@ export class Route extends Construct {
   }
 }
 
+/** Which requests a route takes, and what answers them. */
 export interface RouteProps {
   /**
    * Path, compared with the request's path after decoding, resolving `.` and `..` and merging `//`; case-sensitive.
@@ -77,12 +79,13 @@ export interface RouteProps {
    */
   readonly requestBodyBytesMax?: number;
   /**
-   * Idle time allowed between two reads of a request body, in milliseconds; then 408. Not the time of the whole body.
+   * Idle time allowed between two reads of a request body, in milliseconds from 1 to 2147483647; then 408. Not the time of
+   * the whole body.
    * @default 60000
    */
   readonly requestBodyTimeoutMs?: number;
   /**
-   * Idle time allowed between two writes to the client, in milliseconds; then the connection is closed.
+   * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is closed.
    * @default 60000 (the front end's proxied routes: 36000000)
    */
   readonly sendTimeoutMs?: number;
@@ -90,12 +93,12 @@ export interface RouteProps {
    * Access log of its own: one line a request, nginx's `combined` format or JSON. `off` for none.
    * @default - the proxy's main access log
    */
-  readonly accessLog?: "off" | { readonly path: string; readonly format?: "combined" | "json" };
+  readonly accessLog?: "off" | AccessLogFile;
   /**
    * Error log of its own; `off` for none.
    * @default - the proxy's main error log
    */
-  readonly errorLog?: "off" | { readonly path: string };
+  readonly errorLog?: "off" | ErrorLogFile;
 }
 
 const ROUTE_PROPS: PropTable<RouteProps> = {

@@ -55,6 +55,7 @@ export interface SshBastion extends SshLogin {
   readonly port?: number;
 }
 
+/** How files get to a host over ssh. */
 export interface SshDeliveryOptions extends SshLogin {
   /**
    * Name or address to connect to.

@@ -104,6 +104,7 @@ const UNQUOTED_WORD = {
 export const UNIT_NAME =
   /^(?=.{1,256}$)[\w:.\\@-]+\.(?:service|socket|timer|path|target|mount)(?:\.d\/[\w:.\\@-]+\.conf)?$/;
 
+/** A unit: its name and what is in it. */
 export interface SystemdUnitProps {
   /** The host that gets the unit. */
   readonly host: Host;

@@ -51,13 +51,17 @@ export abstract class TlsMaterial {
 
 /** Where the parts are on the host. */
 export interface TlsFiles {
+  /** PEM file on the host: the certificate, then its chain. */
   readonly certificate: string;
+  /** PEM file on the host: the private key. */
   readonly key: string;
+  /** PEM file on the host: Diffie-Hellman parameters; undefined if there are none. */
   readonly dhparam?: string;
   /** The resources behind a self-signed material; undefined for existing files. */
   readonly selfSigned?: SelfSignedTls;
 }
 
+/** Files that are on the host already. */
 export interface TlsFilePaths {
   /** PEM file: the server's certificate, then its chain. Absolute path on the host. */
   readonly certificate: string;
@@ -70,6 +74,7 @@ export interface TlsFilePaths {
   readonly dhparam?: string | false;
 }
 
+/** Options of a self-signed certificate. */
 export interface SelfSignedOptions {
   /**
    * Further domain names the certificate is good for, in lower case; `*.` may stand for the first label. It covers the
@@ -100,10 +105,15 @@ export interface TlsContext {
 
 /** Key, certificate and parameters that Terraform makes, and their files. */
 export class SelfSignedTls extends Construct {
+  /** The resource that makes the key; the key stands in state in plain text. */
   readonly privateKey: PrivateKey;
+  /** The resource that makes the certificate. */
   readonly certificate: SelfSignedCert;
+  /** File of the key, for root alone. */
   readonly keyFile: HostFile;
+  /** File of the certificate. */
   readonly certificateFile: HostFile;
+  /** File of the Diffie-Hellman parameters, which the materials of a proxy share. */
   readonly dhParametersFile: HostFile;
 
   /** @internal Made through `TlsMaterial.selfSigned`. */

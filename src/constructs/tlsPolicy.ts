@@ -33,6 +33,7 @@ export class TlsPolicy {
   ) {}
 }
 
+/** A TLS policy spelled out. */
 export interface TlsPolicyOptions {
   /** Lowest protocol version. */
   readonly minVersion: "TLSv1.2" | "TLSv1.3";

@@ -26,6 +26,7 @@ export class Upstream extends Construct {
   }
 }
 
+/** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
    * `http://HOST:PORT`, with nothing behind the port. A host that is no address is looked up whenever a connection is
@@ -43,13 +44,14 @@ export interface UpstreamProps {
    */
   readonly connectTimeoutMs?: number;
   /**
-   * Idle time allowed between two writes of a request to the upstream, in milliseconds. Not the time of the whole
-   * request: an upload may take as long as it moves. 504 when exceeded.
+   * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. Not
+   * the time of the whole request: an upload may take as long as it moves. 504 when exceeded.
    * @default 60000 (the front end's routes: 36000000)
    */
   readonly sendTimeoutMs?: number;
   /**
-   * Idle time allowed between two reads of an answer, in milliseconds; 504 when exceeded before the answer began.
+   * Idle time allowed between two reads of an answer, in milliseconds from 1 to 2147483647; 504 when exceeded before the
+   * answer began.
    * @default 60000 (the front end's routes: 36000000)
    */
   readonly readTimeoutMs?: number;
@@ -78,7 +80,7 @@ export interface UpstreamProps {
    */
   readonly idleConnectionsMax?: number;
   /**
-   * How long an idle connection is kept, in milliseconds. Keep it below the upstream's own keep-alive time, or
+   * How long an idle connection is kept, in milliseconds from 1 to 2147483647. Keep it below the upstream's own keep-alive time, or
    * requests meet connections that are just being closed.
    * @default 1500 (gunicorn closes after 2 s)
    */

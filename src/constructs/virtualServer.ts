@@ -50,6 +50,7 @@ export class VirtualServer extends Construct {
   }
 }
 
+/** Names and listeners of a virtual server. */
 export interface VirtualServerProps {
   /**
    * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without brackets,

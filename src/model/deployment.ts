@@ -173,7 +173,7 @@ const probe = z
   .prefault({})
   .describe("The check of the running host after activation.");
 
-const deploymentSchema = z.strictObject({
+export const deploymentSchema = z.strictObject({
   version: z.literal(DEPLOYMENT_VERSION).describe("Version of the document: 1."),
   name: name("Name of the deployment, for messages.").optional(),
   config: filePath("The proxy config on the host; one of the files."),

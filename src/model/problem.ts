@@ -158,6 +158,7 @@ export const PROBLEM_CODES = {
   "node.not-fetched": "See what npm said, or give a binary by `NodeRuntime.fromFile`.",
 } as const;
 
+/** A code of {@link PROBLEM_CODES}. */
 export type ProblemCode = keyof typeof PROBLEM_CODES;
 
 /** Builds a problem; `fix` defaults to the code's general advice. */

@@ -19,18 +19,29 @@ export interface ApplicationSettingsInput {
 
 /** The configuration items (service 2.1) and their values. */
 export interface ApplicationSettingsValues {
+  /** `SERVICE_URL`: where users find the application. */
   readonly serviceUrl: string;
+  /** `FILE_SERVER_ROOT`: where clients reach the file server. */
   readonly fileServerRoot: string;
+  /** `SERVE_STATIC`: off, since the proxy serves static files. */
   readonly serveStatic: false;
+  /** `MEDIA_URL`: path of the media. */
   readonly mediaUrl: string;
+  /** `SITE_ROOT`: path of the application, with a slash at its end. */
   readonly siteRoot: string;
+  /** `LOGIN_URL`: path of the login page. */
   readonly loginUrl: string;
+  /** `COMPRESS_URL`: path of compressed media. */
   readonly compressUrl: string;
+  /** `STATIC_URL`: path of static files. */
   readonly staticUrl: string;
+  /** `ENABLE_SETTINGS_VIA_WEB`: whether settings may be changed through the web. */
   readonly enableSettingsViaWeb: boolean;
   /** Origins whose forms the web application accepts; Django 4 refuses a login without them behind TLS. */
   readonly csrfTrustedOrigins: readonly string[];
+  /** `host` of the file server: the address it listens on. */
   readonly fileServerHost: string;
+  /** `port` of the file server; a text where Terraform fills it in. */
   readonly fileServerPort: number | string;
 }
 

@@ -14,8 +14,12 @@ export interface FirewallInput {
 
 /** A further port that is open. */
 export interface AllowedPort {
+  /** Port, 1 to 65535. */
   readonly port: number;
-  /** @default "tcp" */
+  /**
+   * Transport.
+   * @default "tcp"
+   */
   readonly protocol?: "tcp" | "udp";
   /**
    * Addresses and ranges that may reach it.

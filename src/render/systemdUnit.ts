@@ -25,11 +25,13 @@ export interface UnitCommand {
 
 /** An argument that systemd replaces: `{ variable: "MAINPID" }` is `$MAINPID`. */
 export interface UnitVariable {
+  /** Name of the variable, without `$`. */
   readonly variable: string;
 }
 
 /** A text whose `%` specifiers systemd expands (systemd.unit(5)); it is written as it is. */
 export interface UnitSpecifiers {
+  /** The text with its specifiers, such as `%i`. */
   readonly specifiers: string;
 }
 

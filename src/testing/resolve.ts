@@ -22,11 +22,17 @@ import { renderProxyConfig } from "./proxyConfig.js";
 export interface TestRequest {
   /** `http://HOST[:PORT]TARGET`; the target goes out byte for byte, so `//`, `..` and `%2F` can be tested. */
   readonly url: string;
-  /** @default "GET" */
+  /**
+   * Method of the request.
+   * @default "GET"
+   */
   readonly method?: string;
   /** Request fields by name; a list sends the field several times. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** @default "198.51.100.7" */
+  /**
+   * IPv4 or IPv6 address that the request comes from.
+   * @default "198.51.100.7"
+   */
   readonly clientAddress?: string;
   /**
    * Listener the connection comes in through.

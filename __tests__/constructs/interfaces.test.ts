@@ -1,0 +1,108 @@
+import type {
+  AccessLogFile,
+  ApplicationUnits,
+  DatabaseConnection,
+  DeploymentUnits,
+  ErrorLogFile,
+  HostDescription,
+  ForwardedOptions,
+  ListenerProps,
+  ProxyLimits,
+  ProxyLogs,
+  ProxyOptions,
+  ProxyTimeouts,
+  RedirectOptions,
+  RespondOptions,
+  ResponseProbe,
+  RouteProps,
+  SettingsEditing,
+  StaticFilesOptions,
+  TlsPolicyOptions,
+  UpstreamProps,
+  VirtualServerProps,
+} from "../../src/index.js";
+import type { DeploymentInput, DeploymentServices } from "../../src/model/deployment.js";
+import type {
+  ActionInput,
+  ListenerInput,
+  ProxyConfigInput,
+  RouteInput,
+  TlsPolicySettings,
+  UpstreamInput,
+  VirtualServerInput,
+} from "../../src/model/index.js";
+
+/**
+ * Options that users write are interfaces with a docstring for every field; what a document may hold is its schema. The
+ * compiler holds the two together here: it does not take a pair that differs.
+ */
+
+/** Every field required, so that one which only one side has is seen. */
+type Full<T> = T extends readonly (infer E)[]
+  ? readonly Full<E>[]
+  : T extends object
+    ? { [K in keyof T]-?: Full<NonNullable<T[K]>> }
+    : T;
+
+type Within<A, B> = [A] extends [B] ? true : false;
+type Same<A, B> = [Within<A, B>, Within<B, A>, Within<Full<A>, Full<B>>, Within<Full<B>, Full<A>>] extends [
+  true,
+  true,
+  true,
+  true,
+]
+  ? true
+  : false;
+
+type Kind<T extends ActionInput["type"]> = Extract<ActionInput, { type: T }>;
+type Config = Required<ProxyConfigInput>;
+type Log<K extends keyof Config["logs"]> = Exclude<NonNullable<Config["logs"][K]>, "off">;
+type Description = Pick<DeploymentInput, "name" | "settings" | "media" | "database" | "network" | "probe">;
+type Expected<K extends keyof DeploymentInput> = NonNullable<DeploymentInput[K]>;
+/** What a construct takes but its references and its name, which its id can stand for. */
+type Values<T, K extends keyof T> = Omit<T, K | "name">;
+
+const SAME: { readonly [pair: string]: true } = {
+  limits: true satisfies Same<ProxyLimits, Config["limits"]>,
+  timeouts: true satisfies Same<ProxyTimeouts, Config["timeouts"]>,
+  logs: true satisfies Same<ProxyLogs, Config["logs"]>,
+  accessLog: true satisfies Same<AccessLogFile, Log<"access">>,
+  errorLog: true satisfies Same<ErrorLogFile, Log<"error">>,
+  upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
+  route: true satisfies Same<Values<RouteProps, "action">, Omit<RouteInput, "action" | "name">>,
+  listener: true satisfies Same<
+    Omit<Values<ListenerProps, "tls">, "address">,
+    Omit<ListenerInput, "tls" | "name" | "protocol" | "address">
+  >,
+  virtualServer: true satisfies Same<
+    Values<VirtualServerProps, "listeners">,
+    Omit<VirtualServerInput, "listeners" | "name" | "routes">
+  >,
+  proxy: true satisfies Same<ProxyOptions, Omit<Kind<"proxy">, "type" | "upstream">>,
+  forwarded: true satisfies Same<ForwardedOptions, NonNullable<Kind<"proxy">["forwarded"]>>,
+  staticFiles: true satisfies Same<StaticFilesOptions, Omit<Kind<"staticFiles">, "type" | "directory">>,
+  redirect: true satisfies Same<RedirectOptions, Omit<Kind<"redirect">, "type">>,
+  respond: true satisfies Same<RespondOptions, Omit<Kind<"respond">, "type" | "status">>,
+  tlsPolicy: true satisfies Same<Required<TlsPolicyOptions>, TlsPolicySettings>,
+  units: true satisfies Same<DeploymentUnits, Omit<DeploymentServices, "proxy">>,
+  applicationUnits: true satisfies Same<ApplicationUnits, Omit<DeploymentServices, "proxy" | "firewall">>,
+  settings: true satisfies Same<SettingsEditing, Omit<Expected<"settings">, "values">>,
+  database: true satisfies Same<DatabaseConnection, Expected<"database">>,
+  probe: true satisfies Same<ResponseProbe, Expected<"probe">>,
+  description: true satisfies Same<HostDescription, Description>,
+};
+
+test("the options of the constructs and the fields of the documents are the same types", () => {
+  expect(Object.keys(SAME).length).toBeGreaterThan(20);
+});
+
+test("a pair that differs would not compile", () => {
+  expect([
+    // @ts-expect-error a field that the config does not have
+    true satisfies Same<ProxyLimits & { readonly more?: number }, Config["limits"]>,
+    // @ts-expect-error a field that the interface does not have
+    true satisfies Same<Omit<ProxyTimeouts, "drainMs">, Config["timeouts"]>,
+    // @ts-expect-error a field of another type
+    true satisfies Same<Omit<ResponseProbe, "enabled"> & { readonly enabled?: string }, Expected<"probe">>,
+  ]).toHaveLength(3);
+});

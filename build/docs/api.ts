@@ -1,0 +1,130 @@
+import path from "node:path";
+import ts from "typescript";
+import { ROOT } from "../paths.js";
+
+/** What users import, read from the sources: every export, its members, and what their docstrings say. */
+
+export interface ApiExport {
+  readonly name: string;
+  /** Name of the source file without its extension, which names the page. */
+  readonly module: string;
+  /** Where users import it from. */
+  readonly from: string;
+  readonly declaration: ts.Declaration;
+  readonly doc: Doc;
+  /** How it is made, if it is a class that users make. */
+  readonly construction?: string;
+  readonly members: readonly ApiMember[];
+}
+
+export interface ApiMember {
+  readonly name: string;
+  /** Its declaration as users see it, without `readonly`, on one line. */
+  readonly signature: string;
+  readonly doc: Doc;
+}
+
+/** A docstring. */
+export interface Doc {
+  readonly text: string;
+  readonly byDefault?: string;
+  readonly params: readonly { readonly name: string; readonly text: string }[];
+}
+
+/** Entry points by the names that users import. */
+export const ENTRIES: Readonly<Record<string, string>> = {
+  "cdktf-portico": path.join(ROOT, "src/index.ts"),
+  "cdktf-portico/testing": path.join(ROOT, "src/testing/index.ts"),
+};
+
+export function readApi(entries: Readonly<Record<string, string>>): ApiExport[] {
+  const { config } = ts.readConfigFile(path.join(ROOT, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, ROOT);
+  const program = ts.createProgram(Object.values(entries), options);
+  const checker = program.getTypeChecker();
+  return Object.entries(entries).flatMap(([from, entry]) => {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(entry)!)!;
+    return checker
+      .getExportsOfModule(module)
+      .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol))
+      .filter((symbol) => !isInternal(symbol))
+      .map((symbol) => exportOf(symbol, from, checker));
+  });
+}
+
+function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): ApiExport {
+  const declaration = symbol.declarations![0]!;
+  return {
+    name: symbol.name,
+    module: path.basename(declaration.getSourceFile().fileName, ".ts"),
+    from,
+    declaration,
+    doc: docOf(symbol, checker),
+    construction: constructionOf(symbol.name, declaration),
+    members: membersOf(declaration).flatMap((member) => memberOf(member, checker)),
+  };
+}
+
+function constructionOf(name: string, declaration: ts.Declaration): string | undefined {
+  const maker = membersOf(declaration).find((member) => ts.isConstructorDeclaration(member));
+  return maker === undefined ||
+    isHidden(maker) ||
+    ts.getJSDocTags(maker).some(({ tagName }) => tagName.text === "internal")
+    ? undefined
+    : signatureOf(maker).replace(/^constructor/, `new ${name}`);
+}
+
+function isHidden(member: ts.Declaration): boolean {
+  const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
+  return (ts.getCombinedModifierFlags(member) & hidden) !== 0;
+}
+
+function membersOf(declaration: ts.Declaration): readonly (ts.ClassElement | ts.TypeElement)[] {
+  if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration))
+    return declaration.members;
+  return [];
+}
+
+function memberOf(member: ts.ClassElement | ts.TypeElement, checker: ts.TypeChecker): ApiMember[] {
+  if (member.name === undefined || isHidden(member)) return [];
+  const symbol = checker.getSymbolAtLocation(member.name)!;
+  if (isInternal(symbol)) return [];
+  return [{ name: symbol.name, signature: signatureOf(member), doc: docOf(symbol, checker) }];
+}
+
+/** The declaration without its body and without words that say nothing to a user. */
+export function signatureOf(declaration: ts.Declaration): string {
+  const { body } = declaration as { body?: ts.Node };
+  const { initializer } = declaration as { initializer?: ts.Node };
+  const end = body ?? (ts.isVariableDeclaration(declaration) ? undefined : initializer);
+  const file = declaration.getSourceFile();
+  return file.text
+    .slice(declaration.getStart(file), end?.getStart(file) ?? declaration.end)
+    .replace(/\/\*\*.*?\*\/|\/\/[^\n]*/gs, "")
+    .replace(/\s+/g, " ")
+    .replace(/^((?:export|declare|readonly|override|abstract) )+/, "")
+    .replace(/^static readonly /, "static ")
+    .replace(/[;={ ]+$/, "");
+}
+
+function docOf(symbol: ts.Symbol, checker: ts.TypeChecker): Doc {
+  const tags = symbol.getJsDocTags(checker);
+  const textOf = (parts: readonly ts.SymbolDisplayPart[] | undefined): string =>
+    ts.displayPartsToString([...(parts ?? [])]).trim();
+  const text = textOf(symbol.getDocumentationComment(checker)).replace(/\{@link (\w+)\s*\}/g, "`$1`");
+  const byDefault = tags.find(({ name }) => name === "default");
+  return {
+    text,
+    ...(byDefault === undefined ? {} : { byDefault: textOf(byDefault.text) }),
+    params: tags
+      .filter(({ name }) => name === "param")
+      .map(({ text: parts }) => {
+        const [name = "", ...words] = textOf(parts).split(/\s+/);
+        return { name, text: words.join(" ") };
+      }),
+  };
+}
+
+function isInternal(symbol: ts.Symbol): boolean {
+  return symbol.getJsDocTags().some(({ name }) => name === "internal");
+}

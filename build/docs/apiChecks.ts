@@ -1,0 +1,74 @@
+import { configSchema } from "../../src/model/config.js";
+import { deploymentSchema } from "../../src/model/deployment.js";
+import { nodesAt, type SchemaNode } from "../../src/model/schema.js";
+import type { ApiExport, ApiMember } from "./api.js";
+
+/** What is wrong with the docstrings of the API, one line each. */
+export function docProblems(api: readonly ApiExport[]): string[] {
+  return api.flatMap((one) => [
+    ...(one.doc.text === "" ? [`${one.name} has no docstring`] : []),
+    ...one.members.flatMap((member) => [
+      ...(member.doc.text === "" ? [`${one.name}.${member.name} has no docstring`] : []),
+      ...factProblems(one, member),
+    ]),
+  ]);
+}
+
+/** A docstring repeats default and range of the field that the option becomes, so that an editor shows them. */
+function factProblems({ name: owner }: ApiExport, { name, doc }: ApiMember): string[] {
+  const field = FIELDS[owner]?.properties?.[name];
+  if (field === undefined) return [];
+  const at = `${owner}.${name}`;
+  const { default: byDefault, minimum, maximum } = field;
+  const range = `${minimum} to ${maximum}`;
+  return [
+    ...(byDefault === undefined || OWN_DEFAULT.includes(at) || saysDefault(doc.byDefault, byDefault)
+      ? []
+      : [`${at} says \`@default ${doc.byDefault ?? ""}\`, the schema ${JSON.stringify(byDefault)}`]),
+    ...(minimum === undefined || maximum === Number.MAX_SAFE_INTEGER || doc.text.includes(range)
+      ? []
+      : [`${at} does not say that it goes from ${range}`]),
+  ];
+}
+
+/** A scalar is given as it is, with words behind it if need be; what is empty is described in words. */
+function saysDefault(said: string | undefined, byDefault: unknown): boolean {
+  if (said === undefined) return false;
+  if (typeof byDefault === "object" || byDefault === "") return said.startsWith("- ");
+  const value = JSON.stringify(byDefault);
+  return said === value || said.startsWith(`${value} (`);
+}
+
+/** Where the constructs give a field another default than its schema, which their docstring says. */
+const OWN_DEFAULT = ["ProxyLogs.access", "ProxyLogs.error", "ReverseProxyProps.logs"];
+
+const routes = ["virtualServers", 0, "routes", 0] as const;
+const action = (type: string): SchemaNode =>
+  nodesAt(configSchema, [...routes, "action"]).find(({ properties }) => properties?.type?.const === type)!;
+const objectAt = (...path: readonly PropertyKey[]): SchemaNode =>
+  nodesAt(configSchema, path).find(({ properties }) => properties !== undefined)!;
+const deployed = (...path: readonly PropertyKey[]): SchemaNode =>
+  nodesAt(deploymentSchema, path).find(({ properties }) => properties !== undefined)!;
+
+/** The object of a document that each interface becomes. */
+const FIELDS: Readonly<Record<string, SchemaNode>> = {
+  AccessLogFile: objectAt("logs", "access"),
+  DescribedMedia: deployed("media"),
+  ExpectedNetwork: deployed("network"),
+  ForwardedOptions: action("proxy").properties!.forwarded!,
+  ListenerProps: objectAt("listeners", 0),
+  ProxyLimits: objectAt("limits"),
+  ProxyLogs: objectAt("logs"),
+  ProxyOptions: action("proxy"),
+  ProxyTimeouts: objectAt("timeouts"),
+  RedirectOptions: action("redirect"),
+  RespondOptions: action("respond"),
+  ResponseProbe: deployed("probe"),
+  ReverseProxyProps: objectAt(),
+  RouteProps: objectAt(...routes),
+  SettingsEditing: deployed("settings"),
+  StaticFilesOptions: action("staticFiles"),
+  TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
+  UpstreamProps: objectAt("upstreams", 0),
+  VirtualServerProps: objectAt("virtualServers", 0),
+};

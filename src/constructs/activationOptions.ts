@@ -1,0 +1,176 @@
+import type { ApplicationSettingsValues } from "../render/index.js";
+import type { DnsRecord, PortForward } from "../model/host.js";
+
+/**
+ * What a deployment is told, as it stands in its document. The document's own types are made from its schema, which says
+ * nothing to an editor, so each field is described here once more; tests hold the two together.
+ */
+
+/** systemd units of the application's daemons. */
+export interface ApplicationUnits {
+  /**
+   * Unit of the web application: its full name, ending in `.service`.
+   * @default - none; the web application is neither stopped nor started
+   */
+  readonly webApplication?: string;
+  /**
+   * Unit of the file server: its full name, ending in `.service`.
+   * @default - none; the file server is neither stopped nor started
+   */
+  readonly fileServer?: string;
+  /**
+   * Unit of the WebDAV daemon: its full name, ending in `.service`.
+   * @default - none; the WebDAV daemon is neither stopped nor started
+   */
+  readonly webdav?: string;
+}
+
+/** systemd units of a host that activation stops and starts beside the proxy's own. */
+export interface DeploymentUnits extends ApplicationUnits {
+  /**
+   * Unit that loads the rule set of the firewall: its full name, ending in `.service`.
+   * @default - none; no firewall was deployed
+   */
+  readonly firewall?: string;
+}
+
+/** The application's own settings files, and what is done with them. */
+export interface SettingsEditing {
+  /** Where the files are. */
+  readonly files: SettingsFilePaths;
+  /**
+   * Whether activation writes the settings into the files. `false` only reports what differs.
+   * @default false
+   */
+  readonly apply?: boolean;
+}
+
+/** The application's own settings files on the host. */
+export interface SettingsFilePaths {
+  /** Config file of the network daemon (an INI file). Absolute path. */
+  readonly networkDaemon: string;
+  /** Settings of the web application (a Python file). Absolute path. */
+  readonly webApplication: string;
+  /** Config file of the file server (an INI file). Absolute path. */
+  readonly fileServer: string;
+}
+
+/** The application's database. Settings that were changed through the web are stored there and win over the files. */
+export interface DatabaseConnection {
+  /** Name or address of the database server, without a port. */
+  readonly host: string;
+  /** TCP port, 1 to 65535. */
+  readonly port: number;
+  /** Name of the database. */
+  readonly name: string;
+  /** User that may read it. The password is asked for when a check runs and never stored. */
+  readonly user: string;
+}
+
+/** How an activation finds out whether the front end answers as it should. */
+export interface ResponseProbe {
+  /**
+   * Whether unexpected responses make the activation fail and put back what was there before. `false` disables it.
+   * @default true
+   */
+  readonly enabled?: boolean;
+  /**
+   * Path of an image below the media route, to ask for.
+   * @default - an image is looked for in the media directory
+   */
+  readonly mediaPath?: string;
+  /**
+   * How long the responses may take to become as expected, in seconds from 1 to 3600.
+   * @default 60
+   */
+  readonly timeoutSeconds?: number;
+}
+
+/** What an activation is told about a host beside its files and units. */
+export interface HostDescription {
+  /**
+   * Name of the deployment in messages: letters, digits, `-`, `_`, `.`.
+   * @default - messages name none
+   */
+  readonly name?: string;
+  /**
+   * The application's settings, where they are, and whether they are edited.
+   * @default - the settings are neither compared nor edited
+   */
+  readonly settings?: DescribedSettings;
+  /**
+   * Directories that the proxy serves for the application.
+   * @default - permissions of media are not checked
+   */
+  readonly media?: DescribedMedia;
+  /**
+   * The application's database, for checks of the settings stored in it.
+   * @default - not checked
+   */
+  readonly database?: DatabaseConnection;
+  /**
+   * What the network around the host should look like; `portico doctor` compares.
+   * @default - nothing is expected
+   */
+  readonly network?: ExpectedNetwork;
+  /**
+   * How the responses are checked after an activation.
+   * @default - they have a minute to become as expected
+   */
+  readonly probe?: ResponseProbe;
+}
+
+/** The application's settings: values and files. */
+export interface DescribedSettings extends SettingsEditing {
+  /** The values that the files should have. */
+  readonly values: ApplicationSettingsValues;
+}
+
+/** Directories on the host that the proxy serves for the application. */
+export interface MediaDirectories {
+  /** Directory of the static media. Absolute path. */
+  readonly directory: string;
+  /**
+   * Directory of avatars.
+   * @default - avatars lie in the media directory
+   */
+  readonly avatarDirectory?: string;
+}
+
+/** Directories of media, and what an activation does with them. */
+export interface DescribedMedia extends MediaDirectories {
+  /**
+   * Whether activation gives others the permission to read media where it is missing.
+   * @default false
+   */
+  readonly fix?: boolean;
+}
+
+/** What the network around a host should look like. */
+export interface ExpectedNetwork {
+  /**
+   * Addresses that the host has, or that a router translates to one of its own.
+   * @default - none
+   */
+  readonly addresses?: readonly string[];
+  /**
+   * Forwards that a NAT router needs.
+   * @default - none
+   */
+  readonly portForwards?: readonly PortForward[];
+  /**
+   * DNS records that lead to the host.
+   * @default - none
+   */
+  readonly dnsRecords?: readonly DnsRecord[];
+  /**
+   * TCP ports open to everyone, each 1 to 65535.
+   * @default - none
+   */
+  readonly exposedPorts?: readonly number[];
+  /**
+   * TCP ports that only the host itself may reach, each 1 to 65535.
+   * @default - none
+   */
+  readonly loopbackPorts?: readonly number[];
+}

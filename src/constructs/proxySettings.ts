@@ -1,0 +1,104 @@
+/**
+ * Settings of a proxy as a whole, as they stand in its config. The config's own types are made from its schema, which says
+ * nothing to an editor, so each field is described here once more; tests hold the two together.
+ */
+
+/** Limits of every worker. A limit cannot be turned off; its largest value does so in effect. */
+export interface ProxyLimits {
+  /**
+   * Longest request line, in bytes from 256 to 65536; a longer one gets 414.
+   * @default 8192
+   */
+  readonly requestLineBytesMax?: number;
+  /**
+   * Longest request head, in bytes from 1024 to 1048576; a longer one gets 400.
+   * @default 32768
+   */
+  readonly headBytesMax?: number;
+  /**
+   * Most request fields, from 8 to 2000; a request with more gets 400.
+   * @default 200
+   */
+  readonly headerCountMax?: number;
+  /**
+   * Most client connections, from 1 to 1000000 for each worker; more are closed at once.
+   * @default 16384
+   */
+  readonly connectionsMax?: number;
+  /**
+   * Most connections of one client, which is an IPv4 address or an IPv6 /64 network: from 1 to 1000000 for each worker;
+   * more are closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables it.
+   * @default 4096
+   */
+  readonly connectionsPerClientMax?: number;
+  /**
+   * Requests on one HTTP/1.1 connection before it is closed, from 1 to 1000000000.
+   * @default 1000
+   */
+  readonly keepAliveRequestsMax?: number;
+  /**
+   * Most concurrent streams of one HTTP/2 connection, from 1 to 10000.
+   * @default 128
+   */
+  readonly concurrentStreamsMax?: number;
+  /**
+   * Streams that a client may reset in a second, from 1 to 100000, before its HTTP/2 connection is closed.
+   * @default 200
+   */
+  readonly streamResetsPerSecondMax?: number;
+}
+
+/** Timeouts of client connections. None can be turned off; the largest value, 2147483647 ms, is 24 days. */
+export interface ProxyTimeouts {
+  /**
+   * Time from the first byte of a request head to its last, in milliseconds from 1 to 2147483647; then 408.
+   * @default 60000
+   */
+  readonly requestHeadMs?: number;
+  /**
+   * How long an idle client connection is kept, in milliseconds from 1 to 2147483647.
+   * @default 75000
+   */
+  readonly keepAliveMs?: number;
+  /**
+   * Time for a TLS handshake, in milliseconds from 1 to 2147483647; then the connection is closed.
+   * @default 60000
+   */
+  readonly tlsHandshakeMs?: number;
+  /**
+   * How long a stopping worker lets running requests finish, in milliseconds from 1 to 2147483647; then they are cut.
+   * @default 36000000
+   */
+  readonly drainMs?: number;
+}
+
+/** Where a proxy logs the requests and errors of routes without logs of their own. */
+export interface ProxyLogs {
+  /**
+   * Access log: one line a request. `off` for none.
+   * @default - access.log in the log directory
+   */
+  readonly access?: "off" | AccessLogFile;
+  /**
+   * Error log. `off` writes errors to standard error, which systemd puts into the journal.
+   * @default - error.log in the log directory
+   */
+  readonly error?: "off" | ErrorLogFile;
+}
+
+/** A file that requests are logged to. */
+export interface AccessLogFile {
+  /** Absolute path on the host; the user that runs the proxy must be able to write there. */
+  readonly path: string;
+  /**
+   * Format of a line: nginx's `combined`, or `json` for one JSON object a line.
+   * @default "combined"
+   */
+  readonly format?: "combined" | "json";
+}
+
+/** A file that errors are logged to. */
+export interface ErrorLogFile {
+  /** Absolute path on the host; the user that runs the proxy must be able to write there. */
+  readonly path: string;
+}
