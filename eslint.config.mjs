@@ -14,7 +14,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["build/**", "demo/**", "tools/**", "reliability/**", "src/cli/**", "bench/**", "main.ts"],
+    files: ["build/**", "demo/**", "proof/**", "src/cli/**", "bench/**", "main.ts"],
     rules: { "no-console": "off" },
   },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },

@@ -3,11 +3,11 @@ const { execFileSync } = require("node:child_process");
 /** Tests that need more than Node: programs of these names, and root for mounts, namespaces and other users' files. */
 const NEEDS = [
   { tests: "__tests__/activation/", programs: ["strace", "flock"], root: true },
-  { tests: "__tests__/application/", programs: ["python3", "chromedriver"], root: false },
+  { tests: "proof/application/", programs: ["python3", "chromedriver"], root: false },
   { tests: "__tests__/asOwner/", programs: ["strace"], root: true },
   { tests: "__tests__/diagnosis/", programs: [], root: true },
-  { tests: "__tests__/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
-  { tests: "__tests__/settings/", programs: ["python3", "mariadbd"], root: true },
+  { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
+  { tests: "__tests__/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
 ];
 
 const isHere = (program) => {
@@ -37,14 +37,14 @@ function leftOut() {
 /** @type {import('jest').Config} */
 module.exports = {
   testEnvironment: "node",
-  roots: ["<rootDir>/__tests__"],
+  roots: ["<rootDir>/__tests__", "<rootDir>/proof"],
   // Sources import with the extension they are compiled to.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testMatch: ["**/*.test.ts"],
   // Tests on real hosts take minutes: `npm run test:hosts`.
   testPathIgnorePatterns: [
     "/node_modules/",
-    ...(process.env.PORTICO_TEST_HOSTS === undefined ? ["<rootDir>/__tests__/host/"] : []),
+    ...(process.env.PORTICO_TEST_HOSTS === undefined ? ["<rootDir>/proof/hosts/"] : []),
     ...leftOut(),
   ],
   transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }] },

@@ -13,9 +13,9 @@ import { digits, resultTable, summaryTable } from "./lib/table.js";
 import { startUpstreams } from "./lib/upstreams.js";
 import { PROXIES } from "./proxies/index.js";
 import { buildPortico } from "./proxies/portico.js";
-import type { ProxyKind } from "./proxies/proxy.js";
+import type { ProxyKind } from "./lib/proxy.js";
 import { WORK } from "./work/index.js";
-import { ABSOLUTE, type Work } from "./work/work.js";
+import { ABSOLUTE, type Work } from "./lib/work.js";
 
 /** `npm run bench`: Portico beside nginx and its peers, on the same work. Resolves with the exit code. */
 async function main(): Promise<number> {

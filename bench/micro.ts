@@ -6,7 +6,7 @@ import {
   type ProxyConfigInput,
   Router,
 } from "../src/model/index.js";
-import type { Exchange } from "../src/runtime/exchange.js";
+import type { Exchange } from "../src/runtime/exchange/exchange.js";
 import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
 import type { Head } from "../src/runtime/http1/fields.js";
 import { HeadReader } from "../src/runtime/http1/headReader.js";
@@ -16,7 +16,7 @@ import { HpackDecoder } from "../src/runtime/http2/hpackDecoder.js";
 import { HpackEncoder } from "../src/runtime/http2/hpackEncoder.js";
 import { Outbox } from "../src/runtime/http2/outbox.js";
 import { parseRequestHead as parseHttp2Head } from "../src/runtime/http2/requestHead.js";
-import { combinedLine, jsonLine } from "../src/runtime/logFormat.js";
+import { combinedLine, jsonLine } from "../src/runtime/logs/logFormat.js";
 import { median } from "./lib/statistics.js";
 
 /**

@@ -10,7 +10,7 @@ const CHECKS: readonly Step[] = [
   ["eslint", ["eslint", "."]],
   ["prettier", ["prettier", "--check", "--log-level", "warn", "."]],
   ["generated pages", ["tsx", "build/docs/main.ts", "--check"]],
-  ["reliability page", ["tsx", "reliability/main.ts", "--check"]],
+  ["reliability page", ["tsx", "proof/report/main.ts", "--check"]],
 ];
 
 type Step = readonly [name: string, command: readonly string[]];

@@ -17,7 +17,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ActivationFailed, editByHand, planByHand } from "../../src/activation/index.js";
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
-import type { SettingsSource } from "../../src/settings/index.js";
+import type { SettingsSource } from "../../src/applicationSettings/index.js";
 import { blobsOf, CONFIG, document, KEY, sha256, Site, type SiteFiles, siteFiles } from "./site.js";
 
 /** Activation on a folder: files only, the real file system. */

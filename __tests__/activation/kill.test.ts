@@ -15,7 +15,7 @@ import { buildSync } from "esbuild";
 import { recoverHost } from "../../src/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
-import { Random, SEED } from "../random.js";
+import { Random, SEED } from "../../proof/kit/random.js";
 import { CONFIG, KEY, otherPair, Site, sha256, type SiteFiles, siteFiles } from "./site.js";
 
 /**

@@ -1,7 +1,7 @@
 import { bootUnit } from "../../src/activation/bootUnit.js";
 import { foreignDirectories } from "../../src/activation/preconditions.js";
 import { letsIn } from "../../src/activation/firewallRules.js";
-import { statusOf } from "../../src/activation/serviceManager.js";
+import { statusOf } from "../../src/activation/systemctl.js";
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";

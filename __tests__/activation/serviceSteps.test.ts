@@ -5,7 +5,7 @@ import {
   unitOf,
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
-import type { UnitStatus } from "../../src/activation/serviceManager.js";
+import type { UnitStatus } from "../../src/activation/systemctl.js";
 import type { FileRole } from "../../src/model/index.js";
 
 /**

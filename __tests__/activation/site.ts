@@ -15,7 +15,7 @@ import path from "node:path";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { activate, type Activated, type ActivationOptions, deactivate } from "../../src/activation/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
-import { siteConfig } from "../cli/siteConfig.js";
+import { siteConfig } from "../../proof/kit/siteConfig.js";
 
 export interface SiteFile {
   readonly content: string;

@@ -8,9 +8,9 @@ import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
 import { changeModes, checkMediaPermissions } from "../../src/diagnosis/mediaPermissions.js";
 import { findMediaFile } from "../../src/diagnosis/mediaFile.js";
 import type { Problem } from "../../src/model/index.js";
-import { applyEdits, planSettings } from "../../src/settings/index.js";
+import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "../activation/site.js";
-import { wantedValues } from "../settings/oracle.js";
+import { wantedValues } from "../applicationSettings/oracle.js";
 
 /**
  * What a local user who owns the application's tree can make of what root does in it: nothing. The user is one that

@@ -10,8 +10,8 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
 import { run } from "../../src/cli/program.js";
-import { VERSION } from "../../src/runtime/version.js";
-import { siteConfig, type SiteOptions } from "./siteConfig.js";
+import { VERSION } from "../../src/model/version.js";
+import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
 
 let folder: string;
 beforeAll(() => {

@@ -8,7 +8,7 @@ import {
 import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
-import { siteConfig, type SiteOptions } from "./siteConfig.js";
+import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
 
 function site(options: SiteOptions): ProxyConfig {
   const result = parseConfig(siteConfig(options));

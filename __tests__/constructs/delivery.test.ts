@@ -14,7 +14,7 @@ import {
 } from "../../src/index.js";
 import { type DeploymentInput, parseDeployment } from "../../src/model/deployment.js";
 import { synthesizedFile } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "./stacks.js";
+import { frontEnd, newStack, problemsOf, synthesize, type Synthesized } from "../../proof/kit/stacks.js";
 
 const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
 

@@ -17,7 +17,7 @@ import {
 } from "../../src/index.js";
 import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { addresses, frontEnd, newStack, synthesize } from "./stacks.js";
+import { addresses, frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
 
 const ipv6Address = "2001:db8::10";
 const configText = (files: FileSyncFrontEnd): string =>

@@ -1,6 +1,6 @@
 import { formatProblem, ProblemError } from "../../src/index.js";
 import { MISTAKES, site, type Site } from "./mistakes.js";
-import { synthesize } from "./stacks.js";
+import { synthesize } from "../../proof/kit/stacks.js";
 
 /** What is said about a mistake, when it is made or when the app is synthesized. */
 function said(make: (s: Site) => unknown): string {

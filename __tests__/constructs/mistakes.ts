@@ -23,7 +23,7 @@ import {
   Upstream,
   VirtualServer,
 } from "../../src/index.js";
-import { newStack } from "./stacks.js";
+import { newStack } from "../../proof/kit/stacks.js";
 
 /**
  * Mistakes that people make in stacks, each with what it is answered with: the code, and where. As in JavaScript, no

@@ -12,7 +12,7 @@ import {
   SystemdUnit,
 } from "../../src/index.js";
 import { synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 const LAN: HostProps = {
   address: "192.168.1.10",

@@ -1,6 +1,6 @@
 import { overridePathProblems } from "../../src/constructs/configOverrides.js";
 import { Action, Host, ReverseProxy } from "../../src/index.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 function proxyWithRoute() {
   const stack = newStack();

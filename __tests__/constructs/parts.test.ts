@@ -23,7 +23,7 @@ import {
   VirtualServer,
 } from "../../src/index.js";
 import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
-import { addresses, newStack, problemsOf, synthesize } from "./stacks.js";
+import { addresses, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 interface Site {
   readonly stack: ReturnType<typeof newStack>;

@@ -14,7 +14,7 @@ import {
   TlsMaterial,
 } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
-import { frontEnd, newStack, problemsOf, synthesize } from "./stacks.js";
+import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 const certificates = (stack: TerraformStack) =>
   Object.values(synthesize(stack).resource["tls_self_signed_cert"]!) as {

@@ -5,7 +5,7 @@ import { run } from "../../src/cli/program.js";
 import { gather } from "../../src/diagnosis/gather.js";
 import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DeploymentInput } from "../../src/model/index.js";
-import { siteConfig } from "../cli/siteConfig.js";
+import { siteConfig } from "../../proof/kit/siteConfig.js";
 
 test("a SERVICE_URL that is no URL is no end of the diagnosis", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "portico doctor "));

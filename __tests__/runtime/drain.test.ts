@@ -4,10 +4,10 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { freePorts } from "../../tools/frontEnd/ports.js";
-import { issue } from "./certificates.js";
-import { ACK, Frame, GET, RawClient } from "./http2RawClient.js";
-import { alive, eventually, openFolder, Portico } from "./portico.js";
+import { freePorts } from "../../proof/kit/ports.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { ACK, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
+import { alive, eventually, openFolder, Portico } from "../../proof/kit/portico.js";
 
 /**
  * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { respondError, serverHeader } from "../../src/runtime/errorPages.js";
-import { reasonPhrase } from "../../src/runtime/reasonPhrases.js";
-import { VERSION } from "../../src/runtime/version.js";
-import { FakeExchange, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
+import { respondError, serverHeader } from "../../src/runtime/exchange/errorPages.js";
+import { reasonPhrase } from "../../src/runtime/exchange/reasonPhrases.js";
+import { VERSION } from "../../src/model/version.js";
+import { FakeExchange, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
 
 function error(
   status: number,

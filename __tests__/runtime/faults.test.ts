@@ -9,14 +9,14 @@ import { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import { Http2Connection } from "../../src/runtime/http2/connection.js";
 import { Http2Exchange } from "../../src/runtime/http2/exchange.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
-import { RequestBody } from "../../src/runtime/requestBody.js";
+import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
 import { RequestWriter } from "../../src/runtime/upstream/requestWriter.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { Dispatcher } from "../../src/runtime/dispatch.js";
-import { type EveryProtocol, startEveryProtocol } from "./everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "./peers.js";
-import { openFolder } from "./portico.js";
+import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { openFolder } from "../../proof/kit/portico.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours

@@ -1,9 +1,17 @@
 import type { RouteInput } from "../../src/model/index.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
-import type { Exchange } from "../../src/runtime/exchange.js";
-import { type EveryProtocol, startEveryProtocol } from "./everyProtocol.js";
-import { END_HEADERS, END_STREAM, Frame, frame, GET, hpack, RawClient } from "./http2RawClient.js";
-import { type Accepted, connectTo, RawUpstream } from "./peers.js";
+import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import {
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  GET,
+  hpack,
+  RawClient,
+} from "../../proof/kit/http2RawClient.js";
+import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 
 /** One request is one request: what goes upstream and back is framed as it was announced, or cut. */
 

@@ -8,8 +8,8 @@ import { ANSWER_FATES, nameNumber, OTHER, REQUEST_FATES } from "../../src/runtim
 import { type Fields, type Head, HeadError, parseFields } from "../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../src/runtime/http1/headReader.js";
 import type { ParsedRequest } from "../../src/runtime/http1/requestHead.js";
-import { VERSION } from "../../src/runtime/version.js";
-import { FakeExchange } from "./fakeExchange.js";
+import { VERSION } from "../../src/model/version.js";
+import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 
 /** Heads pass as lines wherever no rule concerns a field: that has to come to the same as weighing every field. */
 

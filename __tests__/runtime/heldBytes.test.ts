@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { HeadError } from "../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../src/runtime/http1/headReader.js";
 import type { Http2Connection } from "../../src/runtime/http2/connection.js";
-import { RequestBody } from "../../src/runtime/requestBody.js";
+import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
-import { type EveryProtocol, startEveryProtocol } from "./everyProtocol.js";
-import { connectHttp2, until } from "./http2Server.js";
-import { connectTo, RawUpstream } from "./peers.js";
-import { openFolder } from "./portico.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { connectHttp2, until } from "../../proof/kit/http2Server.js";
+import { connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { openFolder } from "../../proof/kit/portico.js";
 
 /** Figures of docs/limits.md, counted where the bytes wait: what garbage and V8 add is measured elsewhere. */
 

@@ -3,7 +3,7 @@ import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/http2/hpackEncoder.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
 import { ConnectionError } from "../../src/runtime/http2/protocol.js";
-import { seeded } from "../random.js";
+import { seeded } from "../../proof/kit/random.js";
 
 /** Field compression against the examples of RFC 7541 and against itself. */
 

@@ -1,5 +1,5 @@
-import { answering, connectTo, exchange, RawUpstream } from "./peers.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
+import { answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
 
 /**
  * What is refused (decisions 3.1): each message is answered with the status and the connection closed, and no byte of

@@ -1,6 +1,6 @@
 import * as net from "node:net";
-import type { Exchange } from "../../src/runtime/exchange.js";
-import { END_STREAM, Frame, GET, hpack, RawClient } from "./http2RawClient.js";
+import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
   answer,
   ask,
@@ -9,7 +9,7 @@ import {
   KeepingSink,
   startHttp2Server,
   until,
-} from "./http2Server.js";
+} from "../../proof/kit/http2Server.js";
 
 /** Flow control, timers, tunnels and the limits of a connection. */
 

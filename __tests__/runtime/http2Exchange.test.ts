@@ -1,5 +1,5 @@
-import type { Exchange } from "../../src/runtime/exchange.js";
-import { END_STREAM, Frame, GET, RawClient } from "./http2RawClient.js";
+import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
   answer,
   answerOf,
@@ -9,7 +9,7 @@ import {
   KeepingSink,
   startHttp2Server,
   until,
-} from "./http2Server.js";
+} from "../../proof/kit/http2Server.js";
 
 /** What an action sees of a request, and what a client sees of an answer. */
 

@@ -1,8 +1,23 @@
 import { type FrameSink, FrameReader } from "../../src/runtime/http2/frames.js";
 import { ConnectionError } from "../../src/runtime/http2/protocol.js";
-import { seeded } from "../random.js";
-import { END_HEADERS, END_STREAM, frame, Frame, GET, hpack, RawClient } from "./http2RawClient.js";
-import { answer, ask, connectHttp2, type Http2Server, KeepingSink, startHttp2Server } from "./http2Server.js";
+import { seeded } from "../../proof/kit/random.js";
+import {
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  Frame,
+  GET,
+  hpack,
+  RawClient,
+} from "../../proof/kit/http2RawClient.js";
+import {
+  answer,
+  ask,
+  connectHttp2,
+  type Http2Server,
+  KeepingSink,
+  startHttp2Server,
+} from "../../proof/kit/http2Server.js";
 
 /** Frames in any pieces, bytes of any kind, and a peer that is not ours. */
 

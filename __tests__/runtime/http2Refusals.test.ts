@@ -1,5 +1,11 @@
-import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "./http2RawClient.js";
-import { answer, type Http2Server, KeepingSink, startHttp2Server, until } from "./http2Server.js";
+import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
+import {
+  answer,
+  type Http2Server,
+  KeepingSink,
+  startHttp2Server,
+  until,
+} from "../../proof/kit/http2Server.js";
 
 /** Malformed requests, sent as raw frames: what RFC 9113, 8 calls malformed is reset, the rest refused by status. */
 

@@ -6,10 +6,10 @@ import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
-import { type Issued, issue } from "./certificates.js";
-import { Hammer, KeepAliveClient } from "./keepAliveClient.js";
-import { alive, eventually, openFolder, Portico } from "./portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { type Issued, issue } from "../../proof/kit/certificates.js";
+import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { alive, eventually, openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** Master and workers as processes, over real sockets. */
 

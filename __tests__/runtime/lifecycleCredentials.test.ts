@@ -11,11 +11,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfig } from "../../src/model/index.js";
-import { certificateWarnings } from "../../src/runtime/certificateExpiry.js";
-import { credentials } from "../../src/runtime/credentials.js";
-import { handOver, ownerOf } from "../../src/runtime/credentialSet.js";
-import { issue } from "./certificates.js";
-import { NOBODY, openFolder } from "./portico.js";
+import { certificateWarnings } from "../../src/runtime/load/certificateExpiry.js";
+import { credentials } from "../../src/runtime/load/credentials.js";
+import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { NOBODY, openFolder } from "../../proof/kit/portico.js";
 
 /** Renewed TLS files on their way to a service that may not read them. */
 

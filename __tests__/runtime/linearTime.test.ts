@@ -4,9 +4,9 @@ import * as ts from "typescript";
 import { ForwardingRules, parseConfig, parseHost } from "../../src/model/index.js";
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
-import { address } from "../../src/runtime/dispatch.js";
-import { FakeExchange } from "./fakeExchange.js";
-import { proxiedRoutes } from "./harness.js";
+import { address } from "../../src/runtime/exchange/dispatch.js";
+import { FakeExchange } from "../../proof/kit/fakeExchange.js";
+import { proxiedRoutes } from "../../proof/kit/harness.js";
 
 /**
  * What a peer sends is read in a time that grows with its length, not with the square of it. Two tests hold this: one
@@ -69,19 +69,21 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     worst: ["1", " ", "x"],
   },
   "src/runtime/actions/redirect.ts /%.*$/": { because: "an address that the kernel names" },
-  "src/runtime/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
+  "src/runtime/load/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
     because: "a file of the config",
   },
-  "src/runtime/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": { because: "a file of the kernel" },
-  "src/runtime/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1?DH PARAMETERS-----/":
+  "src/runtime/process/descriptorLimit.ts /^Max open files\\s+\\S+\\s+(\\d+)/m": {
+    because: "a file of the kernel",
+  },
+  "src/runtime/load/dhParameters.ts /-----BEGIN (X9\\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\\s]+)-----END \\1?DH PARAMETERS-----/":
     { because: "a file of the config" },
   "src/runtime/http1/requestHead.ts /^https?:\\/\\/([^/?#]+)(.*)$/is": {
     because:
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", ""],
   },
-  "src/runtime/tlsFiles.ts /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/": { because: "a file of the config" },
-  "src/runtime/tlsFiles.ts /^.*\\((.*)\\)$/": { because: "text of an error of OpenSSL" },
+  "src/runtime/load/tls.ts /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/": { because: "a file of the config" },
+  "src/runtime/load/tls.ts /^.*\\((.*)\\)$/": { because: "text of an error of OpenSSL" },
 };
 
 /**
@@ -150,7 +152,7 @@ describe("regular expressions", () => {
       "src/model/fields.ts",
       "src/model/textRule.ts",
       "src/runtime/actions/conditional.ts",
-      "src/runtime/credentialSet.ts",
+      "src/runtime/load/credentialSet.ts",
     ]);
   });
 

@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import fc from "fast-check";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
-import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logFormat.js";
-import { LogFiles, type LogOptions } from "../../src/runtime/logs.js";
-import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "./fakeExchange.js";
-import { eventually } from "./portico.js";
+import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
+import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
+import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
+import { eventually } from "../../proof/kit/portico.js";
 
 let folder: string;
 const opened: LogFiles[] = [];
@@ -221,7 +221,7 @@ test("what is kept of the last line is not taken for the next", async () => {
   const fresh: string[] = [];
   for (const one of all)
     await jest.isolateModulesAsync(async () => {
-      const format = await import("../../src/runtime/logFormat.js");
+      const format = await import("../../src/runtime/logs/logFormat.js");
       fresh.push(lineAt(format.combinedLine, one));
     });
   expect(new Set(fresh).size).toBe(3 * 2 * 3);
@@ -376,7 +376,7 @@ describe("files", () => {
       require(process.argv[1]).recoverLogs(["old.log", "empty.log", "link.log", "fifo.log", "none.log"]);`;
     if (process.getuid!() !== 0) return;
     const module = join(folder, "recover.cjs");
-    const entryPoints = [join(__dirname, "../../src/runtime/logRecovery.ts")];
+    const entryPoints = [join(__dirname, "../../src/runtime/load/logRecovery.ts")];
     await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile: module });
     fs.chmodSync(folder, 0o755);
     fs.chmodSync(module, 0o644);

@@ -4,12 +4,12 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
-import { COLLECT_OPTIONS, collected } from "../../tools/frontEnd/collected.js";
-import { freePorts } from "../../tools/frontEnd/ports.js";
+import { COLLECT_OPTIONS, collected } from "../../proof/kit/collected.js";
+import { freePorts } from "../../proof/kit/ports.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { issue } from "./certificates.js";
-import { END_STREAM, Frame, GET, RawClient } from "./http2RawClient.js";
-import { openFolder, Portico } from "./portico.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /**
  * What clients cost that are idle, or ask for much and read nothing (docs/limits.md): memory of the worker, without what

@@ -5,10 +5,10 @@ import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig } from "../../src/model/index.js";
 import { piecesText, switchedOff, WITHOUT } from "../../src/runtime/node/pieces.js";
 import { KNOWN_VERSIONS } from "../../src/runtime/node/probe.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
-import versions from "../../tools/nodeVersions/package-lock.json";
-import { KeepAliveClient } from "./keepAliveClient.js";
-import { openFolder, Portico } from "./portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+import versions from "../../proof/nodeVersions/package-lock.json";
+import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** A Node that lacks what has no public name, or does something else by it: portico says so, and serves. */
 

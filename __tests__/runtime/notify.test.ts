@@ -4,11 +4,11 @@ import * as http from "node:http";
 import type * as net from "node:net";
 import { join } from "node:path";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster, type ControlOutcome } from "../../src/runtime/control.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
-import { issue } from "./certificates.js";
-import { KeepAliveClient } from "./keepAliveClient.js";
-import { NotifySocket } from "./notifySocket.js";
+import { askMaster, type ControlOutcome } from "../../src/runtime/process/control.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { NotifySocket } from "../../proof/kit/notifySocket.js";
 import {
   alive,
   eventually,
@@ -18,7 +18,7 @@ import {
   Portico,
   processes,
   type StartOptions,
-} from "./portico.js";
+} from "../../proof/kit/portico.js";
 
 /** What systemd is told, by the real systemd-notify, and when. */
 

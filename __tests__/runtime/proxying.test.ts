@@ -6,10 +6,10 @@ import {
   isComplete,
   parseAnswer,
   RawUpstream,
-} from "./peers.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
+} from "../../proof/kit/peers.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
+import { freePort } from "../../proof/kit/ports.js";
 
 const MiB = 1024 * 1024;
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

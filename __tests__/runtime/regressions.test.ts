@@ -3,15 +3,15 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
-import type { Faults } from "../../src/runtime/faults.js";
+import type { Faults } from "../../src/runtime/exchange/faults.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
-import { issue } from "./certificates.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
-import { connectHttp2, startHttp2Server } from "./http2Server.js";
-import { startEveryProtocol } from "./everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "./peers.js";
-import { openFolder, Portico } from "./portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { connectHttp2, startHttp2Server } from "../../proof/kit/http2Server.js";
+import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** What once went wrong on the way between clients and upstreams; each test failed before its fix. */
 

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
-import { type EveryProtocol, startEveryProtocol } from "./everyProtocol.js";
-import { type Accepted, connectTo, RawUpstream } from "./peers.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 
 /**
  * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no client may

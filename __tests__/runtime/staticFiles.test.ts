@@ -15,7 +15,7 @@ import {
   type FakeRequest,
   type LoggedError,
   run,
-} from "./fakeExchange.js";
+} from "../../proof/kit/fakeExchange.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
 /** More than the cache keeps of one file. */

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { freePorts } from "../../tools/frontEnd/ports.js";
-import { issue } from "./certificates.js";
-import { openFolder, Portico } from "./portico.js";
+import { freePorts } from "../../proof/kit/ports.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** TLS sessions: who may resume which, over real handshakes with master and workers as processes. */
 

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/control.js";
-import { createLoadUpstream } from "../load/loadUpstream.js";
-import { type LoadReport, SteadyLoad } from "../load/steadyLoad.js";
-import { freePort } from "../../tools/frontEnd/ports.js";
-import { type Issued, issue } from "./certificates.js";
-import { KeepAliveClient } from "./keepAliveClient.js";
+import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/process/control.js";
+import { createLoadUpstream } from "../../proof/kit/load/loadUpstream.js";
+import { type LoadReport, SteadyLoad } from "../../proof/kit/load/steadyLoad.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { type Issued, issue } from "../../proof/kit/certificates.js";
+import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import {
   alive,
   eventually,
@@ -22,7 +22,7 @@ import {
   processes,
   type StartOptions,
   workersOf,
-} from "./portico.js";
+} from "../../proof/kit/portico.js";
 
 /** What changes while clients are served: config, certificate, runtime; and what is lost when processes are killed. */
 

@@ -1,8 +1,14 @@
 import type { ClientHttp2Session } from "node:http2";
 import type { UpstreamInput } from "../../src/model/index.js";
-import { proxiedRoutes, startProxy, type TestProxy } from "./harness.js";
-import { answerOf, connectHttp2, type Http2Server, startHttp2Server, until } from "./http2Server.js";
-import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "./peers.js";
+import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import {
+  answerOf,
+  connectHttp2,
+  type Http2Server,
+  startHttp2Server,
+  until,
+} from "../../proof/kit/http2Server.js";
+import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../proof/kit/peers.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
 

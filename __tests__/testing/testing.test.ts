@@ -7,7 +7,7 @@ import {
   synthesizedFiles,
   type TestRequest,
 } from "../../src/testing/index.js";
-import { frontEnd, newStack } from "../constructs/stacks.js";
+import { frontEnd, newStack } from "../../proof/kit/stacks.js";
 
 const plain = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
 const tls = renderProxyConfig(

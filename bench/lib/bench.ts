@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "../proxies/proxy.js";
-import { freePorts } from "../../tools/frontEnd/ports.js";
+import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "./proxy.js";
+import { freePorts } from "../../proof/kit/ports.js";
 import { busyNanoseconds, coreNumbers, cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
 import type { Site } from "./site.js";
 import type { Upstreams } from "./upstreams.js";

@@ -1,4 +1,4 @@
-import { ABSOLUTE, type Bar, BEST_NODE_PEER, type Work } from "../work/work.js";
+import { ABSOLUTE, type Bar, BEST_NODE_PEER, type Work } from "./work.js";
 import type { Row, Sample } from "./bench.js";
 import { median } from "./statistics.js";
 

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import type { RunningProxy } from "../proxies/proxy.js";
+import type { RunningProxy } from "./proxy.js";
 import { type Bench, costOf, type Sample } from "./bench.js";
 import { run, runChecked } from "./children.js";
 import { GIB } from "./site.js";

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { cpus, release, totalmem } from "node:os";
-import type { ProxyKind } from "../proxies/proxy.js";
+import type { ProxyKind } from "./proxy.js";
 
 /** Where results come from. */
 export interface Machine {

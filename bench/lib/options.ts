@@ -1,6 +1,6 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
-import type { Work } from "../work/work.js";
+import type { Work } from "./work.js";
 
 export interface Options {
   readonly help: boolean;

@@ -1,4 +1,4 @@
-import { ABSOLUTE } from "../work/work.js";
+import { ABSOLUTE } from "./work.js";
 import type { Line, Result, Verdict } from "./judge.js";
 
 /** Results as Markdown, which reads as a table in a terminal, too. */

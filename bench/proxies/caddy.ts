@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
-import type { ProxyKind, Setup } from "./proxy.js";
+import type { ProxyKind, Setup } from "../lib/proxy.js";
 
 const binary = findProgram("caddy");
 

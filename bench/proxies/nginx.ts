@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { findProgram } from "../lib/children.js";
 import { HOST } from "../lib/site.js";
-import type { ProxyKind, Setup } from "./proxy.js";
+import type { ProxyKind, Setup } from "../lib/proxy.js";
 
 const binary = findProgram("nginx");
 

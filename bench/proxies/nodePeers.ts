@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { ProxyKind } from "./proxy.js";
+import type { ProxyKind } from "../lib/proxy.js";
 
 const MODULES = path.resolve(__dirname, "../node_modules");
 

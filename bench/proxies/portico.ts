@@ -6,7 +6,7 @@ import { ROOT } from "../../build/paths.js";
 import { Action, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
 import { renderProxyConfig } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
-import type { ProxyKind, Setup } from "./proxy.js";
+import type { ProxyKind, Setup } from "../lib/proxy.js";
 
 const { version: VERSION } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
   version: string;

@@ -1,6 +1,6 @@
 import { alternate, type Rounds } from "../lib/bench.js";
 import { curl } from "../lib/loads.js";
-import { type Bar, cpuBar, type Work } from "./work.js";
+import { type Bar, cpuBar, type Work } from "../lib/work.js";
 
 /** 1 GiB through one connection, down through `/synchttp`, up through `/syncdav`; neither buffers requests. */
 

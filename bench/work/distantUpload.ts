@@ -2,8 +2,8 @@ import { alternate, type Bench, costOf, type Sample } from "../lib/bench.js";
 import { run, stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
 import { SMALL_UPLOAD_BYTES } from "../lib/site.js";
-import type { RunningProxy } from "../proxies/proxy.js";
-import type { Work } from "./work.js";
+import type { RunningProxy } from "../lib/proxy.js";
+import type { Work } from "../lib/work.js";
 
 /** How far away the client is: half of it in each direction. */
 const ROUND_TRIP_MS = 50;

@@ -1,7 +1,7 @@
 import { alternate, type Bench, costOf, type Sample } from "../lib/bench.js";
 import { runChecked } from "../lib/children.js";
-import type { RunningProxy } from "../proxies/proxy.js";
-import type { Work } from "./work.js";
+import type { RunningProxy } from "../lib/proxy.js";
+import type { Work } from "../lib/work.js";
 
 /** Handshakes of the front end's policy: TLS 1.2, ECDHE on secp384r1, an RSA key of 2048 bits. */
 

@@ -8,7 +8,7 @@ import { smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
 import { start } from "./start.js";
 import { staticFiles } from "./staticFiles.js";
 import { synthesis } from "./synthesis.js";
-import type { Work } from "./work.js";
+import type { Work } from "../lib/work.js";
 
 /** Every item, in the order of the table. */
 export const WORK: readonly Work[] = [

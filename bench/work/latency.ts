@@ -2,8 +2,8 @@ import { alternate, type Bench, costOf, type Row, type Sample, startKind } from 
 import { stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
 import { wrk } from "../lib/loads.js";
-import type { RunningProxy } from "../proxies/proxy.js";
-import type { Work } from "./work.js";
+import type { RunningProxy } from "../lib/proxy.js";
+import type { Work } from "../lib/work.js";
 
 const SECONDS = 4;
 const CONNECTIONS = 128;

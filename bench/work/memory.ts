@@ -2,9 +2,9 @@ import { able, type Bench, type Row, sleep, startKind } from "../lib/bench.js";
 import { runChecked, stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
 import { proportionalBytes, writtenBytes } from "../lib/processes.js";
-import type { ProxyKind, RunningProxy, Setup } from "../proxies/proxy.js";
+import type { ProxyKind, RunningProxy, Setup } from "../lib/proxy.js";
 import type { Sample } from "../lib/bench.js";
-import { ABSOLUTE, type Work } from "./work.js";
+import { ABSOLUTE, type Work } from "../lib/work.js";
 
 /** Memory is proportional set size: pages that processes share are split between them. Kernel buffers are not in it. */
 

@@ -1,6 +1,6 @@
 import { ALL_CORES, alternate, type Rounds } from "../lib/bench.js";
 import { wrk } from "../lib/loads.js";
-import { cpuBar, type Work } from "./work.js";
+import { cpuBar, type Work } from "../lib/work.js";
 
 /** What should not make a request dearer: more routes, more virtual servers, more workers. */
 

@@ -1,6 +1,6 @@
 import { alternate } from "../lib/bench.js";
 import { h2load, wrk } from "../lib/loads.js";
-import { cpuBar, type Work } from "./work.js";
+import { cpuBar, type Work } from "../lib/work.js";
 
 /** GET of 90 bytes through `/sync`, which has all the header rules and a log of its own. */
 const TARGET = "/sync/small";

@@ -4,8 +4,8 @@ import { able, ALL_CORES, type Bench, type Row, setupOf, sleep } from "../lib/be
 import { stop } from "../lib/children.js";
 import { cpuNanoseconds, familyOf } from "../lib/processes.js";
 import { median } from "../lib/statistics.js";
-import { launch, outputOf, type ProxyKind } from "../proxies/proxy.js";
-import { ABSOLUTE, type Work } from "./work.js";
+import { launch, outputOf, type ProxyKind } from "../lib/proxy.js";
+import { ABSOLUTE, type Work } from "../lib/work.js";
 
 const LIMIT_MS = 10_000;
 const POLL_MS = 2;

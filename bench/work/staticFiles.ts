@@ -1,6 +1,6 @@
 import { alternate, type Rounds } from "../lib/bench.js";
 import { curl, wrk } from "../lib/loads.js";
-import { type Bar, cpuBar, type Work } from "./work.js";
+import { type Bar, cpuBar, type Work } from "../lib/work.js";
 
 /** Files of the media folder, which lies in memory. */
 

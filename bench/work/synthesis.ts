@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Bench, Row } from "../lib/bench.js";
 import { stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
-import { ABSOLUTE, type Work } from "./work.js";
+import { ABSOLUTE, type Work } from "../lib/work.js";
 
 interface Case {
   readonly name: string;

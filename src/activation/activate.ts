@@ -1,7 +1,8 @@
+import type { Report } from "./report.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { formatProblem, type Problem, ProblemError } from "../model/index.js";
 import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
-import { carryOut, formatChange, problemsOf, refuseInterrupted, type Report } from "./execution.js";
+import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
 import { seeLoaded, staleOf, staleReasons } from "./loaded.js";

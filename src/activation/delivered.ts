@@ -9,7 +9,7 @@ import {
   problem,
   ProblemError,
 } from "../model/index.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 import { type FileState, hashOf, observe } from "./fileState.js";
 import { filesOf, type GoodState, type Store } from "./store.js";
 

@@ -14,7 +14,7 @@ import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { foreignDirectories } from "./preconditions.js";
 import { type LoadedUnit, loadedUnits, STARTS_WITH_HOST } from "./loadedUnits.js";
-import { run } from "./serviceManager.js";
+import { run } from "./systemctl.js";
 import { type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { broughtUnits, namedUnits } from "./transition.js";
 

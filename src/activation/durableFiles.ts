@@ -15,7 +15,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { problem, ProblemError } from "../model/index.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 
 /**
  * Changes to the disk that survive a loss of power. Each is one of two states at every moment: what was there, or what

@@ -1,23 +1,15 @@
 import { type Problem, problem, ProblemError } from "../model/index.js";
-import { askMaster } from "../runtime/control.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { askMaster } from "../runtime/process/control.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 import { bringTo, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
-import {
-  actOnUnit,
-  controlSocketOf,
-  reloadNetwork,
-  reloadServiceManager,
-  unitStatus,
-} from "./serviceManager.js";
+import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
 import { formatStep, type Step } from "./serviceSteps.js";
 import { makeModes } from "./mediaModes.js";
 import { editedPaths, makeEdits } from "./settingsEdits.js";
 import type { Store } from "./store.js";
 import type { Plan } from "./transition.js";
-
-/** Tells what is being done, a line at a time. */
-export type Report = (line: string) => void;
+import type { Report } from "./report.js";
 
 /** Carries a plan out, step by step; the first failure ends it. */
 export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, report: Report): Promise<void> {

@@ -1,14 +1,14 @@
 import { type Deployment, parseConfigText, type ProxyConfig } from "../model/index.js";
 import { lostLogDirectories } from "../diagnosis/logState.js";
-import { askMaster } from "../runtime/control.js";
-import { readText } from "../runtime/fileAccess.js";
-import { loadConfig } from "../runtime/load.js";
-import { type LoadedState, loadedStateOf } from "../runtime/loadedState.js";
+import { askMaster } from "../runtime/process/control.js";
+import { readText } from "../runtime/load/files.js";
+import { loadConfig } from "../runtime/load/config.js";
+import { type LoadedState, loadedStateOf } from "../runtime/load/loadedState.js";
 import { hashOf } from "./fileState.js";
 import { type LoadedRules, loadedRules } from "./loadedRules.js";
 import { type LoadedUnit, loadedUnits } from "./loadedUnits.js";
-import { controlSocketOf } from "./serviceManager.js";
-import { isDropIn } from "./serviceSteps.js";
+import { controlSocketOf } from "./systemctl.js";
+import { isDropIn, type Stale } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 import { broughtUnits } from "./transition.js";
 
@@ -99,16 +99,6 @@ export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; rea
 
 export const inKernel = (state: "missing" | "different"): string =>
   state === "missing" ? "not loaded" : "loaded with other rules";
-
-/** What is to be done because something else is loaded than what is installed. */
-export interface Stale {
-  /** Units of ours that systemd has to read again, and those that have to start anew with it. */
-  readonly units: ReadonlySet<string>;
-  /** Whether systemd has to read units again. */
-  readonly manager: boolean;
-  /** What the running proxy has to take. */
-  readonly proxy: "nothing" | "reload" | "upgrade";
-}
 
 export function staleOf(loaded: Loaded, { services }: Deployment): Stale {
   const outdated = (loaded.units ?? []).filter((unit) => unit.outdated).map(({ unit }) => unit);

@@ -1,4 +1,4 @@
-import { type Outcome, run } from "./serviceManager.js";
+import { type Outcome, run } from "./systemctl.js";
 
 /** Whether the kernel has the rules of a file; `unknown` where this cannot be found out, with the reason. */
 export type LoadedRules =

@@ -1,4 +1,4 @@
-import { run } from "./serviceManager.js";
+import { run } from "./systemctl.js";
 
 /** What systemd has loaded of a unit, beside what it runs (`UnitStatus`). */
 export interface LoadedUnit {

@@ -1,9 +1,9 @@
+import type { Report } from "./report.js";
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { problem, ProblemError } from "../model/index.js";
-import type { Report } from "./execution.js";
 
 /** Who holds the lock, and what for. */
 export interface Holder {

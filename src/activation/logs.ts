@@ -1,3 +1,4 @@
+import type { Report } from "./report.js";
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
@@ -8,10 +9,10 @@ import {
   ProblemError,
   type ProxyConfig,
 } from "../model/index.js";
-import { readText } from "../runtime/fileAccess.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { readText } from "../runtime/load/files.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 import { removeFile, removeIfEmpty } from "./durableFiles.js";
-import { attempt, type Report } from "./execution.js";
+import { attempt } from "./execution.js";
 import type { Store } from "./store.js";
 
 /** Files that the proxy of a deployment logs to, as paths of the host. */

@@ -1,7 +1,7 @@
+import type { Report } from "./report.js";
 import { changeModes, checkMediaPermissions, type ModeChange } from "../diagnosis/mediaPermissions.js";
 import type { Deployment } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
-import type { Report } from "./execution.js";
 
 /** The permissions (service 2.8) that media lack, where a deployment asks for them; changes nothing. */
 export async function planModes({ media }: Deployment): Promise<readonly ModeChange[]> {

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { actingOn, ROOT } from "../asOwner/acting.js";
 import { endpoint, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
 import { quote } from "../render/hostScripts.js";
-import { listenOwner } from "../runtime/listenOwner.js";
+import { listenOwner } from "../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
 import type { Step } from "./serviceSteps.js";

@@ -1,5 +1,5 @@
+import type { Report } from "./report.js";
 import { type Problem, ProblemError } from "../model/index.js";
-import type { Report } from "./execution.js";
 import { withLock } from "./lock.js";
 import { programsOf } from "./programs.js";
 import { rollBack } from "./rollBack.js";

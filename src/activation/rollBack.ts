@@ -1,5 +1,6 @@
+import type { Report } from "./report.js";
 import { type Problem, problem } from "../model/index.js";
-import { attempt, perform, problemsOf, type Report } from "./execution.js";
+import { attempt, perform, problemsOf } from "./execution.js";
 import { bringTo, bringTemporaryAway, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
 import { removeLogs } from "./logs.js";

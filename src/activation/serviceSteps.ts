@@ -1,6 +1,5 @@
 import type { DeploymentServices, DeploymentSettings, FileRole } from "../model/index.js";
-import type { Stale } from "./loaded.js";
-import type { UnitAction, UnitStatus } from "./serviceManager.js";
+import type { UnitAction, UnitStatus } from "./systemctl.js";
 
 /** One thing that is done to a host; `files` stands for all files at once. */
 export type Step =
@@ -9,6 +8,16 @@ export type Step =
   | { readonly do: "network-reload" }
   | { readonly do: "upgrade"; readonly unit: string }
   | { readonly do: UnitAction; readonly unit: string };
+
+/** What is to be done because something else is loaded than what is installed. */
+export interface Stale {
+  /** Units of ours that systemd has to read again, and those that have to start anew with it. */
+  readonly units: ReadonlySet<string>;
+  /** Whether systemd has to read units again. */
+  readonly manager: boolean;
+  /** What the running proxy has to take. */
+  readonly proxy: "nothing" | "reload" | "upgrade";
+}
 
 /** What decides on the steps. */
 export interface Situation {

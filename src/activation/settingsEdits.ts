@@ -1,13 +1,6 @@
-import {
-  type Deployment,
-  type DeploymentSettings,
-  type Problem,
-  ProblemError,
-  type Result,
-} from "../model/index.js";
+import { type Deployment, type Problem, ProblemError, type Result } from "../model/index.js";
 import {
   applyEdits,
-  type ItemChange,
   planSettings,
   readFound,
   replaceFiles,
@@ -15,21 +8,9 @@ import {
   type SettingsPlan,
   type SettingsSource,
   sweepBeside,
-} from "../settings/index.js";
+} from "../applicationSettings/index.js";
 import { withLock } from "./lock.js";
-import { type GoodState, Store } from "./store.js";
-
-export type SettingsFile = keyof DeploymentSettings["files"];
-
-/**
- * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays
- * as its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (service 2.3).
- */
-export interface SettingsEditRecord extends ItemChange {
-  readonly role: SettingsFile;
-  /** As the deployment names it. */
-  readonly path: string;
-}
+import { type GoodState, type SettingsEditRecord, Store } from "./store.js";
 
 /** What has to be edited in the application's files. */
 export interface PlannedEdits {

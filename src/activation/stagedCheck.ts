@@ -1,10 +1,10 @@
 import { copyFile, chmod, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type DeployedFile, type Problem, problem } from "../model/index.js";
-import { loadConfig } from "../runtime/load.js";
+import { loadConfig } from "../runtime/load/config.js";
 import type { Delivered } from "./delivered.js";
 import { letsIn } from "./firewallRules.js";
-import { commandProblem, run, type UnitStatus } from "./serviceManager.js";
+import { commandProblem, run, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 

@@ -7,6 +7,7 @@ import {
   type Deployment,
   DEPLOYMENT_FILE,
   DEPLOYMENT_STORE,
+  type DeploymentSettings,
   type FileRole,
   problem,
   ProblemError,
@@ -24,8 +25,20 @@ import {
 } from "./durableFiles.js";
 import { type FileState, hashOf } from "./fileState.js";
 import type { Programs } from "./programs.js";
-import { systemdIsHere } from "./serviceManager.js";
-import type { SettingsEditRecord } from "./settingsEdits.js";
+import { systemdIsHere } from "./systemctl.js";
+import type { ItemChange } from "../applicationSettings/index.js";
+
+export type SettingsFile = keyof DeploymentSettings["files"];
+
+/**
+ * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays as
+ * its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (service 2.3).
+ */
+export interface SettingsEditRecord extends ItemChange {
+  readonly role: SettingsFile;
+  /** As the deployment names it. */
+  readonly path: string;
+}
 
 /** The state that a host was brought to and that was seen to serve. */
 export interface GoodState {

@@ -4,10 +4,10 @@ import type { ModeChange } from "../diagnosis/mediaPermissions.js";
 import type { Deployment, DeploymentServices, FileRole, Problem } from "../model/index.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
-import { type UnitStatus, unitStatus } from "./serviceManager.js";
+import { type UnitStatus, unitStatus } from "./systemctl.js";
 import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from "./serviceSteps.js";
-import type { PlannedEdits, SettingsEditRecord } from "./settingsEdits.js";
-import { goodFiles, type GoodState, type Journal, type Store } from "./store.js";
+import type { PlannedEdits } from "./settingsEdits.js";
+import { goodFiles, type GoodState, type Journal, type SettingsEditRecord, type Store } from "./store.js";
 
 /** What is going to be done to a host. */
 export interface Plan {

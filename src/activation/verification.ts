@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
-import { readText } from "../runtime/fileAccess.js";
+import { readText } from "../runtime/load/files.js";
 import { expectedResponses } from "../diagnosis/expectedResponses.js";
 import { type CheckedResponse, checkLive } from "../diagnosis/liveCheck.js";
 import { mediaFileOf } from "../diagnosis/mediaFile.js";
 import { refuseInterrupted } from "./execution.js";
-import { unitStatus } from "./serviceManager.js";
+import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
 
 /**

@@ -2,7 +2,7 @@ import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { posix } from "node:path";
 import { chmodCommand, fsPath, shown } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 import { howShared, ROOT } from "./acting.js";
 import type { ModeChange } from "./modes.js";
 

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, readlink } from "node:fs/promises";
 import { fsPath } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 
 /** Permissions of a file or directory that are to be changed, or were. */
 export interface ModeChange {

@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { type Problem, problem, ProblemError } from "../model/index.js";
 import { fsPath } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 
 /*
  * Reads and replaces one small file, with the rights of whoever runs it: see `asOwner.ts`.

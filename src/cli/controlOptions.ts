@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { formatProblem } from "../model/index.js";
-import type { ControlOutcome } from "../runtime/control.js";
-import { problemCount } from "../runtime/masterReport.js";
-import { controlSocket } from "../runtime/serve.js";
+import type { ControlOutcome } from "../runtime/process/control.js";
+import { problemCount } from "../runtime/process/masterReport.js";
+import { controlSocket } from "../runtime/process/serve.js";
 import { EXIT, type Output } from "./output.js";
 
 /** Where the deployed service is asked. */

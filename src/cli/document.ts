@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseConfigText } from "../model/parse.js";
 import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
-import { readText } from "../runtime/fileAccess.js";
+import { readText } from "../runtime/load/files.js";
 
 /** Where a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;

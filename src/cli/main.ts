@@ -3,7 +3,8 @@
  * worker has no use for a command line and a parser, and its master none for protocols.
  */
 // Not a command for people: `serve` starts its workers with it.
-if (process.argv[2] === "worker") void import("../runtime/worker.js").then(({ runWorker }) => runWorker());
+if (process.argv[2] === "worker")
+  void import("../runtime/process/worker.js").then(({ runWorker }) => runWorker());
 else if (process.argv[2] === "as-owner") {
   // Nor this: what root does in trees that others can change is done by a child that is not root.
   void import("../asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));

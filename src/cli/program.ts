@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
-import { serve } from "../runtime/serve.js";
-import { VERSION } from "../runtime/version.js";
+import { serve } from "../runtime/process/serve.js";
+import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
 import { EXIT, type Output, STDIO, steeringNothing } from "./output.js";

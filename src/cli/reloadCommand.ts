@@ -1,7 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { problem, type Problem, type Result } from "../model/index.js";
-import { askMaster } from "../runtime/control.js";
-import { type CredentialSet, type CredentialSource, handOver, ownerOf } from "../runtime/credentialSet.js";
+import { askMaster } from "../runtime/process/control.js";
+import {
+  type CredentialSet,
+  type CredentialSource,
+  handOver,
+  ownerOf,
+} from "../runtime/load/credentialSet.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";
 

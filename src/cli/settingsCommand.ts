@@ -11,8 +11,8 @@ import {
   type Result,
 } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-import { readText } from "../runtime/fileAccess.js";
-import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../settings/index.js";
+import { readText } from "../runtime/load/files.js";
+import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../applicationSettings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface SettingsFlags {

@@ -4,8 +4,8 @@ import type { ExpectedResponse } from "../diagnosis/expectedResponses.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { judgeOverrides, urlsOf } from "../diagnosis/storedSettings.js";
 import { type Deployment, DEPLOYMENT_FILE, parseDeploymentText, type ProxyConfig } from "../model/index.js";
-import { readText } from "../runtime/fileAccess.js";
-import { type DatabaseAccess, readOverrides } from "../settings/index.js";
+import { readText } from "../runtime/load/files.js";
+import { type DatabaseAccess, readOverrides } from "../applicationSettings/index.js";
 import type { Source } from "./document.js";
 
 /** Environment variable of the database's password: arguments can be seen by every user of the host. */

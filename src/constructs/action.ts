@@ -1,6 +1,15 @@
 import type { ActionInput } from "../model/index.js";
-import { UPSTREAM } from "./instances.js";
-import { any, fields, number, type PropTable, record, refuseOptions, required, text } from "./props.js";
+import { UPSTREAM } from "./props/instances.js";
+import {
+  any,
+  fields,
+  number,
+  type PropTable,
+  record,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
 import type { Upstream } from "./upstream.js";
 
 /** What answers the requests of a route. A closed choice: take one of the static methods. */

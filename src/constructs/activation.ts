@@ -5,10 +5,10 @@ import { formatProblem, type Problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { PROXY_SERVICE } from "./instances.js";
-import { any, fields, type PropTable, refuseProps, required, text } from "./props.js";
+import { PROXY_SERVICE } from "./props/instances.js";
+import { any, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ProxyService } from "./proxyService.js";
-import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./tokens.js";
+import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
 
 /**
  * Makes all that was delivered to a host its running state: `portico activate` checks it, stops and starts what

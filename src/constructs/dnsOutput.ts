@@ -1,7 +1,7 @@
 import { Fn, Op } from "cdktf";
 import { IPV4_SPECIAL_RANGES } from "../model/address.js";
 import type { Host } from "./host.js";
-import { hasTokens } from "./tokens.js";
+import { hasTokens } from "./props/tokens.js";
 
 /**
  * DNS records of a host as the value of an output. Where an address is known at apply only, Terraform decides then

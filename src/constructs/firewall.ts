@@ -16,11 +16,11 @@ import {
   renderUnit,
   type Source,
 } from "../render/index.js";
-import { hostPathProblems, refuse } from "./checks.js";
+import { hostPathProblems, refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { HOST } from "./instances.js";
-import { type LateCheck, latePort, lateText } from "./lateChecks.js";
+import { HOST } from "./props/instances.js";
+import { type LateCheck, latePort, lateText } from "./props/lateChecks.js";
 import {
   choice,
   fields,
@@ -32,7 +32,7 @@ import {
   refuseProps,
   required,
   text,
-} from "./props.js";
+} from "./props/propTable.js";
 import { SystemdUnit } from "./systemdUnit.js";
 import {
   argument,
@@ -41,7 +41,7 @@ import {
   hasTokens,
   isKnown,
   renderAroundTokens,
-} from "./tokens.js";
+} from "./props/tokens.js";
 
 /**
  * A packet filter for what reaches the host itself: the front end's ports and the SSH server's are open, the

@@ -9,10 +9,10 @@ import {
   LONG_LABEL_PATTERN,
 } from "../model/textRule.js";
 import { type DnsRecord, dnsRecords, hostProblems, type PortForward, portForwards } from "../model/host.js";
-import { refuse } from "./checks.js";
-import { Delivery } from "./delivery.js";
-import { DELIVERY } from "./instances.js";
-import { canonicalIpv6Of, type LateCheck, latePort, lateText } from "./lateChecks.js";
+import { refuse } from "./props/checks.js";
+import { Delivery } from "./delivery/delivery.js";
+import { DELIVERY } from "./props/instances.js";
+import { canonicalIpv6Of, type LateCheck, latePort, lateText } from "./props/lateChecks.js";
 import {
   choice,
   either,
@@ -24,11 +24,12 @@ import {
   refuseProps,
   required,
   text,
-} from "./props.js";
-import { hasTokens, isKnown } from "./tokens.js";
+} from "./props/propTable.js";
+import { hasTokens, isKnown } from "./props/tokens.js";
+import type { DeliveryHost } from "./delivery/way.js";
 
 /** The machine that serves: its addresses, its public name, and how files get onto it. */
-export class Host extends Construct {
+export class Host extends Construct implements DeliveryHost {
   /** Static IPv4 address. */
   readonly address: string;
   /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
@@ -77,6 +78,23 @@ export class Host extends Construct {
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
     return portForwards(this.address, ports);
   }
+
+  /** @internal Checks of addresses and names that only Terraform knows. */
+  lateChecks(): LateCheck[] {
+    const at = (name: string): string => `${this.node.path}.${name}`;
+    const { address, ipv6Address, publicName, gateway, dnsDomain, nameservers = [], sshPort } = this.props;
+    return [
+      ...lateText("host.bad-ipv4", at("address"), IPV4, address),
+      ...lateText("host.bad-ipv6", at("ipv6Address"), IPV6, ipv6Address),
+      ...lateText("host.bad-name", at("publicName"), NAME, publicName),
+      ...lateText("host.bad-network", at("gateway"), GATEWAY, gateway),
+      ...lateText("host.bad-name", at("dnsDomain"), NAME, dnsDomain),
+      ...nameservers.flatMap((one, i) =>
+        lateText("host.bad-nameserver", at(`nameservers[${i}]`), NAMESERVER, one),
+      ),
+      ...latePort(at("sshPort"), sshPort),
+    ];
+  }
 }
 
 /** What is no address stays as it is, so that its check tells of it. */
@@ -84,23 +102,6 @@ function canonical(address: string): string {
   return hasTokens(address)
     ? (Fn.try([canonicalIpv6Of(address), address]) as string)
     : canonicalIpv6(address)!;
-}
-
-/** @internal Checks of addresses and names that only Terraform knows. */
-export function lateHostChecks({ node, props }: Host): LateCheck[] {
-  const at = (name: string): string => `${node.path}.${name}`;
-  const { address, ipv6Address, publicName, gateway, dnsDomain, nameservers = [], sshPort } = props;
-  return [
-    ...lateText("host.bad-ipv4", at("address"), IPV4, address),
-    ...lateText("host.bad-ipv6", at("ipv6Address"), IPV6, ipv6Address),
-    ...lateText("host.bad-name", at("publicName"), NAME, publicName),
-    ...lateText("host.bad-network", at("gateway"), GATEWAY, gateway),
-    ...lateText("host.bad-name", at("dnsDomain"), NAME, dnsDomain),
-    ...nameservers.flatMap((one, i) =>
-      lateText("host.bad-nameserver", at(`nameservers[${i}]`), NAMESERVER, one),
-    ),
-    ...latePort(at("sshPort"), sshPort),
-  ];
 }
 
 const IPV4 = { pattern: `^${IPV4_PATTERN}$`, allowed: "a static IPv4 address such as 192.0.2.10" };

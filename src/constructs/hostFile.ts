@@ -5,12 +5,12 @@ import { Construct, type IConstruct } from "constructs";
 import { FILE_ROLES, type FileRole } from "../model/deployment.js";
 import { FILE_PATH, isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
-import { refuse } from "./checks.js";
+import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
-import { HOST } from "./instances.js";
-import { addPreconditions, type LateCheck, lateCheck, textNode } from "./lateChecks.js";
-import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props.js";
-import { escapeTemplate, isKnown } from "./tokens.js";
+import { HOST } from "./props/instances.js";
+import { addPreconditions, type LateCheck, lateCheck, textNode } from "./props/lateChecks.js";
+import { choice, flag, produced, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { escapeTemplate, isKnown } from "./props/tokens.js";
 
 /** A file on a host, put there by the host's delivery. */
 export class HostFile extends Construct {

@@ -1,24 +1,23 @@
 export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";
-export * from "./applicationDaemons.js";
-export * from "./applicationSettings.js";
-export { Delivery } from "./delivery.js";
-export type { FileSyncActivationProps } from "./fileSyncActivation.js";
-export * from "./fileSyncFrontEnd.js";
+export * from "./fileSync/daemons.js";
+export * from "./fileSync/settings.js";
+export { Delivery } from "./delivery/delivery.js";
+export * from "./fileSync/frontEnd.js";
 export type {
   FileSyncListeners,
   FileSyncRoutes,
   FileSyncUpstreamOverrides,
   FileSyncUpstreams,
-} from "./fileSyncServers.js";
-export type { FileSyncFrontEndProps } from "./fileSyncProps.js";
+} from "./fileSync/servers.js";
+export type { FileSyncActivationProps, FileSyncFrontEndProps } from "./fileSync/props.js";
 export * from "./firewall.js";
 export * from "./host.js";
 export * from "./hostFile.js";
 export * from "./listener.js";
-export { type LocalDeliveryOptions } from "./localDelivery.js";
-export { Mode, type PlainOptions, type TlsOptions } from "./mode.js";
+export { type LocalDeliveryOptions } from "./delivery/local.js";
+export { Mode, type PlainOptions, type TlsOptions } from "./fileSync/mode.js";
 export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
@@ -26,7 +25,7 @@ export * from "./proxyService.js";
 export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";
 export * from "./route.js";
-export type { SshBastion, SshDeliveryOptions, SshLogin } from "./sshConnection.js";
+export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export * from "./systemdUnit.js";
 export {
   SelfSignedTls,

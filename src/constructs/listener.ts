@@ -1,11 +1,21 @@
 import { Construct } from "constructs";
 import type { ListenerInput } from "../model/index.js";
-import { refuseListener } from "./checks.js";
-import { TLS_MATERIAL, TLS_POLICY } from "./instances.js";
-import { any, fields, flag, judged, listOf, type PropTable, refuseProps, required, text } from "./props.js";
+import { refuseListener } from "./props/checks.js";
+import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
+import {
+  any,
+  fields,
+  flag,
+  judged,
+  listOf,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
-import { isKnown } from "./tokens.js";
+import { isKnown } from "./props/tokens.js";
 import { TlsPolicy } from "./tlsPolicy.js";
 
 /** An address and a port where connections are accepted. Its scope is the proxy, or a construct below it. */

@@ -12,12 +12,12 @@ import {
 } from "../render/index.js";
 import { netmaskLength, type Problem, problem } from "../model/index.js";
 import { formatProblem } from "../model/problem.js";
-import { refuse } from "./checks.js";
-import { type Host, lateHostChecks } from "./host.js";
+import { refuse } from "./props/checks.js";
+import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { HOST } from "./instances.js";
-import { type LateCheck, lateNumber, lateText } from "./lateChecks.js";
-import { fields, flag, number, type PropTable, refuseProps, required, text } from "./props.js";
+import { HOST } from "./props/instances.js";
+import { type LateCheck, lateNumber, lateText } from "./props/lateChecks.js";
+import { fields, flag, number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import {
   argument,
   checkAroundTokens,
@@ -25,7 +25,7 @@ import {
   hasTokens,
   isKnown,
   renderAroundTokens,
-} from "./tokens.js";
+} from "./props/tokens.js";
 
 /**
  * The host's static address as a file of systemd-networkd: address, netmask, gateway, DNS domain and
@@ -60,7 +60,7 @@ export class StaticNetwork extends Construct {
       role: apply ? "network" : "other",
     });
     this.networkFile.checkLate(() => [
-      ...lateHostChecks(host),
+      ...host.lateChecks(),
       ...lateGatewayChecks(host),
       ...lateNetworkChecks(this.node.path, props),
     ]);
@@ -71,7 +71,7 @@ export class StaticNetwork extends Construct {
         content: renderAroundTokens(input, renderResolverFile),
         role: "other",
       });
-      this.resolverFile.checkLate(() => lateHostChecks(host));
+      this.resolverFile.checkLate(() => host.lateChecks());
     }
   }
 }

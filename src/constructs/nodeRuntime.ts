@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { problem } from "../model/index.js";
-import { refuse } from "./checks.js";
-import { choice, type PropTable, refuseOptions, required, text } from "./props.js";
+import { refuse } from "./props/checks.js";
+import { choice, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
 
 /** A Node binary that travels with a deployment. A closed choice: take one of the static methods. */

@@ -1,6 +1,6 @@
 import type { IConstruct } from "constructs";
 import { problem } from "../model/index.js";
-import { refuse } from "./checks.js";
+import { refuse } from "./props/checks.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
 /** @internal Marks a construct as a proxy, even where two copies of this package are loaded. */

@@ -17,16 +17,16 @@ import {
   type ProxyUnitsInput,
   UNIT_PATH,
 } from "../render/index.js";
-import { refuse } from "./checks.js";
+import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { NODE_RUNTIME, REVERSE_PROXY } from "./instances.js";
-import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./lateChecks.js";
+import { NODE_RUNTIME, REVERSE_PROXY } from "./props/instances.js";
+import { type LateCheck, lateCheck, lateNumber, lateText, textNode } from "./props/lateChecks.js";
 import type { NodeRuntime } from "./nodeRuntime.js";
-import { number, type PropTable, refuseProps, required, text } from "./props.js";
+import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
-import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./tokens.js";
+import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
 export class ProxyService extends Construct {

@@ -2,12 +2,12 @@ import { Construct, type IConstruct } from "constructs";
 import { formatProblem, type Problem, problem, type ProxyConfigInput } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, renderProxyConfig } from "../render/index.js";
 import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
-import { configProblems, hostPathProblems, refuse, refuseProxy } from "./checks.js";
+import { configProblems, hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
-import { type Host, lateHostChecks } from "./host.js";
+import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { HOST } from "./instances.js";
-import { type LateCheck, lateConfigChecks } from "./lateChecks.js";
+import { HOST } from "./props/instances.js";
+import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
 import {
   any,
@@ -18,11 +18,11 @@ import {
   refuseProps,
   required,
   text,
-} from "./props.js";
+} from "./props/propTable.js";
 import type { ProxyLimits, ProxyLogs, ProxyTimeouts } from "./proxySettings.js";
 import { PROXY, proxyOf, type ProxyScope } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
-import { isKnown, renderJsonAroundTokens, settleTokens } from "./tokens.js";
+import { isKnown, renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
 import { Upstream, type UpstreamProps } from "./upstream.js";
 import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
@@ -64,7 +64,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
       content: () => renderJsonAroundTokens(this.config, renderProxyConfig),
       role: "config",
     });
-    this.configFile.checkLate(() => [...lateHostChecks(this.host), ...this.lateChecks(() => true)]);
+    this.configFile.checkLate(() => [...this.host.lateChecks(), ...this.lateChecks(() => true)]);
     warnOf(this);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }

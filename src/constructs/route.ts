@@ -2,10 +2,10 @@ import { Construct } from "constructs";
 import type { RouteInput } from "../model/index.js";
 import type { Action } from "./action.js";
 import { problem } from "../model/index.js";
-import { refuse, refuseRoute } from "./checks.js";
-import { ACTION, VIRTUAL_SERVER } from "./instances.js";
+import { refuse, refuseRoute } from "./props/checks.js";
+import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import type { AccessLogFile, ErrorLogFile } from "./proxySettings.js";
-import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props.js";
+import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
 
 /**
  * A path of a virtual server and the action that answers for it. Its scope is the virtual server, or a construct

@@ -1,7 +1,7 @@
 import { Fn, Op } from "cdktf";
 import { FASTCGI_START, type UnitDocument } from "../render/index.js";
 import type { HostFile } from "./hostFile.js";
-import { hasTokens, textArgument } from "./tokens.js";
+import { hasTokens, textArgument } from "./props/tokens.js";
 
 /**
  * A word of a command that another resource knows only at apply could still choose the FastCGI variant, to which the

@@ -9,12 +9,12 @@ import {
   type UnitDocument,
   unitProblems,
 } from "../render/index.js";
-import { refuse } from "./checks.js";
+import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { HOST } from "./instances.js";
-import { type LateCheck, lateText } from "./lateChecks.js";
-import { any, type PropTable, refuseOptions, required, text } from "./props.js";
+import { HOST } from "./props/instances.js";
+import { type LateCheck, lateText } from "./props/lateChecks.js";
+import { any, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { commandWords, guardStartVariant } from "./startVariantGuard.js";
 import {
   checkAroundTokens,
@@ -22,7 +22,7 @@ import {
   tokenTexts,
   unknownLeaves,
   type UnknownLeaf,
-} from "./tokens.js";
+} from "./props/tokens.js";
 
 /** A systemd unit file on a host; values are escaped, so that they mean what they say. */
 export class SystemdUnit extends HostFile {

@@ -13,12 +13,21 @@ import {
   LONG_LABEL_PATTERN,
 } from "../model/textRule.js";
 import { dhParametersPem } from "../render/index.js";
-import { refuse } from "./checks.js";
+import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
-import { addPreconditions, lateText } from "./lateChecks.js";
-import { choice, either, listOf, number, type PropTable, refuseOptions, required, text } from "./props.js";
-import { isKnown } from "./tokens.js";
+import { addPreconditions, lateText } from "./props/lateChecks.js";
+import {
+  choice,
+  either,
+  listOf,
+  number,
+  type PropTable,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
+import { isKnown } from "./props/tokens.js";
 
 /**
  * Private key, certificate and Diffie-Hellman parameters. A closed choice: take one of the static methods.

@@ -1,4 +1,13 @@
-import { choice, flag, listOf, number, type PropTable, refuseOptions, required, text } from "./props.js";
+import {
+  choice,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
 import type { TlsPolicyName, TlsPolicySettings } from "../model/index.js";
 
 /** What a TLS listener negotiates. A closed choice: take one of the static methods. */

@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
 import type { UpstreamInput } from "../model/index.js";
-import { refuseUpstream } from "./checks.js";
-import { any, judged, type PropTable, refuseProps } from "./props.js";
+import { refuseUpstream } from "./props/checks.js";
+import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
 
 /** A backend that routes forward to. It belongs to no proxy by itself: any proxy whose routes name it renders it. */
 export class Upstream extends Construct {

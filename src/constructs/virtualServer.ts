@@ -1,9 +1,18 @@
 import { Construct } from "constructs";
 import type { VirtualServerInput } from "../model/index.js";
-import { refuseVirtualServer } from "./checks.js";
-import { LISTENER } from "./instances.js";
+import { refuseVirtualServer } from "./props/checks.js";
+import { LISTENER } from "./props/instances.js";
 import type { Listener } from "./listener.js";
-import { any, flag, judged, listOf, type PropTable, refuseId, refuseProps, required } from "./props.js";
+import {
+  any,
+  flag,
+  judged,
+  listOf,
+  type PropTable,
+  refuseId,
+  refuseProps,
+  required,
+} from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
 import { Route, type RouteProps } from "./route.js";
 

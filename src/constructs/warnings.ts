@@ -4,14 +4,27 @@ import { existsSync, readFileSync } from "node:fs";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import type { Listener } from "./listener.js";
-import type { ReverseProxy } from "./reverseProxy.js";
-import { isKnown } from "./tokens.js";
+import { isKnown } from "./props/tokens.js";
+import type { IConstruct } from "constructs";
+import type { ProxyConfigInput } from "../model/index.js";
+import type { Host } from "./host.js";
+import type { Upstream } from "./upstream.js";
+import type { VirtualServer } from "./virtualServer.js";
+
+interface WarnedProxy extends IConstruct {
+  readonly host: Host;
+  readonly config: ProxyConfigInput;
+  readonly listeners: readonly Listener[];
+  readonly upstreams: readonly Upstream[];
+  readonly virtualServers: readonly VirtualServer[];
+  namesOn(listener: Listener): readonly string[];
+}
 
 /**
  * Warns, when the app is synthesized, of what works and is hardly meant. `portico check` has no say in these: the host
  * would serve.
  */
-export function warnOf(proxy: ReverseProxy): void {
+export function warnOf(proxy: WarnedProxy): void {
   let warned = false;
   Aspects.of(proxy).add({
     visit: (node) => {
@@ -23,7 +36,7 @@ export function warnOf(proxy: ReverseProxy): void {
   });
 }
 
-function warnOfParts(proxy: ReverseProxy): void {
+function warnOfParts(proxy: WarnedProxy): void {
   const used = new Set(
     proxy.virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action.upstream)),
   );
@@ -52,7 +65,7 @@ function warnOfParts(proxy: ReverseProxy): void {
   }
 }
 
-function warnOfListener(proxy: ReverseProxy, listener: Listener): void {
+function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
   const { tls, tlsFiles, asksForHttp2 } = listener;
   if (tls === undefined || tlsFiles === undefined) {
     if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");

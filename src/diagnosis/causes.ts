@@ -1,12 +1,7 @@
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { isLoopback } from "./hostFacts.js";
-
-/** Why there is no answer, as the system names it (`ECONNREFUSED`, `ETIMEDOUT`, …), and in its words. */
-export interface ProbeFailure {
-  readonly code: string;
-  readonly message: string;
-}
+import type { ProbeFailure } from "./probe.js";
 
 /** The likely cause of a row that fails, as service 6 names it. */
 export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): string {

@@ -3,6 +3,7 @@ import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
 import type { ProbeOutcome } from "./probe.js";
+import type { ListeningSocket, Units } from "./hostFacts.js";
 
 /**
  * Everything a diagnosis looks at, seen once and then only judged. What could not be looked at is undefined, and its
@@ -70,32 +71,6 @@ export interface SeenResponse {
   /** Undefined if the request was not made. */
   readonly outcome: ProbeOutcome | undefined;
   readonly checked: CheckedResponse;
-}
-
-/** A systemd unit as it is. */
-export interface UnitState {
-  readonly name: string;
-  /** `loaded`, `masked`, `not-found`, … */
-  readonly load: string;
-  /** Its main process; 0 if it has none. */
-  readonly mainPid: number;
-  /** `active`, `inactive`, `failed`, … */
-  readonly state: string;
-  readonly enabled: boolean;
-  /** Program and arguments of ExecStart. */
-  readonly command: string;
-}
-
-/** The units of the deployment by what they run; those it does not name are missing. */
-export type Units = Readonly<
-  Partial<
-    Record<"proxy" | "proxySocket" | "webApplication" | "fileServer" | "webdav" | "firewall", UnitState>
-  >
->;
-
-export interface ListeningSocket {
-  readonly address: string;
-  readonly port: number;
 }
 
 export interface SettingsSeen {

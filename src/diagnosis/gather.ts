@@ -12,11 +12,11 @@ import {
 } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
-import { readText } from "../runtime/fileAccess.js";
-import { loadConfig, logPaths } from "../runtime/load.js";
+import { readText } from "../runtime/load/files.js";
+import { loadConfig, logPaths } from "../runtime/load/config.js";
 import { piecesText } from "../runtime/node/pieces.js";
 import { missingPieces } from "../runtime/node/probe.js";
-import { planSettings, readOverrides } from "../settings/index.js";
+import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses } from "./expectedResponses.js";
 import { isLoopback, isOpen, listeningSockets, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";

@@ -5,9 +5,34 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { ipv4Scope } from "../model/address.js";
-import type { ListeningSocket, Units, UnitState } from "./evidence.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
+
+/** A systemd unit as it is. */
+export interface UnitState {
+  readonly name: string;
+  /** `loaded`, `masked`, `not-found`, … */
+  readonly load: string;
+  /** Its main process; 0 if it has none. */
+  readonly mainPid: number;
+  /** `active`, `inactive`, `failed`, … */
+  readonly state: string;
+  readonly enabled: boolean;
+  /** Program and arguments of ExecStart. */
+  readonly command: string;
+}
+
+/** The units of the deployment by what they run; those it does not name are missing. */
+export type Units = Readonly<
+  Partial<
+    Record<"proxy" | "proxySocket" | "webApplication" | "fileServer" | "webdav" | "firewall", UnitState>
+  >
+>;
+
+export interface ListeningSocket {
+  readonly address: string;
+  readonly port: number;
+}
 
 /** Every TCP socket that listens, as the kernel tells (proc(5), /proc/net/tcp). */
 export function listeningSockets(): ListeningSocket[] {

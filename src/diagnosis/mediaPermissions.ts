@@ -5,7 +5,7 @@ import { type MediaTask, type MediaViolation, SHOWN_MAX, type WalkAnswer } from 
 import type { ModeChange } from "../asOwner/modes.js";
 import { ProblemError } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
-import { systemReason } from "../runtime/systemReason.js";
+import { systemReason } from "../runtime/load/systemReason.js";
 
 export type { MediaViolation } from "../asOwner/mediaWalk.js";
 export type { ModeChange } from "../asOwner/modes.js";

@@ -2,7 +2,6 @@ import http from "node:http";
 import http2 from "node:http2";
 import { isIP } from "node:net";
 import tls from "node:tls";
-import type { ProbeFailure } from "./causes.js";
 import type { ProbeAnswer } from "./expectation.js";
 import type { ProbeRequest } from "./expectedResponses.js";
 
@@ -10,6 +9,12 @@ export interface ProbeOptions {
   readonly timeoutMs: number;
   /** Whether a certificate that nobody vouches for is accepted. */
   readonly insecure: boolean;
+}
+
+/** Why there is no answer, as the system names it (`ECONNREFUSED`, `ETIMEDOUT`, …), and in its words. */
+export interface ProbeFailure {
+  readonly code: string;
+  readonly message: string;
 }
 
 export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure: ProbeFailure };

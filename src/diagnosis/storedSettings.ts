@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import type { ProxyConfig } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-import type { DatabaseAccess, OverridableItem, Overrides } from "../settings/index.js";
+import type { DatabaseAccess, OverridableItem, Overrides } from "../applicationSettings/index.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 

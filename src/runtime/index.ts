@@ -1,5 +1,5 @@
-export { type LoadedConfig, loadConfig, type LoadOptions } from "./load.js";
-export { serve, type ServeOptions } from "./serve.js";
-export type { TlsFiles } from "./tlsFiles.js";
-export { VERSION } from "./version.js";
-export { runWorker } from "./worker.js";
+export type { TlsContents } from "./load/tlsContents.js";
+export { type LoadedConfig, loadConfig, type LoadOptions } from "./load/config.js";
+export { serve, type ServeOptions } from "./process/serve.js";
+export { VERSION } from "../model/version.js";
+export { runWorker } from "./process/worker.js";

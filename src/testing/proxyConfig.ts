@@ -1,6 +1,6 @@
 import type { IConstruct } from "constructs";
 import { ReverseProxy } from "../constructs/index.js";
-import { checkAroundTokens } from "../constructs/tokens.js";
+import { checkAroundTokens } from "../constructs/props/tokens.js";
 import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
 
 /**

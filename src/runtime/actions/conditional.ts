@@ -1,4 +1,4 @@
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../exchange/exchange.js";
 
 /** Conditional requests (RFC 9110, 13), for a representation that exists. */
 

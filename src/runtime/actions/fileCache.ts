@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { lookup as mimeType } from "mrmime";
 import { onePiece } from "../../model/serving.js";
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../exchange/exchange.js";
 import { fsPath } from "./permissions.js";
 
 /** A file as it was when it was looked at: what every answer about it needs, and its content if that is small. */

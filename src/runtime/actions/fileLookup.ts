@@ -1,8 +1,8 @@
+import type { ErrorLevel } from "../exchange/exchange.js";
 import fs from "node:fs";
 import { promisify } from "node:util";
 import type { StaticFilesActionConfig } from "../../model/index.js";
-import type { ErrorLevel } from "../logFormat.js";
-import { systemError, systemReason } from "../systemReason.js";
+import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
 

@@ -1,6 +1,6 @@
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import fs from "node:fs";
-import type { Exchange } from "../exchange.js";
-import { guarded, type Guarded } from "../faults.js";
+import type { Exchange } from "../exchange/exchange.js";
 import type { ByteRange, Segment } from "./ranges.js";
 
 /**

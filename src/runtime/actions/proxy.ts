@@ -1,3 +1,4 @@
+import { guarded } from "../exchange/guarded.js";
 import { randomBytes } from "node:crypto";
 import {
   ForwardingRules,
@@ -5,11 +6,16 @@ import {
   type ProxyActionConfig,
   type RouteConfig,
 } from "../../model/serving.js";
-import { respondError } from "../errorPages.js";
-import type { BodySink, ClientInfo, Exchange, HeaderList, RequestHead } from "../exchange.js";
-import { guarded } from "../faults.js";
+import { respondError } from "../exchange/errorPages.js";
+import type {
+  Action,
+  BodySink,
+  ClientInfo,
+  Exchange,
+  HeaderList,
+  RequestHead,
+} from "../exchange/exchange.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
-import type { Action } from "../routeRuntime.js";
 import type { AnswerReader, UpstreamFailure } from "../upstream/answerReader.js";
 import type { UpstreamConnection } from "../upstream/connection.js";
 import type { ConnectionTaker, UpstreamPool } from "../upstream/pool.js";

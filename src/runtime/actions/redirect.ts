@@ -5,9 +5,8 @@ import {
   type RouteConfig,
   urlAuthority,
 } from "../../model/serving.js";
-import { sendPage } from "../errorPages.js";
-import type { Exchange } from "../exchange.js";
-import type { Action } from "../routeRuntime.js";
+import { sendPage } from "../exchange/errorPages.js";
+import type { Action, Exchange } from "../exchange/exchange.js";
 
 /**
  * Sends the client to the same target under another scheme, host or port (decisions 1.5: port 80 in TLS mode).

@@ -1,7 +1,6 @@
 import type { RespondActionConfig, RouteConfig } from "../../model/index.js";
-import { reasonPhrase } from "../reasonPhrases.js";
-import type { Exchange, HeaderList } from "../exchange.js";
-import type { Action } from "../routeRuntime.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
 /** Answers every method with a fixed status and body. */
 export class RespondAction implements Action {

@@ -1,16 +1,14 @@
+import { guarded } from "../exchange/guarded.js";
 import {
   encodePath,
   endOfPath,
   type RouteConfig,
   type StaticFilesActionConfig,
 } from "../../model/serving.js";
-import { respondError, sendPage } from "../errorPages.js";
-import type { Exchange, HeaderList } from "../exchange.js";
-import { guarded } from "../faults.js";
-import type { ErrorLevel } from "../logFormat.js";
-import { reasonPhrase } from "../reasonPhrases.js";
-import type { Action } from "../routeRuntime.js";
-import { systemError, systemReason } from "../systemReason.js";
+import { respondError, sendPage } from "../exchange/errorPages.js";
+import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
+import { reasonPhrase } from "../exchange/reasonPhrases.js";
+import { systemError, systemReason } from "../load/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";
 import { FileLookup, type Found } from "./fileLookup.js";

@@ -1,9 +1,9 @@
+import type { Guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
-import type { Guarded } from "../faults.js";
-import { latin1 } from "../latin1.js";
+import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
-import { SendPace } from "../sendPace.js";
-import { batch } from "../writeBatch.js";
+import { SendPace } from "../exchange/sendPace.js";
+import { batch } from "../exchange/writeBatch.js";
 import { MessageFraming } from "./framing.js";
 
 /** Body pieces up to this size are copied behind the head as text: what must be copied anyway, and what may stay. */

@@ -1,4 +1,4 @@
-import { type BodyOwner, RequestBody } from "../requestBody.js";
+import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { coarseNow } from "../clock.js";
+import { coarseNow } from "../exchange/clock.js";
 import { adopt, readInto } from "../node/reads.js";
 import { tellIfReset } from "../node/peer.js";
-import { ReceiveBuffer } from "../receiveBuffer.js";
+import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 
 /** How often a client is looked after while nothing is read from it. */
 const LOOK_MS = 5_000;

@@ -1,13 +1,13 @@
+import { guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
-import { coarseNow } from "../clock.js";
-import { respondError } from "../errorPages.js";
-import type { ClientInfo } from "../exchange.js";
-import { guarded } from "../faults.js";
-import type { Services } from "../services.js";
+import { coarseNow } from "../exchange/clock.js";
+import { respondError } from "../exchange/errorPages.js";
+import type { ClientInfo } from "../exchange/exchange.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
 import { AnswerWriter, type WriteListener } from "./answerWriter.js";
 import { ChunkError } from "./chunkDecoder.js";
 import { ClientInput } from "./clientInput.js";
-import { Http1Exchange } from "./exchange.js";
+import { type ExchangeConnection, Http1Exchange } from "./exchange.js";
 import { HeadError } from "./fields.js";
 import { HeadReader } from "./headReader.js";
 import { type ParsedRequest, parseRequestHead, unroutable } from "./requestHead.js";
@@ -39,7 +39,7 @@ const DRAIN_IDLE_MS = 1_000;
 const HALF_CLOSED_MS = 1_000;
 
 /** One client connection speaking HTTP/1.1: reads requests one after the other and answers them in order. */
-export class Http1Connection implements WriteListener {
+export class Http1Connection implements ExchangeConnection, WriteListener {
   private state: State = State.Head;
   private readonly socket: Socket;
   private readonly input: ClientInput;
@@ -61,10 +61,10 @@ export class Http1Connection implements WriteListener {
   constructor(
     socket: Socket,
     private readonly client: ClientInfo,
-    private readonly services: Services,
+    private readonly context: WorkerContext,
     private readonly registry: { draining: boolean; delete(connection: Http1Connection): void },
   ) {
-    const { limits, timeouts } = services.config;
+    const { limits, timeouts } = context.config;
     this.reader = new HeadReader(limits.headBytesMax, limits.requestLineBytesMax);
     this.readDeadline = coarseNow() + timeouts.requestHeadMs;
     const secure = client.scheme === "https";
@@ -77,7 +77,6 @@ export class Http1Connection implements WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Nothing is read from the client for now. */
   get inputPaused(): boolean {
     return this.input.paused;
   }
@@ -87,13 +86,11 @@ export class Http1Connection implements WriteListener {
     return this.halfClosed && this.stash === undefined && !this.receiving;
   }
 
-  /** After a 101: what waited goes to the tunnel. */
   openTunnel(): void {
     this.state = State.Tunnel;
     this.inputWanted();
   }
 
-  /** Reads on where reading had stopped. */
   inputWanted(): void {
     if (this.input.paused) this.resumeInput();
   }
@@ -117,10 +114,9 @@ export class Http1Connection implements WriteListener {
     if (!this.input.paused) this.input.resume();
   }
 
-  /** Whether another request may follow the answer that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean {
     const { request, body } = exchange;
-    const { keepAliveRequestsMax } = this.services.config.limits;
+    const { keepAliveRequestsMax } = this.context.config.limits;
     // A client that was not told to continue may rightly never send its body.
     const drainable =
       this.state !== State.Body || body === undefined || (body.drainable && !exchange.awaitsContinue);
@@ -137,7 +133,7 @@ export class Http1Connection implements WriteListener {
 
   exchangeEnded(exchange: Http1Exchange): void {
     this.writer.rest();
-    this.services.dispatcher.finished(exchange);
+    this.context.dispatcher.finished(exchange);
     if (!this.keepAlive || !this.writer.framing.atBoundary) return this.linger();
     if (this.state !== State.Body) return this.nextRequest();
     // What is left of the body is read and dropped; the next request begins behind it.
@@ -146,7 +142,7 @@ export class Http1Connection implements WriteListener {
   }
 
   exchangeAborted(exchange: Http1Exchange): void {
-    this.services.dispatcher.finished(exchange);
+    this.context.dispatcher.finished(exchange);
     const { framing } = this.writer;
     // Without a length or chunks only a reset tells the client that the answer is not whole.
     // (TLS sockets cannot be reset; there the missing close_notify tells it.)
@@ -159,7 +155,7 @@ export class Http1Connection implements WriteListener {
   onFault(error: unknown): void {
     const { exchange } = this;
     this.receiving = false;
-    this.services.faults.contain(
+    this.context.faults.contain(
       error,
       exchange,
       () => {
@@ -212,7 +208,7 @@ export class Http1Connection implements WriteListener {
     this.exchange?.onDrain?.();
     if (this.state !== State.Head || this.receiving || !this.input.paused) return;
     // The time ran no more while input was held.
-    const { requestHeadMs, keepAliveMs } = this.services.config.timeouts;
+    const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
     this.readDeadline = coarseNow() + (this.reader.empty ? keepAliveMs : requestHeadMs);
     this.resumeInput();
   }
@@ -281,8 +277,8 @@ export class Http1Connection implements WriteListener {
 
   /** @returns undefined if the head is not complete, or was refused */
   private parseHead(chunk: Buffer, at: number): ParsedRequest | undefined {
-    const { reader, services } = this;
-    const { limits, timeouts } = services.config;
+    const { reader, context } = this;
+    const { limits, timeouts } = context.config;
     let found = false;
     try {
       const fresh = reader.empty;
@@ -301,7 +297,7 @@ export class Http1Connection implements WriteListener {
     this.served++;
     this.readDeadline = Infinity;
     this.state = request.bodyLength === 0 ? State.Answering : State.Body;
-    const { dispatcher } = this.services;
+    const { dispatcher } = this.context;
     const server = dispatcher.defaultServer(this.client.listener);
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
     this.exchange = exchange;
@@ -319,7 +315,7 @@ export class Http1Connection implements WriteListener {
       if (!(error instanceof ChunkError)) throw error;
       // Behind what failed before, nothing counts any more.
       if (this.state !== State.Body) return chunk.length;
-      this.services.logs.mainError.write("info", `client sent ${error.message}`, exchange);
+      this.context.mainError.write("info", `client sent ${error.message}`, exchange);
       exchange.bodyFailed(400);
     }
     if (this.state !== State.Body || !body.complete) return next;
@@ -334,7 +330,7 @@ export class Http1Connection implements WriteListener {
     this.input.release();
     this.state = State.Head;
     if (this.inputOver) return this.linger();
-    const { keepAliveMs } = this.services.config.timeouts;
+    const { keepAliveMs } = this.context.config.timeouts;
     this.readDeadline =
       coarseNow() + (this.registry.draining ? Math.min(keepAliveMs, DRAIN_IDLE_MS) : keepAliveMs);
     // Inside `receive` its loop goes on by itself.
@@ -343,7 +339,7 @@ export class Http1Connection implements WriteListener {
 
   /** Answers a head that cannot be routed, from the default server (decisions 1.2), and closes. */
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
-    const { dispatcher, logs } = this.services;
+    const { dispatcher, mainError } = this.context;
     const request = unroutable(line);
     // Where the host could be read, its server answers; else the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName ?? "");
@@ -351,11 +347,10 @@ export class Http1Connection implements WriteListener {
     this.reader.reset();
     this.exchange = exchange;
     this.state = State.Answering;
-    logs.mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);
+    mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);
     respondError(exchange, error.status, { reason: error.page });
   }
 
-  /** Closes in both directions, but reads on for a while: unread bytes would turn the close into a reset. */
   linger(): void {
     if (this.state === State.Closed || this.state === State.Lingering) return;
     this.state = State.Lingering;
@@ -394,6 +389,6 @@ export class Http1Connection implements WriteListener {
     if (exchange === undefined || exchange.over) return;
     exchange.over = true;
     exchange.release();
-    this.services.dispatcher.finished(exchange);
+    this.context.dispatcher.finished(exchange);
   }
 }

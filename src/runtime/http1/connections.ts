@@ -1,9 +1,9 @@
+import { guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
-import { sweepRegularly } from "../clock.js";
-import { clientInfo } from "../clientInfo.js";
-import { guarded } from "../faults.js";
-import type { Services } from "../services.js";
+import { sweepRegularly } from "../exchange/clock.js";
+import { clientInfo } from "../listen/client.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http1Connection } from "./connection.js";
 
 /** All HTTP/1.1 client connections of a worker. */
@@ -12,7 +12,7 @@ export class Http1Connections {
   private readonly all = new Set<Http1Connection>();
   private stopSweeping: (() => void) | undefined = undefined;
 
-  constructor(private readonly services: Services) {}
+  constructor(private readonly context: WorkerContext) {}
 
   get size(): number {
     return this.all.size;
@@ -22,9 +22,7 @@ export class Http1Connections {
   accept(socket: Socket, listener: ListenerConfig): void {
     // Also after draining began: a TLS handshake may end then.
     this.stopSweeping ??= sweepRegularly(this);
-    this.all.add(
-      new Http1Connection(socket, clientInfo(socket, listener, this.services), this.services, this),
-    );
+    this.all.add(new Http1Connection(socket, clientInfo(socket, listener, this.context), this.context, this));
   }
 
   /** Closes idle connections soon, unless a request is on its way, and each of the others after the answer it is giving. */
@@ -42,7 +40,7 @@ export class Http1Connections {
   }
 
   onFault(error: unknown): void {
-    this.services.faults.report(error);
+    this.context.faults.report(error);
   }
 
   delete(connection: Http1Connection): void {

@@ -1,18 +1,34 @@
+import { guarded } from "../exchange/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
-import type { DispatchedExchange } from "../dispatch.js";
-import { respondError, serverHeader } from "../errorPages.js";
-import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
-import { guarded } from "../faults.js";
-import { httpDate } from "../httpDate.js";
-import type { BodyOwner } from "../requestBody.js";
-import type { RouteRuntime } from "../routeRuntime.js";
+import type { DispatchedExchange } from "../exchange/dispatch.js";
+import { respondError, serverHeader } from "../exchange/errorPages.js";
+import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
+import { httpDate } from "../exchange/httpDate.js";
+import type { BodyOwner } from "../exchange/requestBody.js";
 import type { AnswerWriter } from "./answerWriter.js";
 import { Http1Body } from "./body.js";
-import type { Http1Connection } from "./connection.js";
 import type { ParsedRequest } from "./requestHead.js";
 
 /** Idle times of exchanges without a route, which has no timeouts of its own. */
 export const UNROUTED_IDLE_MS = 30_000;
+
+/** What an exchange needs of the connection that carries it. */
+export interface ExchangeConnection {
+  /** Nothing is read from the client for now. */
+  readonly inputPaused: boolean;
+  pauseInput(): void;
+  /** Reads on where reading had stopped. */
+  inputWanted(): void;
+  /** After a 101: what waited goes to the tunnel. */
+  openTunnel(): void;
+  /** Whether another request may follow the answer that is being sent; decided when its head is. */
+  mayKeepAlive(exchange: Http1Exchange): boolean;
+  exchangeEnded(exchange: Http1Exchange): void;
+  exchangeAborted(exchange: Http1Exchange): void;
+  /** Closes in both directions, but reads on for a while: unread bytes would turn the close into a reset. */
+  linger(): void;
+  onFault(error: unknown): void;
+}
 
 /** One request on an HTTP/1.1 connection, and its answer. */
 export class Http1Exchange implements DispatchedExchange, BodyOwner {
@@ -30,7 +46,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   private continued = false;
 
   constructor(
-    private readonly connection: Http1Connection,
+    private readonly connection: ExchangeConnection,
     private readonly writer: AnswerWriter,
     readonly request: ParsedRequest,
     readonly client: ClientInfo,

@@ -1,5 +1,5 @@
 import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from "../../model/serving.js";
-import { SINGLE_FIELDS } from "../singleFields.js";
+import { SINGLE_FIELDS } from "../exchange/singleFields.js";
 
 /**
  * Field names told apart by their bytes, so that most never become strings. Those that anything here acts on have a

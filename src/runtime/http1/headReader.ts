@@ -1,4 +1,4 @@
-import { latin1 } from "../latin1.js";
+import { latin1 } from "../exchange/latin1.js";
 import { type Head, HeadError } from "./fields.js";
 import { CR, IS_TOKEN, LF } from "./syntax.js";
 

@@ -1,5 +1,5 @@
-import { address } from "../dispatch.js";
-import type { HeaderList, RequestHead } from "../exchange.js";
+import { address } from "../exchange/dispatch.js";
+import type { HeaderList, RequestHead } from "../exchange/exchange.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";

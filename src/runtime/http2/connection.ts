@@ -1,15 +1,15 @@
+import { guarded } from "../exchange/guarded.js";
 import type { TLSSocket } from "node:tls";
-import { coarseNow } from "../clock.js";
-import { respondError } from "../errorPages.js";
-import type { ClientInfo } from "../exchange.js";
-import { guarded } from "../faults.js";
+import { coarseNow } from "../exchange/clock.js";
+import { respondError } from "../exchange/errorPages.js";
+import type { ClientInfo } from "../exchange/exchange.js";
 import { unsentBytes } from "../node/peer.js";
-import type { Services } from "../services.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange, UNROUTED_IDLE_MS } from "./exchange.js";
 import { FloodGuard, Nuisance } from "./floodGuard.js";
 import { ReceiveWindow, SendScheduler } from "./flowControl.js";
 import { FrameReader } from "./frames.js";
-import { FrameHandler } from "./frameHandler.js";
+import { type FramedConnection, FrameHandler } from "./frameHandler.js";
 import { type AnswerHead, HpackEncoder } from "./hpackEncoder.js";
 import type { HpackField } from "./hpackTables.js";
 import { ClosedStreams } from "./closedStreams.js";
@@ -44,18 +44,15 @@ const enum State {
 }
 
 /** One client connection speaking HTTP/2: its streams, and what all of them share. */
-export class Http2Connection {
+export class Http2Connection implements FramedConnection {
   readonly streams = new Map<number, Http2Exchange>();
   readonly closedStreams = new ClosedStreams();
   readonly outbox: Outbox;
   readonly scheduler: SendScheduler;
   readonly encoder = new HpackEncoder();
   readonly guard: FloodGuard;
-  /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
   readonly window = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
-  /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
   initialSendWindow = INITIAL_WINDOW_BYTES;
-  /** Highest stream that the client opened. */
   lastStream = 0;
   private state = State.Open;
   private readonly reader: FrameReader;
@@ -75,10 +72,10 @@ export class Http2Connection {
   constructor(
     private readonly socket: TLSSocket,
     private readonly client: ClientInfo,
-    private readonly services: Services,
+    private readonly context: WorkerContext,
     private readonly registry: { delete(connection: Http2Connection): void },
   ) {
-    const { config } = services;
+    const { config } = context;
     const fault = (error: unknown): void => this.onFault(error);
     this.outbox = new Outbox(socket, () => guarded(this, this.written), fault);
     this.scheduler = new SendScheduler(this.outbox);
@@ -96,12 +93,10 @@ export class Http2Connection {
     this.outbox.at += preface.copy(this.outbox.buffer, this.outbox.at);
   }
 
-  /** Whether streams from now on are the client's to send again, elsewhere. */
   get closing(): boolean {
     return this.state !== State.Open;
   }
 
-  /** A request head arrived whole. @param complete false if it was too long to be kept whole */
   open(
     id: number,
     fields: readonly HpackField[],
@@ -109,7 +104,7 @@ export class Http2Connection {
     complete: boolean,
     malformed: boolean,
   ): void {
-    const { dispatcher, config, logs } = this.services;
+    const { dispatcher, config, mainError } = this.context;
     const { request, refusal } = parseRequestHead(fields, ended, config.limits, Date.now());
     const server = dispatcher.defaultServer(this.client.listener);
     const exchange = new Http2Exchange(this, id, request, this.client, server, this.initialSendWindow, ended);
@@ -121,15 +116,14 @@ export class Http2Connection {
       return;
     }
     const reason = complete ? (refusal?.reason ?? "stream depends on itself") : "request head too long";
-    logs.mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
+    mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
     if (complete && refusal?.malformed === false && !malformed) return respondError(exchange, refusal.status);
     exchange.refuse(400, complete ? ErrorCode.ProtocolError : ErrorCode.EnhanceYourCalm);
     this.guard.count(Nuisance.Reset);
   }
 
-  /** What one exchange threw ends its stream, as long as the connection itself is sound. */
   containFault(exchange: Http2Exchange, error: unknown): void {
-    this.services.faults.contain(
+    this.context.faults.contain(
       error,
       exchange,
       () => exchange.giveUp(),
@@ -137,7 +131,6 @@ export class Http2Connection {
     );
   }
 
-  /** Puts the head of an answer into the outbox. @returns what makes it unfit to be sent */
   sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined {
     if (exchange.closed) return undefined;
     const { outbox, encoder } = this;
@@ -159,7 +152,6 @@ export class Http2Connection {
     return undefined;
   }
 
-  /** The last frame of the stream becomes its end if it has not left yet; else an empty one is (RFC 9113, 8.1). */
   endStream(exchange: Http2Exchange): void {
     if (exchange.closed) return;
     const { outbox } = this;
@@ -177,7 +169,6 @@ export class Http2Connection {
     if (this.state !== State.Ended) this.outbox.numbers(FrameType.RstStream, 0, id, code);
   }
 
-  /** The client broke the rules of one stream (RFC 9113, 5.4.2). */
   streamError(id: number, code: ErrorCode): void {
     const exchange = this.streams.get(id);
     if (exchange === undefined) {
@@ -187,7 +178,6 @@ export class Http2Connection {
     this.guard.count(Nuisance.Reset);
   }
 
-  /** @param here whether this side reset it */
   closeStream(exchange: Http2Exchange, here = false): void {
     if (exchange.closed) return;
     exchange.closed = true;
@@ -201,16 +191,14 @@ export class Http2Connection {
     if (this.streams.size > 0) return;
     this.outbox.pace.rest();
     this.answeredAt = coarseNow();
-    this.idleDeadline = coarseNow() + this.services.config.timeouts.keepAliveMs;
+    this.idleDeadline = coarseNow() + this.context.config.timeouts.keepAliveMs;
     if (this.state === State.Closing) this.finish();
   }
 
-  /** An exchange is over, however it ended. */
   finished(exchange: Http2Exchange): void {
-    this.services.dispatcher.finished(exchange);
+    this.context.dispatcher.finished(exchange);
   }
 
-  /** Bytes of bodies were consumed. */
   consumed(bytes: number): void {
     const increment = this.window.consumed(bytes);
     if (increment > 0) this.openWindow(0, increment);
@@ -232,7 +220,6 @@ export class Http2Connection {
     this.outbox.numbers(FrameType.Ping, 0, 0, ...DRAIN_PING);
   }
 
-  /** The client answered a PING. */
   pinged(high: number, low: number): void {
     if (this.drainDeadline !== Infinity && high === DRAIN_PING[0] && low === DRAIN_PING[1]) this.close();
   }
@@ -294,19 +281,19 @@ export class Http2Connection {
     if (error instanceof ConnectionError) return this.failed(error);
     const fault = new ConnectionError(ErrorCode.InternalError, "internal fault");
     const cut = (): void => void this.socket.destroy();
-    this.services.faults.contain(error, undefined, () => this.failed(fault), cut);
+    this.context.faults.contain(error, undefined, () => this.failed(fault), cut);
   }
 
   private failed(error: ConnectionError): void {
     if (this.state === State.Ended) return;
-    const { client, services } = this;
+    const { client, context } = this;
     const level =
       error.code === ErrorCode.InternalError
         ? "crit"
         : error.code === ErrorCode.EnhanceYourCalm
           ? "warn"
           : "info";
-    services.logs.mainError.write(
+    context.mainError.write(
       level,
       `*${client.connectionId} HTTP/2 connection closed: ${error.message}, client: ${client.address}, listener: ${client.listener}`,
     );

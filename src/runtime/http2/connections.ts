@@ -1,9 +1,9 @@
+import { guarded } from "../exchange/guarded.js";
 import type { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
-import { sweepRegularly } from "../clock.js";
-import { clientInfo } from "../clientInfo.js";
-import { guarded } from "../faults.js";
-import type { Services } from "../services.js";
+import { sweepRegularly } from "../exchange/clock.js";
+import { clientInfo } from "../listen/client.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Connection } from "./connection.js";
 
 /** All HTTP/2 client connections of a worker. */
@@ -12,7 +12,7 @@ export class Http2Connections {
   private stopSweeping: (() => void) | undefined = undefined;
   private draining = false;
 
-  constructor(private readonly services: Services) {}
+  constructor(private readonly context: WorkerContext) {}
 
   get size(): number {
     return this.all.size;
@@ -24,8 +24,8 @@ export class Http2Connections {
     if (socket.destroyed) return;
     // Also after draining began: a TLS handshake may end then.
     this.stopSweeping ??= sweepRegularly(this);
-    const client = clientInfo(socket, listener, this.services);
-    const connection = new Http2Connection(socket, client, this.services, this);
+    const client = clientInfo(socket, listener, this.context);
+    const connection = new Http2Connection(socket, client, this.context, this);
     this.all.add(connection);
     if (this.draining) connection.drain();
   }
@@ -45,7 +45,7 @@ export class Http2Connections {
   }
 
   onFault(error: unknown): void {
-    this.services.faults.report(error);
+    this.context.faults.report(error);
   }
 
   delete(connection: Http2Connection): void {

@@ -1,24 +1,47 @@
+import { guarded } from "../exchange/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
-import { coarseNow } from "../clock.js";
-import type { DispatchedExchange } from "../dispatch.js";
-import { respondError, serverHeader } from "../errorPages.js";
-import type { BodySink, ClientInfo, HeaderList } from "../exchange.js";
-import { guarded } from "../faults.js";
+import { coarseNow } from "../exchange/clock.js";
+import type { DispatchedExchange } from "../exchange/dispatch.js";
+import { respondError, serverHeader } from "../exchange/errorPages.js";
+import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../http1/framing.js";
-import { httpDate } from "../httpDate.js";
-import { type BodyOwner, RequestBody } from "../requestBody.js";
-import type { RouteRuntime } from "../routeRuntime.js";
-import type { Http2Connection } from "./connection.js";
-import { ReceiveWindow, type SendingStream } from "./flowControl.js";
+import { httpDate } from "../exchange/httpDate.js";
+import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
+import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
 import { ErrorCode } from "./protocol.js";
 import type { ParsedRequest } from "./requestHead.js";
 import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "./settings.js";
+import type { Outbox } from "./outbox.js";
+import type { AnswerHead } from "./hpackEncoder.js";
 
 /** Idle times of exchanges without a route, which has no timeouts of its own. */
 export const UNROUTED_IDLE_MS = 30_000;
 
 /** How long the rest of a body that nobody reads is waited for once its answer is complete. */
 const DRAIN_MS = 1_000;
+
+/** What a stream needs of the connection that carries it. */
+export interface StreamConnection {
+  readonly streams: ReadonlyMap<number, Http2Exchange>;
+  readonly outbox: Outbox;
+  readonly scheduler: SendScheduler;
+  /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
+  readonly window: ReceiveWindow;
+  /** Puts the head of an answer into the outbox. @returns what makes it unfit to be sent */
+  sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined;
+  /** The last frame of the stream becomes its end if it has not left yet; else an empty one is (RFC 9113, 8.1). */
+  endStream(exchange: Http2Exchange): void;
+  reset(exchange: Http2Exchange, code: ErrorCode): void;
+  /** @param here whether this side reset it */
+  closeStream(exchange: Http2Exchange, here?: boolean): void;
+  /** An exchange is over, however it ended. */
+  finished(exchange: Http2Exchange): void;
+  /** Bytes of bodies were consumed. */
+  consumed(bytes: number): void;
+  openWindow(stream: number, increment: number): void;
+  /** What one exchange threw ends its stream, as long as the connection itself is sound. */
+  containFault(exchange: Http2Exchange, error: unknown): void;
+}
 
 /**
  * One request on an HTTP/2 stream, and the writer of its answer.
@@ -59,7 +82,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   private writeDeadline = Infinity;
 
   constructor(
-    private readonly connection: Http2Connection,
+    private readonly connection: StreamConnection,
     readonly id: number,
     readonly request: ParsedRequest,
     readonly client: ClientInfo,

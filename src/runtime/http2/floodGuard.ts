@@ -1,4 +1,4 @@
-import { coarseNow } from "../clock.js";
+import { coarseNow } from "../exchange/clock.js";
 import { ConnectionError, ErrorCode } from "./protocol.js";
 
 /** What a client can send much of that costs this side work, and gets nobody anywhere. */

@@ -1,14 +1,41 @@
 import type { ProxyConfig } from "../../model/index.js";
-import { coarseNow } from "../clock.js";
-import type { Http2Connection } from "./connection.js";
-import type { Http2Exchange } from "./exchange.js";
+import { coarseNow } from "../exchange/clock.js";
+import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
-import { Nuisance } from "./floodGuard.js";
+import { type FloodGuard, Nuisance } from "./floodGuard.js";
 import { type FrameSink, uint31, uint32 } from "./frames.js";
 import { HpackDecoder } from "./hpackDecoder.js";
-import { FieldKind } from "./hpackTables.js";
+import { FieldKind, type HpackField } from "./hpackTables.js";
 import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "./protocol.js";
 import { headerListBytesMax, readSettings, type SettingsReceiver } from "./settings.js";
+import type { ClosedStreams } from "./closedStreams.js";
+import type { HpackEncoder } from "./hpackEncoder.js";
+
+/** What frames change in the connection that they arrive on. */
+export interface FramedConnection extends StreamConnection {
+  readonly closedStreams: ClosedStreams;
+  readonly encoder: HpackEncoder;
+  readonly guard: FloodGuard;
+  /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
+  initialSendWindow: number;
+  /** Highest stream that the client opened. */
+  lastStream: number;
+  /** Whether streams from now on are the client's to send again, elsewhere. */
+  readonly closing: boolean;
+  /** A request head arrived whole. @param complete false if it was too long to be kept whole */
+  open(
+    id: number,
+    fields: readonly HpackField[],
+    ended: boolean,
+    complete: boolean,
+    malformed: boolean,
+  ): void;
+  resetStream(id: number, code: ErrorCode): void;
+  /** The client broke the rules of one stream (RFC 9113, 5.4.2). */
+  streamError(id: number, code: ErrorCode): void;
+  /** The client answered a PING. */
+  pinged(high: number, low: number): void;
+}
 
 /** What the frames of a client mean (RFC 9113, 5 and 6), in any state of its streams. */
 export class FrameHandler implements FrameSink, SettingsReceiver {
@@ -25,7 +52,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   private hadData = false;
 
   constructor(
-    private readonly connection: Http2Connection,
+    private readonly connection: FramedConnection,
     config: ProxyConfig,
   ) {
     const listBytesMax = headerListBytesMax(config);

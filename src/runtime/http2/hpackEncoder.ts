@@ -1,4 +1,4 @@
-import type { HeaderList } from "../exchange.js";
+import type { HeaderList } from "../exchange/exchange.js";
 import {
   FIELD_OVERHEAD,
   isFieldValue,

@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import { uses } from "../node/pieces.js";
-import { LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../sendPace.js";
-import { batch, type Batched } from "../writeBatch.js";
+import { LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace.js";
+import { batch, type Batched } from "../exchange/writeBatch.js";
 import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
 
 /** DATA is put in up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB for a download: one TLS write of it stays in a core's cache. */

@@ -1,6 +1,6 @@
-import { address } from "../dispatch.js";
-import type { HeaderList, RequestHead } from "../exchange.js";
-import { repeatedField } from "../singleFields.js";
+import { address } from "../exchange/dispatch.js";
+import type { HeaderList, RequestHead } from "../exchange/exchange.js";
+import { repeatedField } from "../exchange/singleFields.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or what stands in for one that is refused. */

@@ -1,15 +1,7 @@
 import net from "node:net";
 import { isIpv6 } from "../../model/serving.js";
 import { doWithout, uses } from "./pieces.js";
-import { holdSocket } from "./socketHolder.js";
-
-/** A TCP socket that is bound, stays open whatever becomes of the workers, and from which this process does not accept. */
-export interface BoundSocket {
-  readonly fd: number;
-  readonly address: string;
-  readonly port: number;
-  close(): void;
-}
+import { type BoundSocket, holdSocket } from "./socketHolder.js";
 
 /** @returns a bound socket, or an errno */
 export function bind(address: string, port: number): BoundSocket | number {

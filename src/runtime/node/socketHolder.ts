@@ -2,7 +2,14 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { ListenOptions } from "node:net";
 import { constants } from "node:os";
 import { Worker } from "node:worker_threads";
-import type { BoundSocket } from "./boundSockets.js";
+
+/** A TCP socket that is bound, stays open whatever becomes of the workers, and from which this process does not accept. */
+export interface BoundSocket {
+  readonly fd: number;
+  readonly address: string;
+  readonly port: number;
+  close(): void;
+}
 
 /**
  * Binds a socket by public names alone. `server.listen` would accept in this process, so a thread does it and goes to

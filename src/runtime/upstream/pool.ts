@@ -1,7 +1,8 @@
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import { isIP } from "node:net";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
-import { coarseNow, sweepRegularly } from "../clock.js";
-import { type Faults, guarded, type Guarded } from "../faults.js";
+import { coarseNow, sweepRegularly } from "../exchange/clock.js";
+import { type Faults } from "../exchange/faults.js";
 import { UpstreamConnection } from "./connection.js";
 
 /** Who waits for a connection to an upstream. */

@@ -1,9 +1,9 @@
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
-import { guarded, type Guarded } from "../faults.js";
 import { MessageFraming } from "../http1/framing.js";
-import { latin1 } from "../latin1.js";
+import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
-import { batch } from "../writeBatch.js";
+import { batch } from "../exchange/writeBatch.js";
 
 /** Body pieces up to this size go out in one write with what stands around them. */
 const JOINED_BYTES_MAX = 16_384;

@@ -1,0 +1,365 @@
+import { execFile, execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
+import { run } from "../../src/cli/program.js";
+import type { DeploymentInput } from "../../src/model/index.js";
+import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
+import { evaluate, wantedValues } from "./oracle.js";
+
+/** `portico settings` on the files of a host below a folder, as root. */
+
+const SECRET = "s3cr3t-key-of-the-application";
+const PYTHON = `# -*- coding: utf-8 -*-\nSECRET_KEY = "${SECRET}"\nSITE_ROOT = '/'  # where\n\nDATABASES = {'default': {'PASSWORD': 'geheim'}}\n`;
+const DAEMON = "[General]\r\nSERVICE_URL = http://old/sync\r\n";
+const SERVER = "[fileserver]\nport=8082\n\n[database]\npassword = geheim\n";
+const OWNER = 65_534;
+
+const FILES = {
+  networkDaemon: "/opt/sync/conf/daemon.conf",
+  webApplication: "/opt/sync/conf/settings.py",
+  fileServer: "/opt/sync/conf/server.conf",
+} as const;
+
+let root: string;
+beforeEach(() => {
+  root = fs.mkdtempSync(join(tmpdir(), "portico settings "));
+  for (const folder of ["etc/portico", "opt/sync/conf"])
+    fs.mkdirSync(join(root, folder), { recursive: true });
+  write(FILES.networkDaemon, DAEMON, 0o644);
+  write(FILES.webApplication, PYTHON, 0o640);
+  write(FILES.fileServer, SERVER, 0o600);
+  deploy();
+});
+afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
+
+const at = (file: string): string => join(root, file);
+const text = (file: string): string => fs.readFileSync(at(file), "utf8");
+const conf = (): string[] => fs.readdirSync(at("/opt/sync/conf")).sort();
+const ORIGINALS = ["daemon.conf", "server.conf", "settings.py"];
+
+function write(file: string, content: string | Buffer, mode: number): void {
+  fs.writeFileSync(at(file), content);
+  fs.chownSync(at(file), OWNER, OWNER);
+  fs.chmodSync(at(file), mode);
+}
+
+function deploy(settings: Partial<DeploymentInput["settings"]> | null = {}): void {
+  const config = "/etc/portico/portico.json";
+  const deployment: DeploymentInput = {
+    version: 1,
+    config,
+    files: [{ path: config, mode: "0644", sha256: "0".repeat(64), role: "config" }],
+    services: { proxy: { service: "portico.service", socket: "portico.socket" } },
+    ...(settings === null
+      ? {}
+      : { settings: { values: wantedValues() as never, files: FILES, ...settings } }),
+  };
+  fs.writeFileSync(at("/etc/portico/deployment.json"), JSON.stringify(deployment));
+}
+
+async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const output = { out: (t: string) => void (out += t), err: (t: string) => void (err += t) };
+  const code = await run(["settings", ...args, "--root", root], output);
+  expect(out + err).not.toMatch(/s3cr3t|geheim/);
+  return { code, out, err };
+}
+
+test("apply edits all three files; owner, mode and everything else stay; a second run changes nothing", async () => {
+  const first = await portico("apply");
+  expect(first).toMatchObject({ code: 0, err: "" });
+  expect(first.out).toContain(`${at(FILES.webApplication)}: changed\n`);
+  expect(first.out).toContain("  SITE_ROOT: /sync/ (was /)\n");
+  expect(text(FILES.networkDaemon)).toBe(DAEMON.replace("http://old", "https://files.example.org"));
+  expect(text(FILES.fileServer)).toBe(SERVER.replace("8082\n", "8082\nhost = 127.0.0.1\n"));
+  const [key, rest] = [
+    PYTHON.slice(0, PYTHON.indexOf("SITE_ROOT")),
+    PYTHON.slice(PYTHON.indexOf("SITE_ROOT")),
+  ];
+  const python = text(FILES.webApplication);
+  expect(python.startsWith(key) && python.endsWith(rest.replace("'/'", "'/sync/'"))).toBe(true);
+  expect(evaluate([python])).toEqual([
+    { names: expect.objectContaining({ SECRET_KEY: SECRET, SITE_ROOT: "/sync/", SERVE_STATIC: false }) },
+  ]);
+
+  // The file holds a secret key: no copy of it stays.
+  expect(conf()).toEqual(ORIGINALS);
+  for (const [name, mode] of [
+    ["daemon.conf", 0o644],
+    ["server.conf", 0o600],
+    ["settings.py", 0o640],
+  ] as const) {
+    const stats = fs.statSync(at(`/opt/sync/conf/${name}`));
+    expect([name, stats.uid, stats.gid, stats.mode & 0o7777]).toEqual([name, OWNER, OWNER, mode]);
+  }
+
+  const before = fs.statSync(at(FILES.webApplication));
+  expect(await portico("apply")).toEqual({ code: 0, out: "nothing to change\n", err: "" });
+  expect(conf()).toEqual(ORIGINALS);
+  expect(fs.statSync(at(FILES.webApplication))).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
+});
+
+test("--dry-run shows a unified diff that patch(1) would take but for hidden lines, and writes nothing", async () => {
+  const { code, out } = await portico("apply", "--dry-run");
+  expect(code).toBe(0);
+  expect(out).toContain(
+    `--- ${at(FILES.networkDaemon)}\n+++ ${at(FILES.networkDaemon)}\n@@ -1,2 +1,2 @@\n [General]\n-SERVICE_URL = http://old/sync\n+SERVICE_URL = https://files.example.org/sync\n`,
+  );
+  expect(out).toContain("-SITE_ROOT = '/'  # where\n+SITE_ROOT = '/sync/'  # where\n");
+  expect(out).toContain(" (not shown: may hold a secret)\n");
+  expect(conf()).toEqual(ORIGINALS);
+  expect(text(FILES.webApplication)).toBe(PYTHON);
+});
+
+test("one file that cannot be edited keeps all of them as they are", async () => {
+  write(FILES.webApplication, `${PYTHON}if True:\n    MEDIA_URL = '/'\n`, 0o640);
+  const { code, out } = await portico("apply");
+  expect({ code, out }).toEqual({
+    code: 1,
+    out: expect.stringMatching(
+      /settings\.py:7: MEDIA_URL: an assignment in a block cannot be edited safely \[settings\.refused\][^]*1 problem; nothing was changed\n$/,
+    ),
+  });
+  expect(conf()).toEqual(ORIGINALS);
+  expect(text(FILES.networkDaemon)).toBe(DAEMON);
+
+  const shown = await portico("show");
+  expect(shown).toMatchObject({ code: 1, err: expect.stringContaining("settings.refused") });
+  expect(shown.out).toContain("refused    MEDIA_URL                cannot be told, wanted /syncmedia/");
+});
+
+test("show names every item, what it is and where it stands", async () => {
+  const before = await portico("show");
+  expect(before.code).toBe(1);
+  expect(before.out).toContain(
+    `different  SERVICE_URL              http://old/sync, wanted https://files.example.org/sync  (${at(FILES.networkDaemon)}:2)\n`,
+  );
+  expect(before.out).toContain(
+    `missing    MEDIA_URL                not set, wanted /syncmedia/  (${at(FILES.webApplication)})\n`,
+  );
+  expect(before.out).toContain(`same       fileserver.port          8082  (${at(FILES.fileServer)}:2)\n`);
+  await portico("apply");
+  const after = await portico("show");
+  expect(after.code).toBe(0);
+  expect(after.out.match(/^same /gm)).toHaveLength(12);
+});
+
+test("--json says the same for machines", async () => {
+  const shown = JSON.parse((await portico("show", "--json")).out);
+  expect(shown).toMatchObject({
+    ok: false,
+    problems: [],
+    files: [
+      { role: "networkDaemon", changed: true },
+      {
+        items: expect.arrayContaining([
+          { item: "SITE_ROOT", wanted: "/sync/", found: "/", line: 3, state: "different" },
+        ]),
+      },
+      {},
+    ],
+  });
+  const dry = JSON.parse((await portico("apply", "--dry-run", "--json")).out);
+  expect(dry).toMatchObject({
+    ok: true,
+    dryRun: true,
+    files: [{ diff: expect.stringMatching(/^--- /) }, {}, {}],
+  });
+  const done = JSON.parse((await portico("apply", "--json")).out);
+  expect(done.files[1]).toMatchObject({ role: "webApplication", changed: true });
+  fs.rmSync(at(FILES.fileServer));
+  expect(JSON.parse((await portico("apply", "--json")).out)).toMatchObject({
+    ok: false,
+    problems: [{ code: "files.unreadable", path: at(FILES.fileServer) }],
+  });
+});
+
+test("files named by options, deployments without settings, values that cannot be written", async () => {
+  const other = at("/other settings.py");
+  fs.writeFileSync(other, "A = 1\n");
+  expect(await portico("apply", "--web-application", other)).toMatchObject({ code: 0 });
+  expect(fs.readFileSync(other, "utf8")).toMatch(/^A = 1\nFILE_SERVER_ROOT = /);
+  expect(text(FILES.webApplication)).toBe(PYTHON);
+  deploy({ values: { ...wantedValues(), siteRoot: "/a'b/" } as never });
+  expect(await portico("apply")).toMatchObject({
+    code: 1,
+    out: expect.stringContaining("[settings.bad-value]"),
+  });
+  deploy(null);
+  expect(await portico("apply")).toMatchObject({
+    code: 1,
+    out: expect.stringContaining("[settings.not-deployed]"),
+  });
+  fs.rmSync(at("/etc/portico/deployment.json"));
+  expect(await portico("show")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("[files.unreadable]"),
+  });
+});
+
+test("a symbolic link leads to the file that is edited; other hard links are named", async () => {
+  fs.renameSync(at(FILES.webApplication), at("/opt/real.py"));
+  fs.symlinkSync("../../real.py", at(FILES.webApplication));
+  fs.linkSync(at(FILES.fileServer), at("/opt/server-link"));
+  const { code, err } = await portico("apply");
+  expect({ code, err }).toEqual({
+    code: 0,
+    err: `note: ${at(FILES.fileServer)}: other hard links to the file keep the old content\n`,
+  });
+  expect(fs.readlinkSync(at(FILES.webApplication))).toBe("../../real.py");
+  expect(text("/opt/real.py")).toContain("MEDIA_URL = '/syncmedia/'");
+  expect(fs.readdirSync(at("/opt")).sort()).toEqual(["real.py", "server-link", "sync"]);
+  expect(text("/opt/server-link")).toBe(SERVER);
+});
+
+test("what steers a terminal is printed as its code, and a value stays on its line", async () => {
+  const evil = "/a\\x1b[2K\\x9b2J\\nsame  SITE_ROOT\\u202e";
+  write(FILES.webApplication, PYTHON.replace("'/'", `'${evil}'`), 0o640);
+  write(FILES.networkDaemon, "[General]\nSERVICE_URL = \x1b]0;owned\x07\r\n", 0o644);
+  for (const args of [["show"], ["apply", "--dry-run"], ["show", "--json"], ["apply"]]) {
+    const { out, err } = await portico(...args);
+
+    expect(out + err).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
+    if (args[1] === "--json") expect(JSON.parse(out)).toMatchObject({ ok: false });
+    if (args.length === 1) expect(out).toContain("/a\\u001b[2K\\u009b2J\\nsame  SITE_ROOT\\u202e");
+  }
+});
+
+test.each(["a b", "/a\n", "/a\u00e4", "/a\x7f", "", " /a", "/a'", '/a"', "/a\\", "/a%", "/a#", "/a;"])(
+  "a value that no reader would take as it is, is refused: %j",
+  async (value) => {
+    const values = { ...wantedValues(), siteRoot: value } as never;
+    const { problems } = await planSettings({ values, files: FILES }, root);
+    expect(problems).toEqual([
+      expect.objectContaining({ code: "settings.bad-value", path: "settings.values.siteRoot" }),
+    ]);
+  },
+);
+
+test("two roles in one file", async () => {
+  const files = { ...FILES, fileServer: FILES.networkDaemon };
+  deploy({ files });
+  expect(await portico("apply")).toMatchObject({ code: 0 });
+  expect(text(FILES.networkDaemon)).toBe(
+    "[General]\r\nSERVICE_URL = https://files.example.org/sync\r\n\r\n[fileserver]\r\nhost = 127.0.0.1\r\nport = 8082\r\n",
+  );
+  expect(await portico("apply")).toMatchObject({ out: "nothing to change\n" });
+});
+
+test("bytes that are no UTF-8 come out as they went in", async () => {
+  const source = Buffer.from(`# coding: latin-1\nA = '\xfc\xff'\n${PYTHON.split("\n")[1]}\n`, "latin1");
+  write(FILES.webApplication, source, 0o640);
+  expect(await portico("apply")).toMatchObject({ code: 0 });
+  expect(fs.readFileSync(at(FILES.webApplication)).subarray(0, source.length)).toEqual(source);
+  expect(evaluate([fs.readFileSync(at(FILES.webApplication))])).toEqual([
+    { names: expect.objectContaining({ A: "üÿ", SITE_ROOT: "/sync/" }) },
+  ]);
+});
+
+test("what a run that was killed has left behind goes with the next", async () => {
+  const left = temporaryBeside(at(FILES.webApplication));
+  fs.writeFileSync(left, SECRET);
+  expect(await portico("apply")).toMatchObject({ code: 0 });
+  expect(conf()).toEqual(ORIGINALS);
+});
+
+test("a file that changes between plan and edit is left alone, and so are the others", async () => {
+  const plan = await planSettings({ values: wantedValues() as never, files: FILES }, root);
+  write(FILES.fileServer, `${SERVER}# by hand\n`, 0o600);
+  const applied = await applyEdits(plan);
+  expect(applied).toMatchObject({
+    ok: false,
+    problems: [{ code: "settings.changed-meanwhile", path: at(FILES.fileServer) }],
+  });
+  expect([text(FILES.networkDaemon), text(FILES.webApplication)]).toEqual([DAEMON, PYTHON]);
+  expect(text(FILES.fileServer)).toBe(`${SERVER}# by hand\n`);
+  expect(conf()).toEqual(ORIGINALS);
+});
+
+test("a directory that cannot be written to is said so, and nothing changes", async () => {
+  execFileSync("mount", ["--bind", at("/opt/sync/conf"), at("/opt/sync/conf")]);
+  try {
+    execFileSync("mount", ["-o", "remount,ro,bind", at("/opt/sync/conf")]);
+    expect(await portico("apply")).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(
+        /cannot be written \(30: Read-only file system\) \[settings\.write-failed\]/,
+      ),
+    });
+  } finally {
+    execFileSync("umount", [at("/opt/sync/conf")]);
+  }
+  expect(conf()).toEqual(ORIGINALS);
+});
+
+test("another user than the owner of the files is told so, and nothing changes", async () => {
+  for (const folder of ["", "opt", "opt/sync", "opt/sync/conf"]) fs.chmodSync(at(folder), 0o777);
+  for (const file of Object.values(FILES)) fs.chmodSync(at(file), 0o644);
+  process.seteuid!(OWNER - 1);
+  try {
+    const { code, out } = await portico("apply");
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringMatching(/belongs to user 65534, .* \[files\.foreign-owner\]\n.*fix: .*chown/),
+    });
+  } finally {
+    process.seteuid!(0);
+  }
+  expect(conf()).toEqual(ORIGINALS);
+  expect(text(FILES.networkDaemon)).toBe(DAEMON);
+});
+
+test("a reader finds the old file or the new one, never a part", async () => {
+  const path = at(FILES.webApplication);
+  const reader = spawn("python3", [
+    "-c",
+    `
+import sys
+seen = set()
+while True:
+    with open(sys.argv[1], "rb") as f: data = f.read()
+    if data not in seen:
+        seen.add(data); print(len(data), flush=True)
+`,
+    path,
+  ]);
+  const sizes: number[] = [];
+  reader.stdout.on("data", (chunk: Buffer) => sizes.push(...chunk.toString().trim().split("\n").map(Number)));
+  try {
+    for (let i = 0; i < 5 || sizes.length < 2; i++) {
+      write(FILES.webApplication, PYTHON, 0o640);
+      await promisify(setTimeout)(50);
+      expect(await portico("apply")).toMatchObject({ code: 0 });
+      await promisify(setTimeout)(50);
+    }
+  } finally {
+    reader.kill("SIGKILL");
+  }
+  // Sizes of the original as the test writes it (emptied, then filled) and of the whole result; nothing else.
+  expect(sizes.filter((size) => size !== 0).sort((a, b) => a - b)).toEqual([
+    PYTHON.length,
+    fs.statSync(path).size,
+  ]);
+});
+
+test("access lists and labels are kept", async () => {
+  const attribute = (file: string, write: boolean): Promise<{ stdout: string }> =>
+    promisify(execFile)("python3", [
+      "-c",
+      write
+        ? "import os,sys; os.setxattr(sys.argv[1], 'trusted.portico', b'label')"
+        : "import os,sys; print(os.listxattr(sys.argv[1]))",
+      file,
+    ]);
+  await attribute(at(FILES.webApplication), true);
+  await portico("apply");
+  for (const name of conf().filter((n) => n.startsWith("settings.py"))) {
+    expect({ name, ...(await attribute(at(`/opt/sync/conf/${name}`), false)) }).toMatchObject({
+      name,
+      stdout: "['trusted.portico']\n",
+    });
+  }
+});

@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import {
+  editIni,
+  fileServerItems,
+  type IniItem,
+  networkDaemonItems,
+} from "../../src/applicationSettings/iniFile.js";
+import { revertIni } from "../../src/applicationSettings/iniRevert.js";
+import { secretIniLines } from "../../src/applicationSettings/secretLines.js";
+import { applySplices } from "../../src/applicationSettings/textEdit.js";
+import { parseIni, parseKeyFile, wantedValues } from "./oracle.js";
+
+/** The network daemon's and the file server's config, edited in place; Python's configparser and GKeyFile read them. */
+
+const URL_ITEM = networkDaemonItems(wantedValues());
+const HOST_PORT = fileServerItems(wantedValues());
+const URL_LINE = "SERVICE_URL = https://files.example.org/sync";
+
+function edited(text: string, items: readonly IniItem[]): string {
+  const { problems, splices } = editIni(text, items, "c.conf");
+  expect(problems).toEqual([]);
+  return applySplices(text, splices);
+}
+
+/** What, a file, items, and what becomes of the file. */
+const EDITS: readonly [string, string, readonly IniItem[], string][] = [
+  ["empty file", "", URL_ITEM, `[General]\n${URL_LINE}\n`],
+  ["no section", "[Other]\nA = 1", URL_ITEM, `[Other]\nA = 1\n\n[General]\n${URL_LINE}`],
+  ["no section, blank line at the end", "[Other]\n\n", URL_ITEM, `[Other]\n\n[General]\n${URL_LINE}\n`],
+  [
+    "no key: behind the last of its section",
+    "[General]\nID = 1\n\n# about\n[Other]\n",
+    URL_ITEM,
+    `[General]\nID = 1\n${URL_LINE}\n\n# about\n[Other]\n`,
+  ],
+  ["empty section", "[General]\n[Other]\n", URL_ITEM, `[General]\n${URL_LINE}\n[Other]\n`],
+  [
+    "commented out is not set",
+    "[General]\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n",
+    URL_ITEM,
+    `[General]\n${URL_LINE}\n#SERVICE_URL = http://x\n; SERVICE_URL = y\n`,
+  ],
+  [
+    "spacing and the rest kept",
+    "[General]\n  SERVICE_URL  =\thttp://x \t\n\tID=1\n",
+    URL_ITEM,
+    "[General]\n  SERVICE_URL  =\thttps://files.example.org/sync\n\tID=1\n",
+  ],
+  [
+    "a comment behind a value is a part of it",
+    "[General]\nSERVICE_URL=http://x # y\n",
+    URL_ITEM,
+    "[General]\nSERVICE_URL=https://files.example.org/sync\n",
+  ],
+  [
+    "empty value",
+    "[General]\nSERVICE_URL =\n",
+    URL_ITEM,
+    "[General]\nSERVICE_URL =https://files.example.org/sync\n",
+  ],
+  [
+    "twice: the last wins",
+    "[General]\nSERVICE_URL = a\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nSERVICE_URL = a\n${URL_LINE}\n`,
+  ],
+  [
+    "section twice",
+    "[General]\nSERVICE_URL = a\n[X]\n[General]\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nSERVICE_URL = a\n[X]\n[General]\n${URL_LINE}\n`,
+  ],
+  [
+    "another section's key",
+    "[Other]\nSERVICE_URL = a\n[General]\n",
+    URL_ITEM,
+    `[Other]\nSERVICE_URL = a\n[General]\n${URL_LINE}\n`,
+  ],
+  [
+    "section in other letters is another one",
+    "[general]\nSERVICE_URL = a\n",
+    URL_ITEM,
+    `[general]\nSERVICE_URL = a\n\n[General]\n${URL_LINE}\n`,
+  ],
+  ["CRLF", "[General]\r\nSERVICE_URL = a\r\n[X]\r\n", URL_ITEM, `[General]\r\n${URL_LINE}\r\n[X]\r\n`],
+  ["CRLF, new", "[General]\r\nID = a\r\n[X]\r\n", URL_ITEM, `[General]\r\nID = a\r\n${URL_LINE}\r\n[X]\r\n`],
+  [
+    "one there, one not",
+    "[fileserver]\nport=9\n\n[database]\n",
+    HOST_PORT,
+    "[fileserver]\nport=8082\nhost = 127.0.0.1\n\n[database]\n",
+  ],
+  [
+    "as wanted",
+    "[fileserver]\nport = 8082\nhost=127.0.0.1",
+    HOST_PORT,
+    "[fileserver]\nport = 8082\nhost=127.0.0.1",
+  ],
+  [
+    "byte order mark",
+    "\ufeff[fileserver]\nport = 8082\nhost=1",
+    HOST_PORT,
+    "\ufeff[fileserver]\nport = 8082\nhost=127.0.0.1",
+  ],
+  [
+    "values over several lines elsewhere",
+    "[General]\nA = 1\n  2\n\n  3\n[X]\nB = 1\n  C = 2\n",
+    URL_ITEM,
+    `[General]\nA = 1\n  2\n\n  3\n${URL_LINE}\n[X]\nB = 1\n  C = 2\n`,
+  ],
+];
+
+test("edits: both readers see what is wanted, and nothing else changes", () => {
+  const after = EDITS.map(([what, text, items, expected]) => {
+    const result = edited(text, items);
+    expect({ what, result }).toEqual({ what, result: expected });
+    expect({ what, again: editIni(result, items, "c.conf").splices }).toEqual({ what, again: [] });
+    return result;
+  });
+  const python = parseIni(after);
+  const glib = parseKeyFile([...after, ...EDITS.map(([, text]) => text)]);
+  for (const [i, [what, , items]] of EDITS.entries()) {
+    for (const { section, key, wanted } of items) {
+      expect({ what, ...python[i] }).toMatchObject({ [section]: { [key.toLowerCase()]: wanted } });
+      // Byte order marks and values of several lines it refuses, with or without our edit.
+      const readable = glib[i + EDITS.length] !== undefined;
+      expect({ what, readable: glib[i] !== undefined }).toEqual({ what, readable });
+      if (readable) expect({ what, ...glib[i] }).toMatchObject({ [section]: { [key]: wanted } });
+    }
+  }
+});
+
+describe("refused with its line", () => {
+  test.each<[string, string, number, RegExp]>([
+    ["other letters", "[General]\nservice_url = a\n", 2, /not every reader takes/],
+    ["colon", "[General]\nSERVICE_URL : a\n", 2, /set with `:`/],
+    ["several lines", "[General]\nSERVICE_URL = a\n\n# c\n  b\n", 2, /several lines/],
+    ["part of the value above", "[General]\nA = 1\n SERVICE_URL = a\n", 3, /a part of the value above/],
+    [
+      "part of the value above, then plain",
+      "[General]\nA = 1\n SERVICE_URL = a\nSERVICE_URL = b\n",
+      3,
+      /a part of/,
+    ],
+    ["a new key above an indented line", "[General]\n  [X]\n", 2, /above an indented line/],
+    ["a header with more on its line", "[General] ; x\nA = 1\n", 1, /header/],
+    ["lone carriage return", "[General]\nA = 1\rB = 2\n", 2, /carriage return/],
+    ["NUL", "[General]\n\n\0", 3, /NUL/],
+  ])("%s", (_what, text, line, words) => {
+    const { problems } = editIni(text, URL_ITEM, "c.conf");
+    expect(problems.map((p) => [p.path, p.message])).toEqual([
+      [`c.conf:${line}`, expect.stringMatching(words)],
+    ]);
+  });
+});
+
+test("lines that may hold a secret are known", () => {
+  const text =
+    "[database]\nuser = a\npassword = b\n  c\nhost = d\n# secret\nkey = 1\nurl = mysql://u:p@h/\nn = 1\n";
+  expect([...secretIniLines(text)]).toEqual([3, 4, 6, 7, 8]);
+});
+
+test("generated files: both readers see the items as wanted and all else as before", () => {
+  const key = fc.constantFrom("SERVICE_URL", "service_url", "ID", "NAME", "host");
+  const line = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc
+        .tuple(
+          fc.constantFrom("", "", "", " ", "\t"),
+          key,
+          fc.constantFrom(" = ", "=", " =", ":"),
+          fc.constantFrom("", "a", "http://h/x # y", "1 = 2", `${URL_ITEM[0]!.wanted} `),
+        )
+        .map((p) => p.join("")),
+    },
+    { weight: 3, arbitrary: fc.constantFrom("[General]", "[Other]", "[general]") },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom("", "# SERVICE_URL = x", "; c = 1", "A = b  ", "  more", "   # c"),
+    },
+  );
+  const file = fc.tuple(fc.array(line, { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), fc.boolean());
+  const texts = file.map(([lines, end, last]) => `[First]${end}${lines.join(end)}${last ? end : ""}`);
+  const seed = Number(process.env["PORTICO_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  const edits = fc.sample(texts, { numRuns: 2_000, seed }).flatMap((text) => {
+    const { problems, splices } = editIni(text, URL_ITEM, "c.conf");
+    return problems.length > 0 ? [] : [{ text, after: applySplices(text, splices) }];
+  });
+  const both = edits.flatMap((e) => [e.text, e.after]);
+  const [python, glib] = [parseIni(both), parseKeyFile(both)];
+  const wanted = URL_ITEM[0]!.wanted;
+  const faults = edits.filter(({ after }, i) => {
+    const [old, now] = [python[2 * i]!, python[2 * i + 1]!];
+    const general = { ...(old["General"] as object), service_url: wanted };
+    const pythonSame = "error" in old || sorted(now) === sorted({ ...old, General: general });
+    const [was, is] = [glib[2 * i], glib[2 * i + 1]];
+    const group = { ...was?.["General"], SERVICE_URL: wanted };
+    const glibSame = was === undefined || sorted(is) === sorted({ ...was, General: group });
+    return !pythonSame || !glibSame || editIni(after, URL_ITEM, "").splices.length > 0;
+  });
+  expect(
+    faults.map((f) => ({ seed, ...f })).sort((a, b) => a.text.length - b.text.length)[0],
+  ).toBeUndefined();
+  expect(python.filter((r) => !("error" in r)).length).toBeGreaterThan(300);
+  expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(300);
+});
+
+test("taken back, a file is again what it was, to the byte; what somebody added since stays", () => {
+  const end = fc.constantFrom("\n", "\r\n");
+  const line = fc.constantFrom(
+    "[General]",
+    "[fileserver]",
+    "host = a",
+    "SERVICE_URL = x",
+    "port=1",
+    "# c",
+    "",
+    "A = 1",
+  );
+  const file = fc.tuple(fc.array(line, { maxLength: 6 }), end, fc.boolean());
+  const texts = file.map(([lines, e, last]) => lines.join(e) + (last && lines.length > 0 ? e : ""));
+  const seed = Number(process.env["PORTICO_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  let edits = 0;
+  for (const text of fc.sample(texts, { numRuns: 2_000, seed })) {
+    for (const items of [URL_ITEM, HOST_PORT]) {
+      const { problems, splices, changes } = editIni(text, items, "c.conf");
+      if (problems.length > 0) continue;
+      edits++;
+      const after = applySplices(text, splices);
+      const back = (from: string): string =>
+        changes.reduceRight((now, change) => {
+          const item = items.find(({ name }) => name === change.item)!;
+          return revertIni(now, item, change).text;
+        }, from);
+      expect([seed, back(after)]).toEqual([seed, text]);
+      // Above everything, where it belongs to no section of ours.
+      expect([seed, back(`# theirs\n${after}`)]).toEqual([seed, `# theirs\n${text}`]);
+    }
+  }
+  expect(edits).toBeGreaterThan(1_000);
+});
+
+/** The same text for the same sections and keys in whatever order. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) =>
+    typeof v === "object" && v !== null
+      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  );
+}

@@ -1,0 +1,130 @@
+import { dirname } from "node:path";
+import type { Module } from "./modules.js";
+
+/** Layer → layers it may import from: data flows one way. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  "src/model": [],
+  "src/render": ["src/model"],
+  "src/constructs": ["src/render", "src/model"],
+  "src/runtime": ["src/model"],
+  "src/asOwner": ["src/runtime", "src/model"],
+  "src/applicationSettings": ["src/asOwner", "src/runtime", "src/render", "src/model"],
+  "src/diagnosis": ["src/asOwner", "src/applicationSettings", "src/runtime", "src/render", "src/model"],
+  "src/activation": [
+    "src/asOwner",
+    "src/diagnosis",
+    "src/applicationSettings",
+    "src/runtime",
+    "src/render",
+    "src/model",
+  ],
+  "src/cli": [
+    "src/asOwner",
+    "src/activation",
+    "src/diagnosis",
+    "src/applicationSettings",
+    "src/runtime",
+    "src/render",
+    "src/model",
+  ],
+  "src/testing": ["src/model", "src/render", "src/constructs"],
+  "src/index.ts": ["src/constructs", "src/model"],
+  "main.ts": ["src/index.ts"],
+  build: ["src"],
+  demo: ["build", "src"],
+  proof: ["demo", "build", "src"],
+  bench: ["proof/kit", "demo", "build", "src"],
+};
+
+/**
+ * Folders of a layer, the lowest first: each may import from those before it. `.` are the layer's own files, and
+ * `index.ts` what it shows of itself.
+ */
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  "src/model": ["actions", ".", "index.ts"],
+  "src/constructs": ["props", "delivery", ".", "fileSync", "index.ts"],
+  "src/runtime": [
+    "exchange",
+    "node",
+    "load",
+    "logs",
+    "listen",
+    "http1",
+    "http2",
+    "upstream",
+    "actions",
+    "process",
+    "index.ts",
+  ],
+  "src/applicationSettings": ["python", ".", "index.ts"],
+  build: [".", "docs"],
+  demo: ["upstreams", "."],
+  proof: [
+    "kit",
+    "terraform",
+    "nginx",
+    "transfer",
+    "hostile",
+    "application",
+    "conformance",
+    "exchanges",
+    "demo",
+    "faults",
+    "fuzz",
+    "hosts",
+    "nodeVersions",
+    "package",
+    "slowClients",
+    "soak",
+    "report",
+    ".",
+  ],
+  bench: ["lib", "helpers", "proxies", "work", "."],
+};
+
+/** Imports that go up, or between layers that are none of each other's business: `FROM imports TO`. */
+export function wrongImports(modules: readonly Module[]): string[] {
+  return modules.flatMap(({ path, imports }) =>
+    imports.filter((to) => !mayImport(path, to)).map((to) => `${path} imports ${to}`),
+  );
+}
+
+function mayImport(from: string, to: string): boolean {
+  const [layer, target] = [layerOf(from), layerOf(to)];
+  if (layer !== target) {
+    const allowed = MAY_IMPORT[layer] ?? [];
+    return allowed.some((one) => to === one || to.startsWith(`${one}/`));
+  }
+  const order = ORDER[layer];
+  if (order === undefined) return dirname(from) === dirname(to);
+  const places = [from, to].map((path) => order.indexOf(folderOf(path, layer, order)));
+  return !places.includes(-1) && places[1]! <= places[0]!;
+}
+
+/** The longest layer that a path belongs to. */
+function layerOf(path: string): string {
+  const layers = Object.keys(MAY_IMPORT).filter((layer) => path === layer || path.startsWith(`${layer}/`));
+  return layers.sort((a, b) => b.length - a.length)[0] ?? path;
+}
+
+function folderOf(path: string, layer: string, order: readonly string[]): string {
+  const [first = "", second] = path.slice(layer.length + 1).split("/");
+  if (second !== undefined) return first;
+  return order.includes(first) ? first : ".";
+}
+
+/** Modules that import each other, however many lie between: one line a circle. */
+export function circles(modules: readonly Module[]): string[] {
+  const graph = new Map(modules.map(({ path, imports }) => [path, imports]));
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    const at = way.indexOf(path);
+    if (at !== -1) return void found.push([...way.slice(at), path].join(" -> "));
+    if (done.has(path)) return;
+    for (const next of graph.get(path) ?? []) visit(next, [...way, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path, []);
+  return found;
+}

@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { circles, wrongImports } from "./layers.js";
+import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
+import { nodeInternals } from "./nodeInternals.js";
+import { FILE_LINES_MAX, FUNCTION_LINES_MAX, linesOf, longFunctions, tooLong } from "./sizes.js";
+
+/** The style, executed: where things are, who may import whom, how large files and functions get. */
+
+/** Node modules whose functions compute only; everything else touches disk, network or clock. */
+const PURE_MODULES = ["node:net", "zod"];
+/** Files that may be longer, with the reason. */
+const LONGER_FILES: Readonly<Record<string, string>> = {};
+
+const sources = [...modulesBelow("src"), moduleOf(join(ROOT, "main.ts"))];
+const all = [...sources, ...["build", "demo", "proof", "bench"].flatMap(modulesBelow)];
+const textOf = ({ path }: Module): string => readFileSync(join(ROOT, path), "utf8");
+
+test("layers and folders import only what is below them", () => {
+  expect(wrongImports(all)).toEqual([]);
+});
+
+test("no modules import each other", () => {
+  expect(circles(all)).toEqual([]);
+});
+
+test("__tests__ mirrors src", () => {
+  const folders = (path: string): string[] =>
+    readdirSync(join(ROOT, path), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+  expect(folders("__tests__").filter((name) => name !== "tidy" && !folders("src").includes(name))).toEqual(
+    [],
+  );
+});
+
+const planted = (path: string, ...imports: string[]): Module => ({ path, imports, packages: [] });
+
+test.each([
+  ["a layer above", "src/model/router.ts", "src/render/index.ts"],
+  ["a layer that is none of its business", "src/constructs/host.ts", "src/runtime/index.ts"],
+  ["a folder above in its layer", "src/runtime/exchange/dispatch.ts", "src/runtime/http1/fields.ts"],
+  ["a folder that the order does not name", "src/runtime/exchange/dispatch.ts", "src/runtime/new/a.ts"],
+  ["what its own index shows", "src/model/router.ts", "src/model/index.ts"],
+  ["the tests", "proof/kit/peers.ts", "__tests__/tidy/layers.ts"],
+  ["one proof from the kit of all", "proof/kit/peers.ts", "proof/hostile/stage.ts"],
+  ["what only its own command needs", "bench/lib/site.ts", "proof/hosts/fileSyncHost.ts"],
+  ["the bench from the front end", "src/cli/main.ts", "bench/main.ts"],
+])("an import of %s is found", (_, from, to) => {
+  expect(wrongImports([planted(from, to)])).toEqual([`${from} imports ${to}`]);
+});
+
+test("a circle is found, however long it is", () => {
+  const modules = [planted("a.ts", "b.ts"), planted("b.ts", "c.ts", "d.ts"), planted("c.ts", "a.ts")];
+  expect(circles(modules)).toEqual(["a.ts -> b.ts -> c.ts -> a.ts"]);
+});
+
+test("only constructs, testing and main.ts import cdktf; model and render are pure", () => {
+  const importing = (names: RegExp, not: RegExp): string[] =>
+    sources
+      .filter(({ path }) => !not.test(path))
+      .flatMap(({ path, packages }) => packages.filter((one) => names.test(one)).map((one) => [path, one]))
+      .map(([path, one]) => `${path} imports ${one}`);
+  expect(importing(/^(@?cdktf|constructs)(\/|$)/, /^(src\/(constructs|testing)\/|main\.ts)/)).toEqual([]);
+  const pure = sources.filter(({ path }) => /^src\/(model|render)\//.test(path));
+  const impure = pure.flatMap(({ packages }) => packages.filter((one) => !PURE_MODULES.includes(one)));
+  expect(impure).toEqual([]);
+});
+
+test("what is in the application's trees is touched by src/asOwner alone", () => {
+  const apart = ["src/applicationSettings/databaseOverrides.ts"];
+  const concerned =
+    /^src\/(?:applicationSettings\/|diagnosis\/media|activation\/(?:settingsEdits|mediaModes))/;
+  const touching = /^node:(?:fs|child_process)|systemctl|runtime\/load\/files/;
+  const wrong = sources
+    .filter(({ path }) => concerned.test(path) && !apart.includes(path))
+    .flatMap(({ path, imports, packages }) =>
+      [...imports, ...packages].filter((one) => touching.test(one)).map((one) => `${path} imports ${one}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test("a worker loads neither parser nor command line; serve loads no other command, and nobody Node's HTTP", () => {
+  const worker = loadedFrom("src/runtime/process/worker.ts");
+  expect(worker.files).toContain("src/runtime/http2/connection.ts");
+  expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
+  expect(worker.packages).toEqual(["mrmime"]);
+  const serve = loadedFrom("src/cli/program.ts");
+  expect(serve.files).toContain("src/model/parse.ts");
+  expect(
+    serve.files.filter((path) => /diagnosis|activation|[sS]ettings|http[12]|deployment/.test(path)),
+  ).toEqual([]);
+  expect(serve.packages).toEqual(["commander", "zod"]);
+});
+
+test("what Node has no public name for is named in src/runtime/node alone", () => {
+  const wrong = sources
+    .filter(({ path }) => !path.startsWith("src/runtime/node/"))
+    .flatMap((module) => nodeInternals(textOf(module)).map((found) => `${module.path}: ${found}`));
+  expect(wrong).toEqual([]);
+});
+
+test.each([
+  ["process.binding('tcp_wrap')", "binding"],
+  ["(socket as any)._handle.fd", "_handle"],
+  ["const { _parent: raw } = socket as unknown as Raw;", "_parent"],
+  ["socket['_writableState']", "_writableState"],
+  ["net._createServerHandle(null, -1, -1, 3)", "_createServerHandle"],
+  ["handle.onread = receive", "onread"],
+  ["new Socket({ handle })", "handle"],
+  ["writableState.autoDestroy = false", "autoDestroy"],
+  ["Object.getOwnPropertySymbols(socket)", "getOwnPropertySymbols"],
+  ["spawn(node, ['--single-threaded-gc'])", "--single-threaded-gc"],
+  ["v8.setFlagsFromString(flags)", "setFlagsFromString"],
+  ["spawn(node, ['--max-semi-space-size=1'])", "--max-semi-space-size=1"],
+  ["connect({ onread, ...options }); // makes its _handle", undefined],
+])("of %s the tidy test finds %s", (code, found) => {
+  expect(nodeInternals(code)).toEqual(found === undefined ? [] : [found]);
+});
+
+test(`files have at most ${FILE_LINES_MAX} lines, functions ${FUNCTION_LINES_MAX}`, () => {
+  expect(sources.flatMap(({ path }) => tooLong(path, LONGER_FILES))).toEqual([]);
+});
+
+test("a function that is too long is found", () => {
+  const text = `function long() {\n${"  work();\n".repeat(FUNCTION_LINES_MAX)}}\n`;
+  expect(longFunctions("a.ts", text)).toEqual([`a.ts:1: ${FUNCTION_LINES_MAX + 2} lines`]);
+});
+
+test("exceptions that are no longer needed are gone", () => {
+  const needless = Object.keys(LONGER_FILES).filter(
+    (path) => linesOf(readFileSync(join(ROOT, path), "utf8")) <= FILE_LINES_MAX,
+  );
+  expect(needless).toEqual([]);
+});
+
+test("ARCHITECTURE.md names every folder, and no folder that is gone", () => {
+  const text = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+  const below = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .flatMap((entry) => [`${folder}/${entry.name}`, ...below(`${folder}/${entry.name}`)]);
+  const proofs = readdirSync(join(ROOT, "proof"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `proof/${name}`);
+  const wanted = ["__tests__", "bench", "build", "demo", "docs", "proof", ...proofs, ...below("src")];
+  expect(wanted.filter((folder) => !text.includes(`\`${folder}/\``))).toEqual([]);
+  const named = [...text.matchAll(/`((?:src|bench|build|demo|docs|proof|__tests__)\/[\w./-]*)`/g)];
+  const gone = named.filter(
+    ([, path]) => statSync(join(ROOT, path!), { throwIfNoEntry: false }) === undefined,
+  );
+  expect(gone.map(([, path]) => path)).toEqual([]);
+});

@@ -1,0 +1,40 @@
+import type { Bench, Row } from "./bench.js";
+
+/** One item of the table. */
+export interface Work {
+  /** What `--only` calls it. */
+  readonly name: string;
+  /** What is done. */
+  readonly what: string;
+  /** Unit of the value. */
+  readonly unit: string;
+  /** Unit of the throughput, if there is one. */
+  readonly rate?: string;
+  /**
+   * What the value is measured by. Other work on the machine can only add to CPU time, so of a proxy's rounds the
+   * cheapest tells what the work costs; time by the clock and memory vary by themselves, and are told by their median.
+   */
+  readonly by: "cpu" | "clock" | "memory";
+  readonly bars: readonly Bar[];
+  /** Whether `--quick` runs it. */
+  readonly quick?: boolean;
+  run(bench: Bench): Promise<Row[]>;
+}
+
+/** What a row's value has to reach. */
+export interface Bar {
+  /** Name of the row; default `portico`. */
+  readonly row?: string;
+  /** Name of the row it is compared with, or one of the two below. */
+  readonly to: string;
+  readonly limit: number;
+  /** Whether the limit is the least (throughput) and not the most (cost). */
+  readonly atLeast?: boolean;
+}
+
+/** The limit is in the item's unit. */
+export const ABSOLUTE = "absolute";
+/** The cheapest of the peers that run on Node. */
+export const BEST_NODE_PEER = "best Node peer";
+
+export const cpuBar = (limit: number, to = "nginx"): Bar => ({ to, limit });

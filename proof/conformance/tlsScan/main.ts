@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeResult } from "../../kit/results.js";
+import { TlsPolicy } from "../../../src/constructs/index.js";
+import type { ProxyConfigInput, TlsPolicyName } from "../../../src/model/index.js";
+import { startFrontEnd } from "../../kit/frontEnd.js";
+import { freePorts } from "../../kit/ports.js";
+import { type IssuedCertificate, issueCertificate } from "./issuedCertificate.js";
+import { type Judgement, judge } from "./judge.js";
+import { sslscan, testssl, versions } from "./scanners.js";
+
+const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
+  "file-sync": TlsPolicy.fileSync(),
+  "mozilla-intermediate": TlsPolicy.mozillaIntermediate(),
+  "mozilla-modern": TlsPolicy.mozillaModern(),
+};
+
+const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listener
+
+testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
+groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, and on every
+check that was not performed, unless it is known why; these are listed with the reason. file-sync is scanned with the
+self-signed certificate that is deployed with it, Mozilla's policies with one that an authority has issued. Needs the
+Debian packages testssl.sh and sslscan.
+
+  --policy NAME  one only: ${Object.keys(POLICIES).join(", ")}
+  --help         print this
+`;
+
+interface PolicyResult extends Judgement {
+  readonly policy: TlsPolicyName;
+  readonly certificate: "self-signed" | "issued by an authority";
+  readonly protocols: readonly string[];
+  readonly ciphers: number;
+  readonly groups: readonly string[];
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { policy: { type: "string" }, help: { type: "boolean" } } });
+  if (values.help === true) {
+    console.log(HELP);
+    return 0;
+  }
+  const tools = versions();
+  const missing = Object.entries(tools).filter(([, version]) => version === undefined);
+  for (const [tool] of missing) console.error(`${tool} is missing: apt-get install testssl.sh sslscan`);
+  if (missing.length > 0) return 1;
+  const names = (Object.keys(POLICIES) as TlsPolicyName[]).filter((name) => name === (values.policy ?? name));
+  // The scanners mostly wait.
+  const policies = await Promise.all(names.map(scan));
+  for (const result of policies) console.log(describe(result));
+  const passed = policies.length > 0 && policies.every(({ problems }) => problems.length === 0);
+  if (values.policy === undefined)
+    writeResult({
+      name: "tls-scan",
+      passed,
+      ...tools,
+      policies: policies.map(figures),
+      findings: policies.flatMap(implied),
+      ...(policies.every(({ notPerformed }) => notPerformed.length === 0)
+        ? {}
+        : { notPerformed: policies.flatMap(givenUp) }),
+    });
+  return passed ? 0 : 1;
+}
+
+/** What is recorded of a policy. */
+function figures({ policy, certificate, protocols, ciphers, groups, problems }: PolicyResult) {
+  return {
+    policy,
+    certificate,
+    protocols,
+    ciphers,
+    groups,
+    "findings not meant": problems.length,
+    ...(problems.length === 0 ? {} : { problems }),
+  };
+}
+
+/** Findings that a policy or its certificate implies, and why. */
+function implied({ policy, findings }: PolicyResult) {
+  return findings.flatMap(({ id, severity, reason }) =>
+    reason === undefined ? [] : [{ finding: `${id} (${severity})`, policy, "why it is meant": reason }],
+  );
+}
+
+/** Checks that the scanner gave up, and why that says nothing about the server. */
+function givenUp({ policy, notPerformed }: PolicyResult) {
+  return notPerformed.map(({ id, finding, reason = "not known" }) => ({
+    check: `${id}: ${finding}`,
+    policy,
+    "why it was not performed": reason,
+  }));
+}
+
+async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
+  const [web, fileServer, webdav] = await freePorts(3);
+  const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
+  try {
+    // Whoever chooses a policy of Mozilla's has a name and a certificate for it (service 3.3).
+    const issued = policy === "file-sync" ? undefined : issueCertificate(folder, "127.0.0.1");
+    const frontEnd = await startFrontEnd({
+      upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
+      policy: POLICIES[policy],
+      ...(issued === undefined ? {} : { change: (config) => withCertificate(config, issued) }),
+    });
+    try {
+      const seen = await sslscan(frontEnd.tlsPort);
+      const report = await testssl(frontEnd.tlsPort, issued?.authority);
+      const { protocols, groups } = seen;
+      const ciphers = Object.values(seen.ciphers).flat().length;
+      const certificate = issued === undefined ? "self-signed" : "issued by an authority";
+      return { policy, certificate, protocols, ciphers, groups, ...judge(policy, seen, report) };
+    } finally {
+      await frontEnd.stop();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The config with another certificate and key than the self-signed ones. */
+function withCertificate(
+  config: ProxyConfigInput,
+  { certificate, key }: IssuedCertificate,
+): ProxyConfigInput {
+  const listeners = config.listeners.map((listener) =>
+    listener.tls === undefined ? listener : { ...listener, tls: { ...listener.tls, certificate, key } },
+  );
+  return { ...config, listeners };
+}
+
+function describe(result: PolicyResult): string {
+  const { policy, protocols, ciphers, groups, findings, problems, notPerformed } = result;
+  return [
+    `${problems.length === 0 ? "ok  " : "FAIL"} ${policy}: ${protocols.join(", ")}; ${ciphers} ciphers; ${groups.join(", ")}`,
+    ...findings.flatMap(({ id, severity, reason }) =>
+      reason === undefined ? [] : [`     meant: ${id} (${severity}): ${reason}`],
+    ),
+    ...notPerformed.map(
+      ({ id, finding, reason = "not known why" }) => `     not found out: ${id}: ${finding}: ${reason}`,
+    ),
+    ...problems.map((line) => `     ${line}`),
+  ].join("\n");
+}
+
+main().then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);

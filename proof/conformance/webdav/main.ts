@@ -1,0 +1,165 @@
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+import { writeResult } from "../../kit/results.js";
+import type { ProxyConfigInput } from "../../../src/model/index.js";
+import { startFrontEnd } from "../../kit/frontEnd.js";
+import { freePorts } from "../../kit/ports.js";
+import { litmus, type Outcome, unfit, worse } from "./litmus.js";
+import { DAV_PATH, SERVERS, startServer } from "./servers.js";
+import { type TreeResult, treeThrough } from "./tree.js";
+
+const HELP = `npm run webdav -- [OPTIONS]: WebDAV through the front end, measured against WebDAV without it
+
+Real servers (${Object.keys(SERVERS).join(", ")}) are asked by litmus directly, and behind the front end over http and
+https: what passes directly must pass there. Then rclone uploads a tree, lists, renames, copies and downloads it, by
+checksum. Needs the Debian packages litmus, rclone and apache2-bin, and Python 3 with venv.
+
+  --server NAME  one of them only
+  --help         print this
+`;
+
+interface Way {
+  readonly way: "direct" | "http" | "https";
+  readonly passed: number;
+  readonly failed: readonly string[];
+  readonly warnings: number;
+  /** What passes directly and does not here. */
+  readonly worse: readonly string[];
+  /** Why the run without the front end is no measure; empty for the others. */
+  readonly unfit: readonly string[];
+  readonly tree: TreeResult;
+}
+
+interface Measured {
+  readonly name: string;
+  readonly version: string | undefined;
+  readonly destination: string;
+  readonly ways: readonly Way[];
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { server: { type: "string" }, help: { type: "boolean" } } });
+  if (values.help === true) {
+    console.log(HELP);
+    return 0;
+  }
+  const names = values.server === undefined ? Object.keys(SERVERS) : [values.server];
+  const missing = missingTools(names);
+  for (const line of missing) console.error(line);
+  if (missing.length > 0) return 1;
+  const servers: Measured[] = [];
+  for (const name of names) {
+    const ways = await measure(name);
+    for (const way of ways) console.log(describe(name, way));
+    const { destination = "path" } = SERVERS[name]!;
+    servers.push({ name, version: SERVERS[name]!.version(), destination, ways });
+  }
+  const passed = servers.every(({ ways }) => ways.every((way) => problemsOf(way).length === 0));
+  if (values.server === undefined) {
+    writeResult({ name: "webdav", passed, litmus: litmusVersion(), ways: servers.flatMap(figures) });
+  }
+  return passed ? 0 : 1;
+}
+
+const problemsOf = (way: Way): readonly string[] => [
+  ...way.unfit.map((line) => `no measure: ${line}`),
+  ...way.worse.map((line) => `worse than directly: ${line}`),
+  ...way.tree.problems.map((line) => `tree: ${line}`),
+];
+
+/** What is recorded: numbers, and in words only what is wrong. */
+function figures({ name, version, destination, ways }: Measured) {
+  const server = `${version?.replace(/^Server version: /, "") ?? name}, Destination as ${destination}`;
+  return ways.map((way) => ({
+    server,
+    way: way.way,
+    "litmus passed": way.passed,
+    // Through the front end these do not pass directly either, or litmus leaves them out over TLS.
+    "failed or left out by litmus": way.failed.length,
+    "worse than directly": way.worse.length,
+    "files in the tree": `${way.tree.files}, ${Math.round(way.tree.bytes / 2 ** 20)} MiB`,
+    ...(problemsOf(way).length === 0 ? {} : { problems: problemsOf(way) }),
+  }));
+}
+
+const litmusVersion = (): string | undefined =>
+  spawnSync("litmus", ["--version"], { encoding: "utf8" }).stdout?.trim();
+
+function missingTools(names: readonly string[]): string[] {
+  return [
+    ...(litmusVersion() === undefined ? ["litmus is missing: it is the Debian package litmus"] : []),
+    ...[...new Set([...names, "rclone"])].flatMap((name) => {
+      const recipe = SERVERS[name];
+      if (recipe === undefined) return [`${name} is no server: ${Object.keys(SERVERS).join(", ")}`];
+      return recipe.version() === undefined ? [`${name} is missing: it needs ${recipe.needs}`] : [];
+    }),
+  ];
+}
+
+/** One server, directly and behind a front end of its own. */
+async function measure(name: string): Promise<Way[]> {
+  const server = await startServer(name);
+  const [web, fileServer] = await freePorts(2);
+  const frontEnd = await startFrontEnd({
+    upstreams: { web: web!, fileServer: fileServer!, webdav: server.port },
+    change: (config) => withDestination(config, SERVERS[name]!.destination ?? "path"),
+  });
+  try {
+    const ways = [
+      ["direct", `http://127.0.0.1:${server.port}`],
+      ["http", `http://127.0.0.1:${frontEnd.plainPort}`],
+      ["https", `https://127.0.0.1:${frontEnd.tlsPort}`],
+    ] as const;
+    let direct: readonly Outcome[] = [];
+    const measured: Way[] = [];
+    for (const [way, origin] of ways) {
+      const outcomes = await litmus(origin + DAV_PATH);
+      if (way === "direct") direct = outcomes;
+      measured.push({
+        way,
+        passed: outcomes.filter(({ result }) => result === "pass").length,
+        failed: outcomes
+          .filter(({ result }) => result !== "pass")
+          .map(({ test, says }) => `${test}: ${says ?? ""}`),
+        warnings: outcomes.filter(({ result, says }) => result === "pass" && says !== undefined).length,
+        worse: worse(direct, outcomes),
+        unfit: way === "direct" ? unfit(outcomes, SERVERS[name]!.passes) : [],
+        tree: await treeThrough(origin + DAV_PATH, server.root, SERVERS[name]!.transfers ?? 4),
+      });
+    }
+    return measured;
+  } finally {
+    await frontEnd.stop();
+    await server.stop();
+  }
+}
+
+/** What `webdavDestination` of the front end does. */
+function withDestination(config: ProxyConfigInput, destination: "path" | "absolute"): ProxyConfigInput {
+  const virtualServers = config.virtualServers.map((server) => ({
+    ...server,
+    routes: server.routes.map((route) =>
+      route.name === "webdav" ? { ...route, action: { ...route.action, destination } } : route,
+    ),
+  }));
+  return { ...config, virtualServers: virtualServers as ProxyConfigInput["virtualServers"] };
+}
+
+function describe(server: string, measured: Way): string {
+  const { way, passed, failed, warnings, tree } = measured;
+  const problems = problemsOf(measured);
+  const size = (tree.bytes / 2 ** 20).toFixed(0);
+  return [
+    `${problems.length === 0 ? "ok  " : "FAIL"} ${server}, ${way}: litmus ${passed} passed, ${failed.length} not, ${warnings} warnings; tree of ${tree.files} files, ${size} MiB`,
+    ...failed.map((line) => `     not passed: ${line}`),
+    ...problems.map((line) => `     ${line}`),
+  ].join("\n");
+}
+
+main().then(
+  (code) => (process.exitCode = code),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);

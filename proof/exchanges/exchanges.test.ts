@@ -1,0 +1,187 @@
+import { bytesOf, type Case, type ExchangeScript, idOf } from "./case.js";
+import { describe as described } from "./describe.js";
+import { caseAt } from "./generate.js";
+import { http2Turns } from "./http2Input.js";
+import { http1Turns, LANE_MIN } from "./input.js";
+import { framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
+import { blamed, search, type Subject } from "./search.js";
+import { simplerCases } from "./shrink.js";
+
+/** `npm run exchanges` judges the real proxy; here, that its cases are what they say and that it would notice. */
+const SEED = 20261121;
+const cases = Array.from({ length: 600 }, (_, index) => caseAt(SEED, index));
+const exchanges = (played: Case): readonly ExchangeScript[] =>
+  played.clients.flatMap((client) => client.exchanges);
+
+describe("a case", () => {
+  test("is made of its seed and number alone", () => {
+    expect(caseAt(SEED, 345)).toEqual(cases[345]);
+    expect(caseAt(SEED + 1, 345).clients).not.toEqual(cases[345]!.clients);
+  });
+
+  test("covers every protocol, end of a body, answer and flaw within a few hundred", () => {
+    const all = cases.flatMap(exchanges);
+    const found = (values: readonly unknown[]): unknown[] => [...new Set(values)].sort();
+    expect(found(cases.flatMap(({ clients }) => clients.map(({ protocol }) => protocol)))).toHaveLength(3);
+    expect(found(all.map(({ body }) => body?.end))).toHaveLength(6);
+    expect(found(all.map(({ answer }) => answer.flaw))).toHaveLength(8);
+    expect(found(all.map(({ answer }) => `${answer.when} ${answer.then}`))).toHaveLength(12);
+    expect(all.some(({ upgrade, answer }) => upgrade && answer.status === 101)).toBe(true);
+    expect(all.some(({ body }) => body !== undefined && body.off > 0)).toBe(true);
+    expect(all.some(({ limited, body }) => limited && body?.framing === "chunked")).toBe(true);
+  });
+
+  test.each([
+    ["HTTP/1.1, at every byte", 0],
+    ["HTTP/2, at every frame and around it", 512],
+    ["HTTP/1.1 over TLS, at every byte", 1_024],
+  ])("that is small is played once for each border: %s", (_, from) => {
+    const at: number[] = [];
+    for (let index = from; ; index++) {
+      const [client] = caseAt(SEED, index).clients;
+      if (client?.splits.kind !== "border") break;
+      at.push(client.splits.at);
+      expect(client.exchanges).toEqual(caseAt(SEED, from).clients[0]!.exchanges);
+    }
+    const last = from + at.length - 1;
+    const client = caseAt(SEED, last).clients[0]!;
+    const http2 = client.protocol === "h2";
+    const turns = (http2 ? http2Turns : http1Turns)(last, 0, client, LANE_MIN);
+    const parts = turns.flatMap(({ parts }) => parts.map(({ bytes }) => bytes.length));
+    const ends = parts.map((_, i) => parts.slice(0, i + 1).reduce((sum, bytes) => sum + bytes, 0));
+    const total = ends.pop()!;
+    const every = Array.from({ length: total - 1 }, (_, i) => i + 1);
+    if (!http2) expect(at).toEqual(every);
+    else expect(at).toEqual(expect.arrayContaining(ends.flatMap((end) => [end - 1, end, end + 1, end + 8])));
+    expect(at.length).toBeLessThan(512);
+  });
+
+  test("sends the same bytes however they are split", () => {
+    for (const played of cases.slice(90, 190)) {
+      for (const [c, client] of played.clients.entries()) {
+        const turns = client.protocol === "h2" ? http2Turns : http1Turns;
+        const sent = (script: typeof client): Buffer =>
+          Buffer.concat(
+            turns(played.index, c, script, 0).flatMap(({ parts }) => parts.map(({ bytes }) => bytes)),
+          );
+        expect(sent(client).equals(sent({ ...client, splits: { kind: "joined" } }))).toBe(true);
+      }
+    }
+  });
+
+  test("can be read, and becomes simpler step by step down to one plain request", () => {
+    for (const played of cases.slice(0, 100))
+      expect(described(played)).toMatch(/^(one client|\d clients)[^]*answer 0: /);
+    let least = cases[300]!;
+    for (let steps = 0, next: Case | undefined; steps < 500; steps++) {
+      next = simplerCases(least).next().value as Case | undefined;
+      if (next === undefined) break;
+      least = next;
+    }
+    expect(described(least)).toMatch(
+      /^one client\nclient 0: [^\n]*joined\n {2}request 0: \S+\n {2}answer 0: [^\n]*then keep$/,
+    );
+  });
+});
+
+test("bytes tell whose they are from the first one on", () => {
+  const ids = Array.from({ length: 26 }, (_, n) => idOf(n, 0, 0));
+  const first = new Set(ids.map((id) => bytesOf("body", id, 1).toString()));
+  expect(first.size).toBeGreaterThan(10);
+  expect(bytesOf("body", ids[0]!, 40)).not.toEqual(bytesOf("answer", ids[0]!, 40));
+});
+
+describe("the strict reader", () => {
+  const read = (text: string): string[] => {
+    const said: string[] = [];
+    const reader = new MessageReader({
+      head: (head: MessageHead) => {
+        said.push(head.startLine);
+        return framingOf(head) ?? 0;
+      },
+      body: (bytes) => void said.push(bytes.toString()),
+      end: () => void said.push("end"),
+    });
+    for (const byte of Buffer.from(text)) reader.feed(Buffer.from([byte]));
+    return [...said, reader.between ? "between" : "within"];
+  };
+
+  test.each([
+    ["A\r\n\r\nB\r\n\r\n", "A end B end between"],
+    ["A\r\nContent-Length: 2\r\n\r\nxyB", "A x y end within"],
+    ["A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n", "A x y end between"],
+    ["A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n", "A x y within"],
+  ])("reads %j", (text, expected) => {
+    expect(read(text).join(" ")).toBe(expected);
+  });
+
+  test.each([
+    "A\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n",
+    "A\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "A\r\nContent-Length: +2\r\n\r\n",
+    "A\r\nHost : x\r\n\r\n",
+    "A\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n",
+    "A\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
+  ])("refuses %j", (text) => {
+    expect(() => read(text)).toThrow(Violation);
+  });
+});
+
+describe("a search", () => {
+  /** A proxy that fails on some cases. */
+  const subject = (fails: (played: Case) => string[]): Subject => ({
+    lanes: [{ play: async (played) => fails(played) }],
+    workers: () => "1",
+    errorLog: async () => "",
+  });
+  const options = { seed: SEED, from: 96, exchanges: 200, findingsMax: 3, found: () => undefined };
+
+  test("shrinks what fails, once for each way to fail", async () => {
+    const { findings } = await search(
+      subject((played) =>
+        exchanges(played).some(({ upgrade }) => upgrade) ? [`${played.index}: upgraded`] : [],
+      ),
+      options,
+    );
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({ alone: true, faults: [expect.stringMatching(/upgraded$/)] });
+    expect(findings[0]!.least.clients).toHaveLength(1);
+    expect(exchanges(findings[0]!.least)).toHaveLength(1);
+  });
+
+  test("says of what fails once only that it did not fail again", async () => {
+    let failed = false;
+    const once = (): string[] => (failed ? [] : ((failed = true), ["by chance"]));
+    const { findings } = await search(subject(once), options);
+    expect(findings).toMatchObject([{ alone: false, faults: ["by chance"] }]);
+  });
+});
+
+describe("a line of the error log", () => {
+  const plain = cases.findIndex((played) =>
+    played.clients.every(
+      ({ abort, exchanges }) =>
+        abort === undefined &&
+        exchanges.every(
+          ({ body, answer }) => body === undefined && answer.flaw === "none" && answer.then === "keep",
+        ),
+    ),
+  );
+  const line = (level: string, message: string): string =>
+    `2026/11/22 07:16:01 [${level}] 7#7: *5 ${message}, client: 127.0.0.1, server: h, request: "GET /e0/${plain}.0.0 HTTP/1.1"`;
+
+  test.each([
+    ["crit", "something of ours"],
+    ["info", "client sent chunk size is no hex number"],
+    ["error", "upstream sent an invalid answer: malformed status line"],
+  ])("%s: %s of an exchange without a fault is one", (level, message) => {
+    const found = blamed(line(level, message), (index) => caseAt(SEED, index));
+    expect(found).toEqual([{ index: plain, faults: [expect.stringContaining(message)] }]);
+  });
+
+  test("that its script explains is none", () => {
+    const [played] = cases.filter(({ clients }) => clients[0]!.exchanges[0]!.answer.flaw === "garbage");
+    const said = line("error", "upstream sent an invalid answer").replace(`/${plain}.`, `/${played!.index}.`);
+    expect(blamed(said, (index) => caseAt(SEED, index))).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { ACK, END_HEADERS, END_STREAM, Frame, frame } from "../kit/http2RawClient.js";
+import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
+import { isUpgrade, type ClientScript } from "./case.js";
+import { Client, type Outcome, type Ports } from "./client.js";
+import { streamOf } from "./http2Input.js";
+import type { Turn } from "./input.js";
+import { Violation } from "./messages.js";
+
+const CONNECTION_WINDOW_BYTES = 65_535;
+
+/** A client over HTTP/2, which reads frames strictly; field blocks by the proxy's own decoder, which h2spec tests. */
+export class Http2Client extends Client {
+  private rest: Buffer = Buffer.alloc(0);
+  private readonly decoder = new HpackDecoder(65_536);
+  private readonly windows: number[];
+  private connectionWindow = CONNECTION_WINDOW_BYTES;
+  private readonly announced: (number | undefined)[] = [];
+  private settled = false;
+
+  constructor(script: ClientScript, turns: readonly Turn[], ports: Ports) {
+    super(script, turns, ports);
+    this.windows = script.exchanges.map(() => script.windowBytes);
+  }
+
+  protected override get done(): boolean {
+    return this.script.exchanges.every(
+      ({ body }, e) =>
+        this.outcomes[e]!.end !== "none" || body?.end === "reset" || (body?.end === "never" && this.settled),
+    );
+  }
+
+  protected override get leavesUnfinished(): boolean {
+    return false;
+  }
+
+  protected override read(bytes: Buffer): void {
+    this.rest = Buffer.concat([this.rest, bytes]);
+    while (this.rest.length >= 9) {
+      const length = this.rest.readUIntBE(0, 3);
+      if (this.rest.length < 9 + length) return;
+      const [type, flags, stream] = [this.rest[3]!, this.rest[4]!, this.rest.readUInt32BE(5)];
+      const payload = this.rest.subarray(9, 9 + length);
+      this.rest = this.rest.subarray(9 + length);
+      this.frame(type, flags, stream, payload);
+    }
+  }
+
+  protected override ended(): void {
+    for (const outcome of this.outcomes) if (outcome.end === "none") outcome.end = "cut";
+  }
+
+  protected override opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined {
+    const { informational, status, end } = this.outcomes[exchange]!;
+    if (what === "continue" && informational.includes(100)) return true;
+    if (what === "tunnel" && status === 200 && end === "none") return true;
+    return status !== undefined || end !== "none" ? false : undefined;
+  }
+
+  private frame(type: number, flags: number, stream: number, payload: Buffer): void {
+    if (type === Frame.SETTINGS && (flags & ACK) === 0) {
+      this.settled = true;
+      this.control(frame(Frame.SETTINGS, ACK, 0, ""));
+    } else if (type === Frame.PING && (flags & ACK) === 0) this.control(frame(Frame.PING, ACK, 0, payload));
+    else if (type === Frame.HEADERS) this.headers(flags, this.stream(stream), payload);
+    else if (type === Frame.DATA) this.data(flags, stream, payload);
+    else if (type === Frame.RST_STREAM) {
+      const [, outcome] = this.stream(stream);
+      // Behind a whole answer it only stops the body (RFC 9113, 8.1).
+      if (outcome.end === "none") outcome.end = "cut";
+    } else if (type === Frame.GOAWAY && payload.readUInt32BE(4) !== 0 && this.script.abort === undefined)
+      throw new Violation(`GOAWAY with error ${payload.readUInt32BE(4)}`);
+    else if (type === Frame.CONTINUATION || type === Frame.PUSH_PROMISE)
+      throw new Violation(`frame of type ${type}`);
+  }
+
+  private stream(stream: number): [number, Outcome] {
+    const e = this.script.exchanges.findIndex((_, at) => streamOf(at) === stream);
+    if (e === -1) throw new Violation(`a frame on stream ${stream}`);
+    return [e, this.outcomes[e]!];
+  }
+
+  private headers(flags: number, [e, outcome]: [number, Outcome], payload: Buffer): void {
+    if ((flags & END_HEADERS) === 0) throw new Violation("a long field block");
+    this.decoder.decode(payload, 0, payload.length);
+    const fields = new Map(this.decoder.fields.map(({ name, value }) => [name, value]));
+    const status = Number(fields.get(":status"));
+    if (outcome.end === "complete" || outcome.status !== undefined)
+      throw new Violation(`a second head on the stream of exchange ${e}`);
+    if (status < 200) {
+      outcome.informational.push(status);
+      return;
+    }
+    outcome.status = status;
+    outcome.id = fields.get("x-id");
+    const length = fields.get("content-length");
+    this.announced[e] = length === undefined ? undefined : Number(length);
+    if ((flags & END_STREAM) !== 0) this.complete(e, outcome);
+  }
+
+  private data(flags: number, stream: number, payload: Buffer): void {
+    const [e, outcome] = this.stream(stream);
+    if (outcome.status === undefined || outcome.end === "complete")
+      throw new Violation(`data before the head or behind the end of exchange ${e}`);
+    this.windows[e]! -= payload.length;
+    this.connectionWindow -= payload.length;
+    if (this.windows[e]! < 0 || this.connectionWindow < 0) throw new Violation("data beyond a window");
+    outcome.body.push(Buffer.from(payload));
+    if ((flags & END_STREAM) !== 0) return this.complete(e, outcome);
+    if (payload.length === 0) return;
+    const increment = Buffer.alloc(4);
+    increment.writeUInt32BE(payload.length);
+    this.windows[e]! += payload.length;
+    this.connectionWindow += payload.length;
+    this.control(
+      Buffer.concat([
+        frame(Frame.WINDOW_UPDATE, 0, stream, increment),
+        frame(Frame.WINDOW_UPDATE, 0, 0, increment),
+      ]),
+    );
+  }
+
+  private complete(e: number, outcome: Outcome): void {
+    outcome.end = "complete";
+    const exchange = this.script.exchanges[e]!;
+    const announced = this.announced[e];
+    const bytes = outcome.body.reduce((sum, { length }) => sum + length, 0);
+    const none = exchange.method === "HEAD" || outcome.status === 304;
+    if (
+      announced !== undefined &&
+      announced !== bytes &&
+      !(none && bytes === 0) &&
+      !isUpgrade(this.script, exchange)
+    )
+      throw new Violation(`exchange ${e}: ${bytes} bytes, announced were ${announced}`);
+  }
+}

@@ -1,0 +1,181 @@
+import { spawnSync } from "node:child_process";
+import { createHash, randomInt } from "node:crypto";
+import {
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "esbuild";
+import { ROOT } from "../../build/paths.js";
+import { writeResult } from "../kit/results.js";
+import { distilled, faultOf, fuzz, type FuzzRun } from "./fuzzer.js";
+import { HITS, instrument } from "./instrument.js";
+import type { FuzzTarget } from "./target.js";
+
+/**
+ * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME] [--input FILE] [--keep]`: coverage-guided fuzzing of
+ * everything that takes bytes of strangers. `--input` repeats one input; `--keep` adds what reached something new to
+ * the corpus.
+ */
+const CORPUS = join(ROOT, "proof/fuzz/corpus");
+const FINDINGS = join(ROOT, ".cache/fuzz");
+/** A shorter run is judged, but not recorded. */
+const FULL_SECONDS = 60;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: "string", default: String(FULL_SECONDS) },
+      seed: { type: "string" },
+      target: { type: "string" },
+      input: { type: "string" },
+      keep: { type: "boolean", default: false },
+    },
+  });
+  if (process.env[SUPERVISED] === undefined) return supervise(Number(values.seconds));
+  const { targets, blocks } = await loadTargets();
+  const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
+  if (chosen.length === 0)
+    throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
+  if (values.input !== undefined) return repeat(chosen, readFileSync(values.input));
+  const seconds = Number(values.seconds);
+  const seed = Number(values.seed ?? randomInt(1, 2 ** 31));
+  console.log(`seed ${seed}, ${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
+  const runs = new Map<string, FuzzRun>();
+  for (const target of chosen) {
+    const ms = (seconds * 1000) / chosen.length;
+    const run = fuzz(target, { seed, ms, corpus: corpusOf(target.name), about: journal(target.name) });
+    runs.set(target.name, run);
+    console.log(describe(target.name, run));
+    if (run.crash !== undefined) console.log(saveFinding(target.name, run.crash.input));
+    if (values.keep) keep(target, run.added);
+  }
+  const crashed = [...runs.values()].some(({ crash }) => crash !== undefined);
+  process.exitCode = crashed ? 1 : 0;
+  if (values.target === undefined && seconds >= FULL_SECONDS) record(seed, seconds, runs, crashed);
+}
+
+/** Set in the process that fuzzes. */
+const SUPERVISED = "PORTICO_FUZZ_SUPERVISED";
+/** Time beside the fuzzing itself: to bundle, to run the corpus, to shrink, to choose what is kept. */
+const MORE_MS = 120_000;
+
+/** Fuzzes in a process of its own: an input that never ends can only be told of from outside. */
+function supervise(seconds: number): void {
+  const { status, error } = spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    env: { ...process.env, [SUPERVISED]: "yes" },
+    stdio: "inherit",
+    timeout: seconds * 1000 + MORE_MS,
+    killSignal: "SIGKILL",
+  });
+  process.exitCode = status ?? 1;
+  if (error === undefined) return;
+  console.log(`${error.message}: the newest ${join(FINDINGS, "current-*")} holds the input that did not end`);
+}
+
+/** The targets with the sources below them, bundled so that each block counts its runs. */
+async function loadTargets(): Promise<{ targets: readonly FuzzTarget[]; blocks: number }> {
+  const folder = mkdtempSync(join(tmpdir(), "portico-fuzz-"));
+  try {
+    const outfile = join(folder, "targets.cjs");
+    const { plugin, blocks } = instrument();
+    await build({
+      absWorkingDir: ROOT,
+      entryPoints: ["proof/fuzz/targets.ts"],
+      outfile,
+      bundle: true,
+      format: "cjs",
+      platform: "node",
+      plugins: [plugin],
+      logLevel: "warning",
+    });
+    const count = blocks().length;
+    (globalThis as unknown as Record<string, Uint8Array>)[HITS] = new Uint8Array(count);
+    const { TARGETS } = (await import(outfile)) as { TARGETS: readonly FuzzTarget[] };
+    return { targets: TARGETS, blocks: count };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Keeps the input that is about to run in a file. */
+function journal(target: string): (input: Buffer) => void {
+  mkdirSync(FINDINGS, { recursive: true });
+  const file = openSync(currentInput(target), "w");
+  return (input) => {
+    ftruncateSync(file, input.length);
+    writeSync(file, input, 0, input.length, 0);
+  };
+}
+
+const currentInput = (target: string): string => join(FINDINGS, `current-${target}`);
+
+function corpusOf(target: string): Buffer[] {
+  const folder = join(CORPUS, target);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .sort()
+    .map((name) => readFileSync(join(folder, name)));
+}
+
+/** Replaces the corpus of a target by what is needed of it and of new inputs. */
+function keep(target: FuzzTarget, added: readonly Buffer[]): void {
+  const folder = join(CORPUS, target.name);
+  const needed = distilled(target, [...corpusOf(target.name), ...added]);
+  rmSync(folder, { recursive: true, force: true });
+  for (const input of needed) save(folder, input);
+}
+
+function repeat(targets: readonly FuzzTarget[], input: Buffer): void {
+  for (const target of targets) {
+    const fault = faultOf(target, input);
+    console.log(`${target.name}: ${fault ?? "holds"}`);
+    if (fault !== undefined) process.exitCode = 1;
+  }
+}
+
+function describe(name: string, { runs, added, blocks, slowestMs, crash }: FuzzRun): string {
+  const figures = `${runs} inputs, ${blocks} blocks reached, ${added.length} new ways, slowest ${slowestMs.toFixed(1)} ms`;
+  return `${crash === undefined ? "ok  " : "FAIL"} ${name.padEnd(16)} ${figures}${crash === undefined ? "" : `\n${crash.message}`}`;
+}
+
+function saveFinding(target: string, input: Buffer): string {
+  const file = save(FINDINGS, input);
+  return `input ${JSON.stringify(input.toString("latin1"))}\nagain: npm run fuzz -- --target ${target} --input ${file}`;
+}
+
+/** Under a name made of the content, as usual with corpora. */
+function save(folder: string, input: Buffer): string {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, createHash("sha256").update(input).digest("hex").slice(0, 16));
+  writeFileSync(file, input);
+  return file;
+}
+
+function record(seed: number, seconds: number, runs: ReadonlyMap<string, FuzzRun>, crashed: boolean): void {
+  writeResult({
+    name: "fuzz",
+    passed: !crashed,
+    seed,
+    seconds,
+    targets: [...runs].map(([name, { runs: inputs, blocks, slowestMs, crash }]) => ({
+      name,
+      inputs,
+      "blocks reached": blocks,
+      "slowest input, ms": Math.round(slowestMs),
+      "violations and unexpected errors": crash === undefined ? 0 : 1,
+    })),
+  });
+}
+
+void main();

@@ -1,0 +1,153 @@
+import type { ApplicationSettingsValues } from "../../../src/render/index.js";
+import { editIni, fileServerItems, networkDaemonItems } from "../../../src/applicationSettings/iniFile.js";
+import type { SettingsEdit } from "../../../src/applicationSettings/edit.js";
+import { applySplices } from "../../../src/applicationSettings/textEdit.js";
+import { editWebApplication } from "../../../src/applicationSettings/webApplicationFile.js";
+import { demand, type FuzzTarget } from "../target.js";
+
+const VALUES: ApplicationSettingsValues = {
+  serviceUrl: "https://sync.example/sync",
+  fileServerRoot: "https://sync.example/synchttp",
+  serveStatic: false,
+  mediaUrl: "/syncmedia/",
+  siteRoot: "/sync/",
+  loginUrl: "/sync/accounts/login/",
+  compressUrl: "/syncmedia/",
+  staticUrl: "/syncmedia/assets/",
+  enableSettingsViaWeb: false,
+  csrfTrustedOrigins: ["https://sync.example"],
+  fileServerHost: "127.0.0.1",
+  fileServerPort: 8082,
+};
+
+const SECRET = "s3cr3t-that-nobody-sees";
+
+/** What holds of every edit: it is refused as a whole, or done once and for all; nothing else changes, no secret shows. */
+function checkEdit(text: string, edit: (text: string) => SettingsEdit): string | undefined {
+  const first = edit(text);
+  const { findings, problems, splices, notes } = first;
+  // The value that an item of ours has is no secret, whatever it is.
+  const words = JSON.stringify({ problems, notes, added: splices.map((splice) => splice.text) });
+  demand(!words.includes(SECRET), "the secret shows", words);
+  for (const { code, message, fix } of problems)
+    demand(code !== undefined && message !== "" && fix !== "", "a mute problem");
+  if (problems.length > 0) return undefined;
+  for (const { from, to } of splices)
+    demand(from <= to && to <= text.length, "a splice outside of the text", splices);
+  const ordered = splices.toSorted((a, b) => a.from - b.from);
+  for (const [i, { from }] of ordered.entries())
+    demand(i === 0 || ordered[i - 1]!.to <= from, "splices overlap", splices);
+  demand(!findings.some(({ state }) => state === "refused"), "refused without a problem", findings);
+  const edited = applySplices(text, splices);
+  const again = edit(edited);
+  demand(again.problems.length === 0, "what was edited is refused", { edited, problems: again.problems });
+  demand(again.splices.length === 0, "edited again", { edited, splices: again.splices });
+  demand(
+    again.findings.every(({ state }) => state === "same"),
+    "not as wanted",
+    { edited, findings: again.findings },
+  );
+  return edited;
+}
+
+const python: FuzzTarget = {
+  name: "settings-python",
+  dictionary: [
+    `SECRET_KEY = "${SECRET}"\n`,
+    "DATABASES = {\n    'default': {}\n}\n",
+    "SITE_ROOT = '/sync/'\n",
+    "SERVE_STATIC = True\n",
+    "FILE_SERVER_ROOT = 'x'",
+    "CSRF_TRUSTED_ORIGINS = ['a', 'b']\n",
+    "CSRF_TRUSTED_ORIGINS += ['c']\n",
+    "MEDIA_URL",
+    "if True:\n    ",
+    "else:\n",
+    "try:\n    ",
+    "from x import *\n",
+    "import SITE_ROOT\n",
+    "def f():\n    global SITE_ROOT\n",
+    "class A:\n    ",
+    "# -*- coding: latin-1 -*-\n",
+    '"""',
+    "'''",
+    "'",
+    '"',
+    "r'\\'",
+    "f'{x}'",
+    "\\\n",
+    "\r\n",
+    "\r",
+    "\t",
+    "\f",
+    "\ufeff",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ";",
+    "=",
+    ":=",
+    "==",
+    ",",
+    ":",
+    "#",
+    "globals()['SITE_ROOT'] = 1\n",
+    "exec('x')\n",
+    "del SITE_ROOT\n",
+    "for SITE_ROOT in x: pass\n",
+    "with a as SITE_ROOT: pass\n",
+    "lambda: 0",
+    "\0",
+  ],
+  run(input) {
+    const text = input.toString("utf8");
+    const edited = checkEdit(text, (given) => editWebApplication(given, VALUES, "settings.py"));
+    if (edited === undefined) return;
+    // What stands by itself on a line is no part of anything that may be replaced.
+    const secret = (given: string): string[] =>
+      given.split(/\r\n|\n|\r/).filter((line) => line === `SECRET_KEY = "${SECRET}"`);
+    demand(secret(edited).join("\n") === secret(text).join("\n"), "the secret key's line changed", {
+      text,
+      edited,
+    });
+  },
+};
+
+const ini: FuzzTarget = {
+  name: "settings-ini",
+  dictionary: [
+    "[General]\n",
+    "[general]\n",
+    "[fileserver]\n",
+    "[DEFAULT]\n",
+    "SERVICE_URL = http://a/sync\n",
+    "service_url = x\n",
+    "host = 0.0.0.0\n",
+    "port=8082\n",
+    "Port: 1\n",
+    "# port = 1\n",
+    "; host\n",
+    "  continued\n",
+    "%(host)s",
+    "[",
+    "]",
+    "=",
+    ":",
+    "\r\n",
+    "\r",
+    "\t",
+    "\ufeff",
+    "\0",
+    `password = ${SECRET}\n`,
+  ],
+  run(input) {
+    const text = input.toString("utf8");
+    for (const items of [networkDaemonItems(VALUES), fileServerItems(VALUES)])
+      checkEdit(text, (given) => editIni(given, items, "app.conf"));
+  },
+};
+
+export const SETTINGS_TARGETS: readonly FuzzTarget[] = [python, ini];

@@ -1,0 +1,135 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { Socket } from "node:net";
+import { ask } from "../kit/http2Server.js";
+import { connectTo, exchange } from "../kit/peers.js";
+import { ANSWER_CASES, type AnswerCase } from "./cases/answers.js";
+import { CANARY, CANARY_LINE, type ClientAnswer, isCanary, readAnswers } from "./client.js";
+import { type Stage, startStage } from "./stage.js";
+import { echo } from "./upstream.js";
+
+/**
+ * Upstreams that lie, split, repeat and never end. A client is never shown a misframed answer: it gets this one, a 502,
+ * or one that it can see is cut. Nor does anyone get what was left behind: neither the next request of the same client,
+ * nor that of another.
+ */
+let stage: Stage;
+beforeAll(async () => (stage = await startStage()), 60_000);
+afterAll(() => stage?.stop());
+
+const TARGET = "/sync/case";
+/** Between two pieces, and before what follows the last. */
+const PAUSE_MS = 5;
+/** What the proxy has to see bytes behind an answer, and to give the connection up for them. */
+const NOTICE_MS = 250;
+
+test("no row is there twice", () => {
+  const names = ANSWER_CASES.map(({ name }) => name);
+  expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+});
+
+describe.each(["http", "https"] as const)("over %s", (scheme) => {
+  test.each(ANSWER_CASES)("$name", async (row) => {
+    const port = scheme === "http" ? stage.plain.ports.http : stage.tls.ports.https;
+    const { method = "GET" } = row;
+    const sent = perform(row);
+    const client = await connectTo(port, scheme === "https");
+    const other = await connectTo(port, scheme === "https");
+    const ended = (): boolean => client.ended || client.closed;
+    const answers = (): ClientAnswer[] => readAnswers(client.received, [method], ended());
+    try {
+      client.send(`${method} ${TARGET} HTTP/1.1\r\nHost: sync.example\r\n\r\n`);
+      await client.until(() => ended() || answers()[0]?.complete === true);
+      await sent();
+      if (!ended()) client.send(CANARY);
+      await client.until(() => ended() || answers().length > 1);
+      other.send(CANARY);
+      await other.until((peer) => peer.ended || readAnswers(peer.received, [], false).some(isCanary));
+      const [first, ...following] = answers();
+      check(row, first!);
+      expect(ended() || following.some(isCanary)).toBe(true);
+      expect(following.every(isCanary)).toBe(true);
+      expect(readAnswers(other.received, [], other.ended).map(({ body }) => body)).toEqual([CANARY_LINE]);
+    } finally {
+      client.socket.destroy();
+      other.socket.destroy();
+    }
+  });
+});
+
+test.each(ANSWER_CASES)("over HTTP/2: $name", async (row) => {
+  const sent = perform(row);
+  const session = connect(`https://127.0.0.1:${stage.tls.ports.https}`, {
+    rejectUnauthorized: false,
+    maxHeaderListPairs: 1_000,
+  });
+  session.on("error", () => undefined);
+  try {
+    const answer = await askFor(session, row.method ?? "GET", TARGET);
+    check(row, answer);
+    await sent();
+    expect((await askFor(session, "GET", "/sync/canary")).body).toBe(CANARY_LINE);
+  } finally {
+    session.destroy();
+  }
+});
+
+test("of two Content-Types a client sees one: browsers differ in which they believe", async () => {
+  stage.upstream.script = (_line, socket) => {
+    socket.write(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: b\r\ncontent-type: text/plain\r\nContent-Length: 2\r\n\r\nok",
+    );
+  };
+  const { head } = await exchange(
+    stage.plain.ports.http,
+    `GET ${TARGET} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
+  );
+  expect(head.match(/^content-type: .*$/gim)).toEqual(["content-type: text/plain"]);
+  expect(head).toContain("\r\nX-A: b");
+});
+
+async function askFor(session: ClientHttp2Session, method: string, path: string): Promise<ClientAnswer> {
+  const { status, body, code } = await ask(session, {
+    ":method": method,
+    ":path": path,
+    ":authority": "sync.example",
+  });
+  return { status, body, complete: code === 0 };
+}
+
+/** Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it */
+function perform(row: AnswerCase): () => Promise<void> {
+  let done: Promise<void> = Promise.resolve();
+  stage.upstream.script = (line, socket) => {
+    if (!line.includes(TARGET)) return void socket.write(echo(line));
+    const written = write(socket, row.pieces, row.then);
+    if (!hasMoreBehind(row)) return void (done = written.then(() => pause()));
+    const closed = new Promise<void>((resolve) => socket.once("close", resolve));
+    done = written.then(() => Promise.race([closed, pause(NOTICE_MS)]));
+  };
+  return () => done;
+}
+
+/** Whether bytes follow a whole answer: a connection with these may not be used again. */
+function hasMoreBehind({ pieces, method = "GET", outcome }: AnswerCase): boolean {
+  return typeof outcome === "object" && readAnswers(pieces.join(""), [method], true).length > 1;
+}
+
+async function write(socket: Socket, pieces: readonly string[], then: AnswerCase["then"]): Promise<void> {
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) await pause();
+    if (!socket.destroyed) socket.write(Buffer.from(piece, "latin1"));
+  }
+  if (then === "close") socket.end();
+  // What was written before has to be read before.
+  if (then === "reset") await pause();
+  if (then === "reset") socket.resetAndDestroy();
+}
+
+const pause = (ms = PAUSE_MS): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+function check({ outcome }: AnswerCase, answer: ClientAnswer): void {
+  if (outcome === "502") expect(answer).toMatchObject({ status: 502, complete: true });
+  else if (outcome === "cut") expect(answer).toMatchObject({ complete: false });
+  else expect(answer).toEqual({ ...outcome, complete: true });
+  expect(answer.body).not.toContain("poison");
+}

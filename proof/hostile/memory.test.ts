@@ -1,0 +1,201 @@
+import { connect as connectHttp2 } from "node:http2";
+import { connect, type Socket } from "node:net";
+import { type Accepted, connectTo } from "../kit/peers.js";
+import { type Stage, startStage, watchMemory } from "./stage.js";
+
+/** Neither a client nor an upstream is trusted with the memory of the proxy. */
+const MIB = 1024 * 1024;
+/** How many do it at the same time, and how much each may send before it counts as taken. */
+const PEERS = 20;
+const SENT_BYTES_MAX = 64 * MIB;
+/** All of them together, garbage included, of which a busy machine leaves more; what 20 of them send is 1,280 MiB. */
+const GROWTH_MAX = 256 * MIB;
+
+let stage: Stage;
+beforeAll(async () => (stage = await startStage()), 60_000);
+afterAll(() => stage?.stop());
+
+/** What an upstream sends first, what it repeats without end, and how the answer comes out. */
+const ENDLESS: readonly (readonly [name: string, first: string, repeated: string])[] = [
+  ["a status line", "HTTP/1.1 200 ", "x".repeat(65_536)],
+  ["one field", "HTTP/1.1 200 OK\r\nX-A: ", "x".repeat(65_536)],
+  ["fields", "HTTP/1.1 200 OK\r\n", "X-A: b\r\n".repeat(8_192)],
+  ["1xx answers", "", "HTTP/1.1 100 Continue\r\n\r\n".repeat(2_048)],
+  ["empty lines", "", "\r\n".repeat(32_768)],
+  ["a chunk extension", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "x".repeat(65_536)],
+  [
+    "extensions of small chunks",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    `1;${"x".repeat(4_000)}\r\na\r\n`.repeat(16),
+  ],
+  ["trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: u\r\n".repeat(8_192)],
+  ["zeros of a chunk size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0".repeat(65_536)],
+  ["bytes behind an answer", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "x".repeat(65_536)],
+];
+
+describe.each(["http", "https"] as const)("an upstream that sends %s clients without end", (scheme) => {
+  test.each(ENDLESS)("%s", async (_name, first, repeated) => {
+    const performer = scheme === "http" ? stage.plain : stage.tls;
+    const sent: Promise<number>[] = [];
+    stage.upstream.script = (_line, socket) => sent.push(sendWithoutEnd(socket, first, repeated));
+    const watch = watchMemory(performer);
+    const port = scheme === "http" ? performer.ports.http : performer.ports.https;
+    const clients = await Promise.all(
+      Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
+    );
+    for (const client of clients) client.send("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
+    await until(() => sent.length === PEERS);
+    // Each was cut off by the proxy, and not by having sent all that it would.
+    for (const bytes of await Promise.all(sent)) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
+    for (const client of clients) client.socket.destroy();
+    expect(watch()).toBeLessThan(GROWTH_MAX);
+  });
+});
+
+test("an answer that the client does not read waits at the upstream", async () => {
+  const sockets: Socket[] = [];
+  stage.upstream.script = (_line, socket) => {
+    sockets.push(socket);
+    void sendWithoutEnd(socket, "HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536));
+  };
+  const watches = [stage.plain, stage.tls].map(watchMemory);
+  const plain = Array.from({ length: PEERS }, () => connect(stage.plain.ports.http, "127.0.0.1"));
+  for (const client of plain) {
+    client.pause();
+    client.write("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
+  }
+  const session = connectHttp2(`https://127.0.0.1:${stage.tls.ports.https}`, { rejectUnauthorized: false });
+  for (let i = 0; i < PEERS; i++) {
+    session.request({ ":path": "/sync/case", ":authority": "sync.example" }).pause();
+  }
+  await until(() => sockets.length === 2 * PEERS);
+  await new Promise((done) => setTimeout(done, 1_500));
+  for (const watch of watches) expect(watch()).toBeLessThan(GROWTH_MAX);
+  session.destroy();
+  for (const client of plain) client.destroy();
+}, 20_000);
+
+/** What a client sends without end. */
+const FLOODS: readonly (readonly [name: string, first: string, repeated: string])[] = [
+  ["a request line", "GET /sync/", "x".repeat(65_536)],
+  ["fields", "GET /sync/ HTTP/1.1\r\n", "X-A: b\r\n".repeat(8_192)],
+  ["empty lines", "", "\r\n".repeat(32_768)],
+  [
+    "trailers",
+    "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+    "X: y\r\n".repeat(8_192),
+  ],
+  [
+    "a chunk extension",
+    "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+    "x".repeat(65_536),
+  ],
+  [
+    "pipelined requests, and reads no answer",
+    "",
+    "GET /sync/pipelined HTTP/1.1\r\nHost: sync.example\r\n\r\n".repeat(1_000),
+  ],
+  [
+    "pipelined requests for a file, and reads no answer",
+    "",
+    "GET /syncmedia/large.bin HTTP/1.1\r\nHost: sync.example\r\n\r\n".repeat(1_000),
+  ],
+];
+
+test.each(FLOODS)("a client that sends %s without end", async (_name, first, repeated) => {
+  stage.upstream.script = undefined;
+  const watch = watchMemory(stage.plain);
+  const clients = Array.from({ length: PEERS }, () => connect(stage.plain.ports.http, "127.0.0.1"));
+  // What is refused is read on for a while, so that the refusal arrives; nothing of it is kept.
+  await Promise.all(
+    clients.map((client) => {
+      client.pause();
+      return sendWithoutEnd(client, first, repeated, 1_000);
+    }),
+  );
+  for (const client of clients) client.destroy();
+  expect(watch()).toBeLessThan(GROWTH_MAX);
+});
+
+test.each([
+  ["http", GROWTH_MAX],
+  // Here every piece is kept by itself, and it is their number that counts.
+  ["https", 128 * MIB],
+] as const)(
+  "a client that uploads over %s in chunks of one byte to an upstream that does not read",
+  async (scheme, growthMax) => {
+    const performer = scheme === "http" ? stage.plain : stage.tls;
+    const port = scheme === "http" ? performer.ports.http : performer.ports.https;
+    const clients = await Promise.all(
+      Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
+    );
+    const upstreams = await deafUpstreams(clients);
+    const watch = watchMemory(performer);
+    const head = "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n";
+    // Chunks in abundance, and every TLS record a full one.
+    const sent = await Promise.all(
+      clients.map(({ socket }) => sendWithoutEnd(socket, head, "1\r\na\r\n".repeat(32_768), 1_000)),
+    );
+    const grown = watch();
+    for (const { socket } of clients) socket.destroy();
+    try {
+      // Each had to wait, and what waits is little.
+      for (const bytes of sent) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
+      expect(grown).toBeLessThan(growthMax);
+    } finally {
+      for (const socket of upstreams) socket.resetAndDestroy();
+    }
+  },
+  60_000,
+);
+
+/** Has the proxy keep a connection to the upstream for each client, on which the upstream reads nothing any more. */
+async function deafUpstreams(clients: readonly Accepted[]): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  stage.upstream.script = (_line, socket) => sockets.push(socket);
+  for (const client of clients) client.send("GET /sync/deaf HTTP/1.1\r\nHost: sync.example\r\n\r\n");
+  // All of them at the same time: none is asked on a connection that was another's.
+  await until(() => sockets.length === clients.length);
+  for (const socket of sockets) socket.pause().write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndeaf");
+  await Promise.all(clients.map((client) => client.receives("deaf")));
+  stage.upstream.script = undefined;
+  return sockets;
+}
+
+/** Writes until the other side ends it, takes no more for a while, or has taken too much. @returns bytes it took */
+async function sendWithoutEnd(
+  socket: Socket,
+  first: string,
+  repeated: string,
+  idleMs = 4_000,
+): Promise<number> {
+  const piece = Buffer.from(repeated, "latin1");
+  let bytes = first.length;
+  socket.on("error", () => undefined);
+  socket.write(Buffer.from(first, "latin1"));
+  while (!socket.destroyed && bytes < SENT_BYTES_MAX) {
+    bytes += piece.length;
+    if (socket.write(piece)) continue;
+    const taken = await new Promise<boolean>((resolve) => {
+      const on = (): void => settle(true);
+      const off = (): void => settle(false);
+      const timer = setTimeout(off, idleMs);
+      const settle = (taken: boolean): void => {
+        clearTimeout(timer);
+        socket.off("drain", on).off("close", off);
+        resolve(taken);
+      };
+      socket.once("drain", on).once("close", off);
+    });
+    if (!taken) break;
+  }
+  return bytes;
+}
+
+async function until(holds: () => boolean, ms = 5_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error("it never came true");
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}

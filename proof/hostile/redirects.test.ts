@@ -1,0 +1,46 @@
+import { exchange } from "../kit/peers.js";
+import { type Stage, startStage } from "./stage.js";
+
+/** Redirects made of the client's own target: they never lead to another host, and never add a field. */
+let stage: Stage;
+beforeAll(async () => (stage = await startStage()), 60_000);
+afterAll(() => stage?.stop());
+
+const DISGUISES = [
+  "//syncmedia/img",
+  "//evil.example/../syncmedia/img",
+  "///evil.example/../../syncmedia/img",
+  "/\\evil.example/../syncmedia/img",
+  "/%2f/evil.example/../../../syncmedia/img",
+  "//evil.example/..//syncmedia/img?x",
+  "/syncmedia/%0d%0aX-Injected:y/../img",
+  "/syncmedia/img?%0d%0aX-Injected:y",
+];
+
+test.each(DISGUISES)("a directory without its slash: %s", async (target) => {
+  const { http } = stage.plain.ports;
+  const answer = await exchange(
+    http,
+    `GET ${target} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
+  );
+  expect([301, 400, 404]).toContain(answer.status);
+  expect(answer.headers["x-injected"]).toBeUndefined();
+  if (answer.status === 301) expect(answer.headers["location"]).toMatch(/^\/[a-z]/);
+});
+
+test.each([
+  "//evil.example/../sync/",
+  "/\\evil.example/../sync/",
+  "//sync/",
+  "/sync/%0d%0aX-Injected:y",
+  "/sync/@evil.example",
+])("to TLS: %s", async (target) => {
+  const { http } = stage.tls.ports;
+  const answer = await exchange(
+    http,
+    `GET ${target} HTTP/1.1\r\nHost: sync.example\r\nConnection: close\r\n\r\n`,
+  );
+  expect(answer.status).toBe(301);
+  expect(answer.headers["x-injected"]).toBeUndefined();
+  expect(new URL(answer.headers["location"]!).host).toBe("sync.example");
+});

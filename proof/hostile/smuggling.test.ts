@@ -1,0 +1,106 @@
+import { connectTo } from "../kit/peers.js";
+import { parseMessage } from "../nginx/messages.js";
+import { CANARY, type ClientAnswer, isCanary, readAnswers } from "./client.js";
+import { CHUNK_CASES } from "./cases/chunks.js";
+import { FRAMING_CASES } from "./cases/framing.js";
+import { HEAD_CASES } from "./cases/heads.js";
+import type { Outcome, RequestCase } from "./cases/requestCase.js";
+import { disagreements } from "./readers.js";
+import { type Stage, startStage } from "./stage.js";
+import type { RecordedConnection } from "./upstream.js";
+
+/**
+ * Raw requests that parsers may read differently. Whatever becomes of one, the upstream never receives bytes that strict
+ * and lenient parsers read differently, and the connection stays in sync or closes: a canary behind the request is
+ * answered as itself, or not at all.
+ */
+const CASES: readonly RequestCase[] = [...FRAMING_CASES, ...CHUNK_CASES, ...HEAD_CASES];
+
+let stage: Stage;
+beforeAll(async () => (stage = await startStage()), 60_000);
+afterAll(() => stage?.stop());
+
+test("the table is large, and no row is there twice", () => {
+  expect(CASES.length).toBeGreaterThanOrEqual(300);
+  expect(repeated(CASES.map(({ bytes }) => bytes))).toEqual([]);
+  expect(repeated(CASES.map(({ name }) => name))).toEqual([]);
+});
+
+describe.each(["http", "https"] as const)("over %s", (scheme) => {
+  test.each(CASES)("$name", async ({ bytes, outcome }) => {
+    const { plain, tls, upstream } = stage;
+    upstream.forget();
+    const port = scheme === "http" ? plain.ports.http : tls.ports.https;
+    const answers = await talk(port, scheme === "https", bytes, outcome);
+    const seen = await upstream.settled(2_000);
+    expect(seen.flatMap((connection) => disagreements(connection.bytes))).toEqual([]);
+    expect(unfinished(seen)).toEqual([]);
+    expect(answers).toEqual(expectedAnswers(outcome));
+    expect(requestsTo(seen, "/sync/canary")).toBe(answers.filter((answer) => answer === "canary").length);
+    if (outcome !== "two") expect(requestsTo(seen, "/sync/smuggled")).toBe(0);
+    if (typeof outcome === "number") expect(wholeRequests(seen)).toBe(0);
+  });
+});
+
+/** Sends a case with the canary behind it, and tells what was answered: statuses, or `canary`, then how it ended. */
+async function talk(port: number, secure: boolean, bytes: string, outcome: Outcome): Promise<string[]> {
+  const client = await connectTo(port, secure);
+  const ended = (): boolean => client.ended || client.closed;
+  const methods = [bytes.trimStart().split(" ")[0]!];
+  const answers = (): ClientAnswer[] => readAnswers(client.received, methods, ended());
+  try {
+    client.send(bytes + CANARY);
+    // Where nothing is to come, there is nothing to wait for but time.
+    const ms = outcome === "waits" ? 150 : 4_000;
+    await client
+      .until(() => ended() || answers().some(isCanary), ms)
+      .catch((error: unknown) => {
+        if (outcome !== "waits") throw error;
+      });
+    const words = answers().map((answer) => (isCanary(answer) ? "canary" : word(answer)));
+    return ended() ? [...words, "closed"] : words;
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+const word = ({ status, body, complete }: ClientAnswer): string =>
+  complete ? String(status) : `${status}, cut: ${body}`;
+
+function expectedAnswers(outcome: Outcome): unknown {
+  const served = expect.stringMatching(/^(?:200|404|405|301)$/);
+  if (typeof outcome === "number") return [String(outcome), "closed"];
+  if (outcome === "passes") return [served, "canary"];
+  if (outcome === "two") return [served, served, "canary"];
+  if (outcome === "last") return [served, "closed"];
+  return [];
+}
+
+/** Requests that the upstream has in part, on a connection that the proxy keeps open. */
+function unfinished(seen: readonly RecordedConnection[]): string[] {
+  return seen
+    .filter(({ bytes, closed }) => !closed && !split(bytes).whole)
+    .map(({ bytes }) => bytes.toString("latin1"));
+}
+
+const wholeRequests = (seen: readonly RecordedConnection[]): number =>
+  seen.reduce((sum, { bytes }) => sum + split(bytes).lines.length, 0);
+
+const requestsTo = (seen: readonly RecordedConnection[], path: string): number =>
+  seen.flatMap(({ bytes }) => split(bytes).lines).filter((line) => line.split(" ")[1]!.startsWith(path))
+    .length;
+
+/** First lines of the complete requests in some bytes. */
+function split(bytes: Buffer): { lines: string[]; whole: boolean } {
+  const lines: string[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    const message = parseMessage(bytes, at, { type: "request" });
+    if (message?.complete !== true) return { lines, whole: false };
+    lines.push(message.startLine);
+    at = message.end;
+  }
+  return { lines, whole: true };
+}
+
+const repeated = (texts: readonly string[]): string[] => texts.filter((text, i) => texts.indexOf(text) !== i);

@@ -1,0 +1,342 @@
+import { type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { terraformIsHere } from "../terraform/workspace.js";
+import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
+import { bundleLoad, Deployment } from "./deploy/deployment.js";
+import { bootHost, type Namespace, type TestHost } from "./harness/index.js";
+import { Intruder } from "./deploy/intruder.js";
+import { hostTree } from "./deploy/hostTree.js";
+
+/**
+ * The whole life of a front end on a real host: a bare Debian with the application's daemons, reached over ssh only by
+ * the real Terraform with the real providers, and looked at from another network.
+ */
+const run = terraformIsHere() ? describe : describe.skip;
+
+const FIVE_MINUTES = 300_000;
+
+run("a deployment over ssh", () => {
+  let host: TestHost;
+  let outside: Namespace;
+  let deployment: Deployment;
+  let before: ReadonlyMap<string, string>;
+  /** Everything that Terraform said. */
+  let said = "";
+
+  const apply = async (): Promise<string> => {
+    const text = await deployment.apply();
+    said += text;
+    return text;
+  };
+
+  beforeAll(async () => {
+    host = await bootHost({ name: "files" });
+    outside = await host.outside();
+    deployment = new Deployment(host, {
+      privateKeyFile: host.sshKey,
+      hostKey: await host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub"),
+      whenDestroyed: "purge",
+    });
+    await deployment.installApplication();
+    before = await hostTree(host);
+    await deployment.buildRuntime();
+    deployment.synthesize();
+    deployment.init();
+  }, FIVE_MINUTES);
+
+  afterAll(async () => {
+    deployment?.remove();
+    await host?.stop();
+  }, 60_000);
+
+  test(
+    "comes up on a host without Node, and its key is nowhere but in state",
+    async () => {
+      expect((await host.run("command -v node")).code).not.toBe(0);
+      const intruder = await Intruder.letIn(host);
+      // Node has just been uploaded, and may not run where it lies.
+      await host.must("mount --bind /var /var && mount -o remount,bind,noexec /var");
+      const { code, stdout, stderr } = await deployment.terraform(
+        "apply -input=false -auto-approve -no-color",
+      );
+      // Whoever opened a file there meanwhile keeps it.
+      await host.must("umount --lazy /var");
+      said += stdout + stderr;
+      expect([code, stdout]).toEqual([
+        1,
+        expect.stringMatching(
+          /\/var\/lib\/portico\/incoming\/\S+\/run\/node cannot be run: its file system is mounted noexec \(findmnt --target \S+\)/,
+        ),
+      ]);
+      expect(
+        (await host.run("ls -d /etc/portico /usr/lib/portico /etc/systemd/system/portico*")).stdout,
+      ).toBe("");
+      await apply();
+      expect(await intruder.end()).toEqual({ changed: "", taken: false });
+      expect(await deployment.planned()).toEqual([]);
+      const modes = await host.must(
+        "stat -c '%a %U %n' /etc/portico/tls/* /usr/lib/portico/* /var/lib/portico/*",
+      );
+      expect(modes.split("\n")).toEqual(
+        expect.arrayContaining([
+          "600 root /etc/portico/tls/privkey.pem",
+          "644 root /etc/portico/tls/cacert.pem",
+          "755 root /usr/lib/portico/node",
+          "755 root /usr/lib/portico/portico.mjs",
+          "700 root /var/lib/portico/deployment",
+        ]),
+      );
+      for (const text of [said, deployment.synthesized]) {
+        expect(text).not.toMatch(/PRIVATE KEY|never to be copied/);
+      }
+      expect(deployment.state).not.toContain("never to be copied");
+    },
+    FIVE_MINUTES,
+  );
+
+  test("answers as service 5.1 says, from another network", async () => expectFrontEnd(), 60_000);
+
+  test("has the application's settings edited in place", async () => {
+    expect(await host.must("cat /srv/sync/conf/web_settings.py")).toMatch(
+      /^SECRET_KEY = "never to be copied"\n[^]*FILE_SERVER_ROOT = ["']https:\/\/203\.0\.113\.10\/synchttp["'][^]*\nDATABASES = /,
+    );
+    expect(await host.must("cat /srv/sync/conf/network.conf")).toContain(
+      "SERVICE_URL = https://203.0.113.10/sync\n",
+    );
+    expect(await host.must("stat -c %a /srv/sync/conf/web_settings.py")).toBe("600\n");
+  });
+
+  test(
+    "exposes 22, 80 and 443 and nothing else",
+    async () => {
+      for (const target of [host.address, `-6 ${host.address6}`]) {
+        const scan = `nmap -Pn -n -p- -T5 --min-rate 10000 --max-retries 3 -oG - ${target}`;
+        const open = [...(await outside.must(scan, { timeoutSeconds: 120 })).matchAll(/(\d+)\/open\//g)];
+        expect(open.map(([, port]) => Number(port))).toEqual([22, 80, 443]);
+      }
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "comes back after a reboot",
+    async () => {
+      await host.reboot();
+      await expectFrontEnd();
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "another route changes the config and nothing else",
+    async () => {
+      const health = `curl -sk https://${host.address}/health`;
+      expect(await outside.must(health)).not.toBe("ok\n");
+      deployment.synthesize({ health: true });
+      expect(await deployment.planned()).toEqual([
+        "delete+create terraform_data.files_Activation",
+        "delete+create terraform_data.files_Proxy_Config",
+      ]);
+      expect(steps(await apply())).toEqual(["systemctl reload portico.service"]);
+      expect(await outside.must(health)).toBe("ok\n");
+      expect(await deployment.planned()).toEqual([]);
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "another runtime takes over under load, and no request is lost",
+    async () => {
+      await deployment.buildRuntime("0.1.1");
+      deployment.synthesize({ health: true });
+      const load = await startLoad();
+      expect(steps(await apply())).toEqual(["portico upgrade (portico.service)"]);
+      const report = await load.stop();
+      expect(await outside.must(`curl -sI http://${host.address}/ -H 'Host: other.example'`)).toContain(
+        "Server: portico/0.1.1\r\n",
+      );
+      expect(report.failures).toEqual([]);
+      expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
+      for (const count of Object.values(report.answers)) expect(count).toBeGreaterThan(20);
+      expect(report.transfers.length).toBeGreaterThan(5);
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "a config that does not serve is rolled back, and the apply fails with the reason",
+    async () => {
+      deployment.synthesize({ health: true, brokenUpstream: true, probeSeconds: 3 });
+      const { code, stdout, stderr } = await deployment.terraform(
+        "apply -input=false -auto-approve -no-color",
+      );
+      expect(code).toBe(1);
+      expect(stderr).toContain("remote-exec provisioner error");
+      expect(stdout).toMatch(
+        /application over https[^]*\[activation\.unexpected-response\][^]*received: .*502/,
+      );
+      expect(stdout).toContain("not activated; the host is as it was before");
+      await expectFrontEnd();
+      expect(await host.must("cat /etc/portico/portico.json")).not.toContain("8999");
+
+      // A second attempt fails in the same way: what was uploaded is still there.
+      expect((await deployment.terraform("apply -input=false -auto-approve -no-color")).stdout).toContain(
+        "[activation.unexpected-response]",
+      );
+      deployment.synthesize({ health: true });
+      await apply();
+      expect(await deployment.planned()).toEqual([]);
+      await expectFrontEnd();
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "a server that shows another key gets nothing",
+    async () => {
+      const other = await host.must("cat /etc/ssh/ssh_host_rsa_key.pub");
+      const wrong = deployment.by({ privateKeyFile: host.sshKey, hostKey: other, connectTimeoutSeconds: 5 });
+      wrong.synthesize({ health: false });
+      const { code, stderr } = await wrong.terraform("apply -input=false -auto-approve -no-color");
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/knownhosts: key mismatch/);
+      // State remembers how to log in on destroy; an apply mends it.
+      deployment.synthesize({ health: true });
+      expect(await deployment.planned()).toContain("update terraform_data.files_Host_Deployment");
+      await apply();
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "destroying it leaves the host as it was",
+    async () => {
+      const { code, stdout, stderr } = await deployment.terraform("destroy -auto-approve -no-color");
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toContain("the deployment is gone");
+      const after = await hostTree(host);
+      const differences = [...new Set([...before.keys(), ...after.keys()])].flatMap((path) =>
+        before.get(path) === after.get(path)
+          ? []
+          : [`${path}: ${before.get(path) ?? "-"} is ${after.get(path) ?? "-"}`],
+      );
+      expect(differences).toEqual([]);
+      expect(await host.must("ss -Hltn '! src 127.0.0.0/8' | awk '{print $4}' | sort")).toBe(
+        "0.0.0.0:22\n[::]:22\n",
+      );
+      expect(await host.must("nft list ruleset")).toBe("");
+      expect(await host.must("systemctl --failed --plain --no-legend")).toBe("");
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
+    "also as a user with sudo, by keys of an agent, through a bastion",
+    async () => {
+      await host.must(`useradd --create-home --shell /bin/sh deploy
+      echo 'deploy ALL=(root) NOPASSWD: ALL' > /etc/sudoers.d/deploy
+      install -d -m 0700 -o deploy /home/deploy/.ssh
+      install -m 0600 -o deploy /root/.ssh/authorized_keys /home/deploy/.ssh/`);
+      const socket = `${host.root}.agent`;
+      const agent = outside.start(`exec ssh-agent -D -a ${socket}`);
+      try {
+        await outside.must(
+          `while [ ! -S ${socket} ]; do sleep 0.1; done; SSH_AUTH_SOCK=${socket} ssh-add -q ${host.sshKey}`,
+        );
+        const hostKey = await host.must("cat /etc/ssh/ssh_host_ecdsa_key.pub");
+        // The host is its own bastion: what goes through it arrives from 127.0.0.1.
+        const through = deployment.by({
+          user: "deploy",
+          sudo: true,
+          address: "127.0.0.1",
+          hostKey,
+          bastion: { address: host.address, user: "deploy", hostKey },
+        });
+        through.synthesize();
+        const env = { SSH_AUTH_SOCK: socket };
+        const intruder = await Intruder.letIn(host);
+        await through.apply(env);
+        expect(await intruder.end()).toEqual({ changed: "", taken: false });
+        await expectFrontEnd();
+        expect(
+          await host.must("journalctl -u ssh --grep 'Accepted publickey for deploy from 127.0.0.1' | wc -l"),
+        ).not.toBe("0\n");
+        expect(await host.must("find /home/deploy/.portico -type f ! -empty")).toBe("");
+        expect((await through.terraform("destroy -auto-approve -no-color", env)).code).toBe(0);
+        expect(await host.must("ls -A /home/deploy; ls -d /etc/portico || true")).not.toContain("portico");
+      } finally {
+        agent.kill();
+      }
+    },
+    FIVE_MINUTES,
+  );
+
+  /** Every row of service 5.1 in TLS mode, and who answers, by both addresses. */
+  async function expectFrontEnd(): Promise<void> {
+    for (const address of [host.address, `[${host.address6}]`]) {
+      const head = async (url: string, ...more: string[]): Promise<string> =>
+        (await outside.must(`curl -sSkI --max-time 10 ${more.join(" ")} '${url}'`)).replaceAll("\r", "");
+      const page = await head(`http://${address}/`, "-H 'Host: other.example'");
+      expect(page).toMatch(/^HTTP\/1\.1 200 OK\nServer: portico\/[\d.]+\n[^]*Content-Type: text\/html/);
+      const media = await head(`https://${address}/syncmedia/img/icon.svg`);
+      for (const line of [
+        /^HTTP\/2 200/,
+        /^server: portico$/m,
+        /^content-type: image\/svg\+xml$/m,
+        /^content-length: 42$/m,
+        /^last-modified: /m,
+        /^etag: /m,
+        /^accept-ranges: bytes$/m,
+      ]) {
+        expect(media).toMatch(line);
+      }
+      const redirect = await head(`http://${address}/sync/`);
+      expect(redirect).toMatch(/^HTTP\/1\.1 301 /);
+      expect(redirect).toContain(`\nLocation: https://${address}/sync/\n`);
+      expect(redirect).toContain("\nServer: portico\n");
+      const application = await head(`https://${address}/sync/`);
+      expect(application).toMatch(/^HTTP\/2 302/);
+      expect(application).toContain(`\nlocation: https://${address}/sync/accounts/login/?next=/sync/\n`);
+      expect(await head(`https://${address}/syncdav/`)).toMatch(/^HTTP\/2 207/);
+      expect(await outside.must(`curl -sk 'https://${address}/synchttp/small'`)).toBe("small\n");
+    }
+  }
+
+  async function startLoad(): Promise<{ stop(): Promise<LoadReport> }> {
+    const options: LoadOptions = {
+      address: host.address,
+      httpPort: 80,
+      httpsPort: 443,
+      host: "load.example",
+      path: "/load",
+      transferMs: 3000,
+      transferBytes: 1_000_000,
+      clients: 1,
+    };
+    const file = await bundleLoad(`${host.root}/..`);
+    const child = outside.start(`exec ${process.execPath} ${file} load '${JSON.stringify(options)}'`);
+    let text = "";
+    child.stdout!.on("data", (data) => (text += data));
+    child.stderr!.on("data", (data) => (text += data));
+    await loading(child, () => text);
+    return {
+      stop: async () => {
+        child.stdin!.end();
+        await once(child, "close");
+        return JSON.parse(text.slice(text.indexOf("\n") + 1)) as LoadReport;
+      },
+    };
+  }
+});
+
+async function loading(child: ChildProcess, text: () => string): Promise<void> {
+  while (!text().startsWith("loading\n")) {
+    if (child.exitCode !== null) throw new Error(`the load ended: ${text()}`);
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
+}
+
+/** What activation did to services, as it told Terraform. */
+function steps(text: string): string[] {
+  return [...text.matchAll(/\(remote-exec\): ((?:systemctl|portico) .*)/g)].map(([, step]) => step!);
+}

@@ -1,0 +1,127 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { buildBundle } from "../../../build/bundle.js";
+import { Workspace } from "../../terraform/workspace.js";
+import { type Result, type TestHost } from "../harness/index.js";
+import type { DeployedApp } from "./app.js";
+
+const CACHE = join(__dirname, "../../../.cache");
+
+/** A deployment onto a test host, as a user makes it: synthesized here, applied over ssh from the network outside. */
+export class Deployment {
+  private readonly bundle: string;
+
+  constructor(
+    private readonly host: TestHost,
+    private readonly ssh: DeployedApp["ssh"],
+    private readonly workspace = new Workspace(),
+  ) {
+    this.bundle = join(workspace.folder, "portico.mjs");
+  }
+
+  /** The same deployment by another way in. */
+  by(ssh: DeployedApp["ssh"]): Deployment {
+    return new Deployment(this.host, ssh, this.workspace);
+  }
+
+  /** Installs what the host had before: the application with its own daemons, on loopback, and its files. */
+  async installApplication(): Promise<void> {
+    const { host } = this;
+    const file = join(this.workspace.folder, "application.js");
+    const entry = join(__dirname, "application.ts");
+    await build({ entryPoints: [entry], bundle: true, platform: "node", format: "cjs", outfile: file });
+    // Its own interpreter: nothing that a deployment could run by accident.
+    await host.copyIn(process.execPath, "/srv/sync/bin/interpreter", "0755");
+    await host.copyIn(file, "/srv/sync/bin/application.js");
+    await host.write("/srv/sync/media/img/icon.svg", '<svg xmlns="http://www.w3.org/2000/svg"/>\n');
+    await host.write("/srv/sync/conf/network.conf", "[General]\nSERVICE_URL = http://old.example:8000\n");
+    await host.write("/srv/sync/conf/fileserver.conf", "[fileserver]\nhost = 0.0.0.0\nport = 8082\n", "0640");
+    await host.write(
+      "/srv/sync/conf/web_settings.py",
+      'SECRET_KEY = "never to be copied"\n\nDATABASES = {"default": {"PORT": "3306"}}\n',
+      "0600",
+    );
+    const names = ["web", "files", "webdav", "database"];
+    for (const name of names) {
+      await host.write(
+        `/etc/systemd/system/sync-${name}.service`,
+        `[Service]\nExecStart=/srv/sync/bin/interpreter /srv/sync/bin/application.js ${name}\n[Install]\nWantedBy=multi-user.target\n`,
+      );
+    }
+    await host.must(`systemctl enable --now ${names.map((name) => `sync-${name}`).join(" ")}`);
+  }
+
+  /** @param version another one makes another runtime */
+  async buildRuntime(version?: string): Promise<void> {
+    await buildBundle(this.bundle);
+    if (version === undefined) return;
+    const code = readFileSync(this.bundle, "utf8");
+    writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
+  }
+
+  synthesize(more: Partial<DeployedApp> = {}): void {
+    const { host, ssh } = this;
+    const app: DeployedApp = {
+      address: host.address,
+      ipv6Address: host.address6,
+      ssh,
+      runtimeBundle: this.bundle,
+      nodeCache: join(CACHE, "portico/node"),
+      ...more,
+    };
+    this.workspace.synthesize(join(__dirname, "app.ts"), { PORTICO_TEST: JSON.stringify(app) });
+  }
+
+  /** Here, not in the network outside: providers may come from the registry. */
+  init(): void {
+    this.workspace.terraform("init", "-input=false");
+  }
+
+  get synthesized(): string {
+    return readFileSync(join(this.workspace.stack, "cdk.tf.json"), "utf8");
+  }
+
+  get state(): string {
+    return readFileSync(join(this.workspace.folder, "terraform.tfstate"), "utf8");
+  }
+
+  async terraform(args: string, env: NodeJS.ProcessEnv = {}): Promise<Result> {
+    const outside = await this.host.outside();
+    const { stack, environment } = this.workspace;
+    return outside.run(`terraform ${args}`, {
+      cwd: stack,
+      env: { ...environment, ...env },
+      timeoutSeconds: 300,
+    });
+  }
+
+  async apply(env?: NodeJS.ProcessEnv): Promise<string> {
+    const { code, stdout, stderr } = await this.terraform("apply -input=false -auto-approve -no-color", env);
+    if (code !== 0) throw new Error(`terraform apply exited with ${code}\n${stdout}\n${stderr}`);
+    return stdout;
+  }
+
+  /** Addresses of what an apply would change, with the numbers in their ends taken off. */
+  async planned(): Promise<string[]> {
+    const { stdout, stderr, code } = await this.terraform("plan -input=false -no-color -out=plan");
+    if (code !== 0) throw new Error(stdout + stderr);
+    const plan = JSON.parse((await this.terraform("show -json plan")).stdout);
+    return (plan.resource_changes as { address: string; change: { actions: string[] } }[])
+      .filter(({ change }) => change.actions.join() !== "no-op")
+      .map(({ address, change }) => `${change.actions.join("+")} ${address.replace(/_[0-9A-F]{8}$/, "")}`)
+      .sort();
+  }
+
+  remove(): void {
+    this.workspace.remove();
+  }
+}
+
+/** Bundles the load for use in another network, and returns its path. */
+export async function bundleLoad(folder: string): Promise<string> {
+  const outfile = join(folder, "load.js");
+  const entryPoints = [join(__dirname, "../../kit/load/main.ts")];
+  await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile });
+  return outfile;
+}

@@ -1,0 +1,192 @@
+import { once } from "node:events";
+import { proxyServiceUnit, renderUnit } from "../../src/render/index.js";
+import { issue } from "../kit/certificates.js";
+import { until } from "./harness/index.js";
+import { PorticoHost } from "./porticoHost.js";
+
+/** The units of the proxy under a real systemd. */
+let portico: PorticoHost;
+
+beforeAll(async () => {
+  portico = await PorticoHost.boot({ name: "units" });
+}, 300_000);
+
+afterAll(async () => {
+  await portico?.remove();
+});
+
+/** What the unit's processes said since a moment. */
+const said = (since: string): Promise<string> =>
+  portico.host.must(`journalctl -u portico.service --since '${since}' -o cat`);
+
+const now = async (): Promise<string> => {
+  // The journal counts whole seconds.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  return (await portico.host.must("date '+%F %T'")).trim();
+};
+
+const reload = () => portico.host.run("systemctl reload portico.service");
+
+test("are accepted by systemd without a word, and rated at 1.5 or better", async () => {
+  const { host } = portico;
+  const files = "/etc/systemd/system/portico.service /etc/systemd/system/portico.socket";
+  expect(await host.run(`systemd-analyze verify ${files}`)).toEqual({ code: 0, stdout: "", stderr: "" });
+  const rated = await host.must("systemd-analyze security --no-pager portico.service");
+  expect(Number(/exposure level for portico.service: ([\d.]+)/.exec(rated)?.[1])).toBeLessThanOrEqual(1.5);
+});
+
+test("start when the proxy serves, on sockets of systemd, as a user without privileges", async () => {
+  const { host } = portico;
+  expect(await portico.show("ActiveState")).toBe("active");
+  expect(await portico.show("StatusText")).toMatch(
+    /^Serving http:\/\/0\.0\.0\.0:80 .*https:\/\/\[::\]:443, 2 workers, generation 1$/,
+  );
+  const listening = await host.must("ss -Hltnp '( sport = 80 or sport = 443 )'");
+  expect(listening).toMatch(/^(LISTEN .*"systemd",pid=1,.*\n){4}$/);
+  for (const pid of [...(await portico.processes("master")), ...(await portico.processes("worker"))]) {
+    const status = await host.must(`cat /proc/${pid}/status`);
+    expect(status).not.toMatch(/^Uid:\s+0\b/m);
+    expect(status).toMatch(/^CapEff:\s+0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+  }
+  for (const [address, path] of [
+    [host.address, "load/small"],
+    [`[${host.address6}]`, "load/small"],
+  ]) {
+    for (const scheme of ["http", "https"]) {
+      expect((await portico.curl(`-sk '${scheme}://${address}/${path}'`)).stdout).toBe("small\n");
+    }
+  }
+  expect((await portico.curl("-s http://HOST/media/picture.txt")).stdout).toBe("a picture\n");
+  expect(await host.must("stat -Lc '%a' /var/log/portico")).toBe("750\n");
+  const log = "/var/log/portico/access.log";
+  await until(
+    "the line is written",
+    5,
+    async () => (await host.run(`grep -q picture.txt ${log}`)).code === 0,
+  );
+});
+
+test("let nobody but the service and root near the control socket and the key", async () => {
+  const { host } = portico;
+  const asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+  const refused = await host.run(`${asNobody} /usr/lib/portico/node /usr/lib/portico/portico.mjs reload`);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/\[control\.not-running\]/);
+  expect((await reload()).code).toBe(0);
+  const [uid] = (await host.must(`stat -c %u /proc/${await portico.show("MainPID")}`)).split("\n");
+  expect(
+    await host.must("stat -Lc '%a %u' /run/portico-credentials /run/portico-credentials/current/*"),
+  ).toBe(`755 0\n400 ${uid}\n400 ${uid}\n`);
+  expect((await host.run(`${asNobody} cat /run/portico-credentials/current/privkey.pem`)).code).toBe(1);
+  // Not even the service can put anything there.
+  const inside = `nsenter --mount --target ${await portico.show("MainPID")} setpriv --reuid=${uid} --clear-groups`;
+  expect((await host.run(`${inside} touch /run/portico-credentials/x`)).stderr).toMatch(/Read-only|denied/);
+  expect((await host.run(`${inside} cat /etc/portico/tls/privkey.pem`)).stderr).toMatch(/denied/);
+});
+
+test("a reload ends when it is done, and fails with the problems when it is refused", async () => {
+  const since = await now();
+  await portico.writeConfig(portico.config({ workers: 1 }));
+  expect((await reload()).code).toBe(0);
+  expect(await portico.show("StatusText")).toMatch(/, 1 worker, generation \d+(, 1 older finishing)?$/);
+  const good = await portico.processes("master");
+  await portico.writeConfig({ ...portico.config(), workers: 0 });
+  expect((await reload()).code).toBe(1);
+  expect(await portico.show("ActiveState")).toBe("active");
+  expect(await portico.show("StatusText")).toMatch(/; last reload refused: workers: .*config\.out-of-range/);
+  expect(await said(since)).toMatch(/workers: .*\[config\.out-of-range\]/);
+  await portico.writeConfig("{");
+  const direct = await portico.host.run("/usr/lib/portico/node /usr/lib/portico/portico.mjs reload");
+  expect(direct.code).toBe(1);
+  expect(direct.stderr).toMatch(/config\.not-json[^]*reload failed: 1 problem\n$/);
+  expect(await portico.processes("master")).toEqual(good);
+  await portico.writeConfig();
+  expect((await reload()).code).toBe(0);
+});
+
+test("a reload takes renewed TLS files, all or none, and a restart does too", async () => {
+  const key = portico.units.tlsFiles[0]!;
+  await portico.useCertificate(await issue({ name: "second" }));
+  expect((await reload()).code).toBe(0);
+  expect(await portico.certificate()).toBe("second");
+  // Half of a renewal.
+  await portico.host.write(key, (await issue()).key, "0600");
+  expect((await reload()).code).toBe(1);
+  expect(await portico.show("StatusText")).toMatch(/does not belong to the certificate/);
+  expect(await portico.certificate()).toBe("second");
+  // What was refused is not what a new worker or an upgrade would find.
+  expect((await portico.host.run("/usr/lib/portico/node /usr/lib/portico/portico.mjs upgrade")).stderr).toBe(
+    "",
+  );
+  expect(await portico.certificate()).toBe("second");
+  await portico.useCertificate(await issue({ name: "third" }));
+  await portico.host.must("systemctl restart portico.service");
+  expect(await portico.certificate()).toBe("third");
+  expect((await portico.host.run("ls /run/portico-credentials")).code).not.toBe(0);
+  // And where systemd starts it again by itself.
+  await portico.useCertificate(await issue({ name: "fourth" }));
+  expect((await reload()).code).toBe(0);
+  await portico.useCertificate(await issue({ name: "fifth" }));
+  await portico.host.must(`kill -9 ${await portico.show("MainPID")}`);
+  await until("it runs again", 20, async () => (await portico.show("NRestarts")) !== "0");
+  await until("it serves again", 20, async () => (await portico.certificate()) === "fifth");
+});
+
+test("a host recovers by itself once the cause is mended, however long that took", async () => {
+  const since = await now();
+  await portico.writeConfig("{");
+  await portico.host.must(`kill -9 ${await portico.show("MainPID")}`);
+  const before = Number(await portico.show("NRestarts"));
+  // More often than systemd would try by default.
+  await until("it has tried often", 60, async () => Number(await portico.show("NRestarts")) > before + 6);
+  expect(await said(since)).toMatch(/config\.not-json/);
+  const waiting = (await portico.host.outside()).start(`curl -s http://${portico.host.address}/load/small`);
+  let answer = "";
+  waiting.stdout!.on("data", (chunk) => (answer += String(chunk)));
+  const answered = once(waiting, "close");
+  await portico.writeConfig();
+  await answered;
+  // The connection waited in the socket all the time.
+  expect(answer).toBe("small\n");
+  await until("it is active", 10, async () => (await portico.show("ActiveState")) === "active");
+}, 120_000);
+
+test("a worker that the kernel kills for want of memory does not end the service", async () => {
+  const main = await portico.show("MainPID");
+  expect(await portico.show("OOMPolicy")).toBe("continue");
+  const [victim] = await portico.processes("worker");
+  await portico.host.must(`kill -9 ${victim}`);
+  await until("a new worker runs", 10, async () => (await portico.processes("worker")).length === 2);
+  expect(await portico.show("MainPID")).toBe(main);
+});
+
+test("after a boot it serves", async () => {
+  await portico.host.reboot();
+  await until(
+    "it serves",
+    20,
+    async () => (await portico.curl("-s http://HOST/load/small")).stdout === "small\n",
+  );
+  expect(await portico.host.must("systemctl is-active portico.service portico.socket")).toBe(
+    "active\nactive\n",
+  );
+}, 120_000);
+
+test("without TLS files there is nothing to hand over, and a reload needs no root", async () => {
+  const plain = { ...portico.units, listeners: [{ address: "0.0.0.0", port: 80 }], tlsFiles: [] };
+  await portico.host.write("/etc/systemd/system/portico.service", renderUnit(proxyServiceUnit(plain)));
+  const { listeners, virtualServers } = portico.config();
+  const config = portico.config({
+    listeners: [listeners[0]!],
+    virtualServers: virtualServers.map((server) => ({ ...server, listeners: [listeners[0]!.name] })),
+  });
+  await portico.writeConfig(config);
+  await portico.host.must("systemctl daemon-reload && systemctl restart portico.service");
+  const since = await now();
+  expect((await reload()).code).toBe(0);
+  expect(await said(since)).toMatch(/configuration reloaded: http:\/\/0\.0\.0\.0:80, 2 workers/);
+  expect((await portico.curl("-s http://HOST/load/small")).stdout).toBe("small\n");
+  await portico.writeConfig("{");
+  expect((await reload()).code).toBe(1);
+}, 60_000);

@@ -1,0 +1,242 @@
+import { TLS_POLICIES } from "../src/model/index.js";
+import { GENERATED_RULES } from "./nginx/differential/deviations.js";
+import type { GeneratedCase } from "./nginx/differential/generate.js";
+import type { Outcome, Proxies } from "./nginx/differential/proxies.js";
+import { search } from "./nginx/differential/search.js";
+import { faultOf, least } from "./fuzz/fuzzer.js";
+import { demand, type FuzzTarget } from "./fuzz/target.js";
+import { judge } from "./conformance/tlsScan/judge.js";
+import type { Finding, TestsslReport } from "./conformance/tlsScan/scanners.js";
+import { readLitmus, unfit, worse } from "./conformance/webdav/litmus.js";
+import { RULES } from "./nginx/deviations.js";
+
+/** `npm run webdav`, `tls-scan`, `differential` and `fuzz` judge real programs; here, that they would notice. */
+describe("litmus", () => {
+  const REPORT = [
+    "-> running `basic':",
+    " 0. init.................. pass",
+    " 2. expect100.............  2. expect100............. pass",
+    "<- summary for `basic': of 2 tests run: 2 passed, 0 failed. 100.0%",
+    "-> running `locks':",
+    "18. cond_put_corrupt_token WARNING: PUT failed with 400 not 423",
+    "    ...................... pass (with 1 warning)",
+    "    ...................... 19. complex_cond_put...... pass",
+    "20. lock_shared........... FAIL (LOCK on `/x': 501 Not Implemented)",
+    "21. owner_modify.......... SKIPPED",
+  ].join("\n");
+
+  test("is read test by test", () => {
+    expect(readLitmus(REPORT)).toEqual([
+      { test: "basic/init#0", result: "pass" },
+      { test: "basic/expect100#2", result: "pass" },
+      { test: "locks/cond_put_corrupt_token#18", result: "pass", says: "PUT failed with 400 not 423" },
+      { test: "locks/complex_cond_put#19", result: "pass" },
+      { test: "locks/lock_shared#20", result: "fail", says: "LOCK on `/x': 501 Not Implemented" },
+      { test: "locks/owner_modify#21", result: "skip" },
+    ]);
+  });
+
+  test.each<[string, string, string, string[]]>([
+    ["the same", "", "", []],
+    [
+      "a failure",
+      "19. complex_cond_put...... pass",
+      "19. complex_cond_put...... FAIL (no)",
+      ["locks/complex_cond_put#19"],
+    ],
+    ["a test that is not run", "19. complex_cond_put...... pass", "", ["locks/complex_cond_put#19"]],
+    [
+      "a complaint",
+      "0. init.................. pass",
+      "0. init.................. WARNING: x\n pass",
+      ["basic/init#0"],
+    ],
+    ["what failed directly too", "FAIL (LOCK on `/x': 501 Not Implemented)", "SKIPPED", []],
+    [
+      "what litmus leaves out over TLS",
+      "2. expect100.............  2. expect100............. pass",
+      "2. expect100... SKIPPED (skipping for SSL server)",
+      [],
+    ],
+  ])("%s behind the front end", (_, from, to, expected) => {
+    const behind = readLitmus(REPORT.replace(from, to));
+    expect(worse(readLitmus(REPORT), behind).map((line) => line.split(":")[0])).toEqual(expected);
+  });
+});
+
+describe("a run of litmus without the front end", () => {
+  const whole = ["basic", "copymove", "props", "locks", "http"].map(
+    (suite) => `-> running \`${suite}':\n 0. init.................. pass\n 1. begin................. pass`,
+  );
+
+  test.each<[string, readonly string[], readonly RegExp[]]>([
+    ["is a measure where every suite ran", whole, []],
+    [
+      "is none where it was ended early",
+      whole.slice(0, 3),
+      [/^locks: no test of it passed/, /^http: no test of it passed/],
+    ],
+    [
+      "is none where what must pass does not",
+      whole.map((text) => text.replace(/(copymove[^]*begin\.+) pass/, "$1 FAIL (409 Conflict)")),
+      [/^copymove\/begin#1: fail 409 Conflict/],
+    ],
+    ["needs no more than that", whole.map((text) => text.replace(/(props[^]*begin\.+) pass/, "$1 FAIL")), []],
+  ])("%s", (_, report, expected) => {
+    const found = unfit(readLitmus(report.join("\n")), ["copymove"]);
+    expect(found).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
+  });
+});
+
+describe("TLS scan", () => {
+  const [modern] = [TLS_POLICIES["mozilla-modern"].ciphers.split(":")];
+  const seen = {
+    protocols: ["TLSv1.3"],
+    ciphers: { "TLSv1.3": modern! },
+    groups: ["secp256r1", "secp384r1", "x25519"],
+    weaknesses: [] as string[],
+  };
+  const report = (
+    more: readonly Finding[] = [],
+    said: Record<string, string> = {},
+    notPerformed: readonly Finding[] = [],
+  ): TestsslReport => ({
+    findings: more,
+    notPerformed,
+    said: new Map(
+      Object.entries({
+        TLS1_2: "not offered",
+        TLS1_3: "offered with final",
+        ALPN_HTTP2: "h2",
+        PFS_ECDHE_curves: "prime256v1 secp384r1 X25519",
+        PFS_ciphers: modern!.join(" "),
+        cert_keySize: "RSA 2048 bits",
+        ...said,
+      }),
+    ),
+  });
+  const problems = (...[what, said]: [Partial<typeof seen>?, TestsslReport?]): readonly string[] =>
+    judge("mozilla-modern", { ...seen, ...what }, said ?? report()).problems;
+
+  test("passes what the policy says", () => {
+    expect(problems()).toEqual([]);
+  });
+
+  test.each<[string, Partial<typeof seen>, TestsslReport, RegExp]>([
+    ["an old protocol", { protocols: ["TLSv1.2", "TLSv1.3"] }, report(), /^sslscan: protocols/],
+    [
+      "a cipher more",
+      { ciphers: { "TLSv1.3": [...modern!, "TLS_AES_128_CCM_SHA256"] } },
+      report(),
+      /^sslscan: ciphers of TLSv1.3/,
+    ],
+    ["a cipher less", { ciphers: { "TLSv1.3": modern!.slice(1) } }, report(), /^sslscan: ciphers of TLSv1.3/],
+    ["a group more", { groups: [...seen.groups, "x448"] }, report(), /^sslscan: groups/],
+    ["a weakness", { weaknesses: ["heartbleed with TLSv1.3"] }, report(), /heartbleed/],
+    ["what only testssl.sh sees", {}, report([], { TLS1: "offered" }), /^testssl.sh: TLSv1.0/],
+    ["a missing protocol", {}, report([], { TLS1_3: "not offered + downgraded" }), /^testssl.sh: TLSv1.3/],
+    ["no HTTP/2", {}, report([], { ALPN_HTTP2: "http/1.1" }), /^testssl.sh: ALPN/],
+    [
+      "a vulnerability",
+      {},
+      report([{ id: "ROBOT", severity: "CRITICAL", finding: "VULNERABLE" }]),
+      /^testssl.sh: ROBOT, CRITICAL/,
+    ],
+    [
+      "what only another policy implies",
+      {},
+      report([{ id: "LUCKY13", severity: "LOW", finding: "potentially vulnerable" }]),
+      /^testssl.sh: LUCKY13/,
+    ],
+    [
+      "a certificate that no authority has issued",
+      {},
+      report([{ id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." }]),
+      /^testssl.sh: cert_chain_of_trust/,
+    ],
+    [
+      "a check that was not performed",
+      {},
+      report([], {}, [{ id: "heartbleed", severity: "WARN", finding: "check failed" }]),
+      /^testssl.sh: heartbleed, WARN: check failed/,
+    ],
+  ])("notices %s", (_, what, said, expected) => {
+    const found = problems(what, said);
+    expect(found).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test("names the reason of what is meant", () => {
+    const finding = { id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." };
+    const { findings, problems: others } = judge("file-sync", seen, report([finding]));
+    expect(findings[0]!.reason).toContain("service 3.1");
+    expect(others.join()).not.toContain("cert_chain_of_trust");
+  });
+
+  test("names the reason of what is known not to be found out", () => {
+    const given = { id: "sessionresumption_ticket", severity: "WARN", finding: "connect problem" };
+    const { notPerformed, problems: others } = judge("mozilla-modern", seen, report([], {}, [given]));
+    expect(notPerformed[0]!.reason).toContain("behind the handshake");
+    expect(others).toEqual([]);
+  });
+});
+
+test("every deviation from nginx is allowed by a decision", () => {
+  const cited = Object.entries({ ...RULES, ...GENERATED_RULES }).filter(
+    // That the item exists is for references.test.ts.
+    ([, { allowedBy }]) => !/^decisions \d+\.\d+(?: \(RFC \d+, [\d.]+\))?$/.test(allowedBy),
+  );
+  expect(cited).toEqual([]);
+});
+
+describe("a difference among generated requests", () => {
+  /** Proxies that differ on some requests. */
+  const proxies = (differ: (generated: GeneratedCase) => string | undefined): Proxies => ({
+    compare: async (generated): Promise<Outcome> => {
+      const fact = differ(generated);
+      const unexplained = fact === undefined ? [] : [{ fact, nginx: "a", portico: "b" }];
+      return { unexplained, used: new Set() };
+    },
+    stop: async () => undefined,
+  });
+  const find = (differ: (generated: GeneratedCase) => string | undefined) =>
+    search(proxies(differ), { seed: 7, from: 0, to: 200, findingsMax: 3 });
+
+  test("is told by the least request that shows it, once", async () => {
+    const { findings } = await find(({ channel, body }) =>
+      channel === "h2" && body !== undefined ? "body" : undefined,
+    );
+    expect(findings).toEqual([
+      {
+        number: expect.any(Number),
+        differences: expect.stringContaining("body"),
+        minimal: expect.objectContaining({ channel: "h2", method: "GET", target: "/sync", fields: [] }),
+      },
+    ]);
+    expect(findings[0]!.minimal.body?.pieces.join("").length).toBeLessThanOrEqual(1);
+  });
+
+  test("is not lost in what it shrinks into", async () => {
+    const { findings } = await find(({ body, fields }) =>
+      body === undefined ? undefined : fields.length > 1 ? "fields" : "body",
+    );
+    expect(findings.map(({ differences }) => /fields|body/.exec(differences)?.[0]).sort()).toEqual([
+      "body",
+      "fields",
+    ]);
+    expect(findings.map(({ minimal }) => minimal.fields.length).sort()).toEqual([0, 2]);
+  });
+});
+
+test("what breaks a fuzzer's target is cut down to the bytes that do, and not to what breaks something else", () => {
+  const target: FuzzTarget = {
+    name: "made up",
+    dictionary: [],
+    run: (input) => {
+      const text = input.toString("latin1");
+      demand(!/<.*>/s.test(text), "brackets");
+      demand(!text.includes("<"), "one bracket");
+    },
+  };
+  const input = Buffer.from(`${"x".repeat(100)}<${"y".repeat(77)}>${"z".repeat(50)}`);
+  expect(least(target, { input, message: faultOf(target, input)! }).toString()).toBe("<>");
+});

@@ -1,0 +1,217 @@
+import type { RouteConfig, VirtualServerConfig } from "../../src/model/index.js";
+import type {
+  Action,
+  ClientInfo,
+  Exchange,
+  HeaderList,
+  RequestHead,
+  RouteRuntime,
+} from "../../src/runtime/exchange/exchange.js";
+import { headerValue } from "../../src/runtime/exchange/exchange.js";
+
+export interface FakeRequest {
+  method?: string;
+  target?: string;
+  path?: string;
+  headers?: Record<string, string> | HeaderList;
+  version?: RequestHead["version"];
+  host?: string;
+  serverName?: string;
+  requestLine?: string;
+  receivedAt?: number;
+}
+
+export interface FakeOptions {
+  client?: Partial<ClientInfo>;
+  server?: Partial<VirtualServerConfig>;
+  route?: RouteRuntime | undefined;
+  /** `sendData` answers false, and `onDrain` comes in a later turn. */
+  slow?: boolean;
+}
+
+/** What is read of a file at once for a client of no known pace. */
+export const PIECE_BYTES = 65_536;
+
+/** One line that an action wrote to the error log. */
+export interface LoggedError {
+  level: string;
+  message: string;
+}
+
+/**
+ * An exchange without a network. It checks what actions owe to the seam: one head, no more bytes than announced, no
+ * data while the client is slow, none after the end; and it keeps a slow client's buffer as a socket would, so that a
+ * buffer that is reused too early shows in the body.
+ */
+export class FakeExchange implements Exchange {
+  readonly request: RequestHead;
+  readonly client: ClientInfo;
+  readonly server: VirtualServerConfig;
+  readonly route: RouteRuntime | undefined;
+  status = 0;
+  reason = "";
+  headers: HeaderList = [];
+  /** Length that was announced; -1 for none. */
+  bodyLength = -1;
+  bodyBytesSent = 0;
+  headSent = false;
+  readonly pieceBytesMax = PIECE_BYTES;
+  ended = false;
+  aborted = false;
+  onDrain: (() => void) | undefined = undefined;
+  onClientGone: (() => void) | undefined = undefined;
+  /** What an action reported as its own fault. */
+  fault: unknown = undefined;
+  /** Resolves when the exchange is over, however it ended. */
+  readonly over: Promise<this>;
+  private readonly chunks: Uint8Array[] = [];
+  private kept: Uint8Array | undefined;
+  private settle!: () => void;
+
+  constructor(
+    request: FakeRequest = {},
+    private readonly options: FakeOptions = {},
+  ) {
+    this.request = makeRequest(request);
+    this.client = { ...CLIENT, ...options.client };
+    this.server = { ...SERVER, ...options.server } as VirtualServerConfig;
+    this.route = options.route;
+    this.over = new Promise((resolve) => (this.settle = () => resolve(this)));
+  }
+
+  onFault(error: unknown): void {
+    this.fault = error;
+    this.abort();
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+
+  get text(): string {
+    return this.body.toString("latin1");
+  }
+
+  header(lowerCaseName: string): string | undefined {
+    return headerValue(this.headers, lowerCaseName);
+  }
+
+  readBody(): void {
+    throw new Error("not expected to read the body");
+  }
+  pauseBody(): void {}
+  resumeBody(): void {}
+  sendContinue(): void {}
+  sendInformational(): void {}
+  flush(): void {}
+
+  sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
+    if (this.headSent || this.ended || this.aborted) throw new Error("a second head");
+    this.headSent = true;
+    Object.assign(this, { status, reason, headers: [...headers], bodyLength });
+  }
+
+  sendData(chunk: Uint8Array): boolean {
+    if (!this.headSent || this.ended || this.aborted) throw new Error("data outside the answer");
+    if (this.request.method === "HEAD" || this.status === 304) throw new Error("data where none may be");
+    if (this.kept !== undefined) throw new Error("data while the client is slow");
+    this.bodyBytesSent += chunk.length;
+    if (this.bodyLength !== -1 && this.bodyBytesSent > this.bodyLength)
+      throw new Error("more than announced");
+    if (this.options.slow !== true) {
+      this.chunks.push(Uint8Array.from(chunk));
+      return true;
+    }
+    this.kept = chunk;
+    setTimeout(() => this.take(), 2);
+    return false;
+  }
+
+  end(): void {
+    if (!this.headSent || this.ended || this.aborted) throw new Error("an end without an answer");
+    const empty = this.request.method === "HEAD" || this.status === 304;
+    if (!empty && this.bodyLength !== -1 && this.bodyBytesSent !== this.bodyLength) {
+      throw new Error(`announced ${this.bodyLength} bytes, sent ${this.bodyBytesSent}`);
+    }
+    this.ended = true;
+    if (this.kept === undefined) this.settle();
+  }
+
+  abort(): void {
+    if (this.ended || this.aborted) throw new Error("over already");
+    this.aborted = true;
+    this.settle();
+  }
+
+  /** The client closes the connection. */
+  leave(): void {
+    const { onClientGone } = this;
+    this.onClientGone = undefined;
+    onClientGone?.();
+    this.settle();
+  }
+
+  private take(): void {
+    this.chunks.push(Uint8Array.from(this.kept!));
+    this.kept = undefined;
+    if (this.ended) this.settle();
+    else this.onDrain?.();
+  }
+}
+
+/** Runs an action on a request to its end. */
+export function run(
+  action: Action,
+  request: FakeRequest = {},
+  options: FakeOptions = {},
+): Promise<FakeExchange> {
+  const exchange = new FakeExchange(request, options);
+  action.handle(exchange);
+  return exchange.over;
+}
+
+/** A route whose errors end up in `errors`. */
+export function fakeRoute(config: Partial<RouteConfig>, errors: LoggedError[] = []): RouteRuntime {
+  return {
+    config: config as RouteConfig,
+    server: SERVER as VirtualServerConfig,
+    action: { handle: () => undefined },
+    accessLog: { write: () => undefined },
+    errorLog: { write: (level, message) => void errors.push({ level, message }) },
+  };
+}
+
+const CLIENT: ClientInfo = {
+  address: "192.0.2.7",
+  port: 40_000,
+  scheme: "http",
+  listener: "plain",
+  localAddress: "192.0.2.1",
+  localPort: 80,
+  connectionId: 12,
+  trusted: false,
+};
+
+const SERVER: Partial<VirtualServerConfig> = {
+  name: "app",
+  serverNames: ["sync.example"],
+  versionTokens: false,
+};
+
+function makeRequest(request: FakeRequest): RequestHead {
+  const { method = "GET", target = "/", version = "1.1", host = "sync.example", headers = {} } = request;
+  return {
+    method,
+    target,
+    path: request.path ?? target.split("?")[0]!,
+    requestLine: request.requestLine ?? `${method} ${target} HTTP/${version}`,
+    version,
+    headers: Array.isArray(headers) ? headers : Object.entries(headers).flat(),
+    host,
+    serverName: request.serverName ?? host.toLowerCase().split(":")[0]!,
+    bodyLength: 0,
+    lengthDeclared: false,
+    upgrade: undefined,
+    receivedAt: request.receivedAt ?? Date.now(),
+  };
+}

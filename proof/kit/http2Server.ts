@@ -1,0 +1,245 @@
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
+import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
+import type { BodySink, Exchange, RouteRuntime } from "../../src/runtime/exchange/exchange.js";
+import { Http2Connections } from "../../src/runtime/http2/connections.js";
+import { LogFiles } from "../../src/runtime/logs/logFiles.js";
+import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
+import { issue, type Issued } from "./certificates.js";
+import "./transientBytes.js";
+
+export interface Http2ServerOptions {
+  /** Routes by path, each answered by a function; they match whole segments. */
+  readonly actions?: Readonly<Record<string, (exchange: Exchange) => void>>;
+  /** Fields of all those routes. */
+  readonly route?: Partial<RouteInput>;
+  /** Routes with actions of the runtime's own. */
+  readonly routes?: readonly RouteInput[];
+  readonly config?: Partial<ProxyConfigInput>;
+}
+
+/** An HTTP/2 server on a free loopback port, over TLS, made of the runtime's own parts. */
+export interface Http2Server {
+  readonly port: number;
+  readonly connections: Http2Connections;
+  /** Exchanges that `Dispatcher.finished` was called for, in order. */
+  readonly finished: Exchange[];
+  accessLog(): Promise<string>;
+  errorLog(): Promise<string>;
+  close(): Promise<void>;
+}
+
+let certificate: Promise<Issued> | undefined;
+
+export async function startHttp2Server(options: Http2ServerOptions): Promise<Http2Server> {
+  const folder = mkdtempSync(join(tmpdir(), "portico-http2-"));
+  const { key, cert } = await (certificate ??= issue({ type: "ec" }));
+  const parsed = parseConfig({
+    version: 1,
+    logs: { access: { path: join(folder, "access.log") }, error: { path: join(folder, "error.log") } },
+    listeners: [
+      {
+        name: "https",
+        address: "127.0.0.1",
+        port: 443,
+        protocol: "https",
+        tls: { certificate: "/unused.pem", key: "/unused.pem" },
+      },
+    ],
+    virtualServers: [
+      {
+        name: "default",
+        serverNames: ["_"],
+        default: true,
+        versionTokens: true,
+        listeners: ["https"],
+        routes: [],
+      },
+      {
+        name: "application",
+        serverNames: ["app.example"],
+        listeners: ["https"],
+        routes: [...Object.keys(options.actions ?? {}).map(placeholder(options)), ...(options.routes ?? [])],
+      },
+    ],
+    ...options.config,
+  });
+  if (!parsed.ok) throw new Error(parsed.problems.map(formatProblem).join("\n"));
+  const config = parsed.value;
+  const logs = new LogFiles(config);
+  logs.open();
+  const serving = compileRoutes(config, logs);
+  const finished: Exchange[] = [];
+  const dispatcher =
+    options.actions === undefined ? serving.dispatcher : customDispatcher(serving, logs, options);
+  const { dispatch, finished: log } = dispatcher;
+  dispatcher.dispatch = (exchange) => dispatch.call(dispatcher, exchange);
+  dispatcher.finished = (exchange) => {
+    finished.push(exchange);
+    log.call(dispatcher, exchange);
+  };
+  const connections = new Http2Connections({ ...serving, dispatcher });
+  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"] }, (socket) =>
+    connections.accept(socket, config.listeners[0]!),
+  );
+  server.on("tlsClientError", () => undefined);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const read = async (name: string): Promise<string> => {
+    await logs.flush();
+    return readFileSync(join(folder, name), "latin1");
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections,
+    finished,
+    accessLog: () => read("access.log"),
+    errorLog: () => read("error.log"),
+    close: async () => {
+      server.close();
+      connections.drain();
+      connections.closeAll();
+      serving.close();
+      await once(server, "close");
+      await logs.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const placeholder =
+  ({ route }: Http2ServerOptions) =>
+  (path: string): RouteInput => ({
+    name: `route-${path.slice(1) || "root"}`,
+    path,
+    action: { type: "respond", status: 200 },
+    ...route,
+  });
+
+/** The real dispatcher, over the functions of the test. */
+function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http2ServerOptions): Dispatcher {
+  const { config } = serving;
+  const routes = new Map<object, RouteRuntime>();
+  for (const server of config.virtualServers) {
+    for (const route of server.routes) {
+      const handle = options.actions![route.path] ?? ((exchange) => serving.dispatcher.dispatch(exchange));
+      routes.set(route, {
+        config: route,
+        server,
+        action: { handle },
+        accessLog: logs.accessLogFor(route),
+        errorLog: logs.errorLogFor(route),
+      });
+    }
+  }
+  return new Dispatcher(config, routes, logs.mainAccess);
+}
+
+/** Answers with a whole body at once. */
+export function answer(exchange: Exchange, status: number, body = "", headers: string[] = []): void {
+  exchange.sendHead(status, "", headers, Buffer.byteLength(body));
+  if (body !== "") exchange.sendData(Buffer.from(body));
+  exchange.end();
+}
+
+/** A sink that keeps what it is given. */
+export class KeepingSink implements BodySink {
+  body = "";
+  ended = false;
+  aborted = false;
+  /** What `onData` returns. */
+  more = true;
+  onDone: () => void = () => undefined;
+
+  onData(chunk: Uint8Array): boolean {
+    this.body += Buffer.from(chunk).toString("latin1");
+    return this.more;
+  }
+
+  onEnd(): void {
+    this.ended = true;
+    this.onDone();
+  }
+
+  onAbort(): void {
+    this.aborted = true;
+  }
+}
+
+/** A client session that ignores errors, which the tests see on the streams. */
+export function connectHttp2(port: number, settings?: { initialWindowSize: number }): ClientHttp2Session {
+  const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, settings });
+  session.on("error", () => undefined);
+  return session;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  /** Names and values in turn as they came. */
+  readonly raw: readonly string[];
+  readonly body: string;
+  /** Code of the reset that ended the stream; 0 without one. */
+  readonly code: number;
+  readonly informational: readonly OutgoingHttpHeaders[];
+}
+
+/** Sends a request to app.example and waits until its stream has closed. */
+export function ask(
+  session: ClientHttp2Session,
+  headers: OutgoingHttpHeaders,
+  body?: string | Buffer,
+): Promise<Answer> {
+  const stream = session.request(
+    { ":authority": "app.example", ...headers },
+    { endStream: body === undefined },
+  );
+  if (body !== undefined) stream.end(body);
+  return answerOf(stream);
+}
+
+export function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
+  return new Promise((resolve) => {
+    let head: OutgoingHttpHeaders = {};
+    let raw: readonly string[] = [];
+    let body = "";
+    const informational: OutgoingHttpHeaders[] = [];
+    stream.on("headers", (headers) => informational.push(headers));
+    stream.on("response", (...[headers, , list]: readonly unknown[]) => {
+      head = headers as OutgoingHttpHeaders;
+      raw = list as string[];
+    });
+    stream.on("data", (chunk: Buffer) => (body += chunk.toString("latin1")));
+    stream.on("error", () => undefined);
+    stream.on("close", () =>
+      resolve({
+        status: Number(head[":status"] ?? 0),
+        headers: head,
+        raw,
+        body,
+        code: stream.rstCode,
+        informational,
+      }),
+    );
+  });
+}
+
+/** Resolves once the condition holds. */
+export async function until(holds: () => boolean, ms = 5_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error("it never came true");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

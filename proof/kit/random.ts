@@ -1,0 +1,34 @@
+import { randomInt } from "node:crypto";
+import { randomFrom } from "./randomFrom.js";
+
+/** Seed of all that is random in tests: `PORTICO_SEED` (CI sets it), or one of chance. */
+export const SEED = Number(process.env["PORTICO_SEED"] ?? randomInt(1, 2 ** 31));
+
+/** What tests choose at random: from the same seed the same. */
+export class Random {
+  private readonly next: () => number;
+
+  constructor(seed = SEED) {
+    this.next = randomFrom(seed);
+  }
+
+  /** An integer from 0 to below `count`. */
+  pick(count: number): number {
+    return Math.floor(this.next() * count);
+  }
+
+  bytes(length: number): Buffer {
+    return Buffer.from(Array.from({ length }, () => this.pick(256)));
+  }
+}
+
+/** A test's function that gets random numbers of the seed; a failure names it. */
+export function seeded(run: (random: Random) => void | Promise<void>): () => Promise<void> {
+  return async () => {
+    try {
+      await run(new Random());
+    } catch (error) {
+      throw new Error(`with PORTICO_SEED=${SEED}`, { cause: error });
+    }
+  };
+}

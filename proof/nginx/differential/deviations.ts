@@ -1,0 +1,296 @@
+import { RULES, type Rule, upstreamFact } from "../deviations.js";
+import { HOST } from "../site.js";
+import { normalisePath, parseHost } from "../../../src/model/index.js";
+import type { GeneratedCase } from "./generate.js";
+
+/** A deviation that generated requests may show. */
+export interface GeneratedRule extends Rule {
+  /** Requests that it can be about at all: a rule explains nothing elsewhere. */
+  about(generated: GeneratedCase): boolean;
+}
+
+const always = (): boolean => true;
+
+const names = (generated: GeneratedCase): string[] => generated.fields.map(([name]) => name.toLowerCase());
+const answerNames = ({ answer }: GeneratedCase): string[] =>
+  answer.fields.map(([name]) => name.toLowerCase());
+const has = (pattern: RegExp) => (generated: GeneratedCase) =>
+  names(generated).some((name) => pattern.test(name));
+const answers = (pattern: RegExp) => (generated: GeneratedCase) =>
+  answerNames(generated).some((name) => pattern.test(name));
+const pathOf = ({ target }: GeneratedCase): string => normalisePath(target) ?? "";
+const below = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
+const isMedia = (generated: GeneratedCase): boolean => below(pathOf(generated), "/syncmedia");
+const isFileServer = (generated: GeneratedCase): boolean => below(pathOf(generated), "/synchttp");
+const isRead = ({ method }: GeneratedCase): boolean => method === "GET" || method === "HEAD";
+
+function normalised(url: string): string {
+  const [path = "", ...query] = url.replace(/#.*$/, "").split("?");
+  return `${normalisePath(path)} ${query.join("?")}`;
+}
+
+export const GENERATED_RULES = {
+  upstreamReuse: { ...RULES.upstreamReuse, about: always },
+  publicForwardedHost: { ...RULES.publicForwardedHost, about: always },
+  hostNeverCatchAll: { ...RULES.hostNeverCatchAll, about: ({ host }) => host === undefined },
+  hostAsAsked: {
+    ...RULES.hostAsAsked,
+    about: ({ host }) => host !== HOST,
+    explains: (d) => {
+      const asked = parseHost((d.portico ?? "").slice("Host: ".length).replace(/\{\w+\}/, "1"));
+      const name = asked?.serverName.includes(":") === true ? `[${asked.serverName}]` : asked?.serverName;
+      return upstreamFact(d) === "field host" && name !== undefined && d.nginx === `Host: ${name}`;
+    },
+  },
+  segmentBoundary: {
+    ...RULES.segmentBoundary,
+    about: (generated) =>
+      /^\/(?:synchttp|syncmedia)[^/]/.test(pathOf(generated)) &&
+      !isMedia(generated) &&
+      !isFileServer(generated),
+    explains: (_, { portico, row }) => {
+      const { method, target } = row.send as GeneratedCase;
+      return (
+        portico["upstream name"] === "web" && portico["upstream line"] === `${method} ${target} HTTP/1.1`
+      );
+    },
+  },
+  rawStrip: {
+    ...RULES.rawStrip,
+    about: ({ target }) => target.startsWith("/synchttp"),
+    explains: (d, { row }) => {
+      const { method, target } = row.send as GeneratedCase;
+      const rest = target.slice("/synchttp".length);
+      return upstreamFact(d) === "line" && d.portico === `${method} ${rest} HTTP/1.1`;
+    },
+  },
+  emptyRest: {
+    ...RULES.emptyRest,
+    about: (generated) => pathOf(generated) === "/synchttp",
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "500" && / \/(?:[?#]\S*)? HTTP\/1\.1$/.test(portico["upstream line"] ?? ""),
+  },
+  claimsDropped: {
+    ...RULES.claimsDropped,
+    about: has(/^(?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/),
+    explains: (d) =>
+      /^field (?:x-forwarded-.*|x-real-ip|forwarded|true-client-ip)$/.test(upstreamFact(d) ?? "") &&
+      d.portico === undefined,
+  },
+  namedByConnection: {
+    ...RULES.namedByConnection,
+    about: (generated) => has(/^connection$/)(generated) || answers(/^connection$/)(generated),
+  },
+  hopByHop: { ...RULES.hopByHop, about: always },
+  streamedBody: {
+    ...RULES.streamedBody,
+    about: ({ body }) => body?.framing === "chunked",
+  },
+  readOnlyFiles: {
+    ...RULES.readOnlyFiles,
+    about: (generated) => !isRead(generated),
+    explains: ({ fact }, { nginx, portico }) =>
+      portico["status"] === "405" &&
+      portico["field allow"] === "GET, HEAD" &&
+      (fact === "field allow" || ["301", "403", "404", "413"].includes(nginx["status"]!)),
+  },
+  dateConditions: { ...RULES.dateConditions, about: has(/^if-modified-since$/) },
+  preconditionKeepsConnection: {
+    ...RULES.preconditionKeepsConnection,
+    about: has(/^if-(?:unmodified|match)/),
+  },
+  linksInside: { ...RULES.linksInside, about: ({ target }) => target.includes("link-") },
+  noListing: { ...RULES.noListing, about: isMedia },
+  directoryRedirect: {
+    ...RULES.directoryRedirect,
+    about: isMedia,
+    explains: ({ fact, nginx = "", portico = "" }) =>
+      fact === "field location" &&
+      // nginx normalises the path, drops a query that is empty, and a fragment, which no client should send.
+      normalised(portico) === normalised(nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia")),
+  },
+  mediaTypes: { ...RULES.mediaTypes, about: ({ target }) => /\.js\b/.test(target) },
+  typeOf204: {
+    allowedBy: "decisions 5.2",
+    why: "Content-Type of a 204 passes, as over HTTP/1.1; over HTTP/2 nginx drops it",
+    about: ({ channel, answer }) => channel === "h2" && answer.status.startsWith("204"),
+    explains: ({ fact, nginx }) => fact === "field content-type" && nginx === undefined,
+  },
+  noLengthOf204: { ...RULES.noLengthOf204, about: ({ answer }) => answer.status.startsWith("204") },
+  anyToken: {
+    ...RULES.anyToken,
+    about: ({ method }) => /[a-z]/.test(method),
+    explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] !== "0",
+  },
+  malformedAuthority: {
+    allowedBy: "decisions 3.1",
+    why: "over HTTP/2 a request without a host, or with a blank in it, is a stream error; nginx answers 400",
+    about: ({ channel, host = "" }) => channel === "h2" && (host === "" || host.includes(" ")),
+    explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "0",
+  },
+  rewriteEndsAtLine: {
+    allowedBy: "decisions 2.1",
+    why: "a line feed is a byte of the path like any other; nginx's rewrite ends there, or does not match",
+    about: (generated) => pathOf(generated).includes("\n"),
+    explains: (d, { nginx, portico }) =>
+      upstreamFact(d) === "line"
+        ? portico["upstream line"]!.includes("%0")
+        : portico["status"] === "404" && ["301", "403", "404"].includes(nginx["status"]!),
+  },
+  invalidDate: {
+    allowedBy: "decisions 6.4",
+    why: "RFC 9110, 13.1.4: a date that is none is ignored; nginx takes it for an early one",
+    about: has(/^if-(?:un)?modified-since$/),
+    explains: (_, { nginx, portico }) =>
+      ["304", "412"].includes(nginx["status"]!) && ["200", "206", "416"].includes(portico["status"]!),
+  },
+  emptyQuery: {
+    allowedBy: "decisions 2.1",
+    why: "the query goes on as it came, also when it is empty; nginx drops it where it rebuilds the target",
+    about: ({ target }) => target.includes("?"),
+    explains: (d) => upstreamFact(d) === "line" && d.portico === d.nginx?.replace(/(?= HTTP\/)/, "?"),
+  },
+  rangesAsStandard: {
+    allowedBy: "decisions 6.5",
+    why: "RFC 9110, 5.6.1 and 14.1.2: empty members of a list are ignored, positions may be beyond the file, however far",
+    about: ({ fields }) =>
+      fields.some(([name, value]) => name === "Range" && /\d{19,}|=\s*,|,\s*(?:,|$)/.test(value)),
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "416" && ["200", "206", "304", "412"].includes(portico["status"]!),
+  },
+  twoRanges: {
+    allowedBy: "decisions 6.5",
+    why: "Range is no list: two of them are none that can be satisfied; nginx reads the first",
+    about: (generated) => names(generated).filter((name) => name === "range").length > 1,
+    explains: (_, { portico }) => portico["status"] === "416",
+  },
+  rangeOfNothing: {
+    allowedBy: "decisions 6.5",
+    why: "RFC 9110, 14.2: a range that is none is ignored; nginx refuses it also for an empty file",
+    about: ({ target }) => target.includes("empty.txt"),
+    explains: (_, { nginx, portico }) =>
+      nginx["status"] === "416" && ["200", "304", "412"].includes(portico["status"]!),
+  },
+  fragment: {
+    allowedBy: "decisions 1.3 (RFC 9112, 3.2)",
+    why: "a target has no fragment; nginx drops it, or passes it on",
+    about: ({ target }) => target.includes("#"),
+    explains: (_, { portico }) => portico["status"] === "400" && portico["upstream complete"] !== "true",
+  },
+  headHasNoRanges: {
+    ...RULES.headHasNoRanges,
+    about: has(/^range$/),
+  },
+  emptyChain: {
+    allowedBy: "decisions 2.3",
+    why: "an empty X-Forwarded-For adds nothing to the chain; nginx keeps an empty first member",
+    about: has(/^x-forwarded-for$/),
+    explains: (d) =>
+      upstreamFact(d) === "field x-forwarded-for" && d.portico === d.nginx?.replaceAll(/(?<=: |, ), /g, ""),
+  },
+  closeWins: {
+    allowedBy: "decisions 2.4 (RFC 9112, 9.6)",
+    why: "close among the Connection options closes, whatever else is there; in nginx the last field counts",
+    about: ({ fields }) => fields.filter(([name]) => name.toLowerCase() === "connection").length > 1,
+    explains: ({ fact, portico }, { row }) =>
+      fact === "connection" &&
+      portico === "closed" &&
+      (row.send as GeneratedCase).fields.some(
+        ([name, value]) => name === "Connection" && /\bclose\b/.test(value),
+      ),
+  },
+  traceFirst: {
+    allowedBy: "decisions 2.7",
+    why: "TRACE is refused as such, whatever else is wrong with it",
+    about: ({ method }) => method === "TRACE",
+    explains: (_, { nginx, portico }) => nginx["status"] === "400" && portico["status"] === "405",
+  },
+  oneContentType: {
+    allowedBy: "decisions 3.2",
+    why: "of several Content-Types the last passes as it is; nginx adds the charset of another",
+    about: (generated) => answerNames(generated).filter((name) => name === "content-type").length > 1,
+    explains: ({ fact, nginx = "", portico = "" }) =>
+      fact === "field content-type" && nginx === `${portico}; charset=utf-8`,
+  },
+  unroutedMethod: {
+    allowedBy: "decisions 1.5",
+    why: "a path of no route is 404, whatever the method; nginx has a folder of its own there, with 405",
+    about: (generated) => !isRead(generated) && !/^\/sync/.test(pathOf(generated)),
+    explains: (_, { nginx, portico }) => nginx["status"] === "405" && portico["status"] === "404",
+  },
+  upgradeInHttp2: {
+    allowedBy: "decisions 2.4",
+    why: "hop-by-hop fields of an answer do not pass; nginx sends Upgrade over HTTP/2, and the client refuses it",
+    about: (generated) => generated.channel === "h2" && answers(/^upgrade$/)(generated),
+    explains: (_, { nginx, portico }) => nginx["status"] === "0" && portico["complete"] === "true",
+  },
+  undrainedBody: {
+    allowedBy: "decisions 4.3",
+    why: "an unread body that is long, or of unknown length, is not waited for: the connection closes",
+    about: ({ body }) =>
+      body !== undefined && (body.framing === "chunked" || body.pieces.join("").length > 65_536),
+    explains: ({ fact }, { portico }) =>
+      fact === "connection" && portico["connection"] === "closed" && portico["upstream"] === undefined,
+  },
+  publicOrigin: {
+    ...RULES.publicOrigin,
+    about: answers(/^(?:location|content-location|refresh)$/),
+    explains: ({ fact, nginx = "", portico = "" }, { channel, row, ...pair }) => {
+      const { host = HOST } = row.send as GeneratedCase;
+      const origin = `${channel === "http" ? "http" : "https"}://${host}`;
+      const prefix = pair.portico["upstream name"] === "files" ? "/synchttp" : "";
+      // Fields of one name are one fact.
+      const expected = nginx.split(" | ").map((value) => {
+        const [, before, path] = /^((?:\d+; ?url=)?)(?:https?:\/\/[^/]+)?(.*)$/i.exec(value)!;
+        return `${before}${origin}${prefix}${path!.startsWith("/") ? "" : "/"}${path}`;
+      });
+      const rewritten = portico.split(" | ");
+      return (
+        /^field (?:location|content-location|refresh)$/.test(fact) &&
+        rewritten.length === expected.length &&
+        // Of several fields nginx changes the order.
+        rewritten.every((value) => expected.includes(value) || nginx.split(" | ").includes(value))
+      );
+    },
+  },
+  destinationElsewhere: {
+    allowedBy: "decisions 2.5",
+    why: "RFC 4918, 9.8.5: a Destination on this host that the stripped upstream cannot name is 502; nginx passes it",
+    about: (generated) => has(/^destination$/)(generated) && isFileServer(generated),
+    explains: (_, { portico }) => portico["status"] === "502" && portico["upstream"] === undefined,
+  },
+  destinationPath: {
+    ...RULES.destinationPath,
+    about: has(/^destination$/),
+    explains: (d, { row }) => {
+      const { host = HOST } = row.send as GeneratedCase;
+      const asked = parseHost(host)?.serverName;
+      const theirs = (d.nginx ?? "").split(/destination: /i);
+      const ours = (d.portico ?? "").split(/destination: /i);
+      const led = (value: string): string => {
+        const [, authority = "", path] = /^https?:\/\/([^/ ]+)(\/.*)$/.exec(value) ?? [];
+        return path !== undefined && parseHost(authority)?.serverName === asked ? path : value;
+      };
+      return (
+        upstreamFact(d) === "field destination" &&
+        ours.length === theirs.length &&
+        ours.every((value, i) => value === theirs[i] || value === led(theirs[i]!))
+      );
+    },
+  },
+  redirectOnlySync: { ...RULES.redirectOnlySync, about: ({ channel }) => channel === "redirect" },
+  webSocket: { ...RULES.webSocket, about: has(/^upgrade$/) },
+  unroutedServer: { ...RULES.unroutedServer, about: always },
+  strictRequest: {
+    ...RULES.strictRequest,
+    about: ({ host }) => host !== undefined && parseHost(host) === undefined,
+  },
+} as const satisfies Record<string, GeneratedRule>;
+
+export type GeneratedRuleName = keyof typeof GENERATED_RULES;
+
+/** Rules that a request may be about, with their names. */
+export function rulesFor(generated: GeneratedCase): [GeneratedRuleName, GeneratedRule][] {
+  const all = Object.entries(GENERATED_RULES) as [GeneratedRuleName, GeneratedRule][];
+  return all.filter(([, rule]) => rule.about(generated));
+}

@@ -1,0 +1,101 @@
+import { spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { writeResult } from "../../kit/results.js";
+import { GENERATED_RULES } from "./deviations.js";
+import { answerText } from "./generate.js";
+import { startProxies } from "./proxies.js";
+import { byUse, type Finding, search } from "./search.js";
+
+/** A shorter run is judged, but not recorded. */
+const FULL_COUNT = 5_000;
+
+/**
+ * `npm run differential -- [--seed N] [--count N] [--findings N] [--case N]`: the same generated requests to nginx and
+ * to Portico. What differs by no rule is shrunk and printed with the command that repeats it.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: "string" },
+      count: { type: "string", default: String(FULL_COUNT) },
+      findings: { type: "string", default: "5" },
+      case: { type: "string" },
+    },
+  });
+  const seed = Number(values.seed ?? randomInt(2 ** 30));
+  if (process.env[SUPERVISED] === undefined) return supervise(seed);
+  const from = Number(values.case ?? 0);
+  const to = values.case === undefined ? Number(values.count) : from + 1;
+  console.log(`seed ${seed}, ${to - from} requests`);
+  const start = Date.now();
+  const proxies = await startProxies();
+  try {
+    const result = await search(proxies, { seed, from, to, findingsMax: Number(values.findings) });
+    const seconds = Math.round((Date.now() - start) / 1000);
+    for (const finding of result.findings) console.log(describe(finding, seed));
+    console.log(`${result.compared} requests compared in ${seconds} s`);
+    for (const [channel, times] of Object.entries(result.channels)) console.log(`  ${channel}: ${times}`);
+    console.log("differences that a rule allows, by rule:");
+    for (const [rule, times] of byUse(result.rules))
+      console.log(`  ${String(times).padStart(5)} ${rule} (${GENERATED_RULES[rule].allowedBy})`);
+    console.log(`${result.findings.length} differences that no rule allows`);
+    process.exitCode = result.findings.length > 0 ? 1 : 0;
+    if (to - from >= FULL_COUNT) record(seed, seconds, result);
+  } finally {
+    await proxies.stop();
+  }
+}
+
+/** Set in the process that compares. */
+const SUPERVISED = "PORTICO_DIFFERENTIAL_SUPERVISED";
+const ATTEMPTS_MAX = 3;
+
+/**
+ * Compares in a process of its own. Among thousands of sessions Node 20 now and then aborts as it collects one of its
+ * HTTP/2 client's (`current_nghttp2_memory_`, as in nodejs/node#39951): that is no verdict, and the run begins again.
+ */
+function supervise(seed: number): void {
+  for (let attempt = 1; ; attempt++) {
+    const args = [...process.execArgv, ...process.argv.slice(1), "--seed", String(seed)];
+    const { status, signal } = spawnSync(process.execPath, args, {
+      env: { ...process.env, [SUPERVISED]: "yes" },
+      stdio: "inherit",
+    });
+    process.exitCode = status ?? 1;
+    if (signal !== "SIGABRT" || attempt === ATTEMPTS_MAX) return;
+    console.log(`Node aborted, which says nothing of the proxies: attempt ${attempt + 1} of ${ATTEMPTS_MAX}`);
+  }
+}
+
+function record(seed: number, seconds: number, result: Awaited<ReturnType<typeof search>>): void {
+  const { compared, channels, rules, findings } = result;
+  writeResult({
+    name: "differential",
+    passed: findings.length === 0,
+    seed,
+    seconds,
+    "requests compared": compared,
+    "requests by channel": channels,
+    "differences allowed, by rule": Object.fromEntries(
+      byUse(rules).map(([rule, times]) => [`${rule} (${GENERATED_RULES[rule].allowedBy})`, times]),
+    ),
+    "differences that no rule allows": findings.length,
+  });
+}
+
+function describe({ minimal, differences, number }: Finding, seed: number): string {
+  const { channel, method, target, host, version, fields, body } = minimal;
+  const pieces = body?.pieces.map((piece) => piece.slice(0, 60));
+  return [
+    "",
+    `over ${channel}: ${JSON.stringify(`${method} ${target} ${version}`)}, host ${JSON.stringify(host)}`,
+    ...fields.map(([name, value]) => `  ${JSON.stringify(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`  body by ${body.framing}: ${JSON.stringify(pieces)}`]),
+    `  answered ${JSON.stringify(answerText(minimal).slice(0, 300))}`,
+    differences,
+    `  again: npm run differential -- --seed ${seed} --case ${number}`,
+  ].join("\n");
+}
+
+void main();

@@ -1,0 +1,14 @@
+import { recordTests } from "./jestRun.js";
+
+/** `npm run hostile`: the tables of `proof/hostile`, with their figures recorded. */
+void recordTests("hostile", "hostile", (tests) => {
+  const holds = tests.filter((test) => test.passed);
+  const files = [...new Set(holds.map(({ file }) => file))].sort();
+  return {
+    "cases that hold": holds.length,
+    "cases that do not": tests.length - holds.length,
+    "cases that hold, by file": Object.fromEntries(
+      files.map((name) => [name, holds.filter(({ file }) => file === name).length]),
+    ),
+  };
+});

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FrontEnd } from "../kit/frontEnd.js";
+import { usageOf } from "../kit/processes.js";
+import { latencies, type Latencies } from "./wellBehaved.js";
+
+interface Mode {
+  /** A resource that suits it. */
+  readonly path: string;
+  /** slowhttptest's arguments. */
+  readonly args: readonly string[];
+  /** Sockets that each of its connections costs the front end; 0 where requests are answered at once and none stays. */
+  readonly sockets: 0 | 1 | 2;
+  /** Its line in the access log, where every request is answered. */
+  readonly logged?: RegExp;
+}
+
+export const MODES: Readonly<Record<string, Mode>> = {
+  "slow headers": { path: "/sync/", args: ["-H", "-i", "5", "-x", "24", "-t", "GET"], sockets: 1 },
+  "slow body": {
+    path: "/synchttp/upload",
+    args: ["-B", "-i", "5", "-s", "8192", "-x", "10", "-t", "POST"],
+    sockets: 2,
+  },
+  "slow read": {
+    path: "/syncmedia/large.bin",
+    args: ["-X", "-n", "5", "-z", "32", "-w", "512", "-y", "1024"],
+    sockets: 1,
+  },
+  range: {
+    path: "/syncmedia/large.bin",
+    args: ["-R", "-t", "HEAD", "-a", "10", "-b", "3000"],
+    sockets: 0,
+    // More ranges than are served: the whole file.
+    logged: /"HEAD \/syncmedia\/large\.bin HTTP\/1\.1" (?:200|206|416) /g,
+  },
+};
+
+export interface Load {
+  /** Slow clients at once. */
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface ModeResult {
+  readonly mode: string;
+  /** While nobody attacks. */
+  readonly quiet: Latencies;
+  /** While the neighbour is attacked: what is usual on a machine as busy as this. */
+  readonly beside: Phases;
+  readonly attacked: Phases;
+  /** Sockets of the front end that were open at once, at most. */
+  readonly sockets: number;
+  /** Requests of the attackers that were answered, where they are. */
+  readonly answered: number;
+  readonly memoryMiB: number;
+  /** Of it, what was not there before the attack. */
+  readonly grownMiB: number;
+  readonly passed: boolean;
+}
+
+interface Phases {
+  /** While the attackers connect, a thousand a second. */
+  readonly opening: Latencies;
+  /** While their connections stand. */
+  readonly standing: Latencies;
+}
+
+/** Times below this are the scheduler's, not the proxy's. */
+const USUAL_P99_MIN_MS = 3;
+const QUIET_MS = 5_000;
+/** Memory that a slow client may cost: the first pieces of a file are of 64 KiB, and whole ones of 512 are for who reads. */
+const CLIENT_BYTES_MAX = 128 * 1024;
+/** What there may be besides: garbage, the work of connecting, the well-behaved client. */
+const OTHER_BYTES_MAX = 64 * 2 ** 20;
+const OPENED_PER_SECOND = 1_000;
+
+/**
+ * How long a front end's well-behaved client waits while slow ones attack it, and while the same ones attack a neighbour
+ * on the same machine: the difference is the attack's, not that of the programs which carry it out.
+ */
+export async function measure(
+  frontEnd: FrontEnd,
+  neighbour: FrontEnd,
+  mode: string,
+  load: Load,
+): Promise<ModeResult> {
+  const quiet = await latencies(frontEnd.plainPort, QUIET_MS);
+  const besides = await underAttack(neighbour, frontEnd, mode, load);
+  const under = await underAttack(frontEnd, frontEnd, mode, load);
+  const { sockets, logged } = MODES[mode]!;
+  // Where nothing stays, the attack is over when all have connected.
+  const phase = sockets === 0 ? "opening" : "standing";
+  const usualMs = Math.max(besides.phases[phase].p99Ms, USUAL_P99_MIN_MS);
+  // An attack that never stood proves nothing.
+  const enough = load.connections * 0.9;
+  const stood = [besides, under].every(
+    (one) => one.sockets >= sockets * enough && (logged === undefined || one.answered >= enough),
+  );
+  return {
+    mode,
+    quiet,
+    beside: besides.phases,
+    attacked: under.phases,
+    sockets: under.sockets,
+    answered: under.answered,
+    memoryMiB: Math.round(under.memory / 2 ** 20),
+    grownMiB: Math.round(under.grown / 2 ** 20),
+    passed:
+      stood &&
+      under.grown <= load.connections * CLIENT_BYTES_MAX + OTHER_BYTES_MAX &&
+      under.phases.opening.failures + under.phases.standing.failures === 0 &&
+      under.phases[phase].p99Ms <= 2 * usualMs,
+  };
+}
+
+/** Attackers have processors of their own: here they run (SCHED_IDLE) when nobody else wants one. */
+const ATTACKER = ["--idle", "0", "slowhttptest"];
+
+interface UnderAttack {
+  readonly phases: Phases;
+  /** Of the front end that was attacked, at most. */
+  readonly sockets: number;
+  readonly memory: number;
+  /** By how much memory grew, at most. */
+  readonly grown: number;
+  /** Attackers' requests that were answered, by the access log. */
+  readonly answered: number;
+}
+
+async function underAttack(
+  victim: FrontEnd,
+  measured: FrontEnd,
+  mode: string,
+  { connections, seconds }: Load,
+): Promise<UnderAttack> {
+  const { path, args, logged } = MODES[mode]!;
+  const openingSeconds = connections / OPENED_PER_SECOND + 1;
+  const lasting = Math.ceil(openingSeconds + seconds + 5);
+  const much = ["-c", connections, "-r", OPENED_PER_SECOND, "-l", lasting, "-p", 5].map(String);
+  const before = { answered: answered(victim, logged), memory: usageOf(victim.process.pid!).memory };
+  const url = `http://127.0.0.1:${victim.plainPort}${path}`;
+  const attack = spawn("chrt", [...ATTACKER, ...args, ...much, "-u", url], { stdio: "ignore" });
+  // Also where `chrt` itself is missing.
+  const over = new Promise((resolve) => attack.once("exit", resolve).once("error", resolve));
+  let most = { sockets: 0, memory: 0 };
+  const watch = setInterval(() => {
+    const { sockets, memory } = usageOf(victim.process.pid!);
+    most = { sockets: Math.max(most.sockets, sockets), memory: Math.max(most.memory, memory) };
+  }, 500);
+  try {
+    const opening = await latencies(measured.plainPort, openingSeconds * 1000);
+    if (failedToRun(attack)) throw new Error("slowhttptest cannot be run (Debian package slowhttptest)");
+    const standing = await latencies(measured.plainPort, seconds * 1000);
+    const { sockets, memory } = most;
+    const grown = Math.max(0, memory - before.memory);
+    const seen = answered(victim, logged) - before.answered;
+    return { phases: { opening, standing }, sockets, memory, grown, answered: seen };
+  } finally {
+    clearInterval(watch);
+    attack.kill("SIGTERM");
+    await over;
+    await sleep(1_000);
+  }
+}
+
+/** Lines of a kind in the access log of the proxy as a whole. */
+function answered({ logDirectory }: FrontEnd, logged: RegExp | undefined): number {
+  if (logged === undefined) return 0;
+  return readFileSync(join(logDirectory, "access.log"), "latin1").match(logged)?.length ?? 0;
+}
+
+/** Where all requests are answered it ends by itself, with 0. */
+const failedToRun = ({ pid, exitCode }: ChildProcess): boolean =>
+  pid === undefined || (exitCode !== null && exitCode !== 0);

@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeResult } from "../kit/results.js";
+import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
+import { type Load, measure, MODES, type ModeResult } from "./attack.js";
+
+const FULL: Load = { connections: 4_000, seconds: 15 };
+
+const HELP = `npm run slow-clients -- [OPTIONS]: a well-behaved client among thousands of slow ones
+
+Runs slowhttptest's modes (slow headers, slow body, slow read, range) against the deployed config, and measures how long
+requests of a well-behaved client take meanwhile. Needs root: all of it happens in a network of its own.
+
+  --connections N   slow ones (default ${FULL.connections})
+  --seconds N       how long they stand in each mode (default ${FULL.seconds})
+  --only MODE       this mode alone
+  --help            print this
+
+A run with fewer, shorter or one mode is judged, but not recorded.
+`;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      connections: { type: "string", default: String(FULL.connections) },
+      seconds: { type: "string", default: String(FULL.seconds) },
+      only: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const names = Object.keys(MODES).filter((mode) => values.only === undefined || mode === values.only);
+  if (names.length === 0)
+    throw new Error(`--only ${values.only}: is not one of ${Object.keys(MODES).join(", ")}`);
+  if (process.env[INSIDE] === undefined) return againInside();
+  const load: Load = { connections: Number(values.connections), seconds: Number(values.seconds) };
+  // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
+  const upstreams = [await startUpstream(), await startUpstream()] as const;
+  // What one attack leaves behind, as a grown heap, is not a part of the next.
+  const onFreshFrontEnds = async (mode: string): Promise<ModeResult> => {
+    const frontEnds: FrontEnd[] = [];
+    try {
+      for (let i = 0; i < 2; i++) frontEnds.push(await startBehind(upstreams[0].port, upstreams[1].port));
+      return await measure(frontEnds[0]!, frontEnds[1]!, mode, load);
+    } finally {
+      await Promise.all(frontEnds.map((frontEnd) => frontEnd.stop()));
+    }
+  };
+  const modes: AttemptedMode[] = [];
+  try {
+    for (const name of names) modes.push(await attempted(() => onFreshFrontEnds(name)));
+  } finally {
+    for (const { child } of upstreams) child.kill();
+  }
+  const passed = modes.every((mode) => mode.passed);
+  const { connections, seconds } = load;
+  if (connections >= FULL.connections && seconds >= FULL.seconds && values.only === undefined)
+    writeResult({
+      name: "slow-clients",
+      passed,
+      connections,
+      "seconds each": seconds,
+      modes: modes.map(figures),
+    });
+  return passed ? 0 : 1;
+}
+
+/** What is recorded of a mode. */
+function figures({
+  mode,
+  attempts,
+  sockets,
+  answered,
+  memoryMiB,
+  grownMiB,
+  quiet,
+  beside,
+  attacked,
+}: AttemptedMode) {
+  const ms = (value: number): number => Math.round(value * 100) / 100;
+  return {
+    mode,
+    attempts,
+    sockets,
+    ...(answered === 0 ? {} : { "attackers answered": answered }),
+    "memory, MiB": memoryMiB,
+    "of it for them, MiB": grownMiB,
+    "p99 unattacked, ms": ms(quiet.p99Ms),
+    "p99 as they connect, ms": ms(attacked.opening.p99Ms),
+    "p99 as they connect to a neighbour, ms": ms(beside.opening.p99Ms),
+    "p99 once they stand, ms": ms(attacked.standing.p99Ms),
+    "p99 once they stand at a neighbour, ms": ms(beside.standing.p99Ms),
+    "requests served meanwhile": attacked.opening.requests + attacked.standing.requests,
+    "requests that failed": attacked.opening.failures + attacked.standing.failures,
+  };
+}
+
+/** Set inside the network of its own. */
+const INSIDE = "PORTICO_SLOW_INSIDE";
+
+/**
+ * Loopback usually carries segments of 64 KiB, for which the kernel takes megabytes a connection, whoever reads them or
+ * not; what a slow client costs is seen at the size of a real network's.
+ */
+function againInside(): number {
+  const script = 'ip link set lo mtu 1500 up && exec "$@"';
+  const self = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const { status, error } = spawnSync("unshare", ["--net", "sh", "-c", script, "sh", ...self], {
+    stdio: "inherit",
+    env: { ...process.env, [INSIDE]: "1" },
+  });
+  if (error !== undefined) throw error;
+  return status ?? 2;
+}
+
+/** A few requests out of a thousand decide, and other work on the machine may have been in their way: not every time. */
+async function attempted(attempt: () => Promise<ModeResult>): Promise<AttemptedMode> {
+  for (let attempts = 1; ; attempts++) {
+    const result = await attempt();
+    console.log(describe(result));
+    if (result.passed || attempts === ATTEMPTS_MAX) return { ...result, attempts };
+  }
+}
+
+const ATTEMPTS_MAX = 3;
+
+type AttemptedMode = ModeResult & { readonly attempts: number };
+
+function startBehind(web: number, attacked: number): Promise<FrontEnd> {
+  return startFrontEnd({
+    upstreams: { web, fileServer: attacked, webdav: attacked },
+    media: { "large.bin": Buffer.alloc(4 << 20) },
+  });
+}
+
+async function startUpstream(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+  const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "upstream.ts")], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  return { child, port: Number(line.toString()) };
+}
+
+function describe(result: ModeResult): string {
+  const { mode, quiet, beside, attacked, sockets, memoryMiB, grownMiB, answered, passed } = result;
+  const phase = (name: "opening" | "standing"): string =>
+    `${attacked[name].p99Ms.toFixed(2)} ms (a neighbour attacked: ${beside[name].p99Ms.toFixed(2)})`;
+  return (
+    `${passed ? "ok  " : "FAIL"} ${mode.padEnd(12)} ${sockets} sockets, ${answered === 0 ? "" : `${answered} answered, `}${memoryMiB} MiB (${grownMiB} for them); ` +
+    `p99 while they connect ${phase("opening")}, then ${phase("standing")}, quiet ${quiet.p99Ms.toFixed(2)}; ` +
+    `${attacked.opening.failures + attacked.standing.failures} requests failed`
+  );
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    console.error(`slow-clients: ${error.message}`);
+    process.exit(2);
+  },
+);

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Synthesis and the tests of the constructs on cdktn, the maintained fork of cdktf, as the README tells users to install
+# it: a copy of the tracked files with the README's own lines in package.json. Needs the npm registry.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+git ls-files -z | tar --null --files-from=- --create --file=- | tar --extract --directory "$work"
+cd "$work"
+
+node - <<'SCRIPT'
+const { readFileSync, writeFileSync } = require("node:fs");
+const versions = readFileSync("README.md", "utf8").split("## Versions\n")[1];
+const wanted = JSON.parse(/```json\n([^]*?)```/.exec(versions)[1]);
+const own = JSON.parse(readFileSync("package.json", "utf8"));
+Object.assign(own.devDependencies, wanted.dependencies);
+Object.assign(own.overrides, wanted.overrides);
+// The project itself is no user of its own peers.
+delete own.peerDependencies;
+writeFileSync("package.json", JSON.stringify(own, undefined, 2));
+SCRIPT
+
+npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+installed=$(node -p 'require("cdktf/package.json").name')
+[ "$installed" = cdktn ] || { echo "cdktf is $installed, not cdktn" >&2; exit 1; }
+npx --no-install tsc --noEmit
+npx --no-install tsx build/build.ts
+npx --no-install tsx main.ts
+npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/testing proof/package

@@ -1,0 +1,18 @@
+import { runTransfers } from "./transfer.js";
+
+/** The 5 GiB script (`npm run big-transfer`) at a size for the suite: many times what may be in memory. */
+const BYTES = 512 * 2 ** 20;
+
+test("large files arrive intact over TLS, HTTP/1.1 and HTTP/2, with memory flat and nothing on disk", async () => {
+  const transfers = await runTransfers(BYTES);
+  expect(transfers.map((t) => [t.protocol, t.direction, t.intact])).toEqual([
+    ["HTTP/1.1", "upload", true],
+    ["HTTP/1.1", "download", true],
+    ["HTTP/2", "upload", true],
+    ["HTTP/2", "download", true],
+  ]);
+  for (const t of transfers) {
+    expect([t.protocol, t.direction, t.memoryGrowth < BYTES / 4]).toEqual([t.protocol, t.direction, true]);
+    expect(t.diskWritten).toBeLessThan(2 ** 20);
+  }
+}, 120_000);

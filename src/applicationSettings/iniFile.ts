@@ -1,0 +1,235 @@
+import { type Problem, problem } from "../model/index.js";
+import type { ApplicationSettingsValues } from "../render/index.js";
+import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
+import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
+
+/**
+ * Edits the network daemon's and the file server's config. Both are read by two kinds of reader: GLib's GKeyFile, which
+ * tells upper from lower case and knows neither `:` nor continuation lines, and Python's configparser, which is the
+ * other way round. What the two would read differently is refused with its line.
+ */
+export interface IniItem {
+  /** For messages. */
+  readonly name: string;
+  readonly section: string;
+  readonly key: string;
+  readonly wanted: string;
+}
+
+/** SERVICE_URL, in the network daemon's config (service 2.1). */
+export function networkDaemonItems({ serviceUrl }: ApplicationSettingsValues): IniItem[] {
+  return [{ name: "SERVICE_URL", section: "General", key: "SERVICE_URL", wanted: serviceUrl }];
+}
+
+/** Where the file server listens, in its config (service 2.1). */
+export function fileServerItems({ fileServerHost, fileServerPort }: ApplicationSettingsValues): IniItem[] {
+  const section = "fileserver";
+  return [
+    { name: "fileserver.host", section, key: "host", wanted: fileServerHost },
+    { name: "fileserver.port", section, key: "port", wanted: String(fileServerPort) },
+  ];
+}
+
+/**
+ * Sets items where they are set already, of several the last one, which wins; adds the others at the end of their
+ * section, and a missing section at the end of the file.
+ *
+ * @param path for messages
+ */
+export function editIni(text: string, items: readonly IniItem[], path: string): SettingsEdit {
+  const stray = text.search(/\r(?!\n)|\0/);
+  if (stray !== -1) {
+    const found = text[stray] === "\r" ? "a carriage return without line feed" : "a NUL character";
+    const problems = [problem("settings.bad-syntax", `${path}:${lineOf(text, stray)}`, `has ${found}`)];
+    return { findings: items.map(refused), splices: [], changes: [], problems, notes: [] };
+  }
+  const lines = readLines(text);
+  const plans = items.map((item) => planItem(lines, item, path));
+  const missing = items.filter((_, i) => plans[i]!.finding.state === "missing");
+  const added = [...new Set(missing.map((item) => item.section))].map((section) =>
+    addToSection(
+      text,
+      lines,
+      section,
+      missing.filter((item) => item.section === section),
+      path,
+    ),
+  );
+  return {
+    findings: plans.map((p) => p.finding),
+    splices: [...plans, ...added].flatMap((p) => p.splice ?? []),
+    changes: [...plans.flatMap((p) => p.change ?? []), ...added.flatMap((a) => a.changes ?? [])],
+    problems: [...plans, ...added].flatMap((p) => p.problem ?? []),
+    notes: plans.flatMap((p) => p.note ?? []),
+  };
+}
+
+export interface IniLine {
+  readonly number: number;
+  readonly kind: "header" | "key" | "other" | "comment" | "blank";
+  /** Section it stands in; of a header, the one it begins. Undefined in front of the first. */
+  readonly section: string | undefined;
+  /** Number of blanks in front. */
+  readonly indent: number;
+  /** Whether configparser takes it for more of the value above it, as it stands further to the right. */
+  readonly continues: boolean;
+  readonly from: number;
+  /** Offset behind the line end. */
+  readonly to: number;
+  readonly key?: string;
+  readonly separator?: "=" | ":";
+  readonly value?: Splice;
+  /** Of a header: what stands behind it on the line. */
+  readonly rest?: string;
+}
+
+const LINE = /([^\n]*?)(\r?\n|$)/y;
+const HEADER = /^\[(.+)\](.*)$/;
+const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
+
+/** @internal The lines of a file as both readers see them. */
+export function readLines(text: string): IniLine[] {
+  const lines: IniLine[] = [];
+  let section: string | undefined;
+  /** Indentation of the key whose value may go on; undefined behind a header. */
+  let keyIndent: number | undefined;
+  for (let at = text.startsWith("\ufeff") ? 1 : 0; at < text.length;) {
+    LINE.lastIndex = at;
+    const [whole, content] = LINE.exec(text)!;
+    const place = { number: lines.length + 1, section, from: at, to: at + whole.length };
+    const line = readLine(content!, at, place, keyIndent);
+    if (isText(line) && !line.continues) keyIndent = line.kind === "header" ? undefined : line.indent;
+    section = line.section;
+    lines.push(line);
+    at = line.to;
+  }
+  return lines;
+}
+
+function readLine(
+  content: string,
+  at: number,
+  place: Pick<IniLine, "number" | "section" | "from" | "to">,
+  keyIndent: number | undefined,
+): IniLine {
+  const bare = content.trim();
+  const indent = content.length - content.trimStart().length;
+  const continues = keyIndent !== undefined && indent > keyIndent;
+  const base = { ...place, indent, continues };
+  if (bare === "") return { ...base, kind: "blank" };
+  if (/^[#;]/.test(bare)) return { ...base, kind: "comment" };
+  const header = HEADER.exec(bare);
+  if (header !== null) return { ...base, kind: "header", section: header[1]!, rest: header[2]! };
+  const match = KEY.exec(bare);
+  if (match === null) return { ...base, kind: "other" };
+  const from = at + indent;
+  // GKeyFile takes blanks at the end for a part of the value.
+  const [valueFrom, to] = [from + match[0].length, at + content.length];
+  const value = { from: valueFrom, to, text: content.slice(valueFrom - at) };
+  return { ...base, kind: "key", key: match[1]!, separator: match[2] as "=" | ":", value };
+}
+
+const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";
+
+interface Plan {
+  readonly finding: ItemFinding;
+  readonly splice?: Splice;
+  readonly change?: ItemChange;
+  readonly problem?: Problem;
+  readonly note?: string;
+}
+
+function refused(item: IniItem): ItemFinding {
+  return { item: item.name, wanted: item.wanted, state: "refused" };
+}
+
+function planItem(lines: readonly IniLine[], item: IniItem, path: string): Plan {
+  const base = { item: item.name, wanted: item.wanted };
+  const inSection = lines.filter((line) => line.section === item.section);
+  const same = inSection.filter((line) => line.key?.toLowerCase() === item.key.toLowerCase());
+  const obstacle = same
+    .map((line) => [line, whyUnsafe(lines, line, item)] as const)
+    .find(([, why]) => why !== undefined);
+  if (obstacle !== undefined) {
+    const [{ number }, why] = obstacle;
+    const unsafe = problem("settings.refused", `${path}:${number}`, `${item.name}: ${why}`, FIX);
+    return { finding: { ...refused(item), line: number }, problem: unsafe };
+  }
+  const last = same.at(-1);
+  if (last === undefined) return { finding: { ...base, state: "missing" } };
+  const value = last.value!;
+  const state = value.text === item.wanted ? "same" : "different";
+  const earlier = same.slice(0, -1).map((line) => line.number);
+  const note = `${path}:${last.number}: ${item.name} is set before on line ${earlier.join(", ")}; the last one wins`;
+  return {
+    finding: { ...base, found: value.text, line: last.number, state },
+    ...(state === "same"
+      ? {}
+      : {
+          splice: { ...value, text: item.wanted },
+          change: { item: item.name, from: value.text, to: item.wanted },
+        }),
+    ...(earlier.length === 0 ? {} : { note }),
+  };
+}
+
+const FIX = {
+  fix: "Write every item of the section as `key = value` on a line of its own that is not indented.",
+};
+
+/** What two readers would not agree on, in the words of a message. */
+function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
+  if (line.key !== item.key)
+    return `is written \`${line.key}\`, and not every reader takes that for the same`;
+  if (line.separator !== "=") return "is set with `:`, which not every reader knows";
+  if (line.continues) return "is indented, so that some readers take it for a part of the value above";
+  if (nextText(lines, line)?.continues === true)
+    return "has a value of several lines, which not every reader knows";
+  return undefined;
+}
+
+/** The next line that is neither blank nor a comment. */
+function nextText(lines: readonly IniLine[], { number }: IniLine): IniLine | undefined {
+  return lines.slice(number).find(isText);
+}
+
+function addToSection(
+  text: string,
+  lines: readonly IniLine[],
+  section: string,
+  items: readonly IniItem[],
+  path: string,
+): { splice?: Splice; changes?: readonly ItemChange[]; problem?: Problem } {
+  const names = items.map((item) => item.name).join(", ");
+  const refuse = (line: IniLine, why: string): { problem: Problem } => ({
+    problem: problem("settings.refused", `${path}:${line.number}`, `${names}: ${why}`, FIX),
+  });
+  const added = items.map((item) => `${item.key} = ${item.wanted}`);
+  const changesOf = (how: Pick<ItemChange, "section">, at: number): ItemChange[] =>
+    items.map((item) => ({
+      item: item.name,
+      from: null,
+      to: item.wanted,
+      ...how,
+      ...(at === text.length && isUnended(text) ? { lineEndAdded: true } : {}),
+    }));
+  const inSection = lines.filter((line) => line.section === section && isText(line));
+  const odd = inSection.find((line) => line.kind === "header" && (line.rest !== "" || line.continues));
+  if (odd !== undefined) return refuse(odd, "the section's header is not read by everyone");
+  const last = inSection.at(-1);
+  if (last === undefined) {
+    const apart = lines.length === 0 || lines.at(-1)!.kind === "blank" ? [] : [""];
+    return {
+      splice: insertLines(text, text.length, [...apart, `[${section}]`, ...added]),
+      changes: changesOf({ section: apart.length === 0 ? "added" : "added apart" }, text.length),
+    };
+  }
+  const next = nextText(lines, last);
+  if (next !== undefined && next.indent > 0) {
+    return refuse(
+      next,
+      "would have to stand above an indented line, which some readers take for a part of the value",
+    );
+  }
+  return { splice: insertLines(text, last.to, added), changes: changesOf({}, last.to) };
+}

@@ -1,0 +1,37 @@
+import { type IniItem, readLines } from "./iniFile.js";
+import type { ItemChange, Reverted } from "./edit.js";
+import { applySplices, cut } from "./textEdit.js";
+
+/** Takes back what an edit did to one item of an ini file; a value that somebody else has set since stays. */
+export function revertIni(
+  text: string,
+  { section, key }: Pick<IniItem, "section" | "key">,
+  change: ItemChange,
+): Reverted {
+  const lines = readLines(text);
+  const same = lines.filter((line) => line.section === section && line.key === key);
+  const ours = same.findLast((line) => line.value!.text.trimEnd() === change.to);
+  if (ours === undefined) {
+    const last = same.at(-1);
+    // As before the edit: one that was cut off may not have come to this file.
+    const isGone = last === undefined || last.value!.text.trimEnd() === change.from?.trimEnd();
+    return isGone ? { text, state: "gone" } : { text, state: "changed", line: last.number };
+  }
+  if (change.from !== null) {
+    return { text: applySplices(text, [{ ...ours.value!, text: change.from }]), state: "reverted" };
+  }
+  const without = cut(text, ours.from, ours.to, change.lineEndAdded);
+  const tidy = change.section === undefined ? without : withoutEmptySection(without, section, change);
+  return { text: tidy, state: "reverted" };
+}
+
+/** A section that was added goes with the last of its items, unless somebody has put something into it. */
+function withoutEmptySection(text: string, section: string, change: ItemChange): string {
+  const lines = readLines(text);
+  const inSection = lines.filter((line) => line.section === section && line.kind !== "blank");
+  const [header] = inSection;
+  if (header === undefined || inSection.length > 1) return text;
+  const above = lines[header.number - 2];
+  const apart = change.section === "added apart" && above?.kind === "blank";
+  return cut(text, (apart ? above : header).from, header.to, change.lineEndAdded);
+}

@@ -1,0 +1,192 @@
+import { statementsOf, type Unit } from "./statements.js";
+import type { Token } from "./tokens.js";
+
+/** What gives a module's name its value. */
+export type Binding =
+  | {
+      readonly kind: "assignment";
+      readonly unit: number;
+      /** Offset of the name. */
+      readonly at: number;
+      /** The expression behind the `=`; never empty. */
+      readonly value: readonly Token[];
+    }
+  | {
+      /** Anything else that may set, change or remove it, or that nobody can tell of. */
+      readonly kind: "other";
+      readonly unit: number;
+      readonly at: number;
+      /** What stands there, to be put into a message. */
+      readonly what: string;
+      /** Inside a function: it may run at any time. */
+      readonly anytime: boolean;
+      /** It does not mention the name; it may bind any. */
+      readonly openEnded: boolean;
+    };
+
+/**
+ * Everything in a module that may bind a name, in the order of the text. When in doubt it is a binding: `d[NAME] = 1`
+ * counts, though it only reads NAME. What hides from a reader of tokens (`sys.modules` under another name, code of
+ * other modules) is not found.
+ */
+export function bindingsOf(units: readonly Unit[], name: string): Binding[] {
+  return units.flatMap((unit, index) => {
+    const statements = statementsOf(unit);
+    if (unit.kind === "scope") return scopeBindings(statements, name, index);
+    return statements.flatMap((statement) => {
+      const value = unit.kind === "simple" ? assignedValue(statement, name) : undefined;
+      if (value !== undefined) {
+        return [{ kind: "assignment", unit: index, at: statement[0]!.from, value } as const];
+      }
+      const found = otherBinding(statement, name) ?? openEnded(statement);
+      return found === undefined ? [] : [other(found, index, { inBlock: unit.kind === "block" })];
+    });
+  });
+}
+
+interface Found {
+  readonly at: number;
+  readonly what: string;
+  readonly openEnded?: boolean;
+}
+
+function other(found: Found, unit: number, place: { inBlock?: boolean; anytime?: boolean } = {}): Binding {
+  const what = place.inBlock === true ? `${found.what} in a block` : found.what;
+  const openEnded = found.openEnded === true;
+  return { kind: "other", unit, at: found.at, what, anytime: place.anytime === true, openEnded };
+}
+
+/** A function's names are its own, unless it says `global` or reaches for the module's names. */
+function scopeBindings(statements: (readonly Token[])[], name: string, unit: number): Binding[] {
+  return statements.flatMap((statement, i) => {
+    const [first] = statement;
+    // Decorators, defaults, annotations and bases are worked out where the definition stands.
+    const walrus = assignedInside(statement, name);
+    if (walrus !== undefined) return [other(walrus, unit)];
+    const global = first!.text === "global" ? statement.find((t) => t.text === name) : undefined;
+    if (global !== undefined) return [other({ at: global.from, what: "`global`" }, unit, { anytime: true })];
+    const dynamic = openEnded(statement);
+    if (dynamic !== undefined) return [other(dynamic, unit, { anytime: true })];
+    const defined = i === 0 || statements[i - 1]![0]!.text === "@" ? definedName(statement, name) : undefined;
+    return defined === undefined ? [] : [other(defined, unit)];
+  });
+}
+
+function definedName(statement: readonly Token[], name: string): Found | undefined {
+  const keyword = statement.findIndex((t) => t.text === "def" || t.text === "class");
+  const token = statement[keyword + 1];
+  if (keyword === -1 || token?.text !== name) return undefined;
+  return { at: token.from, what: `a \`${statement[keyword]!.text}\`` };
+}
+
+const ASSIGNS = new Set([
+  "=",
+  "+=",
+  "-=",
+  "*=",
+  "/=",
+  "//=",
+  "%=",
+  "@=",
+  "&=",
+  "|=",
+  "^=",
+  ">>=",
+  "<<=",
+  "**=",
+]);
+
+function isAssigning(token: Token): boolean {
+  return token.depth === 0 && token.kind === "operator" && ASSIGNS.has(token.text);
+}
+
+/** The value of `NAME = value` or `NAME: type = value`; undefined for every other statement. */
+function assignedValue(statement: readonly Token[], name: string): readonly Token[] | undefined {
+  const [first, second] = statement;
+  if (first!.kind !== "name" || first!.text !== name) return undefined;
+  if (second?.text !== "=" && second?.text !== ":") return undefined;
+  const equals = statement.findIndex(isAssigning);
+  if (equals === -1 || statement[equals]!.text !== "=") return undefined;
+  const value = statement.slice(equals + 1);
+  const rebinds = value.some((t) => t.text === ":=" || isAssigning(t));
+  return value.length === 0 || rebinds ? undefined : value;
+}
+
+/** Statements in which a name that is mentioned at all is bound. */
+const BINDING_STATEMENTS = new Set(["del", "import", "from", "global", "nonlocal", "case"]);
+
+function otherBinding(statement: readonly Token[], name: string): Found | undefined {
+  const [first, second] = statement;
+  const lastAssigning = statement.findLastIndex(isAssigning);
+  const loopTargets = statement.findIndex((t) => t.text === "in" && t.depth === 0);
+  const keyword = first!.text === "async" ? second!.text : first!.text;
+  const walrus = assignedInside(statement, name);
+  if (walrus !== undefined) return walrus;
+  for (const [i, token] of statement.entries()) {
+    const previous = statement[i - 1]?.text;
+    const next = statement[i + 1]?.text;
+    if (token.kind !== "name" || token.text !== name || previous === ".") continue;
+    const found = (what: string): Found => ({ at: token.from, what });
+    if (i < lastAssigning) return found(assignmentWords(statement));
+    // A list that is appended to, an element that is set.
+    if (i === 0 && (next === "." || next === "[")) return found("a change of its content");
+    if (BINDING_STATEMENTS.has(keyword)) return found(`\`${keyword}\``);
+    if (keyword === "for" && i < loopTargets) return found("a loop variable");
+    if (statement.slice(0, i).some((t) => t.text === "as")) return found("`as`");
+    if (previous === "def" || previous === "class") return found(`\`${previous}\``);
+  }
+  return undefined;
+}
+
+/** `NAME := value` somewhere in a statement, in the fields of its f-strings too. */
+function assignedInside(statement: readonly Token[], name: string): Found | undefined {
+  const inField = new RegExp(`(?<![\\w.])${name}\\s*:=`);
+  const token = statement.find((t, i) =>
+    t.kind === "name"
+      ? t.text === name && statement[i + 1]?.text === ":="
+      : inField.test(fieldsOf(t).normalize("NFKC")),
+  );
+  return token === undefined ? undefined : { at: token.from, what: "`:=`" };
+}
+
+/** What may be an expression in an f-string or template string; nothing of any other token. */
+function fieldsOf({ kind, text }: Token): string {
+  if (kind !== "string" || !/^[a-z]*[ft][a-z]*['"]/i.test(text)) return "";
+  const whole = text.replaceAll("{{", "");
+  return whole.includes("{") ? whole.slice(whole.indexOf("{")) : "";
+}
+
+function assignmentWords(statement: readonly Token[]): string {
+  const operators = statement.filter(isAssigning).map((t) => t.text);
+  if (operators.length > 1) return "a chained assignment";
+  return operators[0] === "=" ? "an assignment" : `an assignment with \`${operators[0]}\``;
+}
+
+/** A statement that may bind names it does not mention. */
+function openEnded(statement: readonly Token[]): Found | undefined {
+  const [first] = statement;
+  if (first!.text === "from" && statement.some((t) => t.text === "*")) {
+    return { at: first!.from, what: "`from … import *`", openEnded: true };
+  }
+  for (const [i, token] of statement.entries()) {
+    const around = [statement[i - 1]?.text, statement[i + 1]?.text, statement[i + 2]?.text] as const;
+    const isName = token.kind === "name" && reachesForNames(token.text, ...around);
+    const inField = ANY_NAME_IN_FIELD.exec(fieldsOf(token).normalize("NFKC"))?.[0];
+    const what = isName ? token.text : inField;
+    if (what !== undefined) return { at: token.from, what: `\`${what}\``, openEnded: true };
+  }
+  return undefined;
+}
+
+/** Whether a name gives access to the module's names, or becomes another name for what does (`g = globals`). */
+function reachesForNames(text: string, previous?: string, next?: string, closing?: string): boolean {
+  if (text === "modules") return previous === "." || previous === "import" || previous === ",";
+  // `vars(thing)` is about the thing; without an argument, or without a call, it is not.
+  if (text === "locals" || text === "vars") {
+    return next !== "=" && previous !== "." && (next !== "(" || closing === ")");
+  }
+  return ANY_NAME.has(text) && next !== "=";
+}
+
+const ANY_NAME = new Set(["globals", "exec", "execfile", "setattr"]);
+const ANY_NAME_IN_FIELD = /\b(?:globals|locals|vars|exec|execfile|setattr|modules)\b/;

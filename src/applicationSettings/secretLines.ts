@@ -1,0 +1,46 @@
+import { bindingsOf } from "./python/bindings.js";
+import { unitsOf } from "./python/statements.js";
+import { lineOf, splitLines } from "./textEdit.js";
+
+/** Words that tell of a secret in or beside them, and a password in a URL. */
+const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@]*:[^\s/@]*@/i;
+
+/** A secret shorter than this would hide half of the file. */
+const SECRET_LENGTH_MIN = 4;
+
+/**
+ * Numbers of the lines of a Python module that may hold a secret: every statement or comment that speaks of one, and
+ * whatever repeats the secret key.
+ */
+export function secretPythonLines(text: string): ReadonlySet<number> {
+  const parsed = unitsOf(text);
+  if ("fault" in parsed) return new Set(splitLines(text).map((_, i) => i + 1));
+  const lines = parsed.units.flatMap((unit) => unit.lines);
+  const spoken = lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
+  const keys = bindingsOf(parsed.units, "SECRET_KEY").flatMap((b) =>
+    b.kind === "assignment" ? b.value : [],
+  );
+  const secrets = keys
+    .filter((token) => token.kind === "string")
+    .map((token) => token.text.replace(/^[a-z]*["']+|["']+$/gi, ""))
+    .filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  const told = splitLines(text).flatMap((line, i) =>
+    SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],
+  );
+  return new Set([...spoken.flatMap((line) => numbers(text, line.from, line.to)), ...told]);
+}
+
+/** The same for an ini file: such a key with the indented lines below it, and comments. */
+export function secretIniLines(text: string): ReadonlySet<number> {
+  const hidden = new Set<number>();
+  for (const [i, line] of splitLines(text).entries()) {
+    if (SECRET.test(line) || (/^[ \t]+\S/.test(line) && hidden.has(i))) hidden.add(i + 1);
+  }
+  return hidden;
+}
+
+function numbers(text: string, from: number, to: number): number[] {
+  const first = lineOf(text, from);
+  const last = lineOf(text, Math.max(from, to - 1));
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}

@@ -1,0 +1,258 @@
+import { type Problem, problem } from "../model/index.js";
+import { type ApplicationSettingsValues, pythonLiteral, webApplicationItems } from "../render/index.js";
+import { type Binding, bindingsOf } from "./python/bindings.js";
+import { editList } from "./pythonList.js";
+import { listElements, literalValue, type LiteralValue, withoutParentheses } from "./python/literal.js";
+import { type Unit, unitsOf } from "./python/statements.js";
+import type { Fault } from "./python/tokens.js";
+import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
+import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
+
+/**
+ * Edits the web application's settings, a Python module. An item is set where it is set already: by the last plain
+ * assignment at the top level, for the last one wins. New items go between the secret-key item and the DATABASES item.
+ * What may set an item later, or otherwise than by a plain assignment, is refused with its line.
+ *
+ * CSRF_TRUSTED_ORIGINS is a list that others may have added to: what is missing is added, and what an earlier edit has
+ * added is taken away where it is no longer wanted.
+ *
+ * @param path for messages
+ * @param ours origins that an earlier edit has added
+ */
+export function editWebApplication(
+  text: string,
+  values: ApplicationSettingsValues,
+  path: string,
+  ours: readonly string[] = [],
+): SettingsEdit {
+  const items = webApplicationItems(values);
+  const parsed = unknownEncoding(text) ?? unitsOf(text);
+  if ("fault" in parsed) {
+    const { at, message } = parsed.fault;
+    const findings = items.map(
+      ([item, wanted]) => ({ item, wanted: shown(wanted), state: "refused" }) as const,
+    );
+    const syntax = problem(
+      "settings.bad-syntax",
+      `${path}:${lineOf(text, at)}`,
+      `cannot be read: ${message}`,
+    );
+    return { findings, splices: [], changes: [], problems: [syntax], notes: [] };
+  }
+  const file: PythonFile = { text, units: parsed.units, path, ours };
+  const place = insertionPlace(file);
+  const plans = items.map(([item, wanted]) => planItem(file, item, wanted, place));
+  const missing = plans.flatMap((p) => (p.finding.state === "missing" ? [p.line] : []));
+  const lineEndAdded = place.at === text.length && isUnended(text);
+  return {
+    findings: plans.map((p) => p.finding),
+    splices: [
+      ...plans.flatMap((p) => p.splices ?? []),
+      ...(missing.length === 0 ? [] : [insertLines(text, place.at, missing)]),
+    ],
+    changes: plans.flatMap(({ change }) =>
+      change === undefined ? [] : change.from === null && lineEndAdded ? { ...change, lineEndAdded } : change,
+    ),
+    problems: merge(
+      plans.flatMap((p) => p.refusal ?? []),
+      file,
+    ),
+    notes: [...plans.flatMap((p) => p.notes), ...serviceUrlNotes(file, values)],
+  };
+}
+
+/** SERVICE_URL belongs to the network daemon (service 2.1), yet some installations set it here as well. */
+function serviceUrlNotes(
+  { text, units, path }: PythonFile,
+  { serviceUrl }: ApplicationSettingsValues,
+): string[] {
+  const found = bindingsOf(units, "SERVICE_URL").findLast((b) => b.kind === "assignment");
+  if (found?.kind !== "assignment" || literalValue(found.value) === serviceUrl) return [];
+  return [`${path}:${lineOf(text, found.at)}: SERVICE_URL is set here as well, and not to ${serviceUrl}`];
+}
+
+/**
+ * An encoding in which a quote or a backslash may be a part of another character (GBK, Shift JIS), so that strings end
+ * elsewhere than they seem to (Python reference, 2.1.4).
+ */
+function unknownEncoding(text: string): { fault: Fault } | undefined {
+  const declared = /^(?:[^\r\n]*(?:\r\n|\n|\r))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)/.exec(text);
+  const name = declared?.[1]!.toLowerCase().replaceAll("_", "-");
+  if (name === undefined || /^(?:utf-?8|(?:us-)?ascii|latin-?1|iso-?8859-\d+|cp125\d)\b/.test(name))
+    return undefined;
+  return {
+    fault: { at: declared!.index + declared![0].length, message: `the encoding ${name} is not known here` },
+  };
+}
+
+interface PythonFile {
+  readonly text: string;
+  readonly units: readonly Unit[];
+  readonly path: string;
+  readonly ours: readonly string[];
+}
+
+/** Where new items go. */
+interface Place {
+  readonly at: number;
+  /** Index of the unit that follows. */
+  readonly unit: number;
+}
+
+interface Refusal {
+  readonly item: string;
+  readonly at: number;
+  readonly what: string;
+}
+
+interface ItemPlan {
+  readonly finding: ItemFinding;
+  /** The item as a new line. */
+  readonly line: string;
+  readonly splices?: readonly Splice[];
+  readonly change?: ItemChange;
+  readonly refusal?: Refusal;
+  readonly notes: readonly string[];
+}
+
+function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: Place): ItemPlan {
+  const bindings = bindingsOf(file.units, item);
+  const last = bindings.findLastIndex((b) => b.kind === "assignment");
+  const effective = bindings[last];
+  const base = { item, wanted: shown(wanted) };
+  const line = `${item} = ${pythonLiteral(wanted)}`;
+  const refuse = (at: number, what: string): ItemPlan => ({
+    finding: { ...base, line: lineOf(file.text, at), state: "refused" },
+    line,
+    refusal: { item, at, what },
+    notes: [],
+  });
+  const later = bindings.find(
+    (b, i) =>
+      b.kind === "other" && (b.anytime || (effective === undefined ? b.unit >= place.unit : i > last)),
+  );
+  if (later?.kind === "other") return refuse(later.at, later.what);
+  if (effective?.kind !== "assignment") {
+    const set = bindings.find((b) => b.kind === "other" && !b.openEnded);
+    if (set?.kind === "other") return refuse(set.at, set.what);
+    const added = typeof wanted === "object" ? { added: wanted } : {};
+    const change = { item, from: null, to: pythonLiteral(wanted), ...added };
+    return { finding: { ...base, state: "missing" }, line, change, notes: [] };
+  }
+  const outcome = planValue(file, effective, wanted);
+  if ("refused" in outcome) return refuse(effective.at, outcome.refused);
+  const found = literalValue(effective.value);
+  const finding: ItemFinding = {
+    ...base,
+    ...(found === undefined ? {} : { found: shown(found) }),
+    line: lineOf(file.text, effective.at),
+    state: outcome.splices === undefined ? "same" : "different",
+  };
+  const { change, splices } = outcome;
+  const edit = change === undefined ? {} : { splices, change: { item, ...change } };
+  return { finding, line, ...edit, notes: notesOn(file, item, bindings, effective, found) };
+}
+
+/** How an assignment's value becomes the one that is wanted; without splices it is already. */
+function planValue(
+  { text, ours }: PythonFile,
+  { value }: Binding & { kind: "assignment" },
+  wanted: LiteralValue,
+):
+  | { readonly splices?: readonly Splice[]; readonly change?: Omit<ItemChange, "item"> }
+  | { readonly refused: string } {
+  const inner = withoutParentheses(value);
+  const [from, to] = [inner[0]!.from, inner.at(-1)!.to];
+  if (typeof wanted === "object") {
+    const elements = listElements(inner);
+    if (elements === undefined) return { refused: "a value that is no plain list of strings" };
+    const there = new Set(elements.map((e) => e.value));
+    const added = wanted.filter((origin) => !there.has(origin));
+    const removed = ours.filter((origin) => there.has(origin) && !wanted.includes(origin));
+    if (added.length + removed.length === 0) return {};
+    const splices = editList(text, inner, elements, removed, added);
+    return { splices, change: { from: text.slice(from, to), to: pythonLiteral(wanted), added, removed } };
+  }
+  if (value.some((t) => SUSPENDS.has(t.text)))
+    return { refused: "an expression that does more than give a value" };
+  if (literalValue(value) === wanted) return {};
+  // Where a bracket is missing, the next lines are taken for a part of it, whatever they set.
+  const whole = text.slice(value[0]!.from, value.at(-1)!.to);
+  if (/[\r\n]/.test(whole) && value.some((t) => t.text === "="))
+    return { refused: "a value of several lines that holds an `=`" };
+  const literal = pythonLiteral(wanted);
+  return {
+    splices: [{ from, to, text: literal }],
+    change: { from: text.slice(from, to), to: literal },
+  };
+}
+
+const SUSPENDS = new Set(["yield", "await"]);
+
+function notesOn(
+  { text, path }: PythonFile,
+  item: string,
+  bindings: readonly Binding[],
+  effective: Binding,
+  found: LiteralValue | undefined,
+): string[] {
+  const line = lineOf(text, effective.at);
+  const earlier = bindings
+    .filter((b) => b.kind === "assignment" && b !== effective)
+    .map((b) => lineOf(text, b.at));
+  const lines = `${earlier.length === 1 ? "line" : "lines"} ${earlier.join(", ")}`;
+  return [
+    ...(earlier.length === 0
+      ? []
+      : [`${path}:${line}: ${item} is set before on ${lines}; the last one wins`]),
+    ...(found === undefined ? [`${path}:${line}: ${item} was an expression`] : []),
+  ];
+}
+
+/**
+ * The line behind the secret-key item; where there is none, the one of the DATABASES item; else the end. Between the
+ * two it is in either order. Blocks are not entered: a key in a `try` counts with the whole of it.
+ */
+function insertionPlace({ text, units }: PythonFile): Place {
+  const where = (item: string): number[] =>
+    bindingsOf(units, item).flatMap((b) => (b.kind === "other" && b.openEnded ? [] : [b.unit]));
+  const secrets = where("SECRET_KEY");
+  const [databases] = where("DATABASES");
+  const behind =
+    databases === undefined
+      ? secrets.at(-1)
+      : (secrets.filter((unit) => unit < databases).at(-1) ?? databases);
+  if (behind === undefined) return { at: text.length, unit: units.length };
+  if (secrets.length > 0) return { at: units[behind]!.to, unit: behind + 1 };
+  return { at: aboveComments(text, units, behind), unit: behind };
+}
+
+/** Begin of the comment that stands right above a unit, or of the unit itself. */
+function aboveComments(text: string, units: readonly Unit[], index: number): number {
+  const { from } = units[index]!;
+  const previous = units[index - 1];
+  // Above the first one there may be lines that have to stay the first: `#!`, the encoding.
+  if (previous === undefined) return from;
+  const comment = /(?:(?<=[\r\n])[ \t\f]*#[^\r\n]*(?:\r\n|\n|\r))+$/.exec(text.slice(previous.to - 1, from));
+  return comment === null ? from : from - comment[0].length;
+}
+
+/** One problem a statement, with all the items it is in the way of. */
+function merge(refusals: readonly Refusal[], { text, path }: PythonFile): Problem[] {
+  const places = [...new Set(refusals.map((r) => r.at))];
+  return places.map((at) => {
+    const group = refusals.filter((r) => r.at === at);
+    const items = group.map((r) => r.item).join(", ");
+    const { what } = group[0]!;
+    return problem(
+      "settings.refused",
+      `${path}:${lineOf(text, at)}`,
+      `${items}: ${what} cannot be edited safely`,
+    );
+  });
+}
+
+function shown(value: LiteralValue): string {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return typeof value === "string" ? value : value.join(", ");
+}

@@ -1,0 +1,94 @@
+import { type Binding, bindingsOf } from "./python/bindings.js";
+import { editList } from "./pythonList.js";
+import { listElements, literalValue, withoutParentheses } from "./python/literal.js";
+import { unitsOf } from "./python/statements.js";
+import type { ItemChange, Reverted } from "./edit.js";
+import { applySplices, cut, lineOf } from "./textEdit.js";
+
+type Assignment = Binding & { readonly kind: "assignment" };
+
+/**
+ * Takes back what an edit did to one item of the web application's settings: its value is again what it was before, and
+ * an item that was added goes. A value that somebody else has set since stays.
+ */
+export function revertWebApplication(text: string, change: ItemChange): Reverted {
+  const parsed = unitsOf(text);
+  if ("fault" in parsed) return { text, state: "changed", line: lineOf(text, parsed.fault.at) };
+  const assignments = bindingsOf(parsed.units, change.item).filter((b) => b.kind === "assignment");
+  if (change.added !== undefined || change.removed !== undefined) {
+    return revertList(text, assignments, change);
+  }
+  const wanted = JSON.stringify(valueOf(change.to));
+  // The last one was edited; one with the same value that was added since is as good as ours.
+  const ours = assignments.findLast(({ value }) => JSON.stringify(literalValue(value)) === wanted);
+  if (ours === undefined) return leftAlone(text, assignments, change);
+  if (change.from === null) return { text: withoutStatement(text, ours, change), state: "reverted" };
+  const inner = withoutParentheses(ours.value);
+  const isOpen = inner === ours.value && !standsAlone(change.from);
+  const splice = {
+    from: inner[0]!.from,
+    to: inner.at(-1)!.to,
+    text: isOpen ? `(${change.from})` : change.from,
+  };
+  return { text: applySplices(text, [splice]), state: "reverted" };
+}
+
+/** Whether an expression of several lines needs no parentheses around it. */
+function standsAlone(source: string): boolean {
+  const parsed = unitsOf(`_ = ${source}\n`);
+  return "units" in parsed && parsed.units.length === 1;
+}
+
+/** The value of a literal as the editor writes it. */
+function valueOf(source: string) {
+  const parsed = unitsOf(`_ = ${source}\n`);
+  const binding = "fault" in parsed ? undefined : bindingsOf(parsed.units, "_")[0];
+  return binding?.kind === "assignment" ? literalValue(binding.value) : undefined;
+}
+
+function leftAlone(text: string, assignments: readonly Assignment[], { from }: ItemChange): Reverted {
+  const last = assignments.at(-1);
+  const inner = last === undefined ? [] : withoutParentheses(last.value);
+  // As before the edit: one that was cut off may not have come to this file.
+  const isGone = last === undefined || text.slice(inner[0]!.from, inner.at(-1)!.to) === from;
+  return isGone ? { text, state: "gone" } : { text, state: "changed", line: lineOf(text, last.at) };
+}
+
+/** Element by element: a list has several authors. */
+function revertList(text: string, assignments: readonly Assignment[], change: ItemChange): Reverted {
+  const { added = [], removed = [], from } = change;
+  const elementsOf = ({ value }: Assignment) => listElements(withoutParentheses(value)) ?? [];
+  const ours = assignments.findLast((each) => elementsOf(each).some(({ value }) => added.includes(value)));
+  const list = ours ?? (removed.length > 0 ? assignments.at(-1) : undefined);
+  if (list === undefined) {
+    // Where our elements are gone there is nothing to take back, unless nobody can tell what the list holds.
+    const last = assignments.at(-1);
+    const unclear = last !== undefined && listElements(withoutParentheses(last.value)) === undefined;
+    return unclear ? leftAlone(text, assignments, change) : { text, state: "gone" };
+  }
+  const inner = withoutParentheses(list.value);
+  const elements = listElements(inner);
+  if (elements === undefined) return leftAlone(text, assignments, change);
+  const stay = elements.filter(({ value }) => !added.includes(value)).map(({ value }) => value);
+  if (from === null && stay.length + removed.length === 0) {
+    return { text: withoutStatement(text, list, change), state: "reverted" };
+  }
+  const again = removed.filter((origin) => !stay.includes(origin));
+  return { text: applySplices(text, editList(text, inner, elements, added, again)), state: "reverted" };
+}
+
+/** Without an assignment; its line goes too, unless something else stands on it. */
+function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdded }: ItemChange): string {
+  const end = value.at(-1)!.to;
+  const before = /[^\r\n]*$/.exec(text.slice(0, at))![0];
+  const behind = /^[ \t\f]*(?:;[ \t\f]*)?/.exec(text.slice(end))![0];
+  const lineEnd = /^(?:\r\n|\n|\r)/.exec(text.slice(end + behind.length))?.[0];
+  const lineEnds = lineEnd !== undefined || end + behind.length === text.length;
+  if (before.trim() !== "" && before !== "\ufeff") {
+    // `A = 1; ITEM = 2`: the separator in front goes, the one behind stays for what follows.
+    const separator = /;[ \t\f]*$/.exec(before)?.[0].length ?? 0;
+    return cut(text, at - separator, end);
+  }
+  if (!lineEnds) return cut(text, at, end + behind.length);
+  return cut(text, at, end + behind.length + (lineEnd?.length ?? 0), lineEndAdded);
+}

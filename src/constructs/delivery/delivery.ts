@@ -1,0 +1,55 @@
+import type { TerraformResource } from "cdktf";
+import type { Construct } from "constructs";
+import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./local.js";
+import { refuseOptions } from "../props/propTable.js";
+import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";
+import { SshDelivery } from "./ssh.js";
+
+/** How files get onto a host. A closed choice: take one of the static methods. */
+export class Delivery {
+  private constructor(private readonly way: DeliveryWay) {}
+
+  /**
+   * Files are written by the machine that runs Terraform (`local_file`, `local_sensitive_file`): onto itself, or into
+   * a folder to look at and to copy from.
+   */
+  static local(options: LocalDeliveryOptions = {}): Delivery {
+    refuseOptions("Delivery.local", options, LOCAL_DELIVERY_OPTIONS);
+    return new Delivery(new LocalDelivery(options));
+  }
+
+  /**
+   * Files are uploaded to a remote host over ssh, each only when its content changes, and take effect together when an
+   * {@link Activation} runs there. Needs nothing on the host but an SSH server; see docs/deploying.md.
+   */
+  static ssh(options: SshDeliveryOptions = {}): Delivery {
+    refuseOptions("Delivery.ssh", options, SSH_DELIVERY_OPTIONS);
+    return new Delivery(new SshDelivery(options));
+  }
+
+  /** Whether files take effect by an {@link Activation} only. */
+  get needsActivation(): boolean {
+    return this.way.needsActivation;
+  }
+
+  /** @internal Where a file of a host lies on the machine that synthesizes; undefined if it is elsewhere. */
+  onThisMachine(host: DeliveryHost, path: string): string | undefined {
+    return this.way.onThisMachine(host, path);
+  }
+
+  /** @internal Names the machine or the folder that files of a host land on. */
+  place(host: DeliveryHost): string {
+    return this.way.place(host);
+  }
+
+  /** @internal */
+  deliver(scope: Construct, id: string, file: DeliveredFile): FileResource {
+    return this.way.deliver(scope, id, file);
+  }
+
+  /** @internal */
+  activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
+    return this.way.activate(scope, activation);
+  }
+}

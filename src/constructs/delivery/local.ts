@@ -1,0 +1,109 @@
+import { isAbsolute, normalize, resolve } from "node:path";
+import { File } from "@cdktf/provider-local/lib/file";
+import { SensitiveFile } from "@cdktf/provider-local/lib/sensitive-file";
+import { DataResource, type TerraformResource } from "cdktf";
+import type { Construct } from "constructs";
+import { DEPLOYMENT_FILE } from "../../model/deployment.js";
+import { problem } from "../../model/index.js";
+import { quote } from "../../render/index.js";
+import { refuse } from "../props/checks.js";
+import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import { type PropTable, text } from "../props/propTable.js";
+import { dependOn, onDestroy } from "./provisioning.js";
+
+/** Where a local delivery writes. */
+export interface LocalDeliveryOptions {
+  /**
+   * Folder that stands for the host's `/`. `"/"` writes onto the machine that runs Terraform. A relative folder is taken
+   * from the one that holds the app's output folder (`cdktf.out`), which is the project's; the stack names it relatively
+   * too, so it is the same in every checkout. Must not be empty and is not expanded (`~`).
+   *
+   * @default - `out/` and the host's construct path, such as `out/stack/files/Host`
+   */
+  readonly root?: string;
+}
+
+/** @internal */
+export const LOCAL_DELIVERY_OPTIONS: PropTable<LocalDeliveryOptions> = { root: text };
+
+/** From where Terraform runs, `cdktf.out/stacks/STACK`, to the folder that holds `cdktf.out`. */
+const PROJECT = "${path.module}/../../..";
+
+/**
+ * Mode of directories that have to be made. Both providers make every missing parent with this one mode, and set it
+ * to 0777 or 0700 if left alone: the one would let anybody add units, the other would hide the config from the
+ * unprivileged user that serves it. Private files are private by their own mode.
+ */
+const DIRECTORY_MODE = "0755";
+
+/** @internal Made by `Delivery.local`. */
+export class LocalDelivery implements DeliveryWay {
+  readonly needsActivation = false;
+  private readonly root: string | undefined;
+
+  constructor({ root }: LocalDeliveryOptions) {
+    if (root === undefined) return;
+    if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
+      const allowed = "`/`, an absolute path, or a folder relative to the project";
+      refuse([
+        problem("host.bad-root", "Delivery.local.root", "is not a folder", { received: root, allowed }),
+      ]);
+    }
+    this.root = root;
+  }
+
+  onThisMachine(host: DeliveryHost, path: string): string {
+    return resolve(this.place(host)) + path;
+  }
+
+  place(host: DeliveryHost): string {
+    return normalize(this.root ?? `out/${host.node.path}`).replace(/(?<=.)\/$/, "");
+  }
+
+  deliver(scope: Construct, id: string, file: DeliveredFile): FileResource {
+    const config = {
+      filename: this.below(file.host, file.path),
+      filePermission: file.mode,
+      directoryPermission: DIRECTORY_MODE,
+      ...(file.source === undefined ? { content: file.content } : { source: file.source }),
+    };
+    const resource = file.sensitive ? new SensitiveFile(scope, id, config) : new File(scope, id, config);
+    return { resource, sha256: resource.contentSha256 };
+  }
+
+  activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
+    const { document: content, dependsOn } = activation;
+    const { resource: document, sha256 } = this.deliver(scope, "DocumentFile", {
+      ...activation,
+      path: DEPLOYMENT_FILE,
+      mode: "0640",
+      content,
+      sensitive: false,
+    });
+    // Terraform removes the files itself: their services have to end before, so this one ends first.
+    const taking = new DataResource(scope, "Deactivation", {
+      input: { command: this.command(activation, "deactivate") },
+      provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
+    });
+    dependOn(taking, () => [document, ...dependsOn()]);
+    return new DataResource(scope, "Resource", {
+      triggersReplace: { document: sha256 },
+      dependsOn: [taking],
+      provisioners: [{ type: "local-exec", command: this.command(activation, "activate") }],
+    });
+  }
+
+  private command({ host, node, runtime }: DeliveredActivation, command: string): string {
+    // Below a folder nothing can be taken to be installed, nor to be made for this machine.
+    const program = this.place(host) === "/" ? quote(node.path) : "node";
+    const root = this.below(host, "") || "/";
+    return `${program} ${quote(this.below(host, runtime.path))} ${command} --root ${quote(root)}`;
+  }
+
+  /** A path of the host as Terraform writes it. */
+  private below(host: DeliveryHost, path: string): string {
+    const place = this.place(host);
+    if (place === "/") return path;
+    return (isAbsolute(place) ? place : `${PROJECT}/${place}`) + path;
+  }
+}

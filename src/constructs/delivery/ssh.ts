@@ -1,0 +1,212 @@
+import {
+  DataResource,
+  type FileProvisioner,
+  Fn,
+  type RemoteExecProvisioner,
+  type SSHProvisionerConnection,
+  TerraformLocal,
+  type TerraformResource,
+  TerraformSelf,
+  TerraformStack,
+} from "cdktf";
+import type { Construct, IConstruct } from "constructs";
+import { DEPLOYMENT_STORE, INCOMING_DIRECTORY } from "../../model/deployment.js";
+import { problem } from "../../model/index.js";
+import {
+  activateScript,
+  deactivateScript,
+  type HostScriptsInput,
+  LOGIN_DIRECTORY,
+  LOGIN_DIRECTORY_SCRIPT_PATH,
+  prepareScript,
+  REFUSE_OPEN_DIRECTORY,
+  REMOVE_LOGIN_DIRECTORY,
+  REMOVE_UPLOAD,
+} from "../../render/index.js";
+import { refuse } from "../props/checks.js";
+import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import { addPreconditions } from "../props/lateChecks.js";
+import { dependOn, onDestroy } from "./provisioning.js";
+import { sshConnection, type SshDeliveryOptions, type SshFields, sshFields } from "./connection.js";
+import { lateSshChecks, sshProblems } from "./sshRules.js";
+
+/** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
+const placesOf = (id: string): HostScriptsInput => ({
+  store: DEPLOYMENT_STORE,
+  incoming: `${INCOMING_DIRECTORY}/${id}`,
+});
+
+/**
+ * @internal Made by `Delivery.ssh`.
+ *
+ *     Deployment   one a host; takes everything away on destroy
+ *     Staging      one a host; makes the directories for scripts and uploads, which nobody else can enter
+ *     file …       one each; uploads the content, under its hash, when it changes
+ *     activation   uploads the document that says what goes where, and runs `portico activate`
+ *
+ * Everything depends on the first, so it is the last to be destroyed; replacing it delivers everything again.
+ */
+export class SshDelivery implements DeliveryWay {
+  readonly needsActivation = true;
+
+  constructor(private readonly options: SshDeliveryOptions) {
+    refuse(sshProblems(options));
+  }
+
+  onThisMachine(): undefined {
+    return undefined;
+  }
+
+  place(host: DeliveryHost): string {
+    const { host: address, port } = sshFields(this.options, host);
+    return `ssh://${address}:${port}`;
+  }
+
+  deliver(scope: Construct, _id: string, file: DeliveredFile): FileResource {
+    const deployment = this.deployment(file.host, scope);
+    const { content, sha256 } = contentOf(scope, file);
+    const resource = new DataResource(scope, "Resource", {
+      triggersReplace: { deployment: deployment.id, path: file.path, mode: file.mode, sha256 },
+      connection: this.connection(file.host),
+      dependsOn: [this.staging(file.host, scope)],
+      provisioners: this.upload(scope, deployment, content, sha256),
+    });
+    return { resource, sha256 };
+  }
+
+  activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
+    const { host, node, runtime } = activation;
+    const deployment = this.deployment(host, scope);
+    const document = new TerraformLocal(scope, "Document", activation.document);
+    const places = placesOf(deployment.id);
+    const sha256 = Fn.sha256(document.asString);
+    // The hash stands in the script: beside the command it would be sensitive, and Terraform would show no output.
+    const script = activateScript(places, { node, runtime, document: sha256 });
+    const resource = new DataResource(scope, "Resource", {
+      triggersReplace: { deployment: deployment.id, document: sha256 },
+      connection: this.connection(host),
+      provisioners: [
+        ...this.upload(scope, deployment, { content: document.asString }, sha256),
+        // A script of its own: Terraform repeats an inline one in full when it fails.
+        ...this.upload(scope, deployment, { content: script }, "activate.sh"),
+        // sudo keeps no variable that tells where the session comes in.
+        this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`),
+      ],
+    });
+    dependOn(resource, () => [this.staging(host, scope), ...activation.dependsOn()]);
+    return resource;
+  }
+
+  /** The host's deployment as a whole; made by whatever is delivered first. */
+  private deployment(host: DeliveryHost, scope: IConstruct): DeploymentResource {
+    if (TerraformStack.of(scope) !== TerraformStack.of(host)) {
+      const fix = "Make the host, its files and its activation in one stack.";
+      const message = "is in another stack than its host";
+      refuse([problem("delivery.other-stack", scope.node.path, message, { received: host.node.path, fix })]);
+    }
+    const existing = host.node.tryFindChild("Deployment");
+    if (existing !== undefined) return existing as DataResource;
+    const { whenDestroyed = "restore", machineId } = this.options;
+    const restores = whenDestroyed !== "keep";
+    const fields = Object.entries(sshFields(this.options, host)).filter(([, value]) => value !== undefined);
+    const kept = fields.map(([name, value]) => [snakeCase(name), value]);
+    const own = fields.map(([name]) => [name, TerraformSelf.getString(`input.${snakeCase(name)}`)]);
+    const resource = new DataResource(host, "Deployment", {
+      ...(machineId === undefined ? {} : { triggersReplace: { machine: machineId } }),
+      // Kept for the destroy, which can look nothing up.
+      ...(restores ? { input: Object.fromEntries(kept) } : {}),
+      provisioners: restores ? this.restoring(Object.fromEntries(own)).map(onDestroy) : [],
+    });
+    // Before anything connects.
+    addPreconditions(resource, [...lateSshChecks(this.options), ...host.lateChecks()]);
+    return resource;
+  }
+
+  /** What is run on destroy. */
+  private restoring(own: SshFields): RemoteExecProvisioner[] {
+    const purge = this.options.whenDestroyed === "purge";
+    const script = heredoc(deactivateScript(placesOf(TerraformSelf.getString("id")), { purge }));
+    return this.inLoginDirectory(own, this.asRoot(script, [REMOVE_LOGIN_DIRECTORY]));
+  }
+
+  /** Another user has another home, whatever was delivered before. */
+  private staging(host: DeliveryHost, scope: IConstruct): TerraformResource {
+    const existing = host.node.tryFindChild("Staging");
+    if (existing !== undefined) return existing as DataResource;
+    const deployment = this.deployment(host, scope);
+    const make = this.asRoot(heredoc(prepareScript(placesOf(deployment.id))), [REMOVE_UPLOAD]);
+    return new DataResource(host, "Staging", {
+      triggersReplace: { deployment: deployment.id, user: this.options.user ?? "root" },
+      provisioners: this.inLoginDirectory(sshFields(this.options, host), make),
+    });
+  }
+
+  /** Makes the login user's directory, and then runs a script in it, or where the user chose to have scripts. */
+  private inLoginDirectory(fields: SshFields, script: RemoteExecProvisioner): RemoteExecProvisioner[] {
+    const connection = sshConnection(fields);
+    if (this.options.scriptPath !== undefined) {
+      const own = `install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
+      return [{ ...script, connection, inline: ["set -e", REFUSE_OPEN_DIRECTORY, own, ...script.inline!] }];
+    }
+    const making = sshConnection({ ...fields, scriptPath: LOGIN_DIRECTORY_SCRIPT_PATH });
+    return [
+      // Nothing runs this line: the path is the command.
+      { type: "remote-exec", inline: [":"], connection: making },
+      { ...script, connection },
+    ];
+  }
+
+  private connection(host: DeliveryHost): SSHProvisionerConnection {
+    return sshConnection(sshFields(this.options, host));
+  }
+
+  /** Terraform uploads several at a time, and two files may have the same content: each has a draft of its own. */
+  private upload(
+    scope: Construct,
+    deployment: DeploymentResource,
+    from: Pick<FileProvisioner, "content" | "source">,
+    name: string,
+  ): (FileProvisioner | RemoteExecProvisioner)[] {
+    const { incoming } = placesOf(deployment.id);
+    const destination = `${incoming}/${name}`;
+    if (this.options.sudo !== true) return [{ type: "file", ...from, destination }];
+    const staged = `${LOGIN_DIRECTORY}/${scope.node.addr}-${name}`;
+    const draft = `${incoming}/${scope.node.addr}.new`;
+    const move = [
+      `sudo -n install -m 0600 -o root -g root ${staged} ${draft}`,
+      `sudo -n mv -f ${draft} ${destination}`,
+      `rm -f ${staged}`,
+    ];
+    return [
+      { type: "file", ...from, destination: staged },
+      { type: "remote-exec", inline: [move.join(" && ")] },
+    ];
+  }
+
+  private asRoot(command: string, before: readonly string[] = []): RemoteExecProvisioner {
+    const become = this.options.sudo === true ? "sudo -n " : "";
+    return { type: "remote-exec", inline: ["set -e", ...before, become + command] };
+  }
+}
+
+type DeploymentResource = TerraformResource & { readonly id: string };
+
+/** Attributes of `self` have such names only. */
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+function heredoc(script: string): string {
+  return `/bin/sh -eu <<'PORTICO'\n${script}PORTICO`;
+}
+
+/**
+ * What the file provisioner uploads, and its hash. A text becomes a local value, so that Terraform both hashes and
+ * sends it, whatever references it holds; a sensitive one makes its hash sensitive too.
+ */
+function contentOf(
+  scope: Construct,
+  { content, source }: DeliveredFile,
+): { content: Pick<FileProvisioner, "content" | "source">; sha256: string } {
+  if (source !== undefined) return { content: { source }, sha256: Fn.filesha256(source) };
+  const text = new TerraformLocal(scope, "Content", content).asString;
+  return { content: { content: text }, sha256: Fn.sha256(text) };
+}

@@ -1,0 +1,169 @@
+import { type Problem, problem } from "../../model/index.js";
+import { accepting, type TextRule } from "../../model/textRule.js";
+import { type LateCheck, lateNumber, latePort, lateText } from "../props/lateChecks.js";
+import type { SshDeliveryOptions, SshLogin } from "./connection.js";
+import { isKnown } from "../props/tokens.js";
+
+/** Every problem of the options, told by the name of the static method. */
+export function sshProblems(options: SshDeliveryOptions): Problem[] {
+  const at = (name: string): string => `Delivery.ssh.${name}`;
+  const { user = "root", sudo = false, bastion, connectTimeoutSeconds: seconds, scriptPath } = options;
+  const problems = loginProblems(options, at);
+  if (isKnown(user) && user !== "root" && !sudo) {
+    const fix = "Set `sudo: true` and let the user run sudo without a password, or log in as root.";
+    problems.push(
+      problem("delivery.bad-connection", at("user"), "cannot change a host", { received: user, fix }),
+    );
+  }
+  if (bastion !== undefined) {
+    problems.push(...loginProblems(bastion, (name) => at(`bastion.${name}`)));
+    problems.push(...portProblems(bastion.port, at("bastion.port")));
+    problems.push(...addressProblems(bastion.address, at("bastion.address")));
+  }
+  problems.push(
+    ...portProblems(options.port, at("port")),
+    ...addressProblems(options.address, at("address")),
+  );
+  if (isKnown(seconds) && seconds !== undefined && !isWithin(seconds, 1, 3600)) {
+    const more = { received: seconds, allowed: "1 to 3600 seconds" };
+    problems.push(problem("config.out-of-range", at("connectTimeoutSeconds"), "is out of range", more));
+  }
+  if (scriptPath !== undefined && isKnown(scriptPath) && !accepting(SCRIPT)(scriptPath)) {
+    const { allowed } = SCRIPT;
+    problems.push(badConnection(at("scriptPath"), "is not the path of a script", scriptPath, allowed));
+  } else if (scriptPath !== undefined && isKnown(scriptPath) && !accepting(CLOSED_SCRIPT)(scriptPath)) {
+    const { allowed } = CLOSED_SCRIPT;
+    const more = { received: scriptPath, allowed };
+    const message = "lies where every user of the host can make and remove files";
+    problems.push(problem("delivery.open-script-path", at("scriptPath"), message, more));
+  }
+  return [...problems, ...destroyProblems(options, at)];
+}
+
+/** Checks of what Terraform alone knows of a connection, in the same words. */
+export function lateSshChecks(options: SshDeliveryOptions): LateCheck[] {
+  const { sudo = false, bastion, address, port, scriptPath, connectTimeoutSeconds } = options;
+  const at = (name: string): string => `Delivery.ssh.${name}`;
+  const bad = (name: string, rule: Rule, value: unknown): LateCheck[] =>
+    lateText("delivery.bad-connection", at(name), rule, value);
+  const login = (prefix: string, { user, hostKey }: SshLogin): LateCheck[] => [
+    ...bad(`${prefix}user`, prefix === "" && !sudo ? ROOT : USER, user),
+    ...bad(`${prefix}hostKey`, PUBLIC_KEY, hostKey),
+  ];
+  return [
+    ...login("", options),
+    ...bad("address", ADDRESS, address),
+    ...latePort(at("port"), port),
+    ...bad("scriptPath", SCRIPT, scriptPath),
+    ...lateText("delivery.open-script-path", at("scriptPath"), CLOSED_SCRIPT, scriptPath),
+    ...lateNumber(at("connectTimeoutSeconds"), 1, 3600, connectTimeoutSeconds),
+    ...(bastion === undefined
+      ? []
+      : [
+          ...login("bastion.", bastion),
+          ...bad("bastion.address", ADDRESS, bastion.address),
+          ...latePort(at("bastion.port"), bastion.port),
+        ]),
+  ];
+}
+
+const REFERENCE = "a reference to a sensitive value";
+
+type Rule = TextRule & { readonly allowed: string };
+
+const USER: Rule = {
+  pattern: "^[A-Za-z_][0-9A-Za-z_.-]*[$]?$",
+  allowed: "a user name: letters, digits, `_`, `.` and `-`",
+};
+/** Without sudo nobody else can change a host. */
+const ROOT: Rule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
+const ADDRESS: Rule = {
+  pattern: "^[A-Za-z0-9][A-Za-z0-9.:-]*$",
+  allowed: "a host name or an IP address",
+};
+const PUBLIC_KEY: Rule = {
+  pattern: "^(?:ssh-|ecdsa-|sk-)[0-9A-Za-z_@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\\n]*)?\\n?$",
+  allowed: "type and key as in /etc/ssh/ssh_host_ecdsa_key.pub, without the host's name",
+};
+const SCRIPT: Rule = {
+  pattern: "^/[0-9A-Za-z_./%-]+$",
+  allowed: "an absolute path of letters, digits, `.`, `_`, `-` and `%RAND%`",
+};
+/** Not in one of the directories of mode 1777 that every host has. */
+const CLOSED_SCRIPT: Rule = {
+  pattern: "^/",
+  never: "^/+(?:tmp|var/+tmp|dev/+shm|run/+lock|var/+lock)/|/\\.\\./",
+  allowed: "a directory that only the user who logs in can enter",
+};
+
+function loginProblems(login: SshLogin, at: (name: string) => string): Problem[] {
+  const { user, hostKey, privateKey, privateKeyFile, certificate } = login;
+  const problems: Problem[] = [];
+  if (user !== undefined && isKnown(user) && !accepting(USER)(user)) {
+    problems.push(badConnection(at("user"), "is not a user name", user, USER.allowed));
+  }
+  problems.push(...verificationProblems(login, at));
+  if (hostKey !== undefined && isKnown(hostKey) && !accepting(PUBLIC_KEY)(hostKey)) {
+    problems.push(badConnection(at("hostKey"), "is not a public key", hostKey, PUBLIC_KEY.allowed));
+  }
+  if (privateKey !== undefined && privateKeyFile !== undefined) {
+    const fix = "Give one of the two.";
+    problems.push(problem("delivery.bad-connection", at("privateKey"), "stands beside a file", { fix }));
+  }
+  if (privateKey !== undefined && isKnown(privateKey)) {
+    // The value is not shown: it may well be a key.
+    problems.push(
+      problem("delivery.clear-text-key", at("privateKey"), "is given as a literal", { allowed: REFERENCE }),
+    );
+  }
+  if (privateKeyFile === "") {
+    problems.push(badConnection(at("privateKeyFile"), "is empty", "", "the path of a file"));
+  }
+  if (certificate !== undefined && privateKey === undefined && privateKeyFile === undefined) {
+    const fix = "Give the private key that it certifies.";
+    problems.push(problem("delivery.bad-connection", at("certificate"), "has no private key", { fix }));
+  }
+  return problems;
+}
+
+/** A key that was forgotten, or a variable that is not set, must not look like a choice. */
+function verificationProblems(
+  { hostKey, verifyHostKey = true }: SshLogin,
+  at: (name: string) => string,
+): Problem[] {
+  if (verifyHostKey && hostKey === undefined) {
+    const allowed = "type and key as in /etc/ssh/ssh_host_ecdsa_key.pub of the server";
+    return [problem("delivery.unverified-host", at("hostKey"), "is missing", { allowed })];
+  }
+  if (verifyHostKey || hostKey === undefined) return [];
+  const fix = "Remove `verifyHostKey: false`, or the key.";
+  return [problem("delivery.bad-connection", at("verifyHostKey"), "is off although there is a key", { fix })];
+}
+
+function destroyProblems(options: SshDeliveryOptions, at: (name: string) => string): Problem[] {
+  const { whenDestroyed = "restore", privateKeyInState = false, bastion } = options;
+  if (whenDestroyed === "keep" || privateKeyInState) return [];
+  const given = { privateKey: options.privateKey, "bastion.privateKey": bastion?.privateKey };
+  return Object.entries(given).flatMap(([name, key]) =>
+    key === undefined || isKnown(key)
+      ? []
+      : [problem("delivery.key-at-destroy", at(name), "is gone on destroy")],
+  );
+}
+
+function portProblems(port: number | undefined, path: string): Problem[] {
+  if (port === undefined || !isKnown(port) || isWithin(port, 1, 65_535)) return [];
+  return [problem("config.out-of-range", path, "is not a port", { received: port, allowed: "1 to 65535" })];
+}
+
+function addressProblems(address: string | undefined, path: string): Problem[] {
+  if (address === undefined || !isKnown(address) || accepting(ADDRESS)(address)) return [];
+  return [badConnection(path, "is not a name or address", address, ADDRESS.allowed)];
+}
+
+const isWithin = (value: number, from: number, to: number): boolean =>
+  Number.isInteger(value) && value >= from && value <= to;
+
+function badConnection(path: string, message: string, received: unknown, allowed: string): Problem {
+  return problem("delivery.bad-connection", path, message, { received, allowed });
+}

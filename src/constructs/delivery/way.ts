@@ -1,0 +1,67 @@
+import type { ITerraformDependable, TerraformResource } from "cdktf";
+import type { Construct } from "constructs";
+import type { LateCheck } from "../props/lateChecks.js";
+
+/** @internal What a delivery needs of the host it delivers to. */
+export interface DeliveryHost extends Construct {
+  readonly address: string;
+  readonly sshPort?: number;
+  /** Checks of addresses and names that only Terraform knows. */
+  lateChecks(): readonly LateCheck[];
+}
+
+/** @internal What every way of getting files onto a host does. */
+export interface DeliveryWay {
+  /** Whether files take effect by activation only, so that every host needs one. */
+  readonly needsActivation: boolean;
+  /** Where a file of a host lies on the machine that synthesizes; undefined if it is elsewhere. */
+  onThisMachine(host: DeliveryHost, path: string): string | undefined;
+  /** Names the machine or the folder that files of a host land on. */
+  place(host: DeliveryHost): string;
+  /** Makes the resource that brings a file. */
+  deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
+  /** Makes the resources that run `portico activate` and, on destroy, `portico deactivate`. */
+  activate(scope: Construct, activation: DeliveredActivation): TerraformResource;
+}
+
+/** @internal A file as a delivery gets it. */
+export interface DeliveredFile {
+  /** The host that gets it. */
+  readonly host: DeliveryHost;
+  /** Absolute path on the host, as a Terraform template. */
+  readonly path: string;
+  /** Four octal digits. */
+  readonly mode: string;
+  /** The text, as a Terraform template. Either this or `source`. */
+  readonly content?: string;
+  /** A file beside the synthesized stack. */
+  readonly source?: string;
+  /** Whether plans must not show the content. */
+  readonly sensitive: boolean;
+}
+
+/** @internal */
+export interface FileResource {
+  readonly resource: TerraformResource;
+  /** SHA-256 of the content, in hexadecimal digits; Terraform computes it. */
+  readonly sha256: string;
+}
+
+/** @internal An activation as a delivery gets it. */
+export interface DeliveredActivation {
+  readonly host: DeliveryHost;
+  /** The deployment document, as a Terraform template. */
+  readonly document: string;
+  /** What has to be there first. */
+  readonly dependsOn: () => readonly ITerraformDependable[];
+  readonly node: ActivationProgram;
+  readonly runtime: ActivationProgram;
+}
+
+/** @internal A program that activation runs with. */
+export interface ActivationProgram {
+  /** Path on the host, as a Terraform template. */
+  readonly path: string;
+  /** SHA-256 of its content if it comes with the deployment. */
+  readonly sha256?: string;
+}

@@ -1,0 +1,193 @@
+import { Construct } from "constructs";
+import { type Problem, problem } from "../../model/index.js";
+import {
+  ACCOUNT,
+  type Daemon,
+  DAEMON_PATH,
+  DAEMON_SECONDS_MAX,
+  daemonProblems,
+  daemonUnit,
+} from "../../render/index.js";
+import { refuse } from "../props/checks.js";
+import type { Host } from "../host.js";
+import { HOST } from "../props/instances.js";
+import { type LateCheck, lateNumber, lateText } from "../props/lateChecks.js";
+import {
+  choice,
+  either,
+  fields,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+} from "../props/propTable.js";
+import { SystemdUnit, UNIT_NAME } from "../systemdUnit.js";
+import { checkAroundTokens, isKnown } from "../props/tokens.js";
+
+/**
+ * Units for the application's daemons, where the application brings none: database, then file server, then web
+ * application and WebDAV daemon, then the proxy start, and they stop in the opposite order, so that none runs without
+ * what it uses.
+ */
+export class ApplicationDaemons extends Construct {
+  /** Unit of the file server. */
+  readonly fileServer?: SystemdUnit;
+  /** Unit of the web application. */
+  readonly webApplication?: SystemdUnit;
+  /** Unit of the WebDAV daemon. */
+  readonly webdav?: SystemdUnit;
+
+  constructor(scope: Construct, id: string, props: ApplicationDaemonsProps) {
+    super(scope, id);
+    refuseProps(this, props, APPLICATION_DAEMONS_PROPS);
+    const { databaseUnit = "mariadb.service", proxyUnit = "portico.service" } = props;
+    refuse(unitNameProblems({ databaseUnit, proxyUnit }, this.node.path));
+    const database = databaseUnit === false ? [] : [databaseUnit];
+    const names = { ...DEFAULT_NAMES, ...props.names };
+    const add = (daemon: DaemonName, after: readonly string[]): SystemdUnit | undefined => {
+      const settings = props[daemon];
+      if (settings === undefined) return undefined;
+      const { problems } = checkAroundTokens(settings, daemonProblems);
+      refuse(problems.map((p) => ({ ...p, path: `${this.node.path}.${daemon}.${p.path}` })));
+      const made = new SystemdUnit(this, ID[daemon], {
+        host: props.host,
+        directory: props.unitDirectory,
+        name: names[daemon],
+        unit: daemonUnit({
+          daemon: settings,
+          description: DESCRIPTION[daemon],
+          after,
+          before: [proxyUnit],
+        }),
+      });
+      made.checkLate(() => lateDaemonChecks(`${this.node.path}.${daemon}`, settings));
+      return made;
+    };
+    this.fileServer = add("fileServer", database);
+    const before = this.fileServer === undefined ? database : [...database, names.fileServer];
+    this.webApplication = add("webApplication", before);
+    this.webdav = add("webdav", before);
+  }
+}
+
+function unitNameProblems(units: Readonly<Record<string, string | false>>, at: string): Problem[] {
+  return Object.entries(units).flatMap(([name, received]) => {
+    if (received === false || !isKnown(received) || UNIT_NAME.test(received)) return [];
+    const allowed = "a name such as mariadb.service";
+    return [problem("unit.bad-value", `${at}.${name}`, "is not a name of a unit", { received, allowed })];
+  });
+}
+
+function lateDaemonChecks(at: string, daemon: Daemon): LateCheck[] {
+  return [
+    ...(["user", "group"] as const).flatMap((name) =>
+      lateText("unit.bad-value", `${at}.${name}`, ACCOUNT, daemon[name]),
+    ),
+    ...(["workingDirectory", "environmentFile", "pidFile"] as const).flatMap((name) =>
+      lateText("config.bad-file-path", `${at}.${name}`, DAEMON_PATH, daemon[name]),
+    ),
+    ...(daemon.writableDirectories ?? []).flatMap((path, i) =>
+      lateText("config.bad-file-path", `${at}.writableDirectories[${i}]`, DAEMON_PATH, path),
+    ),
+    ...(["startTimeoutSeconds", "stopTimeoutSeconds"] as const).flatMap((name) =>
+      lateNumber(`${at}.${name}`, 1, DAEMON_SECONDS_MAX, daemon[name]),
+    ),
+  ];
+}
+
+/** The application's daemons, by the names that props use. */
+export type DaemonName = "fileServer" | "webApplication" | "webdav";
+
+const ID = { fileServer: "FileServer", webApplication: "WebApplication", webdav: "Webdav" } as const;
+
+const DESCRIPTION = {
+  fileServer: "File server of the file-sync application",
+  webApplication: "Web application of the file-sync application",
+  webdav: "WebDAV daemon of the file-sync application",
+} as const;
+
+const DEFAULT_NAMES = {
+  fileServer: "sync-file-server.service",
+  webApplication: "sync-web-application.service",
+  webdav: "sync-webdav.service",
+} as const;
+
+/** Which of the application's daemons get a unit. */
+export interface ApplicationDaemonsProps {
+  /** The host that the application runs on. */
+  readonly host: Host;
+  /**
+   * Upload and download.
+   * @default - no unit
+   */
+  readonly fileServer?: Daemon;
+  /**
+   * Web interface. Its command must not select the FastCGI variant (`unit.fastcgi-start`), as the proxy speaks HTTP to
+   * it: words that are known only at apply are looked at by Terraform then.
+   * @default - no unit
+   */
+  readonly webApplication?: Daemon;
+  /**
+   * WebDAV.
+   * @default - no unit
+   */
+  readonly webdav?: Daemon;
+  /**
+   * Names of the units.
+   * @default - sync-file-server.service, sync-web-application.service, sync-webdav.service
+   */
+  readonly names?: Partial<Record<DaemonName, string>>;
+  /**
+   * Unit of the database, which starts first; `false` if it runs elsewhere.
+   * @default "mariadb.service"
+   */
+  readonly databaseUnit?: string | false;
+  /**
+   * Unit of the proxy, which starts last.
+   * @default "portico.service"
+   */
+  readonly proxyUnit?: string;
+  /**
+   * Directory of the units on the host.
+   * @default "/etc/systemd/system"
+   */
+  readonly unitDirectory?: string;
+}
+
+const DAEMON = fields<Daemon>({
+  command: required(listOf(text)),
+  type: required(choice("exec", "forking", "notify")),
+  user: required(text),
+  group: text,
+  stopCommand: listOf(text),
+  pidFile: text,
+  workingDirectory: text,
+  environment: record,
+  environmentFile: text,
+  restart: choice("on-failure", "always", "no"),
+  startTimeoutSeconds: number,
+  stopTimeoutSeconds: number,
+  hardening: flag,
+  writableDirectories: listOf(text),
+  directives: record,
+});
+
+/** @internal */
+export const APPLICATION_DAEMONS_PROPS: PropTable<ApplicationDaemonsProps> = {
+  host: required(HOST),
+  fileServer: DAEMON,
+  webApplication: DAEMON,
+  webdav: DAEMON,
+  names: fields<Partial<Record<DaemonName, string>>>({
+    fileServer: text,
+    webApplication: text,
+    webdav: text,
+  }),
+  databaseUnit: either(choice(false), text),
+  proxyUnit: text,
+  unitDirectory: text,
+};

@@ -1,0 +1,253 @@
+import { Lazy, TerraformOutput } from "cdktf";
+import { Construct } from "constructs";
+import { exposedPorts, loopbackPorts, type PortForward } from "../../model/host.js";
+import { problem, upstreamAuthority } from "../../model/index.js";
+import { renderDefaultPage } from "../../render/index.js";
+import { Action } from "../action.js";
+import type { Activation } from "../activation.js";
+import type { MediaDirectories } from "../activationOptions.js";
+import { ApplicationDaemons } from "./daemons.js";
+import { ApplicationSettings } from "./settings.js";
+import { refuse } from "../props/checks.js";
+import { activateFrontEnd } from "./activation.js";
+import { dnsRecordsOutput } from "../dnsOutput.js";
+import {
+  addListeners,
+  addRoutes,
+  addUpstreams,
+  type FileSyncListeners,
+  type FileSyncRoutes,
+  type FileSyncUpstreams,
+} from "./servers.js";
+import {
+  type FileSyncFrontEndProps,
+  type FrontEndFirewallProps,
+  refuseFrontEnd,
+  refuseSameNames,
+} from "./props.js";
+import { Firewall } from "../firewall.js";
+import { Host } from "../host.js";
+import { HostFile } from "../hostFile.js";
+import type { Mode } from "./mode.js";
+import { StaticNetwork } from "../network.js";
+import { ProxyService } from "../proxyService.js";
+import { ReverseProxy } from "../reverseProxy.js";
+import type { TlsFiles } from "../tlsMaterial.js";
+import { hasTokens } from "../props/tokens.js";
+import type { VirtualServer } from "../virtualServer.js";
+
+/**
+ * The whole front end of a file-sync web application: proxy, routes, TLS, units and settings on one host.
+ * Every part is a member, and everything about it can be given by props or added afterwards.
+ */
+export class FileSyncFrontEnd extends Construct {
+  /** The host it runs on. */
+  readonly host: Host;
+  /** Plain HTTP or TLS. */
+  readonly mode: Mode;
+  /** The proxy; further listeners, virtual servers and upstreams are added to it. */
+  readonly proxy: ReverseProxy;
+  /** The listeners. */
+  readonly listeners: FileSyncListeners;
+  /** The application's daemons. */
+  readonly upstreams: FileSyncUpstreams;
+  /** Answers on the HTTP port for names that are not the application's. */
+  readonly defaultServer: VirtualServer;
+  /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
+  readonly application: VirtualServer;
+  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  readonly redirect?: VirtualServer;
+  /** Routes of the application's virtual server. */
+  readonly routes: FileSyncRoutes;
+  /** Directories on the host that the media routes serve. */
+  readonly media: MediaDirectories;
+  /** Files of the TLS material; undefined in plain mode. */
+  readonly tls?: TlsFiles;
+  /** Page of the default server. */
+  readonly defaultPage: HostFile;
+  /** Runtime and units. */
+  readonly service: ProxyService;
+  /** The application's settings that follow from all this. */
+  readonly settings: ApplicationSettings;
+  /** The host's static address; undefined unless asked for. */
+  readonly network?: StaticNetwork;
+  /** Packet filter of the host; undefined unless asked for. */
+  readonly firewall?: Firewall;
+  /** Units of the application's daemons; undefined unless asked for. */
+  readonly daemons?: ApplicationDaemons;
+  /** What makes it all take effect; undefined for a local delivery unless asked for. */
+  readonly activation?: Activation;
+  /** Names clients ask for, the main one first. */
+  readonly serverNames: readonly [string, ...string[]];
+  /** Where users find the application. */
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, props: FileSyncFrontEndProps) {
+    super(scope, id);
+    refuseFrontEnd(this, props);
+    const prefix = props.pathPrefix ?? "sync";
+    this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
+    this.mode = props.mode;
+    refuseSameNames(this, props);
+    this.serverNames = [...this.host.serverNames, ...(props.additionalServerNames ?? [])];
+    this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host: this.host, paths: props.paths });
+    this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
+    this.upstreams = addUpstreams(this.proxy, props.upstreams ?? {});
+    this.tls = this.listeners.https?.tlsFiles;
+    const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
+    this.defaultServer = this.addDefaultServer(page);
+    this.redirect = this.addRedirectServer(`/${prefix}`);
+    this.application = this.addApplicationServer();
+    this.media = {
+      directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
+      avatarDirectory: props.avatarDirectory,
+    };
+    this.routes = addRoutes(this.application, this.proxy.paths.logDirectory, {
+      upstreams: this.upstreams,
+      base: `/${prefix}`,
+      scheme: this.mode.scheme,
+      serverName: this.serverNames[0],
+      mediaDirectory: this.media.directory,
+      avatarDirectory: this.media.avatarDirectory,
+      requestBodyTimeoutMs: props.requestBodyTimeoutMs,
+      webdavDestination: props.webdavDestination,
+      page,
+    });
+    this.defaultPage = new HostFile(this, "DefaultPage", {
+      host: this.host,
+      path: `${this.proxy.paths.defaultPageDirectory}/index.html`,
+      content: props.defaultPage ?? renderDefaultPage(),
+      role: "page",
+    });
+    this.service = new ProxyService(this, "Service", { ...props.service, proxy: this.proxy });
+    this.settings = this.addSettings(props, prefix);
+    this.url = `${this.settings.values.serviceUrl}/`;
+    const { network, firewall, daemons } = props;
+    const { host } = this;
+    const { unitDirectory } = this.proxy.paths;
+    if (network !== undefined) this.network = new StaticNetwork(this, "Network", { ...network, host });
+    if (firewall !== undefined) this.firewall = this.addFirewall(firewall);
+    if (daemons !== undefined) {
+      this.daemons = new ApplicationDaemons(this, "Daemons", { ...daemons, host, unitDirectory });
+    }
+    if (props.activation !== undefined || host.delivery.needsActivation) {
+      this.activation = activateFrontEnd(this, props.activation ?? {});
+    }
+    if (props.outputs === true) this.addOutputs();
+  }
+
+  /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
+  get exposedPorts(): readonly number[] {
+    const reachable = this.proxy.listeners.filter(({ address }) => !/^127\.|^::1$/.test(address));
+    const ports = reachable.map(({ port }) => port);
+    return exposedPorts(ports, this.host.sshPort);
+  }
+
+  /** TCP ports that only the host itself may reach, ascending: the database's and the daemons'. */
+  get loopbackPorts(): readonly number[] {
+    const urls = this.proxy.upstreams.map(({ url }) => url).filter((url) => !hasTokens(url));
+    return loopbackPorts(urls).filter((port) => !this.exposedPorts.includes(port));
+  }
+
+  /** Forwards that a NAT router needs; none if the host's IPv4 address is public. */
+  get portForwards(): readonly PortForward[] {
+    const { httpPort, publicPort, https } = this.mode;
+    if (https === undefined) return this.host.portForwards({ from: publicPort, to: httpPort });
+    return this.host.portForwards({ from: 80, to: httpPort }, { from: publicPort, to: https.httpsPort });
+  }
+
+  private addFirewall(props: FrontEndFirewallProps): Firewall {
+    const { proxy, host } = this;
+    return new Firewall(this, "Firewall", {
+      // A static address needs no answers from a DHCP server.
+      dhcpClient: this.network === undefined,
+      ...props,
+      host,
+      ports: () => this.exposedPorts,
+      loopbackPorts: () => this.loopbackPorts,
+      unitDirectory: proxy.paths.unitDirectory,
+    });
+  }
+
+  private get httpListeners() {
+    const { http, http6 } = this.listeners;
+    return http6 === undefined ? [http] : [http, http6];
+  }
+
+  private addDefaultServer(page: Action): VirtualServer {
+    const server = this.proxy.addVirtualServer("default", {
+      serverNames: ["_"],
+      listeners: this.httpListeners,
+      default: true,
+      versionTokens: true,
+    });
+    server.addRoute("page", { path: "/", action: page });
+    return server;
+  }
+
+  private addRedirectServer(path: string): VirtualServer | undefined {
+    if (this.mode.https === undefined) return undefined;
+    const server = this.proxy.addVirtualServer("redirect", {
+      serverNames: this.serverNames,
+      listeners: this.httpListeners,
+    });
+    const action = Action.redirect({ status: 301, scheme: "https", port: this.mode.publicPort });
+    server.addRoute("https", { path, match: "prefix", action });
+    return server;
+  }
+
+  private addApplicationServer(): VirtualServer {
+    const { https, https6 } = this.listeners;
+    if (https === undefined) {
+      const { serverNames, httpListeners: listeners } = this;
+      return this.proxy.addVirtualServer("application", { serverNames, listeners });
+    }
+    const listeners = https6 === undefined ? [https] : [https, https6];
+    return this.proxy.addVirtualServer("application", { serverNames: ["_"], listeners, default: true });
+  }
+
+  private addSettings(props: FileSyncFrontEndProps, pathPrefix: string): ApplicationSettings {
+    return new ApplicationSettings(this, "Settings", {
+      ...props.settings,
+      fileServer: props.settings?.fileServer ?? this.fileServerAddress(),
+      directory: this.proxy.paths.settingsDirectory,
+      host: this.host,
+      scheme: this.mode.scheme,
+      publicPort: this.mode.publicPort,
+      serverNames: this.serverNames,
+      pathPrefix,
+    });
+  }
+
+  /** The file server listens where its upstream says. */
+  private fileServerAddress(): { host: string; port: number } {
+    const { url } = this.upstreams.fileServer;
+    if (hasTokens(url)) {
+      const fix = "Give `settings.fileServer`: the URL of its upstream is not known at synthesis.";
+      const more = { allowed: "an object with host, port", fix };
+      refuse([problem("settings.bad-value", `${this.node.path}.settings.fileServer`, "is missing", more)]);
+    }
+    const { host, port } = upstreamAuthority(url);
+    return { host: host === "localhost" ? "127.0.0.1" : host, port };
+  }
+
+  private addOutputs(): void {
+    new TerraformOutput(this, "Url", { value: this.url, description: "Where users find the application." });
+    new TerraformOutput(this, "DnsRecords", {
+      value: dnsRecordsOutput(this.host),
+      description: "DNS records to create; only for public addresses.",
+    });
+    new TerraformOutput(this, "PortForwards", {
+      value: this.portForwards,
+      description: "Ports that a NAT router has to forward to the host.",
+    });
+    new TerraformOutput(this, "ExposedPorts", {
+      value: Lazy.anyValue({ produce: () => this.exposedPorts }),
+      description: "TCP ports that the network reaches.",
+    });
+    new TerraformOutput(this, "LoopbackPorts", {
+      value: Lazy.anyValue({ produce: () => this.loopbackPorts }),
+      description: "TCP ports that only the host itself may reach.",
+    });
+  }
+}

@@ -1,0 +1,307 @@
+import type { Construct } from "constructs";
+import { MILLISECONDS_MAX } from "../../model/fields.js";
+import { isFilePath } from "../../model/filePath.js";
+import { type Problem, problem } from "../../model/index.js";
+import { PUBLIC_NAME } from "../../model/serverName.js";
+import { accepting } from "../../model/textRule.js";
+import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
+import type {
+  ApplicationUnits,
+  DatabaseConnection,
+  ResponseProbe,
+  SettingsEditing,
+} from "../activationOptions.js";
+import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
+import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
+import { hostPathProblems, refuse } from "../props/checks.js";
+import type { FileSyncUpstreamOverrides } from "./servers.js";
+import { FIREWALL_PROPS, type FirewallProps } from "../firewall.js";
+import { type Host, HOST_PROPS, type HostProps } from "../host.js";
+import { HOST, MODE } from "../props/instances.js";
+import type { Mode } from "./mode.js";
+import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
+import {
+  choice,
+  either,
+  fields,
+  flag,
+  listOf,
+  number,
+  partial,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+  without,
+} from "../props/propTable.js";
+import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../proxyService.js";
+import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reverseProxy.js";
+import { isKnown } from "../props/tokens.js";
+import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
+
+/** @internal */
+export type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
+
+/** What a front end is made of. Required are the host, the mode, and a directory of the application. */
+export interface FileSyncFrontEndProps {
+  /** The host, or what makes one. */
+  readonly host: Host | HostProps;
+  /** Plain HTTP or TLS. */
+  readonly mode: Mode;
+  /**
+   * Directory on the host that the web application is installed in; its media lie in `media` below it.
+   * @default - none; then `mediaDirectory` is needed
+   */
+  readonly installDirectory?: string;
+  /**
+   * Directory of the static media: icons, avatars, scripts. It, what is above it and what is in it must be readable
+   * for others, or the proxy answers 403.
+   * @default - `media` in the install directory
+   */
+  readonly mediaDirectory?: string;
+  /**
+   * Directory of avatars, if the application keeps them with its data and only links to them from the media
+   * directory. Links that leave a directory are not followed, so avatars get a route of their own.
+   * @default - avatars lie in the media directory
+   */
+  readonly avatarDirectory?: string;
+  /**
+   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
+   * @default "sync"
+   */
+  readonly pathPrefix?: string;
+  /**
+   * Further names of the application, in lower case.
+   * @default - none
+   */
+  readonly additionalServerNames?: readonly string[];
+  /**
+   * Changes to the daemons' addresses, timeouts and connection reuse, by daemon.
+   * @default - 127.0.0.1 with the ports 8000, 8080, 8082, timeouts of 36000 s
+   */
+  readonly upstreams?: FileSyncUpstreamOverrides;
+  /**
+   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
+   * @default 60000
+   */
+  readonly requestBodyTimeoutMs?: number;
+  /**
+   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows, or
+   * `absolute`, as Apache's mod_dav wants it; `unchanged` leaves it alone.
+   * @default "path"
+   */
+  readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  /**
+   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts.
+   * @default - see ReverseProxy
+   */
+  readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;
+  /**
+   * How the proxy runs: Node, runtime, stop timeout, open files.
+   * @default - see ProxyService
+   */
+  readonly service?: Omit<ProxyServiceProps, "proxy">;
+  /**
+   * The application's settings that do not follow from the rest: the start command of the web application, and
+   * whether settings can be changed through the web.
+   * @default - no start command; not through the web
+   */
+  readonly settings?: Pick<ApplicationSettingsProps, "enableSettingsViaWeb" | "startCommand" | "fileServer">;
+  /**
+   * Paths on the host that differ from the defaults.
+   * @default DEFAULT_HOST_PATHS
+   */
+  readonly paths?: Partial<HostPaths>;
+  /**
+   * HTML of the default server's page.
+   * @default - a page that says no application is served at this address
+   */
+  readonly defaultPage?: string;
+  /**
+   * Write the host's static address for systemd-networkd: the interface, and what else the host's props do not say.
+   * @default - the host's network is left as it is
+   */
+  readonly network?: Omit<StaticNetworkProps, "host">;
+  /**
+   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` will do.
+   * @default - no filter
+   */
+  readonly firewall?: FrontEndFirewallProps;
+  /**
+   * Units for the application's daemons, by daemon.
+   * @default - the application brings its own
+   */
+  readonly daemons?: Omit<ApplicationDaemonsProps, "host" | "unitDirectory">;
+  /**
+   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, looks at the answers,
+   * and puts back the last good state if they are not as expected. `{}` will do for a local delivery.
+   * @default - with a delivery over ssh, nothing about the application is told; with a local one, no activation
+   */
+  readonly activation?: FileSyncActivationProps;
+  /**
+   * Whether to add Terraform outputs: URL, DNS records to create, ports to forward, ports exposed and on loopback only.
+   * @default false
+   */
+  readonly outputs?: boolean;
+}
+
+const UPSTREAM_OVERRIDES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
+
+const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
+  host: required(either(HOST, fields(HOST_PROPS))),
+  mode: required(MODE),
+  installDirectory: text,
+  mediaDirectory: text,
+  avatarDirectory: text,
+  pathPrefix: text,
+  additionalServerNames: listOf(text),
+  upstreams: fields<FileSyncUpstreamOverrides>({
+    web: UPSTREAM_OVERRIDES,
+    webdav: UPSTREAM_OVERRIDES,
+    fileServer: UPSTREAM_OVERRIDES,
+  }),
+  requestBodyTimeoutMs: number,
+  webdavDestination: choice("path", "absolute", "unchanged"),
+  proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
+  service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
+  settings: fields<NonNullable<FileSyncFrontEndProps["settings"]>>({
+    enableSettingsViaWeb: APPLICATION_SETTINGS_PROPS.enableSettingsViaWeb,
+    startCommand: APPLICATION_SETTINGS_PROPS.startCommand,
+    fileServer: APPLICATION_SETTINGS_PROPS.fileServer,
+  }),
+  paths: fields(HOST_PATHS),
+  defaultPage: text,
+  network: fields(without(STATIC_NETWORK_PROPS, "host")),
+  firewall: fields(without(FIREWALL_PROPS, "host", "ports", "loopbackPorts", "unitDirectory")),
+  daemons: fields(without(APPLICATION_DAEMONS_PROPS, "host", "unitDirectory")),
+  activation: fields<FileSyncActivationProps>({
+    units: fields<ApplicationUnits>({
+      fileServer: text,
+      webApplication: text,
+      webdav: text,
+    }),
+    settings: fields<SettingsEditing>({
+      files: required(record),
+      apply: flag,
+    }),
+    fixMedia: flag,
+    database: record,
+    probe: record,
+  }),
+  outputs: flag,
+};
+
+/** @internal Refuses what no part of a front end could be made of. */
+export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProps): void {
+  refuseProps(construct, props, FRONT_END_PROPS);
+  const at = (name: string): string => `${construct.node.path}.${name}`;
+  refuse([
+    ...prefixProblems(props, at),
+    ...directoryProblems(props, at),
+    ...hostPathProblems({ installDirectory: props.installDirectory }, construct.node.path),
+    ...nameProblems(props, at),
+    ...timeoutProblems(props, at),
+    ...hostPathProblems(props.paths, at("paths")),
+  ]);
+}
+
+type At = (name: string) => string;
+
+function nameProblems({ additionalServerNames = [] }: FileSyncFrontEndProps, at: At): Problem[] {
+  return additionalServerNames.flatMap((name, i) => {
+    if (!isKnown(name) || isPublicName(name)) return [];
+    const more = { received: name, allowed: PUBLIC_NAME.allowed };
+    return [
+      problem("config.bad-server-name", at(`additionalServerNames[${i}]`), "is not a server name", more),
+    ];
+  });
+}
+
+/** @internal Refuses a further name that is one of the host's, or there already. */
+export function refuseSameNames(
+  { node, host }: Construct & { readonly host: Host },
+  { additionalServerNames: names = [] }: FileSyncFrontEndProps,
+): void {
+  const same = names.map((name, i) => [...host.serverNames, ...names.slice(0, i)].includes(name));
+  const at = (i: number): string => `${node.path}.additionalServerNames[${i}]`;
+  const allowed = `names other than ${host.serverNames.filter(isKnown).join(", ")}, each once`;
+  refuse(
+    names.flatMap((received, i) =>
+      same[i]
+        ? [problem("config.duplicate-server-name", at(i), "is there already", { received, allowed })]
+        : [],
+    ),
+  );
+}
+
+const isPublicName = accepting(PUBLIC_NAME);
+
+function timeoutProblems({ requestBodyTimeoutMs: time }: FileSyncFrontEndProps, at: At): Problem[] {
+  if (time === undefined || !isKnown(time)) return [];
+  if (Number.isInteger(time) && time >= 1 && time <= MILLISECONDS_MAX) return [];
+  const more = { received: time, allowed: `1 to ${MILLISECONDS_MAX} milliseconds` };
+  return [problem("config.out-of-range", at("requestBodyTimeoutMs"), "is out of range", more)];
+}
+
+function prefixProblems({ pathPrefix = "sync" }: FileSyncFrontEndProps, at: At): Problem[] {
+  if (isPathPrefix(pathPrefix)) return [];
+  if (!isKnown(pathPrefix)) {
+    const fix = "Give a literal: the routes of the application are made from it.";
+    const more = { allowed: PATH_PREFIX.allowed, fix };
+    return [problem("config.bad-route-path", at("pathPrefix"), "is not known at synthesis", more)];
+  }
+  const bare = pathPrefix.replace(/^\/+|\/+$/g, "");
+  const fix = `Give the word alone, without slashes${/^[\w-]+$/.test(bare) ? `: ${JSON.stringify(bare)}` : ""}.`;
+  const more = { received: pathPrefix, allowed: PATH_PREFIX.allowed, fix };
+  return [problem("config.bad-route-path", at("pathPrefix"), "is not one word", more)];
+}
+
+const isPathPrefix = accepting(PATH_PREFIX);
+
+function directoryProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
+  if (props.installDirectory === undefined && props.mediaDirectory === undefined) {
+    const fix = "Give the directory that the application is installed in, or that of its media.";
+    const more = { allowed: "an absolute path on the host", fix };
+    return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
+  }
+  return (["mediaDirectory", "avatarDirectory"] as const).flatMap((name) => {
+    const directory = props[name];
+    if (directory === undefined || !isKnown(directory) || isFilePath(directory)) return [];
+    const more = {
+      received: directory,
+      allowed: "an absolute path on the host, without `//`, `.` or `..` segments",
+    };
+    return [problem("config.bad-file-path", at(name), "is not a path of a directory", more)];
+  });
+}
+
+/** What activation has to know about the application, beside what the front end knows itself. */
+export interface FileSyncActivationProps {
+  /**
+   * Units of the application's daemons, which stop and start when their settings change.
+   * @default - those that `daemons` makes
+   */
+  readonly units?: ApplicationUnits;
+  /**
+   * The application's own settings files, and whether activation edits the items of the front end in place.
+   * @default - the settings are left to you; see the files in /usr/share/portico/application-settings
+   */
+  readonly settings?: SettingsEditing;
+  /**
+   * Whether activation makes media files and their directories readable for others where they are not.
+   * It does so as the user whose directories they are; a destroy takes back what it gave.
+   * @default false
+   */
+  readonly fixMedia?: boolean;
+  /**
+   * The application's database, for checks of the settings stored in it. The password is asked for at run time.
+   * @default - not checked
+   */
+  readonly database?: DatabaseConnection;
+  /**
+   * How the expected responses are checked afterwards.
+   * @default - they have a minute to come; an image is looked for in the media directory
+   */
+  readonly probe?: ResponseProbe;
+}

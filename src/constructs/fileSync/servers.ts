@@ -1,0 +1,160 @@
+import { Annotations } from "cdktf";
+import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
+import type { Listener } from "../listener.js";
+import type { Mode } from "./mode.js";
+import type { ReverseProxy } from "../reverseProxy.js";
+import type { Route } from "../route.js";
+import { TlsMaterial } from "../tlsMaterial.js";
+import type { Upstream, UpstreamProps } from "../upstream.js";
+import type { VirtualServer } from "../virtualServer.js";
+
+/** Listeners of the file-sync front end. */
+export interface FileSyncListeners {
+  /** The HTTP port on all IPv4 addresses. */
+  readonly http: Listener;
+  /** The HTTP port on all IPv6 addresses; undefined for a host without one. */
+  readonly http6?: Listener;
+  /** The HTTPS port on all IPv4 addresses; undefined in plain mode. */
+  readonly https?: Listener;
+  /** The HTTPS port on all IPv6 addresses; undefined in plain mode and for a host without one. */
+  readonly https6?: Listener;
+}
+
+/** The application's daemons. */
+export interface FileSyncUpstreams {
+  /** Web application, port 8000. */
+  readonly web: Upstream;
+  /** WebDAV daemon, port 8080. */
+  readonly webdav: Upstream;
+  /** File server, port 8082. */
+  readonly fileServer: Upstream;
+}
+
+/** Routes of the application's virtual server. */
+export interface FileSyncRoutes {
+  /** To the web application: all that is below the path prefix. */
+  readonly web: Route;
+  /** To the WebDAV daemon. */
+  readonly webdav: Route;
+  /** To the file server, for upload and download; its own path is cut off. */
+  readonly fileServer: Route;
+  /** Files of the media directory. */
+  readonly media: Route;
+  /** Avatars, where the application keeps them outside its media directory. */
+  readonly avatars?: Route;
+  /** `/` and nothing below it: the default server's page, so that `/` is answered with 200 for every name. */
+  readonly page: Route;
+}
+
+/** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address. */
+export function addListeners(
+  proxy: ReverseProxy,
+  mode: Mode,
+  serverNames: readonly string[],
+): FileSyncListeners {
+  const ipv6 = proxy.host.ipv6Address !== undefined;
+  const http = proxy.addListener("http", { port: mode.httpPort });
+  const http6 = ipv6 ? proxy.addListener("http6", { address: "::", port: mode.httpPort }) : undefined;
+  if (mode.https === undefined) return { http, http6 };
+  const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
+  const tls = { material, policy, serverNames };
+  const https = proxy.addListener("https", { port, http2, tls });
+  const https6 = ipv6 ? proxy.addListener("https6", { address: "::", port, http2, tls }) : undefined;
+  return { http, http6, https, https6 };
+}
+
+// Service 4.5: connect, read and send timeouts of the proxied routes.
+const TEN_HOURS_MS = 36_000_000;
+
+/** Changes to the upstreams of the application's daemons, by daemon. */
+export type FileSyncUpstreamOverrides = {
+  readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
+};
+
+/** The daemons on their ports, changed as the caller likes. */
+export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
+  const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
+    proxy.addUpstream(id, {
+      url: `http://127.0.0.1:${port}`,
+      connectTimeoutMs: TEN_HOURS_MS,
+      sendTimeoutMs: TEN_HOURS_MS,
+      readTimeoutMs: TEN_HOURS_MS,
+      ...overrides[id],
+    });
+  const upstreams = {
+    web: add("web", 8000),
+    webdav: add("webdav", 8080),
+    fileServer: add("fileServer", 8082),
+  };
+  const all = Object.values(upstreams);
+  for (const [i, upstream] of all.entries()) {
+    const same = all.slice(0, i).find(({ url }) => url === upstream.url);
+    if (same === undefined) continue;
+    Annotations.of(upstream).addWarning(
+      `This upstream has the URL of ${same.node.id}: each of the application's daemons has a port of its own.`,
+    );
+  }
+  return upstreams;
+}
+
+/** @internal What the application's routes depend on. */
+export interface FileSyncRoutesInput {
+  readonly upstreams: FileSyncUpstreams;
+  /** Path of the web application with its slash: `/sync`. */
+  readonly base: string;
+  readonly scheme: "http" | "https";
+  readonly serverName: string;
+  readonly mediaDirectory: string;
+  readonly avatarDirectory?: string;
+  readonly requestBodyTimeoutMs?: number;
+  readonly webdavDestination?: ProxyOptions["destination"];
+  readonly page: Action;
+}
+
+/** The four routes, and the page. */
+export function addRoutes(
+  server: VirtualServer,
+  logDirectory: string,
+  input: FileSyncRoutesInput,
+): FileSyncRoutes {
+  const { upstreams, base, requestBodyTimeoutMs, avatarDirectory } = input;
+  const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
+  // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
+  const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
+  const logged = (name: string) => ({
+    accessLog: { path: `${logDirectory}/${name}.access.log` },
+    errorLog: { path: `${logDirectory}/${name}.error.log` },
+  });
+  const daemon = (id: "web" | "webdav", path: string, destination?: ProxyOptions["destination"]): Route =>
+    server.addRoute(id, {
+      path,
+      match: "prefix",
+      action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded, destination }),
+      ...proxied,
+      ...logged(id),
+    });
+  return {
+    web: daemon("web", base),
+    webdav: daemon("webdav", `${base}dav`, input.webdavDestination),
+    fileServer: server.addRoute("fileServer", {
+      path: `${base}http`,
+      match: "segment",
+      action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
+      ...proxied,
+    }),
+    media: server.addRoute("media", {
+      path: `${base}media`,
+      action: Action.staticFiles(input.mediaDirectory),
+    }),
+    avatars:
+      avatarDirectory === undefined
+        ? undefined
+        : server.addRoute("avatars", {
+            path: `${base}media/avatars`,
+            action: Action.staticFiles(avatarDirectory),
+          }),
+    page: server.addRoute("page", { path: "/", match: "exact", action: input.page }),
+  };
+}
+
+const NONE: ForwardedOptions = { realIp: false, for: false, proto: false };

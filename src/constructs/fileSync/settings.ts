@@ -1,0 +1,219 @@
+import { Fn, Op, Token } from "cdktf";
+import { Construct } from "constructs";
+import { bracketed, defaultPort, type Problem } from "../../model/index.js";
+import { PUBLIC_NAME } from "../../model/serverName.js";
+import {
+  type ApplicationSettingsInput,
+  applicationSettingsValues,
+  type ApplicationSettingsValues,
+  DEFAULT_HOST_PATHS,
+  PATH_PREFIX,
+  renderApplicationSettings,
+  type PublicOrigin,
+  settingsProblems,
+} from "../../render/index.js";
+import { hostPathProblems, refuse } from "../props/checks.js";
+import type { Host } from "../host.js";
+import { HostFile } from "../hostFile.js";
+import { HOST } from "../props/instances.js";
+import { type LateCheck, latePort, lateText } from "../props/lateChecks.js";
+import {
+  choice,
+  fields,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "../props/propTable.js";
+import { lateWordChecks } from "../systemdUnit.js";
+import { guardStartVariant } from "../startVariantGuard.js";
+import {
+  argument,
+  checkAroundTokens,
+  hasTokens,
+  lateHostInUrl,
+  renderAroundTokens,
+} from "../props/tokens.js";
+
+/**
+ * The application's configuration items, all derived from the address that clients use: a scheme or host
+ * that differs from the routes' is the commonest reason why login works but upload fails.
+ *
+ * Each of the application's files gets a text of its own in one directory on the host, to be copied into it. The files
+ * hold no secret, and the application's own secret key is neither read nor written.
+ */
+export class ApplicationSettings extends Construct {
+  /** Item by item. */
+  readonly values: ApplicationSettingsValues;
+  /** `network-daemon.conf`: SERVICE_URL. */
+  readonly networkDaemonFile: HostFile;
+  /** `web-application-settings.py`: what goes between the secret-key item and the DATABASES item. */
+  readonly webApplicationFile: HostFile;
+  /** `file-server.conf`: where the file server listens. */
+  readonly fileServerFile: HostFile;
+  /** `web-application.service.conf`: a drop-in with the start command; undefined if none was given. */
+  readonly startCommandFile?: HostFile;
+
+  constructor(scope: Construct, id: string, props: ApplicationSettingsProps) {
+    super(scope, id);
+    refuseProps(this, props, APPLICATION_SETTINGS_PROPS);
+    const input = settingsInput(props);
+    const { problems } = checkAroundTokens(input, settingsProblems);
+    refuse([
+      ...problems.map((p) => atProp(p, this.node.path)),
+      ...hostPathProblems({ directory: props.directory }, this.node.path),
+    ]);
+    this.values = applicationSettingsValues(input);
+    const { host, directory = DEFAULT_HOST_PATHS.settingsDirectory } = props;
+    const file = (fileId: string, name: string): HostFile => {
+      const render = (known: ApplicationSettingsInput): string =>
+        renderApplicationSettings(known).find((f) => f.name === name)!.text;
+      const content = renderAroundTokens(input, render);
+      const made = new HostFile(this, fileId, {
+        host,
+        path: `${directory}/${name}`,
+        content,
+        role: "settings",
+      });
+      made.checkLate(() => lateSettingsChecks(this.node.path, props));
+      return made;
+    };
+    this.networkDaemonFile = file("NetworkDaemon", "network-daemon.conf");
+    this.webApplicationFile = file("WebApplication", "web-application-settings.py");
+    this.fileServerFile = file("FileServer", "file-server.conf");
+    if (props.startCommand !== undefined) {
+      const { startCommand } = props;
+      this.startCommandFile = file("StartCommand", "web-application.service.conf");
+      guardStartVariant(this.startCommandFile, () => startCommand);
+    }
+  }
+}
+
+function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInput {
+  const { host, scheme, serverNames = host.serverNames, publicPort, fileServer } = props;
+  const port = publicPort ?? defaultPort(scheme);
+  return {
+    origins: serverNames.map((name) => originOf(scheme, name, port)),
+    pathPrefix: props.pathPrefix ?? "sync",
+    enableSettingsViaWeb: props.enableSettingsViaWeb ?? false,
+    fileServerHost: fileServer?.host ?? "127.0.0.1",
+    fileServerPort: textIfToken(fileServer?.port ?? 8082),
+    ...(props.startCommand === undefined ? {} : { startCommand: props.startCommand }),
+  };
+}
+
+/** The scheme's own port is not written, nor are brackets forgotten, where only Terraform can tell. */
+function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
+  const own = defaultPort(scheme);
+  const host = hasTokens(name) ? lateHostInUrl(name) : name;
+  if (!hasTokens(port)) return { scheme, host, port };
+  const known = hasTokens(host) ? host : bracketed(host);
+  const suffix = Fn.conditional(Op.eq(port, own), "", Fn.join("", [":", argument(port)]));
+  return { scheme, host: `${known}${Token.asString(suffix)}`, port: own };
+}
+
+/** Fields of the settings as the props that they come from. */
+function atProp(p: Problem, at: string): Problem {
+  const prop = p.path
+    .replace(/^origins$/, "serverNames")
+    .replace(/^origins\[(\d+)\]\.host$/, "serverNames[$1]")
+    .replace(/^origins\[\d+\]\.port$/, "publicPort")
+    .replace(/^fileServer(Host|Port)$/, (_, name: string) => `fileServer.${name.toLowerCase()}`);
+  return { ...p, path: `${at}.${prop}` };
+}
+
+function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCheck[] {
+  const { host, serverNames, publicPort, pathPrefix, fileServer = {}, startCommand = [] } = props;
+  const name = (path: string, value: unknown): LateCheck[] =>
+    lateText("settings.bad-value", `${at}.${path}`, PUBLIC_NAME, value);
+  return [
+    ...(serverNames === undefined
+      ? host.lateChecks()
+      : serverNames.flatMap((value, i) => name(`serverNames[${i}]`, value))),
+    ...latePort(`${at}.publicPort`, publicPort),
+    ...lateText("settings.bad-value", `${at}.pathPrefix`, PATH_PREFIX, pathPrefix),
+    ...name("fileServer.host", fileServer.host),
+    ...latePort(`${at}.fileServer.port`, fileServer.port),
+    ...lateWordChecks(`${at}.startCommand`, startCommand),
+  ];
+}
+
+/** A number that is not known yet must not be written into a text as the number it pretends to be. */
+function textIfToken(value: number): number | string {
+  return Token.isUnresolved(value) ? Token.asString(value) : value;
+}
+
+/** What the application's settings follow from. */
+export interface ApplicationSettingsProps {
+  /** The host that the application runs on. */
+  readonly host: Host;
+  /** Scheme that clients use. */
+  readonly scheme: "http" | "https";
+  /**
+   * Names that clients use, the main one first; it stands in all URLs.
+   * @default - the host's server names
+   */
+  readonly serverNames?: readonly string[];
+  /**
+   * Port that clients use, where a router or another proxy maps it; written unless it is the scheme's own.
+   * @default 80 or 443
+   */
+  readonly publicPort?: number;
+  /**
+   * The word that the application's paths begin with.
+   * @default "sync"
+   */
+  readonly pathPrefix?: string;
+  /**
+   * Whether settings may be changed through the web interface. Those changes are stored in the application's database
+   * and win over its files from then on, also over what is written here.
+   * @default false
+   */
+  readonly enableSettingsViaWeb?: boolean;
+  /**
+   * Where the file server listens; on loopback it is reachable only through the proxy.
+   * @default 127.0.0.1, port 8082
+   */
+  readonly fileServer?: FileServerListen;
+  /**
+   * Start script of the web application with its arguments, `start` among them. The FastCGI variant is refused
+   * (`unit.fastcgi-start`).
+   * @default - no drop-in is written
+   */
+  readonly startCommand?: readonly string[];
+  /**
+   * Directory on the host for the texts.
+   * @default "/usr/share/portico/application-settings"
+   */
+  readonly directory?: string;
+}
+
+/** Where the file server listens. */
+export interface FileServerListen {
+  /**
+   * Address that it listens on.
+   * @default "127.0.0.1"
+   */
+  readonly host?: string;
+  /**
+   * TCP port, 1 to 65535.
+   * @default 8082
+   */
+  readonly port?: number;
+}
+
+/** @internal */
+export const APPLICATION_SETTINGS_PROPS: PropTable<ApplicationSettingsProps> = {
+  host: required(HOST),
+  scheme: required(choice("http", "https")),
+  serverNames: listOf(text),
+  publicPort: number,
+  pathPrefix: text,
+  enableSettingsViaWeb: flag,
+  fileServer: fields<FileServerListen>({ host: text, port: number }),
+  startCommand: listOf(text),
+  directory: text,
+};

@@ -1,0 +1,116 @@
+import type { IConstruct } from "constructs";
+import { isFilePath } from "../../model/filePath.js";
+import {
+  parseConfig,
+  type Problem,
+  problem,
+  ProblemError,
+  type ProxyConfigInput,
+} from "../../model/index.js";
+import { proxyLoops } from "../../model/crossChecks.js";
+import { checkAroundTokens, isKnown } from "./tokens.js";
+
+/** Throws if there are problems: constructors refuse bad input at once, where it was given. */
+export function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ProblemError(problems);
+}
+
+/**
+ * Every problem of a config, as the host would report it; values that are not known yet are left out.
+ *
+ * @param ownNames addresses and names of the host, which its config need not mention
+ */
+export function configProblems(
+  config: ProxyConfigInput,
+  ownNames: readonly string[] = [],
+): readonly Problem[] {
+  const problemsOf = (known: ProxyConfigInput): readonly Problem[] => {
+    const result = parseConfig(known);
+    return result.ok ? proxyLoops(result.value, ownNames) : result.problems;
+  };
+  return checkAroundTokens(config, problemsOf).problems;
+}
+
+type Listener = ProxyConfigInput["listeners"][number];
+type Upstream = NonNullable<ProxyConfigInput["upstreams"]>[number];
+type VirtualServer = ProxyConfigInput["virtualServers"][number];
+type Route = VirtualServer["routes"][number];
+
+const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
+/** At an address that is nobody's (RFC 5737), or an upstream could be taken for it. */
+const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
+
+/** Refuses a listener by the same rules that the host applies to it. */
+export function refuseListener(construct: IConstruct, part: Listener): void {
+  const config = {
+    version: 1,
+    listeners: [part],
+    virtualServers: [{ ...SERVER, listeners: [part.name] }],
+  } as const;
+  refusePart(construct, config, "listeners[0]");
+}
+
+export function refuseUpstream(construct: IConstruct, part: Upstream): void {
+  refusePart(
+    construct,
+    { version: 1, listeners: [LISTENER], upstreams: [part], virtualServers: [SERVER] },
+    "upstreams[0]",
+  );
+}
+
+export function refuseVirtualServer(construct: IConstruct, part: VirtualServer): void {
+  const listeners = part.listeners.map((name, i) => ({ ...LISTENER, name, port: i + 1 }));
+  refusePart(construct, { version: 1, listeners, virtualServers: [part] }, "virtualServers[0]");
+}
+
+export function refuseRoute(construct: IConstruct, part: Route): void {
+  // A route alone cannot be judged by what it names.
+  const { action } = part;
+  const upstreams = action.type === "proxy" ? [{ name: action.upstream, url: "http://localhost:2" }] : [];
+  const virtualServers = [{ ...SERVER, routes: [part] }];
+  refusePart(
+    construct,
+    { version: 1, listeners: [LISTENER], upstreams, virtualServers },
+    "virtualServers[0].routes[0]",
+  );
+}
+
+/** Refuses the settings of a proxy as a whole. */
+export function refuseProxy(construct: IConstruct, part: Omit<ProxyConfigInput, ProxyParts>): void {
+  const config = { ...part, listeners: [LISTENER], virtualServers: [SERVER] };
+  refuse(configProblems(config).map((p) => ({ ...p, path: `${construct.node.path}.${p.path}` })));
+}
+
+type ProxyParts = "listeners" | "upstreams" | "virtualServers";
+
+/** Problems below one path of a config, reported at the construct's path. */
+function refusePart(construct: IConstruct, config: ProxyConfigInput, at: string): void {
+  const here = configProblems(config).filter((p) => `${p.path}.`.startsWith(`${at}.`));
+  refuse(
+    here.map((p) => ({
+      ...p,
+      path: construct.node.path + p.path.slice(at.length),
+      // The number of a part in a config that nobody wrote.
+      message: p.message.replaceAll(at, construct.node.path),
+    })),
+  );
+}
+
+/** Paths on a host that are not absolute or not in normal form. */
+export function hostPathProblems(
+  paths: Readonly<Record<string, string | undefined>> = {},
+  at: string,
+): Problem[] {
+  return Object.entries(paths).flatMap(([name, path]) => {
+    if (path === undefined || !isKnown(path) || (isFilePath(path) && path !== "/" && !path.endsWith("/")))
+      return [];
+    const allowed =
+      "an absolute path on the host, without `//`, `.` or `..` segments and without a slash at its end";
+    return [
+      problem("config.bad-file-path", `${at}.${name}`, "is not a path on the host", {
+        received: path,
+        allowed,
+      }),
+    ];
+  });
+}

@@ -1,0 +1,43 @@
+import { instance } from "./propTable.js";
+
+/** The classes of this package as kinds of props: what a wrong value should have been, and how one is made. */
+export const ACTION = instance(
+  "Action",
+  "an Action",
+  "Use `Action.proxy(upstream)`, `Action.staticFiles(directory)`, `Action.redirect()` or `Action.respond(status)`.",
+);
+export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
+export const HOST = instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`.");
+export const LISTENER = instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`.");
+export const MODE = instance("Mode", "a Mode", "Use `Mode.tls()` or `Mode.plain()`.");
+export const NODE_RUNTIME = instance(
+  "NodeRuntime",
+  "a NodeRuntime",
+  "Use `NodeRuntime.pinned()` or `NodeRuntime.fromFile(path)`.",
+);
+export const PROXY_SERVICE = instance(
+  "ProxyService",
+  "a ProxyService",
+  "Make one: `new ProxyService(stack, id, { proxy })`.",
+);
+export const REVERSE_PROXY = instance(
+  "ReverseProxy",
+  "a ReverseProxy",
+  "Make one: `new ReverseProxy(stack, id, { host })`.",
+);
+export const TLS_MATERIAL = instance(
+  "TlsMaterial",
+  "a TlsMaterial",
+  "Use `TlsMaterial.selfSigned(…)` or `TlsMaterial.fromFiles({ certificate, key })`.",
+);
+export const TLS_POLICY = instance(
+  "TlsPolicy",
+  "a TlsPolicy",
+  "Use `TlsPolicy.fileSync()`, `TlsPolicy.mozillaIntermediate()`, `TlsPolicy.mozillaModern()` or `TlsPolicy.custom(…)`.",
+);
+export const UPSTREAM = instance("Upstream", "an Upstream", "Make one: `proxy.addUpstream(id, { url })`.");
+export const VIRTUAL_SERVER = instance(
+  "VirtualServer",
+  "a VirtualServer",
+  "Make one: `proxy.addVirtualServer(id, { serverNames, listeners })`.",
+);

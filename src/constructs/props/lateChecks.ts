@@ -1,0 +1,164 @@
+import { Fn, forExpression, Op, ref, type TerraformResource, Token } from "cdktf";
+import {
+  configSchema,
+  type Problem,
+  problem,
+  type ProblemCode,
+  type ProxyConfigInput,
+} from "../../model/index.js";
+import { formatPath } from "../../model/parse.js";
+import { formatProblem } from "../../model/problem.js";
+import { allowedBy, nodesAt, type SchemaNode } from "../../model/schema.js";
+import type { TextRule } from "../../model/textRule.js";
+import {
+  argument,
+  escapeTemplate,
+  hasTokens,
+  isWholeToken,
+  textArgument,
+  type TokenLeaf,
+  unknownLeaves,
+} from "./tokens.js";
+
+/**
+ * Checks of values that only Terraform knows, by what the field table says of their fields. They are preconditions of
+ * the file that the values get into: Terraform looks when it plans, or before it writes the file, and says the same as
+ * is said at synth of values that are known.
+ */
+export interface LateCheck {
+  readonly condition: unknown;
+  readonly error_message: string;
+}
+
+/**
+ * Checks of everything in a config that is not known yet.
+ *
+ * @param at names a problem's place as whoever writes the stack knows it; undefined for a field that is left out
+ */
+export function lateConfigChecks(
+  config: ProxyConfigInput,
+  at: (problem: Problem) => Problem | undefined,
+): readonly LateCheck[] {
+  return unknownLeaves(config).flatMap(({ path, leaf }) => {
+    const nodes = nodesAt(configSchema, path, config);
+    const what = at(problemOf(nodes, formatPath(path)));
+    return what === undefined ? [] : lateCheck(what, nodes, leaf);
+  });
+}
+
+/** The check of one value against what its field may be; none if it is known. */
+export function lateCheck(what: Problem, nodes: readonly SchemaNode[], value: unknown): LateCheck[] {
+  if (value === undefined || !hasTokens(value)) return [];
+  const conditions = nodes.map((node) => fits(node, value as TokenLeaf));
+  // Where one variant takes anything there is nothing to check.
+  if (conditions.length === 0 || conditions.includes(undefined)) return [];
+  const condition = conditions.length === 1 ? conditions[0] : Fn.anytrue(conditions);
+  return [{ condition, error_message: escapeTemplate(formatProblem(what)) }];
+}
+
+/** A text rule as a schema node. */
+export function textNode({ pattern, never, lengthMax, canonicalIpv6 }: TextRule): SchemaNode {
+  return {
+    type: "string",
+    pattern,
+    ...(never === undefined ? {} : { not: { pattern: never } }),
+    ...(lengthMax === undefined ? {} : { maxLength: lengthMax }),
+    ...(canonicalIpv6 === undefined ? {} : { canonicalIpv6 }),
+  };
+}
+
+/** The check of a text, in the words of what is allowed. */
+export function lateText(
+  code: ProblemCode,
+  path: string,
+  rule: TextRule & { readonly allowed: string },
+  value: unknown,
+): LateCheck[] {
+  const { allowed } = rule;
+  return lateCheck(problem(code, path, `is not ${allowed}`, { allowed }), [textNode(rule)], value);
+}
+
+/** The check of a whole number. */
+export function lateNumber(path: string, minimum: number, maximum: number, value: unknown): LateCheck[] {
+  const allowed = `a whole number from ${minimum} to ${maximum}`;
+  const what = problem("config.out-of-range", path, "is out of range", { allowed });
+  return lateCheck(what, [{ type: "integer", minimum, maximum }], value);
+}
+
+export const latePort = (path: string, value: unknown): LateCheck[] => lateNumber(path, 1, 65_535, value);
+
+/** An IPv6 address in the form that Terraform gives addresses, which is the canonical one (RFC 5952). */
+export const canonicalIpv6Of = (address: string): string =>
+  Fn.cidrhost(Fn.join("/", [address, "128"]), 0) as string;
+
+function problemOf(nodes: readonly SchemaNode[], path: string): Problem {
+  const allowed = allowedBy(nodes);
+  const text = nodes.find((n) => n.patternErrorMessage !== undefined);
+  if (text !== undefined) return problem(text.problemCode!, path, `is not ${allowed}`, { allowed });
+  const values = nodes.some((n) => n.enum !== undefined || n.const !== undefined);
+  if (values) return problem("config.not-one-of", path, "is none of the values allowed here", { allowed });
+  if (nodes.some((n) => n.minimum !== undefined)) {
+    return problem("config.out-of-range", path, "is out of range", { allowed });
+  }
+  const items = nodes.flatMap((n) => n.items ?? []);
+  if (items.length > 0) {
+    const list = `a list, each item ${allowedBy(items)}`;
+    return problem("config.wrong-type", path, `is not ${list}`, { allowed: list });
+  }
+  return problem("config.wrong-type", path, `is not of type ${allowed}`, { allowed });
+}
+
+/** cdktf's operators write a bare 0 as `undefined`. */
+const limit = (number: number): unknown => Fn.tonumber(String(number));
+
+/** Has Terraform look before it makes a resource; whoever uses the construct may have preconditions of their own. */
+export function addPreconditions(resource: TerraformResource, checks: readonly LateCheck[]): void {
+  if (checks.length === 0) return;
+  const own = resource.lifecycle?.precondition ?? [];
+  resource.addOverride("lifecycle.precondition", [...own, ...checks]);
+}
+
+/** The condition that a value fits a field; undefined if anything does. What cannot be evaluated does not fit. */
+function fits(node: SchemaNode, leaf: TokenLeaf): string | undefined {
+  const value = argument(leaf);
+  // JSON shows the type: a text in place of a number would pass for one.
+  const json = Fn.jsonencode(value);
+  const all = (...conditions: unknown[]): string => Fn.try([Fn.alltrue(conditions), false]) as string;
+  const like = (pattern: string, text: string): unknown => Fn.can(Fn.regex(textArgument(pattern), text));
+  if (node.const !== undefined || node.enum !== undefined) {
+    const values = (node.enum ?? [node.const]).map((v) => textArgument(JSON.stringify(v)));
+    return all(Fn.contains(values, json));
+  }
+  switch (node.type) {
+    case "boolean":
+      return all(like("^(?:true|false)$", json));
+    case "integer":
+    case "number":
+      return all(
+        like("^-?[0-9]+$", json),
+        Op.gte(value, limit(node.minimum ?? Number.MIN_SAFE_INTEGER)),
+        Op.lte(value, limit(node.maximum ?? Number.MAX_SAFE_INTEGER)),
+      );
+    case "string":
+      return all(
+        ...(isWholeToken(leaf) ? [like('^"', json)] : []),
+        ...(node.pattern === undefined ? [] : [like(node.pattern, value)]),
+        ...(node.not === undefined ? [] : [Op.not(like(node.not.pattern, value))]),
+        ...(node.maxLength === undefined ? [] : [Op.lte(Fn.lengthOf(value), node.maxLength)]),
+        ...(node.canonicalIpv6 === true
+          ? [Fn.conditional(like(":", value), Op.eq(Fn.try([canonicalIpv6Of(value), ""]), value), true)]
+          : []),
+      );
+    case "array": {
+      const item = fits(node.items!, Token.asString(ref("val")));
+      if (item === undefined) return undefined;
+      const items = Token.asAny(forExpression(value, item));
+      return all(
+        Op.gte(Fn.lengthOf(value), limit(node.minItems ?? 0)),
+        Fn.alltrue(items as unknown as unknown[]),
+      );
+    }
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,252 @@
+import { Token } from "cdktf";
+import { Construct, type IConstruct } from "constructs";
+import { nearest } from "../../model/nearest.js";
+import { type Problem, problem } from "../../model/index.js";
+import { refuse } from "./checks.js";
+
+/**
+ * What props and options are made of. TypeScript tells its users about a name that does not exist or is missing; those
+ * who write JavaScript, spread objects or read them from a file hear of it here, before anything is made of them.
+ *
+ * Only names and kinds are checked. Whether a value is allowed is the model's to say.
+ */
+
+/** The kind of value that a prop takes. */
+export interface PropKind {
+  /** What is accepted, in words. */
+  readonly allowed: string;
+  /** What to do if it is something else. */
+  readonly fix?: string;
+  readonly accepts: (value: unknown) => boolean;
+  /** Problems inside the value. */
+  readonly inside?: (value: unknown, path: string) => Problem[];
+  readonly required?: true | "model";
+  /** Whether each item of a list is looked at, so that one which is not known yet as a whole is refused. */
+  readonly eachItem?: true;
+  /** Whether `allowed` lists values, and not a kind of them. */
+  readonly values?: true;
+}
+
+/** A prop that must be given; by `model` the model reports it, in words of its own. */
+export interface RequiredPropKind extends PropKind {
+  readonly required: true | "model";
+}
+
+/** One entry for each prop: the compiler reports one that is left out here, and one that must be given. */
+export type PropTable<P> = {
+  readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;
+};
+
+/** Refuses props that are no such props; problems are at the construct's path. */
+export function refuseProps<P extends object>(construct: IConstruct, props: P, table: PropTable<P>): void {
+  refuse(propProblems(construct.node.path, props, table));
+}
+
+/** The same for the options of a static method, which has no construct yet: `Mode.tls`. */
+export function refuseOptions<P extends object>(method: string, options: P, table: PropTable<P>): void {
+  refuse(propProblems(method, options, table));
+}
+
+/** Refuses an id that is none: props in its place are a slip of those who write JavaScript. */
+export function refuseId(construct: IConstruct, method: string, id: unknown): void {
+  if (typeof id === "string" && id !== "") return;
+  const more = { received: described(id), allowed: "a text", fix: `Write \`${method}(id, props)\`.` };
+  refuse([problem("config.wrong-type", `${construct.node.path}.${method}`, "is given no id first", more)]);
+}
+
+function propProblems(path: string, props: unknown, table: Readonly<Record<string, PropKind>>): Problem[] {
+  const names = Object.keys(table);
+  if (!isObject(props)) {
+    const allowed = `an object with ${names.join(", ")}`;
+    const [code, message] =
+      props === undefined
+        ? (["config.missing-field", "has no props"] as const)
+        : (["config.wrong-type", "is not given an object"] as const);
+    const received = props === undefined ? {} : { received: described(props) };
+    return [problem(code, path, message, { ...received, allowed, fix: `Give ${allowed}.` })];
+  }
+  const unknown = Object.keys(props).filter((name) => !names.includes(name));
+  return [
+    ...unknown.map((name) => unknownProp(`${path}.${name}`, name, names)),
+    ...names.flatMap((name) => valueProblems(`${path}.${name}`, props[name], table[name]!)),
+  ];
+}
+
+function unknownProp(path: string, name: string, names: readonly string[]): Problem {
+  const near = nearest(name, names);
+  return problem("config.unknown-field", path, "does not exist", {
+    allowed: names.join(", "),
+    ...(near === undefined ? {} : { fix: `Did you mean \`${near}\`?` }),
+  });
+}
+
+function valueProblems(path: string, value: unknown, kind: PropKind): Problem[] {
+  const { allowed, fix } = kind;
+  if (value === undefined) {
+    if (kind.required !== true) return [];
+    return [problem("config.missing-field", path, "is missing", { allowed, fix: fix ?? `Give ${allowed}.` })];
+  }
+  if (Array.isArray(value) && Token.isUnresolved(value) && kind.eachItem === true) {
+    const known = { received: "a list that Terraform knows at apply", allowed: "a list of items" };
+    return [problem("config.wrong-type", path, "is not known yet", { ...known, fix: ITEM_BY_ITEM })];
+  }
+  if (!kind.accepts(value)) {
+    const more = { received: described(value), allowed, fix: fix ?? `Give ${allowed}.` };
+    return kind.values === true
+      ? [problem("config.not-one-of", path, "is not one of the values allowed here", more)]
+      : [problem("config.wrong-type", path, `is not ${allowed}`, more)];
+  }
+  return kind.inside?.(value, path) ?? [];
+}
+
+const ITEM_BY_ITEM = "Name the items one by one: `[Fn.element(list, 0), Fn.element(list, 1)]`.";
+
+/** A construct shown as JSON would be the whole tree. */
+function described(value: unknown): unknown {
+  if (typeof value === "function") return "a function";
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const { name } = value.constructor;
+  return name === "Object" || name === "" ? value : `an instance of ${name}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Any value, since the model judges it. */
+export const any: PropKind = { allowed: "a value", accepts: () => true, inside: constructsInside };
+
+/** A construct, such as a variable, in the place of a value of its own. */
+function constructsInside(value: unknown, path: string): Problem[] {
+  if (Array.isArray(value)) return value.flatMap((item, i) => constructsInside(item, `${path}[${i}]`));
+  if (Construct.isConstruct(value)) {
+    const more = { received: described(value), allowed: "a value, or a reference to one", fix: REFERENCE };
+    return [problem("config.wrong-type", path, "is a construct", more)];
+  }
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).flatMap(([name, item]) => constructsInside(item, `${path}.${name}`));
+}
+
+const REFERENCE =
+  "Give an attribute of it: of a variable `stringValue`, `numberValue` or `value`, of a resource `id` and others.";
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as object);
+}
+
+/** What a function makes when the app is synthesized, or the value itself. */
+export function produced(kind: PropKind): PropKind {
+  const { allowed, accepts } = kind;
+  return {
+    ...kind,
+    allowed: `${allowed}, or a function that gives it`,
+    accepts: (value) => typeof value === "function" || accepts(value),
+  };
+}
+
+export const text: PropKind = { allowed: "a text", accepts: (value) => typeof value === "string" };
+
+/** A number, or a token that becomes one. */
+export const number: PropKind = {
+  allowed: "a number",
+  accepts: (value) => typeof value === "number" || isReference(value),
+};
+
+/** Tokens are no booleans: what is made depends on them. */
+export const flag: PropKind = { allowed: "true or false", accepts: (value) => typeof value === "boolean" };
+
+const isReference = (value: unknown): boolean => !Construct.isConstruct(value) && Token.isUnresolved(value);
+
+/** A list that is made into lines and words here: its items may be tokens, and how many there are must be known. */
+const list: PropKind = { allowed: "a list", accepts: Array.isArray, eachItem: true };
+
+/** A list whose items are of one kind. */
+export function listOf(kind: PropKind): PropKind {
+  return {
+    ...list,
+    allowed: `${list.allowed}, each item ${kind.allowed}`,
+    inside: (value, path) =>
+      Array.isArray(value)
+        ? value.flatMap((item, i) => valueProblems(`${path}[${i}]`, item, { ...kind, required: true }))
+        : [],
+  };
+}
+
+export const record: PropKind = { allowed: "an object", accepts: isObject };
+
+export function choice(...values: readonly (string | boolean)[]): PropKind {
+  const allowed = values.map((value) => JSON.stringify(value)).join(", ");
+  return {
+    allowed,
+    fix: `Give one of ${allowed}.`,
+    values: true,
+    accepts: (value) => values.includes(value as string),
+  };
+}
+
+/** An object with props of its own. */
+export function fields<P extends object>(table: PropTable<P>): PropKind {
+  return {
+    allowed: `an object with ${Object.keys(table).join(", ")}`,
+    accepts: (value) => isObject(value) && !Construct.isConstruct(value),
+    inside: (value, path) => propProblems(path, value, table),
+  };
+}
+
+/**
+ * An instance of a class. It is known by the name of the class: two copies of this package may be loaded, and an
+ * instance of the one is not an instance of the other.
+ */
+export function instance(className: string, allowed: string, fix?: string): PropKind {
+  return {
+    allowed,
+    ...(fix === undefined ? {} : { fix }),
+    accepts: (value) => classNames(value).includes(className),
+  };
+}
+
+function classNames(value: unknown): string[] {
+  const names: string[] = [];
+  for (
+    let at: unknown = isObject(value) ? Object.getPrototypeOf(value) : null;
+    isObject(at);
+    at = Object.getPrototypeOf(at)
+  ) {
+    names.push((at.constructor as { name: string }).name);
+  }
+  return names;
+}
+
+/** One of two kinds; problems inside the value are those of the second. */
+export function either(first: PropKind, second: PropKind): PropKind {
+  return {
+    allowed: `${first.allowed}, or ${second.allowed}`,
+    accepts: (value) => first.accepts(value) || second.accepts(value),
+    ...(second.eachItem === undefined ? {} : { eachItem: second.eachItem }),
+    inside: (value, path) => (first.accepts(value) ? [] : (second.inside?.(value, path) ?? [])),
+  };
+}
+
+export function required(kind: PropKind): RequiredPropKind {
+  return { ...kind, required: true };
+}
+
+/** Must be given, and the model says so. */
+export const judged: RequiredPropKind = { ...any, required: "model" };
+
+/** The table without the props that a construct sets for its parts. */
+export function without<P, K extends keyof P>(
+  table: PropTable<P>,
+  ...names: readonly K[]
+): PropTable<Omit<P, K>> {
+  const rest = Object.entries(table).filter(([name]) => !names.includes(name as K));
+  return Object.fromEntries(rest) as unknown as PropTable<Omit<P, K>>;
+}
+
+/** The table with every prop optional. */
+export function partial<P>(table: PropTable<P>): PropTable<Partial<P>> {
+  const kinds = Object.entries<PropKind>(table);
+  return Object.fromEntries(
+    kinds.map(([name, kind]) => [name, { ...kind, required: undefined }]),
+  ) as PropTable<Partial<P>>;
+}

@@ -1,0 +1,47 @@
+import { guarded, type Guarded } from "./guarded.js";
+
+/**
+ * A coarse monotonic clock and the deadlines that hang on it. Idle timers are re-armed on every read and write of
+ * thousands of connections: setting a number costs nothing, and one sweep a quarter second finds what is due.
+ */
+
+/** Milliseconds between two sweeps: how late a deadline may be noticed. */
+export const SWEEP_MS = 250;
+
+/** Something with deadlines of its own. */
+export interface Swept extends Guarded {
+  /** Called every {@link SWEEP_MS} with the coarse clock's time. */
+  sweep(now: number): void;
+}
+
+/** Milliseconds of the coarse clock; never goes back, unrelated to the time of day. */
+export function coarseNow(): number {
+  return now;
+}
+
+/** Has `sweep` called until the returned function is. */
+export function sweepRegularly(item: Swept): () => void {
+  items.add(item);
+  timer ??= start();
+  return () => {
+    items.delete(item);
+    if (items.size === 0 && timer !== undefined) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+  };
+}
+
+let now = performance.now();
+let timer: NodeJS.Timeout | undefined;
+const items = new Set<Swept>();
+
+function start(): NodeJS.Timeout {
+  now = performance.now();
+  const interval = setInterval(() => {
+    now = performance.now();
+    for (const item of items) guarded(item, item.sweep, now);
+  }, SWEEP_MS);
+  // A sweep alone is no reason for the process to stay.
+  return interval.unref();
+}

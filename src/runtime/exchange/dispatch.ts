@@ -1,0 +1,77 @@
+import {
+  normalisePath,
+  parseHost,
+  type ProxyConfig,
+  Router,
+  type VirtualServerConfig,
+} from "../../model/serving.js";
+import { respondError } from "./errorPages.js";
+import type { AccessLog, Exchange, RouteRuntime } from "./exchange.js";
+
+/** An exchange whose server and route the dispatcher still has to find. */
+export interface DispatchedExchange extends Exchange {
+  server: VirtualServerConfig;
+  route: RouteRuntime | undefined;
+}
+
+/** From an exchange to its route's action; the same for both protocols. */
+export class Dispatcher {
+  private readonly router: Router;
+
+  constructor(
+    readonly config: ProxyConfig,
+    private readonly routes: ReadonlyMap<object, RouteRuntime>,
+    private readonly mainAccess: AccessLog,
+  ) {
+    this.router = new Router(config);
+  }
+
+  /** The server that answers for a listener before the host is known (decisions 1.2). */
+  defaultServer(listener: string): VirtualServerConfig {
+    return this.router.defaultServer(listener);
+  }
+
+  /** The server for a normalised host name; the default server for the empty one. */
+  serverFor(listener: string, serverName: string): VirtualServerConfig {
+    return this.router.virtualServer(listener, serverName);
+  }
+
+  /** Finds server and route, checks what every route checks, and hands the exchange to the action. */
+  dispatch(exchange: DispatchedExchange): void {
+    const { request } = exchange;
+    exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
+    const config = this.router.route(exchange.server, request.path);
+    if (config === undefined) return respondError(exchange, 404);
+    const route = this.routes.get(config)!;
+    exchange.route = route;
+    const bodyMax = config.requestBodyBytesMax;
+    if (bodyMax !== 0 && request.bodyLength > bodyMax) return respondError(exchange, 413);
+    route.action.handle(exchange);
+  }
+
+  /** Called exactly once when an exchange is over, however it ended; writes its access log line. */
+  finished(exchange: Exchange): void {
+    const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
+    log.write(exchange);
+  }
+}
+
+/** What a request's authority and target come to, or the status that refuses them. */
+export type Addressed =
+  | { readonly host: string; readonly serverName: string; readonly target: string; readonly path: string }
+  | { readonly refuse: 400 };
+
+/**
+ * Checks host and target of a request, whichever protocol carried it.
+ *
+ * @param authority host and port that were asked for; empty only where HTTP/1.0 named none
+ * @param target origin-form target, one char a byte
+ */
+export function address(authority: string, target: string): Addressed {
+  const host = authority === "" ? NO_HOST : parseHost(authority);
+  const path = normalisePath(target);
+  if (host === undefined || path === undefined) return { refuse: 400 };
+  return { host: authority, serverName: host.serverName, target, path };
+}
+
+const NO_HOST = { serverName: "", port: "" };

@@ -1,0 +1,203 @@
+import type { HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
+import type { Guarded } from "./guarded.js";
+
+/**
+ * The seam between protocols and actions: one request and its answer, over HTTP/1.1 or HTTP/2.
+ *
+ * A protocol (`http1/`, `http2/`) makes an exchange for every request it accepts and hands it to the route's
+ * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
+ * `abort`. Neither side knows the other.
+ */
+export interface Exchange extends Guarded {
+  readonly request: RequestHead;
+  readonly client: ClientInfo;
+  /** The virtual server that the host selected. */
+  readonly server: VirtualServerConfig;
+  /** The route that matched; undefined while none has (404, and errors before routing). */
+  readonly route: RouteRuntime | undefined;
+  /** Status that was sent, 0 before that. */
+  readonly status: number;
+  /** Bytes of response body handed to the client so far, without framing. */
+  readonly bodyBytesSent: number;
+  /** True once a final response head went out. */
+  readonly headSent: boolean;
+
+  /**
+   * Takes the request body. Data arrives from now on, never before. A sink is attached at most once, and before the
+   * head is sent unless that opens a tunnel: a body that nobody took by then is dropped, within limits.
+   */
+  readBody(sink: BodySink): void;
+  /** Stops and restarts delivery to the sink; what was read already may still arrive. */
+  pauseBody(): void;
+  resumeBody(): void;
+
+  /** Sends `100 Continue` if the client waits for it; called before the first read by whoever wants the body. */
+  sendContinue(): void;
+  /** Passes an informational answer (103) on; dropped where the client's protocol cannot carry it. */
+  sendInformational(status: number, headers: HeaderList): void;
+  /**
+   * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
+   * protocol's own and must not stand in `headers`.
+   *
+   * Status 101 (HTTP/1.1), or 2xx to an extended CONNECT (HTTP/2), begins a tunnel: from then on `readBody` delivers
+   * and `sendData` sends its bytes.
+   *
+   * @param bodyLength bytes that follow; -1 where that is not known; 0 for none. For HEAD, and for 304, it is the
+   *   length that is announced (-1: none), and no byte follows.
+   */
+  sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
+  /**
+   * The same with fields as the lines they are in an HTTP/1.1 head; only where the protocol has such.
+   *
+   * @param lines each with its CRLF, checked as strictly as a request's, and the blank line that ends the head
+   */
+  sendLines?(status: number, reason: string, lines: string, bodyLength: number): void;
+  /**
+   * How many bytes of body are welcome in one piece: few until the client has shown that it reads, many then. A piece
+   * may have more, and costs the memory for it as long as the client does not take it.
+   */
+  readonly pieceBytesMax: number;
+  /**
+   * Sends body bytes.
+   *
+   * @param transient true if the buffer is reused as soon as this returns, whatever it returns: then what cannot be
+   *   written at once is copied. Default false
+   * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
+   *   touch the buffer until `onDrain`
+   */
+  sendData(chunk: Uint8Array, transient?: boolean): boolean;
+  /** Completes the answer. Writes head and data that were held back to go out together. */
+  end(): void;
+  /** Writes what was held back; called when nothing more is at hand for now (decisions 4.1: small answers at once). */
+  flush(): void;
+  /**
+   * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated answer is never
+   * taken for a complete one (decisions 4.2).
+   */
+  abort(): void;
+
+  /**
+   * Whoever answers threw: logs it as a fault of ours, and ends the exchange with a 500, or cut where its head is out.
+   */
+  onFault(error: unknown): void;
+
+  /**
+   * Set by whoever answers a request that leaves the stream of requests untrustworthy: an HTTP/1.1 connection ends
+   * behind the answer. A status alone does not tell: an upstream's own 400 closes nothing.
+   */
+  closes?: boolean;
+
+  /** Called when `sendData` may go on. */
+  onDrain: (() => void) | undefined;
+  /** Called once if the client went away before the answer was complete. */
+  onClientGone: (() => void) | undefined;
+}
+
+export type { HeaderList };
+
+export interface RequestHead {
+  readonly method: string;
+  /** Origin-form target as the client sent it, one char a byte. */
+  readonly target: string;
+  /** Normalised path that routing used (`model/target.ts`). */
+  readonly path: string;
+  /** Request line for the access log, as the client sent it. */
+  readonly requestLine: string;
+  readonly version: "1.0" | "1.1" | "2.0";
+  readonly headers: HeaderList;
+  /** What the parser knows of `headers` already; only where it read them as lines. */
+  readonly fields?: ReadFields;
+  /** Host that was asked for, port included, as the client wrote it; empty if HTTP/1.0 named none. */
+  readonly host: string;
+  /** The same normalised: lower case, without port. */
+  readonly serverName: string;
+  /** Bytes of body that follow; -1 for a body of unknown length; 0 for none. */
+  readonly bodyLength: number;
+  /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
+  readonly lengthDeclared: boolean;
+  /** The token of an `Upgrade` the client asked for, lower case (`websocket`), or of an extended CONNECT. */
+  readonly upgrade: string | undefined;
+  /** Milliseconds since the epoch when the head was complete. */
+  readonly receivedAt: number;
+}
+
+/** Header fields of which the common ones are known without a search. */
+export interface ReadFields {
+  /** The lines that pass if no rule concerns one of them, and the blank line behind them; undefined if one may. */
+  readonly plainLines: string | undefined;
+  /** First values of what the access log shows. */
+  readonly referer: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly authorization: string | undefined;
+}
+
+export interface ClientInfo {
+  readonly address: string;
+  readonly port: number;
+  readonly scheme: "http" | "https";
+  /** Name of the listener it came through. */
+  readonly listener: string;
+  /** Address and port the client connected to. */
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** Serial number of the connection in this worker, for the error log. */
+  readonly connectionId: number;
+  /** Whether the peer is in `trustedProxies`. */
+  readonly trusted: boolean;
+}
+
+/** Where a request body goes. */
+export interface BodySink {
+  /**
+   * A piece of the body.
+   *
+   * @param transient true if the buffer is reused as soon as this returns, whatever it returns
+   * @returns true if the buffer is free again; false to pause delivery, the buffer in use, until `resumeBody`
+   */
+  onData(chunk: Uint8Array, transient?: boolean): boolean;
+  /** The body is complete. */
+  onEnd(): void;
+  /** The client went away, timed out or broke the framing: the body will never be complete. */
+  onAbort(): void;
+}
+
+/** What answers the exchanges of one route. */
+export interface Action {
+  handle(exchange: Exchange): void;
+}
+
+/** A route made ready to serve: its action compiled and its logs opened. */
+export interface RouteRuntime {
+  readonly config: RouteConfig;
+  readonly server: VirtualServerConfig;
+  readonly action: Action;
+  readonly accessLog: AccessLog;
+  readonly errorLog: ErrorLog;
+}
+
+export interface AccessLog {
+  /** One line for one request; called once, when the exchange is over. */
+  write(exchange: Exchange): void;
+}
+
+export interface ErrorLog {
+  /**
+   * One line, whatever the message holds.
+   *
+   * @param exchange whose client, server, request and host the line names
+   * @param upstream URL that was asked of the upstream
+   */
+  write(level: ErrorLevel, message: string, exchange?: Exchange, upstream?: string): void;
+}
+
+/** The severities of nginx's error log that Portico uses. */
+export type ErrorLevel = "error" | "warn" | "info" | "crit";
+
+/** First value of a field, compared without case; undefined if it is absent. */
+export function headerValue(headers: HeaderList, lowerCaseName: string): string | undefined {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) return headers[i + 1];
+  }
+  return undefined;
+}

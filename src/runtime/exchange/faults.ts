@@ -1,0 +1,33 @@
+import type { ErrorLog, Exchange } from "./exchange.js";
+
+/** The faults of a worker: exceptions in its own code, as against what peers do wrong. */
+export class Faults {
+  /** How many there were since the worker began. */
+  count = 0;
+
+  constructor(private readonly mainError: ErrorLog) {}
+
+  /** Logs an exception as ours, with its stack. @param exchange that it happened in */
+  report(error: unknown, exchange?: Exchange): void {
+    this.count++;
+    const stack = error instanceof Error ? error.stack : String(error);
+    const log = exchange?.route?.errorLog ?? this.mainError;
+    log.write("crit", `internal fault ${this.count} of this worker: ${stack}`, exchange);
+  }
+
+  /**
+   * Reports an exception, and ends what it happened in.
+   *
+   * @param end ends it in good order
+   * @param cut ends it if that throws as well
+   */
+  contain(error: unknown, exchange: Exchange | undefined, end: () => void, cut: () => void): void {
+    this.report(error, exchange);
+    try {
+      end();
+    } catch (second) {
+      this.report(second, exchange);
+      cut();
+    }
+  }
+}

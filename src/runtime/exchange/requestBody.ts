@@ -1,0 +1,254 @@
+import { guarded, type Guarded } from "./guarded.js";
+import { coarseNow } from "./clock.js";
+import type { BodySink } from "./exchange.js";
+import { PieceQueue } from "./pieceQueue.js";
+
+/** What is left of a request body after the answer is read up to here; a client that sends more is told to stop. */
+export const DRAINED_BYTES_MAX = 65_536;
+
+/** What a body needs of its exchange, whichever protocol carries it. */
+export interface BodyOwner extends Guarded {
+  /** Milliseconds that a client may be silent; Infinity for a tunnel. */
+  readonly bodyIdleMs: number;
+  /** Largest body that the route takes; 0 for any. */
+  readonly bodyBytesMax: number;
+  /** Whether the client may rightly be silent: it waits for us to read, or to be told to go on. */
+  readonly bodyHeldBack: boolean;
+  /** Nothing more is wanted for now, or it is again. */
+  bodyPaused(): void;
+  bodyResumed(): void;
+  /** Bytes were consumed: the client may send as many more. */
+  bodyConsumed(bytes: number): void;
+  /** The body will not be taken to its end. */
+  bodyFailed(status: 408 | 413): void;
+  /** The rest of the body is too much, or too slow, to be waited for. */
+  stopBody(): void;
+}
+
+/**
+ * The body of one request, the same over HTTP/1.1 and HTTP/2: holds it to its declared length and the route's limit, times
+ * the client, hands pieces to the sink at the sink's pace and keeps what it will not take yet, and drops what is left over.
+ */
+export class RequestBody implements Guarded {
+  /** The client has sent all of it. */
+  ended = false;
+  /** When the client's silence has been too long, on the coarse clock. */
+  private deadline = Infinity;
+  private received = 0;
+  private waiting: PieceQueue | undefined = undefined;
+  private sink: BodySink | undefined = undefined;
+  private paused = false;
+  private delivering = false;
+  /** The sink heard of the end, or of its failure; or there will be none. */
+  private settled = false;
+  /** Bytes the sink was given and is not done with. */
+  private inUse = 0;
+  /** Nobody will read it: what comes is counted and dropped. */
+  private discarding = false;
+  private discarded = 0;
+
+  /**
+   * @param declared length that the head declares; -1 without one
+   * @param reused whether pieces stand in memory that is read into again
+   */
+  constructor(
+    private readonly owner: BodyOwner,
+    private readonly declared: number,
+    private readonly reused: boolean,
+  ) {}
+
+  /** Whether someone reads it, or did. */
+  get attached(): boolean {
+    return this.sink !== undefined;
+  }
+
+  /** Bytes that are still to come; -1 where that is not known. */
+  get left(): number {
+    return this.declared === -1 ? -1 : this.declared - this.received;
+  }
+
+  /** Whether it is a matter of few bytes to read it to its end. */
+  get drainable(): boolean {
+    return this.ended || (this.declared !== -1 && this.left <= DRAINED_BYTES_MAX);
+  }
+
+  /** Its route is known: from now on the client is timed, whether or not someone reads. */
+  begin(): void {
+    if (this.sink === undefined && !this.settled) this.arm();
+  }
+
+  attach(sink: BodySink): void {
+    if (this.settled || this.discarding) return;
+    this.sink = sink;
+    this.arm();
+    // Never inside the sink's own call.
+    if (this.ended || this.waiting !== undefined) process.nextTick(guarded, this, this.deliverWaiting);
+    else this.owner.bodyResumed();
+  }
+
+  pause(): void {
+    if (this.sink === undefined || this.settled || this.paused) return;
+    this.paused = true;
+    this.deadline = Infinity;
+    this.owner.bodyPaused();
+  }
+
+  resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    const { inUse } = this;
+    this.inUse = 0;
+    this.consume(inUse);
+    this.arm();
+    this.deliverWaiting();
+  }
+
+  /**
+   * A piece of the body.
+   *
+   * @param transient true if the memory is read into again as soon as this returns
+   * @returns false if it exceeds the declared length (RFC 9113, 8.1.1); then nothing of it was delivered
+   */
+  data(chunk: Buffer, from: number, to: number, transient: boolean): boolean {
+    const bytes = to - from;
+    this.received += bytes;
+    // Before anything is delivered: what exceeds the length could be read as another request.
+    const tooLong = this.declared !== -1 && this.received > this.declared;
+    if (tooLong) this.consume(bytes);
+    else if (this.discarding) this.discard(bytes);
+    else if (this.settled) this.consume(bytes);
+    else if (this.overLimit) {
+      this.consume(bytes);
+      this.owner.bodyFailed(413);
+    } else if (this.sink === undefined || this.paused || this.delivering || this.waiting !== undefined) {
+      this.keep(chunk, from, to);
+    } else {
+      this.deliver(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), transient);
+    }
+    return !tooLong;
+  }
+
+  /** The client sent the end. @returns false if the body is not as long as was declared */
+  end(): boolean {
+    if (this.declared !== -1 && this.received !== this.declared) return false;
+    this.ended = true;
+    this.deadline = Infinity;
+    if (this.sink !== undefined && this.waiting === undefined && !this.delivering) this.deliverEnd();
+    return true;
+  }
+
+  /** The body will never be complete: the sink hears of it and of nothing more. */
+  abort(): void {
+    const { sink } = this;
+    const settled = this.settled;
+    this.sink = undefined;
+    this.settled = true;
+    this.deadline = Infinity;
+    if (!settled) sink?.onAbort();
+  }
+
+  /** Nobody reads it (any more): reads on for so long, so that a client that is nearly done need not be told to stop. */
+  discardRest(ms: number): void {
+    if (this.discarding) return;
+    this.sink = undefined;
+    this.settled = true;
+    this.discarding = true;
+    this.deadline = this.ended ? Infinity : coarseNow() + ms;
+    const bytes = this.waiting?.bytes ?? 0;
+    this.waiting = undefined;
+    this.consume(this.inUse);
+    this.inUse = 0;
+    this.discard(bytes);
+  }
+
+  /** Its stream is closed. @returns bytes that were not consumed, and are dropped now */
+  close(): number {
+    const left = (this.waiting?.bytes ?? 0) + this.inUse;
+    this.waiting = undefined;
+    this.inUse = 0;
+    this.deadline = Infinity;
+    return left;
+  }
+
+  sweep(now: number): void {
+    if (now < this.deadline) return;
+    // Who does not read has deadlines of its own.
+    const heldBack = this.sink === undefined && !this.discarding && this.owner.bodyHeldBack;
+    this.deadline = heldBack ? now + this.owner.bodyIdleMs : Infinity;
+    if (heldBack) return;
+    if (this.discarding) this.owner.stopBody();
+    else this.owner.bodyFailed(408);
+  }
+
+  /** What the sink throws costs this exchange, and no other of its connection. */
+  onFault(error: unknown): void {
+    this.delivering = false;
+    this.owner.onFault(error);
+  }
+
+  private get overLimit(): boolean {
+    const max = this.owner.bodyBytesMax;
+    return max !== 0 && this.received > max;
+  }
+
+  private arm(): void {
+    if (!this.ended && !this.discarding) this.deadline = coarseNow() + this.owner.bodyIdleMs;
+  }
+
+  private keep(chunk: Buffer, from: number, to: number): void {
+    (this.waiting ??= new PieceQueue()).push(chunk, from, to, this.reused);
+    if (this.sink === undefined) this.owner.bodyPaused();
+  }
+
+  private deliver(piece: Buffer, transient: boolean): void {
+    this.arm();
+    if (this.taken(piece, transient)) return this.consume(piece.length);
+    // The sink may have given the whole exchange up.
+    if (this.sink === undefined) return this.consume(piece.length);
+    this.inUse += piece.length;
+    this.pause();
+  }
+
+  private taken(piece: Buffer, transient: boolean): boolean {
+    try {
+      return this.sink!.onData(piece, transient);
+    } catch (error) {
+      this.onFault(error);
+      return true;
+    }
+  }
+
+  private deliverWaiting(): void {
+    if (this.delivering) return;
+    this.delivering = true;
+    while (this.sink !== undefined && !this.paused && this.waiting !== undefined) {
+      const piece = this.waiting.shift();
+      if (this.waiting.bytes === 0) this.waiting = undefined;
+      this.deliver(piece, false);
+    }
+    this.delivering = false;
+    if (this.sink === undefined || this.waiting !== undefined) return;
+    if (this.ended) this.deliverEnd();
+    if (!this.paused) this.owner.bodyResumed();
+  }
+
+  private deliverEnd(): void {
+    if (this.settled) return;
+    this.settled = true;
+    try {
+      this.sink!.onEnd();
+    } catch (error) {
+      this.onFault(error);
+    }
+  }
+
+  private discard(bytes: number): void {
+    this.discarded += bytes;
+    this.consume(bytes);
+    if (this.discarded > DRAINED_BYTES_MAX && !this.ended) this.owner.stopBody();
+  }
+
+  private consume(bytes: number): void {
+    if (bytes !== 0) this.owner.bodyConsumed(bytes);
+  }
+}

@@ -1,0 +1,27 @@
+import { guarded, type Guarded } from "./guarded.js";
+
+/**
+ * Small writes of one turn of the event loop, put off to its end. A turn handles the reads of many connections; written
+ * one after the other behind them, answers wake each peer once instead of between every two reads, and what one
+ * connection wrote in pieces goes out in one.
+ */
+export interface Batched extends Guarded {
+  /** Writes what was put off. */
+  writeBatched(): void;
+}
+
+/** Has `writeBatched` called at the end of this turn; at most once a turn for each caller that keeps a flag itself. */
+export function batch(item: Batched): void {
+  if (batched.push(item) === 1) setImmediate(writeAll);
+}
+
+let batched: Batched[] = [];
+let spare: Batched[] = [];
+
+function writeAll(): void {
+  const items = batched;
+  batched = spare;
+  for (let i = 0; i < items.length; i++) guarded(items[i]!, items[i]!.writeBatched);
+  items.length = 0;
+  spare = items;
+}

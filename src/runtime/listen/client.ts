@@ -1,0 +1,26 @@
+import type { Socket } from "node:net";
+import type { ListenerConfig } from "../../model/index.js";
+import type { ClientInfo } from "../exchange/exchange.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
+
+/** What is known of a client when its connection is accepted. */
+export function clientInfo(socket: Socket, listener: ListenerConfig, context: WorkerContext): ClientInfo {
+  const address = plainAddress(socket.remoteAddress ?? "");
+  return {
+    address,
+    port: socket.remotePort ?? 0,
+    scheme: listener.protocol,
+    listener: listener.name,
+    localAddress: plainAddress(socket.localAddress ?? ""),
+    localPort: socket.localPort ?? listener.port,
+    connectionId: ++lastConnectionId,
+    trusted: context.trusted(address),
+  };
+}
+
+let lastConnectionId = 0;
+
+/** IPv4 addresses as such, also where a socket of both families writes them as `::ffff:192.0.2.1`. */
+export function plainAddress(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
+}

@@ -1,0 +1,183 @@
+import type { TlsContents } from "../load/tlsContents.js";
+import { constants } from "node:crypto";
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
+import type { ConnectionGate } from "./gate.js";
+import { plainHttpAnswer } from "./plainHttpAnswer.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
+import { shakeHands, tcpSocketOf } from "../node/tcpBelowTls.js";
+import { keyOf } from "./sockets.js";
+import { systemReason } from "../load/systemReason.js";
+import { secureContextOptions } from "../load/tlsPolicyCheck.js";
+import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
+
+/** Takes over connections once it is known which protocol they speak. */
+export interface Connections {
+  accept(socket: Socket, listener: ListenerConfig): void;
+}
+
+export interface ListenerOptions {
+  readonly listener: ListenerConfig;
+  /** TLS material; for https listeners. */
+  readonly tls: TlsContents | undefined;
+  readonly ticketKeys: string;
+  readonly context: WorkerContext;
+  readonly gate: ConnectionGate;
+  readonly http1: Connections;
+  readonly http2: Connections;
+}
+
+/**
+ * Accepts the connections of one listener and hands each to its protocol.
+ *
+ *     net.Server ── gate ──http──> http1
+ *                     └──https──> tls.Server (handshake) ──ALPN──> http2 | http1
+ *
+ * The TLS server never listens by itself: so one gate counts and refuses connections before any handshake.
+ */
+export class ListenerServer {
+  private readonly server: Server;
+  private readonly tlsServer: TlsServer | undefined;
+  private readonly handshaking = new Set<Socket>();
+  /** One for all sockets: of thousands of idle connections each would hold its own. */
+  private readonly forget: (this: Socket) => void;
+  private acceptFailedAt = -Infinity;
+
+  constructor(private readonly options: ListenerOptions) {
+    const { tls } = options;
+    const { handshaking } = this;
+    this.forget = function (this: Socket) {
+      handshaking.delete(this);
+    };
+    this.tlsServer = tls === undefined ? undefined : this.createTlsServer(tls);
+    // HTTP/1.1 clients may close their side after a request and still read; a handshake has no such state.
+    const allowHalfOpen = this.tlsServer === undefined;
+    this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
+      this.contain(socket, () => this.accepted(socket)),
+    );
+  }
+
+  /** Accepts from a bound socket; the problem if it cannot be listened on. */
+  listen(fd: number): Promise<Problem | undefined> {
+    const { server } = this;
+    const { name, address, port } = this.options.listener;
+    return new Promise((resolve) => {
+      const failed = (error: NodeJS.ErrnoException): void => {
+        const code = error.code === "EADDRINUSE" ? "listen.address-in-use" : "listen.failed";
+        resolve(problem(code, name, `cannot listen on ${keyOf(address, port)} ${systemReason(error)}`));
+      };
+      server.once("error", failed);
+      server.listen({ fd }, BACKLOG, () => {
+        server.off("error", failed).on("error", (error) => this.acceptFailed(error));
+        resolve(undefined);
+      });
+    });
+  }
+
+  /** Closes this process's hold on the socket; others may go on accepting. Handshakes under way get a moment. */
+  stopAccepting(): void {
+    if (!this.server.listening) return;
+    this.server.close();
+    setTimeout(() => this.handshaking.forEach((socket) => socket.destroy()), HANDSHAKE_GRACE_MS).unref();
+  }
+
+  /** Ends every handshake. */
+  closeAll(): void {
+    for (const socket of this.handshaking) socket.destroy();
+  }
+
+  setTicketKeys(ticketKeys: string): void {
+    const { listener, tls } = this.options;
+    if (tls === undefined) return;
+    this.tlsServer!.setTicketKeys(listenerTicketKeys(ticketKeys, sessionContext(listener, tls)));
+  }
+
+  private createTlsServer(tls: TlsContents): TlsServer {
+    const { listener, ticketKeys, context } = this.options;
+    const sessionIdContext = sessionContext(listener, tls);
+    const server = createTlsServer({
+      ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), tls),
+      // Node's default bounds client-initiated renegotiation; it has no use at all here, and costs a handshake each.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
+      handshakeTimeout: context.config.timeouts.tlsHandshakeMs,
+      sessionIdContext,
+      ticketKeys: listenerTicketKeys(ticketKeys, sessionIdContext),
+    });
+    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket)));
+    server.on("tlsClientError", (error: TlsError, socket) =>
+      this.contain(socket, () => this.handshakeFailed(error, socket)),
+    );
+    return server;
+  }
+
+  private accepted(socket: Socket): void {
+    const { gate, http1, listener } = this.options;
+    if (!gate.admit(socket)) return;
+    if (this.tlsServer === undefined) http1.accept(socket, listener);
+    else this.shakeHands(socket, this.tlsServer);
+  }
+
+  /** What throws while a connection is taken costs that connection. */
+  private contain(socket: Socket, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.options.context.faults.report(error);
+      socket.destroy();
+    }
+  }
+
+  private shakeHands(socket: Socket, server: TlsServer): void {
+    this.handshaking.add(socket);
+    socket.on("close", this.forget);
+    shakeHands(server, socket);
+  }
+
+  private secured(socket: TLSSocket): void {
+    const { listener, http1, http2 } = this.options;
+    const raw = tcpSocketOf(socket);
+    if (raw) {
+      this.handshaking.delete(raw);
+      raw.off("close", this.forget);
+    }
+    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener);
+    socket.allowHalfOpen = true;
+    http1.accept(socket, listener);
+  }
+
+  private handshakeFailed(error: TlsError, socket: TLSSocket): void {
+    // A peer that just goes away is a port scan or a health check.
+    if (error.code === "ECONNRESET") return;
+    const { listener, context } = this.options;
+    const raw = tcpSocketOf(socket);
+    const client = `client: ${raw?.remoteAddress ?? "unknown"}, listener: ${listener.name}`;
+    if (error.code === "ERR_SSL_HTTP_REQUEST") {
+      context.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
+      raw?.on("error", () => raw.destroy());
+      raw?.end(plainHttpAnswer(context.dispatcher.defaultServer(listener.name)), "latin1");
+      return;
+    }
+    context.mainError.write("info", `TLS handshake failed (${error.reason ?? error.message}), ${client}`);
+    // Node tells of its timeout, and leaves the connection open.
+    if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
+  }
+
+  /** Out of descriptors, for one: libuv drops the connections that wait, so that this is no busy loop. */
+  private acceptFailed(error: Error): void {
+    const now = performance.now();
+    if (now - this.acceptFailedAt < COMPLAIN_MS) return;
+    this.acceptFailedAt = now;
+    const { address, port } = this.options.listener;
+    const where = `accept() on ${keyOf(address, port)} failed`;
+    this.options.context.mainError.write("crit", `${where} ${systemReason(error)}`);
+  }
+}
+
+type TlsError = Error & { readonly code?: string; readonly reason?: string };
+
+/** As many as the kernel allows (net.core.somaxconn): while a worker is replaced, connections wait here. */
+const BACKLOG = 4096;
+const HANDSHAKE_GRACE_MS = 5_000;
+const COMPLAIN_MS = 60_000;

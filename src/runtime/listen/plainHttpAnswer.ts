@@ -1,0 +1,34 @@
+import type { VirtualServerConfig } from "../../model/index.js";
+import { serverHeader } from "../exchange/errorPages.js";
+import { httpDate } from "../exchange/httpDate.js";
+
+/**
+ * nginx's whole answer to HTTP without TLS on a TLS port (decisions 1.7), in the name of the listener's default
+ * server. The request was eaten by the TLS layer, so there is no exchange to answer.
+ */
+export function plainHttpAnswer(server: VirtualServerConfig): string {
+  const by = serverHeader(server);
+  const page = [
+    "<html>",
+    `<head><title>400 ${REASON}</title></head>`,
+    "<body>",
+    "<center><h1>400 Bad Request</h1></center>",
+    `<center>${REASON}</center>`,
+    `<hr><center>${by}</center>`,
+    "</body>",
+    "</html>",
+    "",
+  ].join("\r\n");
+  return [
+    "HTTP/1.1 400 Bad Request",
+    `Server: ${by}`,
+    `Date: ${httpDate()}`,
+    "Content-Type: text/html",
+    `Content-Length: ${page.length}`,
+    "Connection: close",
+    "",
+    page,
+  ].join("\r\n");
+}
+
+const REASON = "The plain HTTP request was sent to HTTPS port";

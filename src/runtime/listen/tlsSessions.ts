@@ -1,0 +1,31 @@
+import type { TlsContents } from "../load/tlsContents.js";
+import { createHash, hkdfSync } from "node:crypto";
+import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
+
+/**
+ * What a listener's TLS sessions belong to: its name, its policy and its certificate. A ticket proves the handshake
+ * that issued it, so it may not stand for a handshake of another listener, which has other rules or another key; nor
+ * for one of the same listener after these changed. Computed, not drawn: every worker, every generation and the master
+ * that follows come to the same, so a reload that changes none of it keeps its clients' sessions.
+ *
+ * @returns 32 characters, as many as OpenSSL takes (SSL_MAX_SID_CTX_LENGTH)
+ */
+export function sessionContext(listener: ListenerConfig, files: TlsContents): string {
+  const { minVersion, maxVersion, ciphers, curves } = tlsPolicySettings(listener.tls!.policy);
+  const belongsTo = JSON.stringify([listener.name, minVersion, maxVersion, ciphers, curves, files.cert]);
+  return createHash("sha256").update(belongsTo).digest("hex").slice(0, CONTEXT_LENGTH);
+}
+
+/**
+ * The keys of a listener's tickets, from those of the master. OpenSSL compares the context of a ticket only after it
+ * has opened it; with keys of its own, a listener cannot even open the ticket of another.
+ *
+ * @param ticketKeys 48 bytes in base64
+ * @returns 48 bytes, as `tls.Server` takes them
+ */
+export function listenerTicketKeys(ticketKeys: string, context: string): Buffer {
+  const keys = Buffer.from(ticketKeys, "base64");
+  return Buffer.from(hkdfSync("sha256", keys, "", `portico tickets ${context}`, keys.length));
+}
+
+const CONTEXT_LENGTH = 32;

@@ -1,0 +1,78 @@
+import type { TlsContents } from "./tlsContents.js";
+import { X509Certificate } from "node:crypto";
+import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
+
+/** The certificates of a PEM file, in its order; `undefined` stands for one that cannot be read. */
+export function certificatesOf(pem: string): (X509Certificate | undefined)[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+/** Certificates of a chain outside their time. */
+export function validityProblems(
+  chain: readonly X509Certificate[],
+  label: string,
+  now = Date.now(),
+): Problem[] {
+  return chain.flatMap((cert, i) => {
+    if (now > Date.parse(cert.validTo)) {
+      return [problem("files.certificate-expired", label, `${nameOf(i)}expired on ${isoDate(cert.validTo)}`)];
+    }
+    if (now < Date.parse(cert.validFrom)) {
+      const message = `${nameOf(i)}is not valid before ${isoDate(cert.validFrom)}, and it is ${new Date(now).toISOString()}`;
+      return [problem("files.certificate-not-yet-valid", label, message)];
+    }
+    return [];
+  });
+}
+
+/** Certificates of a chain that are valid, and will not be for long. */
+export function expiryWarnings(
+  chain: readonly X509Certificate[],
+  label: string,
+  now = Date.now(),
+): Problem[] {
+  return chain.flatMap((cert, i) => {
+    const left = Date.parse(cert.validTo) - now;
+    if (left < 0 || left > SOON_DAYS * DAY_MS) return [];
+    const message = `${nameOf(i)}ends on ${isoDate(cert.validTo)}, in ${daysText(left)}`;
+    return [problem("files.certificate-expires-soon", label, message)];
+  });
+}
+
+/** What an administrator is to be told every day of the certificates in service, each file once. */
+export function certificateWarnings(
+  config: ProxyConfig,
+  tls: Readonly<Record<string, TlsContents>>,
+  now = Date.now(),
+): Problem[] {
+  const files = new Map<string, { chain: X509Certificate[]; label: string }>();
+  config.listeners.forEach(({ name, tls: paths }, i) => {
+    if (paths === undefined || files.has(paths.certificate)) return;
+    const chain = certificatesOf(tls[name]!.cert).filter((cert) => cert !== undefined);
+    files.set(paths.certificate, { chain, label: `listeners[${i}].tls.certificate (${paths.certificate})` });
+  });
+  return [...files.values()].flatMap(({ chain, label }) => [
+    ...validityProblems(chain, label, now),
+    ...expiryWarnings(chain, label, now),
+  ]);
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** Enough for people; what renews by itself does so long before. */
+const SOON_DAYS = 14;
+
+const nameOf = (place: number): string => (place === 0 ? "" : `certificate ${place + 1} of the chain `);
+
+const isoDate = (text: string): string => new Date(text).toISOString();
+
+function daysText(ms: number): string {
+  const days = Math.floor(ms / DAY_MS);
+  return days === 0 ? "less than a day" : `${days} day${days === 1 ? "" : "s"}`;
+}

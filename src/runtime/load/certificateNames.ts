@@ -1,0 +1,38 @@
+import type { X509Certificate } from "node:crypto";
+import { coversName } from "../../model/certificateName.js";
+import {
+  CATCH_ALL,
+  type ListenerConfig,
+  type Problem,
+  problem,
+  type ProxyConfig,
+} from "../../model/serving.js";
+
+/** Names that clients use on the listeners of a certificate and that it does not cover: browsers refuse it there. */
+export function nameWarnings(
+  config: ProxyConfig,
+  listeners: readonly ListenerConfig[],
+  certificate: X509Certificate,
+  label: string,
+): Problem[] {
+  const names = new Set(listeners.flatMap((listener) => namesOn(config, listener)));
+  const missing = [...names].filter((name) => !coversName(certificate, name));
+  if (missing.length === 0) return [];
+  const message = `does not cover ${missing.join(", ")}`;
+  return [problem("files.name-not-covered", label, message, { allowed: certificate.subjectAltName })];
+}
+
+/** A default server answers for all names; then those are known that other listeners redirect from. */
+function namesOn(config: ProxyConfig, listener: ListenerConfig): string[] {
+  const servers = config.virtualServers.filter(({ listeners, routes }) => {
+    const leadsHere = routes.some(
+      ({ action }) =>
+        action.type === "redirect" &&
+        action.scheme === listener.protocol &&
+        action.host === undefined &&
+        (action.port ?? 443) === listener.port,
+    );
+    return listeners.includes(listener.name) || leadsHere;
+  });
+  return servers.flatMap(({ serverNames }) => serverNames).filter((name) => name !== CATCH_ALL);
+}

@@ -1,0 +1,159 @@
+import type { TlsContents } from "./tlsContents.js";
+import { join, resolve } from "node:path";
+import { parseConfig, parseConfigText } from "../../model/parse.js";
+import {
+  type Problem,
+  ProblemError,
+  type ProxyConfig,
+  type Result,
+  type RouteConfig,
+} from "../../model/serving.js";
+import { directoryProblem, logProblem, readText } from "./files.js";
+import { recoverLogs } from "./logRecovery.js";
+import { loadTlsFiles } from "./tls.js";
+
+export interface LoadOptions {
+  /** The config file. */
+  readonly file: string;
+  /** Folder below which every path the config names is looked up; the config file itself is not. */
+  readonly root?: string;
+  /** Changes the config before its files are read; its paths lie below `root` already. May throw a ProblemError. */
+  readonly adjust?: (config: ProxyConfig) => ProxyConfig;
+  /** Whether lines go to standard error instead of log files; then no log file is asked for. */
+  readonly logToStderr?: boolean;
+  /**
+   * What a certificate outside its time is; default `problem`. A service that starts is better off with a warning:
+   * the certificate may expire, or the clock be wrong, between two boots, and port 80 goes on all the same.
+   */
+  readonly expiry?: "problem" | "warning";
+  /**
+   * What a log file that cannot be written is; default `problem`. A service serves without it, and says so: with
+   * `warning` it also sets files of another user aside, as far as it may (`logRecovery.ts`).
+   */
+  readonly logs?: "problem" | "warning";
+}
+
+/** A config with all it takes to serve it; plain JSON, so that it can be sent to workers. */
+export interface LoadedConfig {
+  readonly config: ProxyConfig;
+  /** By listener name. */
+  readonly tls: Readonly<Record<string, TlsContents>>;
+  /** Findings that do not keep it from serving. */
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads and checks a config and every file it names: all of it, or every problem at once. */
+export async function loadConfig(options: LoadOptions): Promise<Result<LoadedConfig>> {
+  const read = await readText(options.file, options.file);
+  if ("problem" in read) return { ok: false, problems: [read.problem] };
+  const parsed = prepare(read.text, options);
+  if (!parsed.ok) return parsed;
+  const config = parsed.value;
+  const tolerant = options.logs === "warning";
+  const [tls, directories, logs] = await Promise.all([
+    loadTlsFiles(config, options.expiry ?? "problem"),
+    directoryProblems(config),
+    options.logToStderr === true ? [] : logProblems(config, tolerant),
+  ]);
+  const problems = [...tls.problems, ...directories, ...(tolerant ? [] : logs)];
+  if (problems.length > 0) return { ok: false, problems };
+  const warnings = tolerant ? [...tls.warnings, ...logs] : tls.warnings;
+  return { ok: true, value: { config, tls: tls.files, warnings } };
+}
+
+function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
+  const parsed = parseConfigText(text);
+  if (!parsed.ok) return parsed;
+  // Parsed again, as a root with odd characters makes paths that no field accepts.
+  const rooted = root === undefined ? parsed : parseConfig(underRoot(parsed.value, resolve(root)));
+  if (!rooted.ok || adjust === undefined) return rooted;
+  try {
+    return { ok: true, value: adjust(rooted.value) };
+  } catch (error) {
+    if (error instanceof ProblemError) return { ok: false, problems: error.problems };
+    throw error;
+  }
+}
+
+/** The same config with every path below the root. */
+function underRoot(config: ProxyConfig, root: string): ProxyConfig {
+  const below = <T extends { readonly path: string }>(log: T | "off"): T | "off" =>
+    log === "off" ? log : { ...log, path: join(root, log.path) };
+  const routeBelow = (route: RouteConfig): RouteConfig => ({
+    ...route,
+    ...(route.accessLog === undefined ? {} : { accessLog: below(route.accessLog) }),
+    ...(route.errorLog === undefined ? {} : { errorLog: below(route.errorLog) }),
+    action:
+      route.action.type === "staticFiles"
+        ? { ...route.action, directory: join(root, route.action.directory) }
+        : route.action,
+  });
+  return {
+    ...config,
+    logs: { access: below(config.logs.access), error: below(config.logs.error) },
+    listeners: config.listeners.map(({ tls, ...listener }) =>
+      tls === undefined
+        ? listener
+        : {
+            ...listener,
+            tls: {
+              ...tls,
+              certificate: join(root, tls.certificate),
+              key: join(root, tls.key),
+              ...(tls.dhparam === undefined ? {} : { dhparam: join(root, tls.dhparam) }),
+            },
+          },
+    ),
+    virtualServers: config.virtualServers.map((server) => ({
+      ...server,
+      routes: server.routes.map(routeBelow),
+    })),
+  };
+}
+
+/** Each path once: routes share directories and logs. */
+async function eachOnce(
+  paths: readonly { readonly path: string; readonly field: string }[],
+  check: (path: string, label: string) => Promise<Problem | undefined>,
+): Promise<Problem[]> {
+  const first = new Map<string, string>();
+  for (const { path, field } of paths) if (!first.has(path)) first.set(path, field);
+  const found = await Promise.all([...first].map(([path, field]) => check(path, `${field} (${path})`)));
+  return found.filter((p) => p !== undefined);
+}
+
+function routesOf(config: ProxyConfig): { route: RouteConfig; at: string }[] {
+  return config.virtualServers.flatMap((server, s) =>
+    server.routes.map((route, r) => ({ route, at: `virtualServers[${s}].routes[${r}]` })),
+  );
+}
+
+function directoryProblems(config: ProxyConfig): Promise<Problem[]> {
+  const directories = routesOf(config).flatMap(({ route: { action }, at }) =>
+    action.type === "staticFiles" ? [{ path: action.directory, field: `${at}.action.directory` }] : [],
+  );
+  return eachOnce(directories, directoryProblem);
+}
+
+/** Paths of log files, each with the field that first names it. */
+function logsOf(config: ProxyConfig): { path: string; field: string }[] {
+  const logs = [
+    { log: config.logs.access, field: "logs.access.path" },
+    { log: config.logs.error, field: "logs.error.path" },
+    ...routesOf(config).flatMap(({ route, at }) => [
+      { log: route.accessLog ?? "off", field: `${at}.accessLog.path` },
+      { log: route.errorLog ?? "off", field: `${at}.errorLog.path` },
+    ]),
+  ];
+  return logs.flatMap(({ log, field }) => (log === "off" ? [] : [{ path: log.path, field }]));
+}
+
+/** Every log file of a config, once. */
+export function logPaths(config: ProxyConfig): string[] {
+  return [...new Set(logsOf(config).map(({ path }) => path))];
+}
+
+async function logProblems(config: ProxyConfig, recover: boolean): Promise<Problem[]> {
+  if (recover) recoverLogs(logPaths(config));
+  return eachOnce(logsOf(config), logProblem);
+}

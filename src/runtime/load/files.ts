@@ -1,0 +1,143 @@
+import { constants } from "node:fs";
+import { access, readFile, stat } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { type Problem, problem } from "../../model/serving.js";
+import { systemReason } from "./systemReason.js";
+
+/**
+ * Whether this process may use the files and directories a config names, with reasons a person can act on: which
+ * directory on the way is missing or closed, not just `EACCES`.
+ */
+
+/**
+ * Text of a file, or why it cannot be read.
+ *
+ * @param secret true where the advice must not open the file to everyone
+ */
+export async function readText(
+  file: string,
+  label: string,
+  secret = false,
+): Promise<{ text: string } | { problem: Problem }> {
+  try {
+    return { text: await readFile(file, "utf8") };
+  } catch (error) {
+    const why = await whyNot(file, error as NodeJS.ErrnoException, secret ? "secret" : "a+r");
+    return { problem: problem("files.unreadable", label, why.message, fixOf(why)) };
+  }
+}
+
+/** A directory that files are served from must be readable and executable for this process (service 2.8). */
+export async function directoryProblem(directory: string, label: string): Promise<Problem | undefined> {
+  try {
+    if (!(await stat(directory)).isDirectory()) {
+      const fix = { fix: "Give a directory." };
+      return problem("files.bad-directory", label, "is no directory", fix);
+    }
+    await access(directory, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const why = await whyNot(directory, error as NodeJS.ErrnoException, "a+rx");
+    return problem("files.bad-directory", label, why.message, fixOf(why));
+  }
+}
+
+/** A log must be writable, or its directory, or the nearest parent that exists: missing directories are made. */
+export async function logProblem(file: string, label: string): Promise<Problem | undefined> {
+  for (let at = file; ; at = dirname(at)) {
+    try {
+      const found = await stat(at);
+      if (at === file && found.isDirectory()) {
+        return problem("files.log-not-writable", label, "is a directory", {
+          fix: "Give the path of a file.",
+        });
+      }
+      if (at !== file && !found.isDirectory()) {
+        const fix = { fix: `Remove ${at}, or log to another directory.` };
+        return problem("files.log-not-writable", label, `lies below ${at}, which is no directory`, fix);
+      }
+      if (found.nlink === 0) {
+        // A service sees its log directory through a mount, which stays where it was when the directory is removed.
+        return problem("files.log-not-writable", label, `lies in ${at}, which was removed`, {
+          fix: logFix(file),
+        });
+      }
+      await access(at, at === file ? constants.W_OK : constants.W_OK | constants.X_OK);
+      return undefined;
+    } catch (error) {
+      const failure = error as NodeJS.ErrnoException;
+      if (failure.code === "ENOENT" && at !== dirname(at)) continue;
+      return notWritable(at, file, label, failure);
+    }
+  }
+}
+
+interface Why {
+  readonly message: string;
+  readonly fix?: string;
+}
+
+const fixOf = ({ fix }: Why): { fix?: string } => (fix === undefined ? {} : { fix });
+
+/** Why a path cannot be used: the first step on the way to it that is missing, closed or no directory. */
+async function whyNot(path: string, error: NodeJS.ErrnoException, mode: string): Promise<Why> {
+  if (error.code === "EISDIR") return { message: "is a directory", fix: "Give the path of a file." };
+  if (error.code !== "ENOENT" && error.code !== "EACCES" && error.code !== "ENOTDIR") {
+    return { message: `cannot be read ${systemReason(error)}` };
+  }
+  for (const step of stepsTo(path)) {
+    try {
+      const found = await stat(step);
+      if (step === path) break;
+      if (!found.isDirectory()) return { message: `lies below ${step}, which is no directory` };
+      await access(step, constants.X_OK);
+    } catch (failure) {
+      const { code } = failure as NodeJS.ErrnoException;
+      if (code === "EACCES") return closed(step, step === path ? mode : "a+x");
+      return { message: step === path ? "does not exist" : `does not exist: there is no ${step}` };
+    }
+  }
+  return closed(path, mode);
+}
+
+/** @param mode argument for chmod, or `secret` */
+function closed(step: string, mode: string): Why {
+  const example =
+    mode === "secret"
+      ? `without opening it to others: chown ${userId()} ${step}, or LoadCredential= in the service's unit`
+      : `for example: chmod ${mode} ${step}`;
+  return {
+    message: `cannot be read: no permission on ${step} for ${user()}`,
+    fix: `Let ${user()} read it, ${example}`,
+  };
+}
+
+function notWritable(at: string, file: string, label: string, error: NodeJS.ErrnoException): Problem {
+  const message =
+    at === file
+      ? `cannot be written by ${user()} ${systemReason(error)}`
+      : `cannot be created in ${at} by ${user()} ${systemReason(error)}`;
+  const fix = at === file ? `Let ${user()} write it, for example: chown ${userId()} ${file}` : logFix(file);
+  return problem("files.log-not-writable", label, message, { fix });
+}
+
+/**
+ * How a log's directory comes to be writable. That of a service is systemd's (`LogsDirectory=`), which makes it at a
+ * start and gives it to the service's user; whoever made it by hand would give it to nobody the service runs as.
+ */
+export function logFix(file: string): string {
+  const directory = dirname(file);
+  const ours = (process.env["LOGS_DIRECTORY"] ?? "").split(":");
+  if (ours.some((one) => one !== "" && file.startsWith(`${one}/`)))
+    return "Restart the service, at which systemd makes its log directory: systemctl restart portico.service";
+  return `Create its directory for ${user()}: mkdir -p ${directory} && chown ${userId()} ${directory}`;
+}
+
+/** `/`, `/srv`, `/srv/media` for `/srv/media`. */
+function stepsTo(path: string): string[] {
+  const names = path.split(sep).filter((name) => name !== "");
+  return [sep, ...names.map((_, i) => join(sep, ...names.slice(0, i + 1)))];
+}
+
+const userId = (): string => String(process.geteuid?.() ?? "USER");
+const user = (): string => `user ${userId()}`;

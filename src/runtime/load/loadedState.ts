@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+import type { LoadedConfig } from "./config.js";
+
+/** What a running master has loaded, by hashes, to be compared with what is installed. */
+export interface LoadedState {
+  /** Of the runtime's file, as it was when the master started. */
+  readonly runtime: string;
+  /** Of the config: what it says, not how it is written. */
+  readonly config: string;
+  /** Of the certificates and Diffie-Hellman parameters by listener; no key is a part of it. */
+  readonly tls: string;
+}
+
+/** The part of {@link LoadedState} that a config file and the files it names come to. */
+export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
+  const shown = Object.entries(tls).map(([listener, { cert, dhparam }]) => [listener, cert, dhparam]);
+  return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
+}
+
+export function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}

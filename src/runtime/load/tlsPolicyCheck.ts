@@ -1,0 +1,100 @@
+import type { TlsContents } from "./tlsContents.js";
+import { duplexPair } from "node:stream";
+import { connect, createSecureContext, type SecureContextOptions, TLSSocket } from "node:tls";
+import { type Problem, problem, type TlsPolicySettings } from "../../model/serving.js";
+
+/** A policy and its material as Node takes them; the listeners use the same. */
+export function secureContextOptions(policy: TlsPolicySettings, files?: TlsContents): SecureContextOptions {
+  return {
+    minVersion: policy.minVersion,
+    maxVersion: policy.maxVersion,
+    ciphers: policy.ciphers,
+    ecdhCurve: policy.curves.join(":"),
+    honorCipherOrder: policy.preferServerCiphers,
+    sessionTimeout: policy.sessionTimeoutSeconds,
+    ...(files === undefined ? {} : { key: files.key, cert: files.cert }),
+    ...(files?.dhparam === undefined ? {} : { dhparam: files.dhparam }),
+  };
+}
+
+/** Ciphers and curves that this OpenSSL does not know. */
+export function policyProblems(policy: TlsPolicySettings, path: string, named: boolean): Problem[] {
+  const field = (name: string): string => (named ? path : `${path}.${name}`);
+  const problems: Problem[] = [];
+  const cipherError = contextError({ ciphers: policy.ciphers, maxVersion: policy.maxVersion });
+  if (cipherError !== undefined) {
+    const message = `selects no cipher that this OpenSSL (${process.versions.openssl}) knows: ${cipherError}`;
+    problems.push(problem("tls.bad-policy", field("ciphers"), message, { received: policy.ciphers }));
+  }
+  policy.curves.forEach((curve, i) => {
+    if (contextError({ ecdhCurve: curve }) === undefined) return;
+    const message = `is no curve that this OpenSSL (${process.versions.openssl}) knows`;
+    problems.push(problem("tls.bad-policy", field(`curves[${i}]`), message, { received: curve }));
+  });
+  return problems;
+}
+
+/**
+ * One handshake in memory with a client that offers all the policy allows. It finds what no single field shows: an
+ * ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a version.
+ */
+export async function handshakeProblem(
+  policy: TlsPolicySettings,
+  files: TlsContents,
+  path: string,
+  keyType: string | undefined,
+): Promise<Problem | undefined> {
+  const options = secureContextOptions(policy, files);
+  const refused = contextError(options);
+  if (refused !== undefined) {
+    const fix = "Use a key and certificate of at least 2048 bit RSA or a P-256 curve, signed with SHA-256.";
+    return problem("files.bad-certificate", path, `OpenSSL refuses key and certificate: ${refused}`, { fix });
+  }
+  const failure = await handshake(options, secureContextOptions(policy));
+  if (failure === undefined) return undefined;
+  const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
+  const fix = "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
+  return problem("tls.bad-policy", `${path}.policy`, message, { fix });
+}
+
+function contextError(options: SecureContextOptions): string | undefined {
+  try {
+    createSecureContext(options);
+    return undefined;
+  } catch (error) {
+    return reason(error as Error);
+  }
+}
+
+function handshake(server: SecureContextOptions, client: SecureContextOptions): Promise<string | undefined> {
+  const [near, far] = duplexPair();
+  return new Promise((resolve) => {
+    const serving = new TLSSocket(near, { isServer: true, secureContext: createSecureContext(server) });
+    // The certificate's trust is the clients' matter; here only the negotiation counts.
+    const asking = connect({
+      socket: far,
+      secureContext: createSecureContext(client),
+      rejectUnauthorized: false,
+      checkServerIdentity: () => undefined,
+    });
+    const timer = setTimeout(() => done("it takes too long"), HANDSHAKE_MS);
+    const done = (failure: string | undefined): void => {
+      clearTimeout(timer);
+      serving.destroy();
+      asking.destroy();
+      resolve(failure);
+    };
+    asking.on("secureConnect", () => done(undefined));
+    // The server knows the reason, the client only the alert.
+    serving.on("error", (error) => done(reason(error)));
+    asking.on("error", (error) => setImmediate(() => done(reason(error))));
+    serving.on("close", () => done("the connection closed"));
+  });
+}
+
+const HANDSHAKE_MS = 10_000;
+
+/** OpenSSL's reason without its file names and numbers. */
+function reason(error: Error & { reason?: string }): string {
+  return error.reason ?? error.message;
+}

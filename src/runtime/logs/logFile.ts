@@ -1,0 +1,235 @@
+import fs from "node:fs";
+import { dirname } from "node:path";
+import { type Problem, problem } from "../../model/serving.js";
+import { logFix } from "../load/files.js";
+import { systemReason } from "../load/systemReason.js";
+
+/**
+ * A file that lines are appended to, off the hot path.
+ *
+ *     append ──> pending (text) ──> batch (bytes) ──> one fs.write at a time, O_APPEND
+ *
+ * Several workers append to the same file: every write is whole lines, and O_APPEND keeps two writes apart. If the
+ * disk is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; what comes after that is dropped and counted,
+ * and requests are served all the same. A path that cannot be opened is tried again every {@link REOPEN_MS}.
+ */
+export class LogFile {
+  private fd: number | undefined;
+  private pending = "";
+  private batch: Buffer | undefined;
+  private writing = false;
+  private timer: NodeJS.Timeout | undefined;
+  private dropped = 0;
+  private failing = false;
+  private idle: (() => void)[] = [];
+  /** Runs while the path could not be opened. */
+  private reopenTimer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param path the file; undefined for standard error, which is never opened, reopened or closed
+   * @param complain says once that lines cannot be written, and once that they can be again
+   * @param instead takes the lines as long as the file cannot be opened; without it they wait
+   */
+  constructor(
+    readonly path: string | undefined,
+    private readonly complain: (message: string) => void,
+    public instead?: LogFile,
+  ) {
+    if (path === undefined) this.fd = STDERR;
+  }
+
+  /** Adds one line, its line feed included. */
+  append(line: string): void {
+    if (this.fd === undefined && this.reopenTimer !== undefined && this.instead !== undefined)
+      return this.instead.append(line);
+    const held = this.pending.length + (this.batch?.length ?? 0);
+    if (held + line.length > HELD_BYTES_MAX) return this.drop();
+    this.pending += line;
+    if (this.pending.length >= BATCH_BYTES) this.startWrite();
+    else this.schedule(FLUSH_MS);
+  }
+
+  /**
+   * Opens the file, and its directory if that is missing; the problem if it cannot be had, and then it is tried again
+   * from time to time. Idempotent.
+   */
+  open(): Problem | undefined {
+    return this.fd === undefined ? this.reopen() : undefined;
+  }
+
+  /**
+   * Opens the path anew, so that a rotated file is let go. If that fails the old file stays in use, and it is tried
+   * again from time to time. Lines that wait go to the new file: the old one may be compressed as soon as the signal
+   * was sent.
+   */
+  reopen(): Problem | undefined {
+    clearTimeout(this.reopenTimer);
+    this.reopenTimer = undefined;
+    if (this.path === undefined) return undefined;
+    try {
+      const old = this.fd;
+      this.fd = openForAppend(this.path);
+      if (this.pending !== "") this.schedule(FLUSH_MS);
+      // A write under way still needs the old descriptor.
+      if (old !== undefined && !this.writing) fs.closeSync(old);
+      else if (old !== undefined) this.idle.push(() => fs.close(old, () => undefined));
+      return undefined;
+    } catch (error) {
+      this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
+      if (this.fd === undefined && this.instead !== undefined && this.pending !== "") {
+        this.instead.append(this.pending);
+        this.pending = "";
+      }
+      return notWritable(this.path, error as NodeJS.ErrnoException);
+    }
+  }
+
+  private tryAgain(): void {
+    if (this.reopen() !== undefined) return;
+    const lost = this.dropped > 0 ? `; ${this.dropped} lines were dropped` : "";
+    this.complain(`${this.name} is written again${lost}`);
+    this.dropped = 0;
+  }
+
+  /** Resolves when all that was appended so far is written, or cannot be. */
+  async flush(): Promise<void> {
+    // A write under way, one that failed and is due again, and what came since.
+    for (let writes = 0; writes < 3; writes++) {
+      this.startWrite();
+      await this.written();
+    }
+  }
+
+  /** Writes what waits at once; for the last moment of a process. A write under way is left to the kernel. */
+  flushSync(): void {
+    if (this.fd === undefined) return;
+    const waiting = this.writing ? undefined : this.batch;
+    const bytes = Buffer.concat([waiting ?? Buffer.alloc(0), Buffer.from(this.pending, "utf8")]);
+    this.pending = "";
+    if (!this.writing) this.batch = undefined;
+    try {
+      for (let at = 0; at < bytes.length;) at += fs.writeSync(this.fd, bytes, at);
+    } catch (error) {
+      this.complain(`${this.name} lost its last lines ${systemReason(error as Error)}`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.flush();
+    this.flushSync();
+    clearTimeout(this.timer);
+    clearTimeout(this.reopenTimer);
+    this.timer = undefined;
+    if (this.path !== undefined && this.fd !== undefined) fs.closeSync(this.fd);
+    this.fd = this.path === undefined ? STDERR : undefined;
+  }
+
+  private written(): Promise<void> | undefined {
+    return this.writing ? new Promise((resolve) => this.idle.push(resolve)) : undefined;
+  }
+
+  private get name(): string {
+    return this.path === undefined ? "standard error" : `log file ${this.path}`;
+  }
+
+  private schedule(delayMs: number): void {
+    if (this.timer !== undefined || this.writing) return;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.startWrite();
+    }, delayMs);
+    // Lines that wait keep no process alive: they are written when it exits.
+    this.timer.unref();
+  }
+
+  private startWrite(): void {
+    if (this.writing || this.fd === undefined) return;
+    if (this.batch === undefined) {
+      if (this.pending === "") return;
+      this.batch = Buffer.from(this.pending, "utf8");
+      this.pending = "";
+    }
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.writing = true;
+    fs.write(this.fd, this.batch, 0, this.batch.length, null, (error, written) => this.wrote(error, written));
+  }
+
+  private wrote(error: NodeJS.ErrnoException | null, written: number): void {
+    this.writing = false;
+    if (error === null) {
+      this.batch = written < this.batch!.length ? this.batch!.subarray(written) : undefined;
+      this.recovered();
+      // The rest of a short write follows at once, before another worker can put a line in its middle.
+      if (this.batch !== undefined) return this.startWrite();
+    } else {
+      this.failed(error);
+    }
+    const idle = this.idle;
+    this.idle = [];
+    for (const done of idle) done();
+    if (error !== null) this.schedule(RETRY_MS);
+    else if (this.pending.length >= BATCH_BYTES) this.startWrite();
+    else if (this.pending !== "") this.schedule(FLUSH_MS);
+  }
+
+  private failed(error: Error): void {
+    if (this.failing) return;
+    this.failing = true;
+    this.complain(`${this.name} cannot be written ${systemReason(error)}; lines wait in memory, up to 8 MiB`);
+  }
+
+  private recovered(): void {
+    if (this.dropped > 0) this.complain(`${this.name} is written again; ${this.dropped} lines were dropped`);
+    else if (this.failing) this.complain(`${this.name} is written again; no line was lost`);
+    this.failing = false;
+    this.dropped = 0;
+  }
+
+  private drop(): void {
+    if (this.dropped === 0) this.complain(`${this.name} is not written fast enough; lines are dropped`);
+    this.dropped++;
+  }
+}
+
+/** A batch is written when it has this size, or when its first line is {@link FLUSH_MS} old. */
+const BATCH_BYTES = 64 * 1024;
+const FLUSH_MS = 100;
+const RETRY_MS = 1_000;
+/** Long enough that a directory which is gone for good costs nothing. */
+const REOPEN_MS = 10_000;
+const HELD_BYTES_MAX = 8 * 1024 * 1024;
+const STDERR = 2;
+
+const LOG_MODE = 0o640;
+const LOG_DIRECTORY_MODE = 0o750;
+
+/** O_NONBLOCK: a FIFO without a reader is an error at once instead of a process that hangs. */
+const APPEND =
+  fs.constants.O_WRONLY | fs.constants.O_APPEND | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY;
+
+function openForAppend(path: string): number {
+  try {
+    return fs.openSync(path, APPEND);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  fs.mkdirSync(dirname(path), { recursive: true, mode: LOG_DIRECTORY_MODE });
+  try {
+    const fd = fs.openSync(path, APPEND | fs.constants.O_CREAT | fs.constants.O_EXCL, LOG_MODE);
+    // A service's umask would take away the group's right to read.
+    fs.fchmodSync(fd, LOG_MODE);
+    return fd;
+  } catch (error) {
+    // Another worker was faster.
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return fs.openSync(path, APPEND);
+    throw error;
+  }
+}
+
+function notWritable(path: string, error: NodeJS.ErrnoException): Problem {
+  const fix = error.code === "EISDIR" ? "Give the path of a file: this is a directory." : logFix(path);
+  return problem("files.log-not-writable", path, `cannot be opened for appending ${systemReason(error)}`, {
+    fix,
+  });
+}

@@ -1,0 +1,208 @@
+import { onePiece } from "../../model/serving.js";
+import type { ErrorLevel, Exchange, RequestHead } from "../exchange/exchange.js";
+
+/**
+ * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
+ * line, a field or a terminal sequence. Date strings are made once a second.
+ */
+
+/**
+ * nginx `combined`:
+ * `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`.
+ */
+export function combinedLine(exchange: Exchange): string {
+  const { request } = exchange;
+  const { authorization, referer, userAgent } = loggedFields(request);
+  const who = combinedStart(exchange.client.address, authorization);
+  const result = `" ${statusOf(exchange)} ${exchange.bodyBytesSent} `;
+  const from = `"${orDash(referer)}" "${orDash(userAgent)}"\n`;
+  return who + (request.requestLine === "" ? "-" : escape(request.requestLine)) + result + from;
+}
+
+/** Up to the request: the same for all requests of one client in a second, so the last one is kept. */
+function combinedStart(address: string, authorization: string | undefined): string {
+  const { local } = clock();
+  // Credentials are not kept.
+  if (authorization !== undefined) return `${address} - ${remoteUser(authorization) ?? "-"} [${local}] "`;
+  if (address !== last.address || local !== last.local) {
+    last = { address, local, text: `${address} - - [${local}] "`, again: false };
+  } else if (!last.again) {
+    // Not before the second line in a row: where clients alternate it would be for nothing.
+    last.text = onePiece(last.text);
+    last.again = true;
+  }
+  return last.text;
+}
+
+let last = { address: "", local: "", text: "", again: false };
+
+/** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
+export function jsonLine(exchange: Exchange): string {
+  const { client, request } = exchange;
+  const fields = loggedFields(request);
+  const now = clock();
+  const milliseconds = now.at % 1000;
+  return (
+    `{"time":"${now.iso}.${pad3(milliseconds)}Z"` +
+    `,"remote_addr":${json(client.address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
+    `,"method":${json(request.method)},"target":${json(request.target)},"http_version":"${request.version}"` +
+    `,"scheme":"${client.scheme}","host":${json(request.host)}` +
+    `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
+    `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
+    `,"server":${json(exchange.server.name)},"route":${jsonOrNull(exchange.route?.config.name)}` +
+    `,"referer":${jsonOrNull(fields.referer)},"user_agent":${jsonOrNull(fields.userAgent)}}\n`
+  );
+}
+
+/**
+ * nginx's error format: time, level, process, connection, message, then who asked for what.
+ *
+ * @param upstream URL that was asked of the upstream, if it is about one
+ */
+export function errorLine(
+  level: ErrorLevel,
+  message: string,
+  exchange?: Exchange,
+  upstream?: string,
+): string {
+  const start = `${clock().error} [${level}] ${process.pid}#${process.pid}: `;
+  const text = escapeControls(message);
+  if (exchange === undefined) return `${start}${text}\n`;
+  const { client, request, server } = exchange;
+  const referer = loggedFields(request).referer;
+  return (
+    `${start}*${client.connectionId} ${text}, client: ${client.address}, server: ${server.serverNames[0]}` +
+    (request.requestLine === "" ? "" : `, request: "${escape(request.requestLine)}"`) +
+    (upstream === undefined ? "" : `, upstream: "${escape(upstream)}"`) +
+    (request.host === "" ? "" : `, host: "${escape(request.host)}"`) +
+    (referer === undefined ? "" : `, referrer: "${escape(referer)}"`) +
+    "\n"
+  );
+}
+
+/** nginx's 499: the client went away before there was an answer. */
+const CLIENT_GONE = 499;
+
+const statusOf = (exchange: Exchange): number => (exchange.status === 0 ? CLIENT_GONE : exchange.status);
+
+// nginx writes `-` for an absent field and nothing for an empty one (decisions 7.1).
+const orDash = (value: string | undefined): string => (value === undefined ? "-" : escape(value));
+
+interface LoggedFields {
+  referer: string | undefined;
+  userAgent: string | undefined;
+  authorization: string | undefined;
+}
+
+/** The first value of each field that a log shows, in one pass over the head. */
+function loggedFields(request: RequestHead): LoggedFields {
+  // Asking for the list would have it made.
+  if (request.fields !== undefined) return request.fields;
+  const { headers } = request;
+  const found: LoggedFields = { referer: undefined, userAgent: undefined, authorization: undefined };
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    // Lengths first: most fields are none of the three and cost no lower-casing.
+    if (name.length === 7) {
+      if (name.toLowerCase() === "referer") found.referer ??= headers[i + 1];
+    } else if (name.length === 10) {
+      if (name.toLowerCase() === "user-agent") found.userAgent ??= headers[i + 1];
+    } else if (name.length === 13) {
+      if (name.toLowerCase() === "authorization") found.authorization ??= headers[i + 1];
+    }
+  }
+  return found;
+}
+
+/** User name of Basic credentials (RFC 7617), one char a byte; the password goes nowhere. */
+function basicUser(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || !BASIC.test(authorization)) return undefined;
+  const pair = Buffer.from(authorization.slice(6).trim(), "base64").toString("latin1");
+  const colon = pair.indexOf(":");
+  return colon <= 0 ? undefined : pair.slice(0, colon);
+}
+
+const BASIC = /^basic /i;
+
+/** nginx leaves a space in a user name as it is, which shifts the fields of the line; here it is escaped. */
+function remoteUser(authorization: string | undefined): string | undefined {
+  const user = basicUser(authorization);
+  return user === undefined ? undefined : escape(user).replaceAll(" ", "\\x20");
+}
+
+/** `"`, `\`, control bytes and everything above 0x7e as `\xHH`, as nginx escapes its access log. */
+function escape(text: string): string {
+  return UNSAFE.test(text) ? text.replace(UNSAFE_ALL, hexEscape) : text;
+}
+
+const UNSAFE = /[^ !#-[\]-~]/;
+const UNSAFE_ALL = /[^ !#-[\]-~]/g;
+
+function hexEscape(char: string): string {
+  const code = char.charCodeAt(0);
+  const hex = code.toString(16).toUpperCase();
+  return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex.padStart(4, "0")}`;
+}
+
+/** A message is ours, but may quote a path or an upstream: it keeps its letters and loses every control character. */
+function escapeControls(text: string): string {
+  return CONTROL.test(text) ? text.replace(CONTROL_ALL, hexEscape) : text;
+}
+
+// C0, DEL, C1 and the Unicode line ends.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+const CONTROL_ALL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+function json(text: string): string {
+  if (!UNSAFE.test(text)) return `"${text}"`;
+  return JSON.stringify(text).replace(
+    BEYOND_ASCII,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+const BEYOND_ASCII = /[^ -~]/g;
+
+const jsonOrNull = (text: string | undefined): string => (text === undefined ? "null" : json(text));
+
+const pad2 = (n: number): string => (n < 10 ? `0${n}` : String(n));
+const pad3 = (n: number): string => String(n).padStart(3, "0");
+
+/** The time in every shape a log needs. */
+interface Clock {
+  /** Milliseconds since the epoch. */
+  at: number;
+  second: number;
+  /** `21/Nov/2026:10:01:22 +0000`, local time. */
+  local: string;
+  /** `2026/11/21 10:01:22`, local time. */
+  error: string;
+  /** `2026-11-21T10:01:22`, UTC. */
+  iso: string;
+}
+
+const shared: Clock = { at: 0, second: -1, local: "", error: "", iso: "" };
+
+function clock(): Clock {
+  const at = Date.now();
+  const second = Math.floor(at / 1000);
+  shared.at = at;
+  if (second !== shared.second) {
+    shared.second = second;
+    writeClock(shared, new Date(second * 1000));
+  }
+  return shared;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
+
+function writeClock(target: Clock, date: Date): void {
+  const day = pad2(date.getDate());
+  const time = `${pad2(date.getHours())}:${pad2(date.getMinutes())}:${pad2(date.getSeconds())}`;
+  const offset = -date.getTimezoneOffset();
+  const minutes = Math.abs(offset);
+  const zone = `${offset < 0 ? "-" : "+"}${pad2(Math.floor(minutes / 60))}${pad2(minutes % 60)}`;
+  target.local = `${day}/${MONTHS[date.getMonth()]}/${date.getFullYear()}:${time} ${zone}`;
+  target.error = `${date.getFullYear()}/${pad2(date.getMonth() + 1)}/${day} ${time}`;
+  target.iso = date.toISOString().slice(0, 19);
+}

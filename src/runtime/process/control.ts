@@ -1,0 +1,183 @@
+import { chmodSync, renameSync, rmSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { type Problem, problem, type Result } from "../../model/serving.js";
+import type { LoadedState } from "../load/loadedState.js";
+
+/** What may be asked of a running master. */
+export type ControlRequest =
+  | { readonly command: "reload" }
+  /** What it runs and has loaded; changes nothing. */
+  | { readonly command: "status" }
+  /** Paths of the Node binary and the runtime to start; default: those that run now. */
+  | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
+
+/** What became of it, for the one who asked. */
+export type ControlOutcome = Result<Done>;
+
+export interface Done {
+  /** One sentence without a full stop. */
+  readonly message: string;
+  /** Findings that did not keep it from being done. */
+  readonly warnings: readonly Problem[];
+  /** The answer to `status`; older releases do not know it. */
+  readonly loaded?: LoadedState;
+}
+
+/**
+ * The master's ear: a Unix socket that takes one request a connection, as a line of JSON, and answers with a line when
+ * the outcome is known. Who may ask is who may open the socket: root, and the user that the service runs as.
+ *
+ * It is made under another name and renamed, so that a new master takes over the name of an old one between two clients.
+ */
+export class ControlServer {
+  private readonly server: Server;
+  /** Connections without a request as yet. */
+  private readonly waiting = new Set<Socket>();
+
+  private constructor(private readonly handle: (request: ControlRequest) => Promise<ControlOutcome>) {
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.accept(socket));
+  }
+
+  /** Rejects if the socket cannot be made. */
+  static async open(
+    path: string,
+    handle: (request: ControlRequest) => Promise<ControlOutcome>,
+  ): Promise<ControlServer> {
+    const control = new ControlServer(handle);
+    const draft = `${path}.${process.pid}`;
+    rmSync(draft, { force: true });
+    await new Promise<void>((resolve, reject) => {
+      control.server.once("error", reject).listen(draft, () => resolve());
+    });
+    chmodSync(draft, 0o600);
+    renameSync(draft, path);
+    return control;
+  }
+
+  /** Takes no more requests; those that were taken are still answered. */
+  close(): void {
+    this.server.close();
+    for (const socket of this.waiting) socket.destroy();
+  }
+
+  private accept(socket: Socket): void {
+    this.waiting.add(socket);
+    socket.setEncoding("utf8").setTimeout(REQUEST_MS, () => socket.destroy());
+    socket.on("error", () => socket.destroy()).on("close", () => this.waiting.delete(socket));
+    let text = "";
+    const read = (chunk: string): void => {
+      text += chunk;
+      if (!text.includes("\n") && text.length < REQUEST_CHARACTERS_MAX) return;
+      socket.off("data", read).setTimeout(0);
+      // Whoever goes away is not waited for.
+      socket.resume().on("end", () => undefined);
+      this.waiting.delete(socket);
+      void this.answer(text).then((line) => socket.end(line, () => socket.destroy()));
+    };
+    socket.on("data", read);
+  }
+
+  private async answer(text: string): Promise<string> {
+    const request = parseRequest(text);
+    const outcome: ControlOutcome =
+      request === undefined
+        ? { ok: false, problems: [problem("control.bad-request", "", "is no request that portico knows")] }
+        : await this.handle(request);
+    return `${JSON.stringify(outcome)}\n`;
+  }
+}
+
+const REQUEST_MS = 10_000;
+const REQUEST_CHARACTERS_MAX = 16_384;
+
+function parseRequest(text: string): ControlRequest | undefined {
+  const request = parseJson(text) as
+    { command?: unknown; node?: unknown; runtime?: unknown } | null | undefined;
+  const { command, node, runtime } = request ?? {};
+  if (command === "reload" || command === "status") return { command };
+  const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");
+  if (command !== "upgrade" || !paths) return undefined;
+  return {
+    command,
+    ...(node === undefined ? {} : { node: node as string }),
+    ...(runtime === undefined ? {} : { runtime: runtime as string }),
+  };
+}
+
+/**
+ * Asks a running master, and waits for the outcome. A master that is replaced meanwhile says so, and its successor is
+ * asked.
+ */
+export async function askMaster(
+  path: string,
+  request: ControlRequest,
+  timeoutMs: number,
+): Promise<ControlOutcome> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const outcome = await askOnce(path, request, Math.max(1, deadline - performance.now()));
+    if (outcome.ok || outcome.problems[0]?.code !== "control.replaced") return outcome;
+    if (performance.now() > deadline) return outcome;
+  }
+}
+
+function askOnce(path: string, request: ControlRequest, timeoutMs: number): Promise<ControlOutcome> {
+  return new Promise((resolve) => {
+    const socket = connect({ path, allowHalfOpen: true });
+    let text = "";
+    const done = (outcome: ControlOutcome): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(outcome);
+    };
+    const failed = (code: "control.not-running" | "control.no-answer", message: string): void =>
+      done({ ok: false, problems: [problem(code, path, message)] });
+    const timer = setTimeout(
+      () => failed("control.no-answer", `no answer within ${Math.round(timeoutMs / 1000)} s`),
+      timeoutMs,
+    );
+    socket.setEncoding("utf8");
+    let asked = false;
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (asked) failed("control.no-answer", ENDED);
+      else failed("control.not-running", `cannot ask a running portico: ${error.code ?? error.message}`);
+    });
+    socket.once("connect", () => {
+      asked = true;
+      socket.write(`${JSON.stringify(request)}\n`);
+    });
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf("\n");
+      if (end === -1 && text.length < ANSWER_CHARACTERS_MAX) return;
+      const outcome = parseOutcome(text.slice(0, end));
+      if (outcome !== undefined) done(outcome);
+      else failed("control.no-answer", "the answer cannot be read");
+    });
+    socket.once("end", () => failed("control.no-answer", ENDED));
+  });
+}
+
+const ENDED = "portico ended before it had an answer";
+const ANSWER_CHARACTERS_MAX = 1_048_576;
+
+function parseOutcome(text: string): ControlOutcome | undefined {
+  const outcome = parseJson(text) as ControlOutcome | null | undefined;
+  if (outcome?.ok === true && typeof outcome.value?.message === "string") return outcome;
+  return outcome?.ok === false && Array.isArray(outcome.problems) && outcome.problems.every(isProblem)
+    ? outcome
+    : undefined;
+}
+
+function isProblem(value: unknown): boolean {
+  const { code, path, message, fix } = (value ?? {}) as Record<string, unknown>;
+  return [code, path, message, fix].every((text) => typeof text === "string");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import type { ProxyConfig } from "../../model/index.js";
+
+/**
+ * A warning where a worker may open fewer descriptors than `limits.connectionsMax` promises connections: libuv closes
+ * those beyond without a word, so nobody would learn why clients are turned away.
+ */
+export function descriptorWarning(config: ProxyConfig): string | undefined {
+  const available = descriptorsMax();
+  const { connectionsMax } = config.limits;
+  if (available === undefined || available >= connectionsMax + OTHER_DESCRIPTORS) return undefined;
+  return (
+    `limits.connectionsMax (${connectionsMax}) cannot be reached: a process may open ${available} files here; ` +
+    "raise LimitNOFILE= in the service's unit (ulimit -n), or lower connectionsMax"
+  );
+}
+
+/** What a worker opens besides client connections; upstream connections come on top. */
+const OTHER_DESCRIPTORS = 64;
+
+/** The hard limit: Node raises its soft one to it when it starts. */
+function descriptorsMax(): number | undefined {
+  try {
+    const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"));
+    return hard === null ? undefined : Number(hard[1]);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import type { ErrorLevel } from "../exchange/exchange.js";
+import { closeSync, openSync } from "node:fs";
+import { sweepRegularly } from "../exchange/clock.js";
+
+/**
+ * Notices when a worker has no descriptor left. libuv then accepts and closes new connections without a word (its
+ * EMFILE trick, so that a full queue does not make it spin), and goes on when descriptors return: only the log would
+ * never say why clients were turned away.
+ */
+export class DescriptorWatch {
+  /** Stops watching. */
+  readonly stop: () => void;
+  private lookAt = 0;
+  private exhausted = false;
+
+  constructor(private readonly log: (level: ErrorLevel, message: string) => void) {
+    this.stop = sweepRegularly(this);
+  }
+
+  sweep(now: number): void {
+    if (now < this.lookAt) return;
+    this.lookAt = now + LOOK_MS;
+    const free = descriptorIsFree();
+    if (!free && !this.exhausted) {
+      const fix = "raise LimitNOFILE= in the service's unit (ulimit -n), or lower limits.connectionsMax";
+      this.log("crit", `too many open files: new connections are closed until some are free; ${fix}`);
+    }
+    if (free && this.exhausted) this.log("warn", "files can be opened again: connections are accepted");
+    this.exhausted = !free;
+  }
+
+  onFault(error: unknown): void {
+    this.log("crit", `internal fault: ${(error as Error).stack}`);
+  }
+}
+
+const LOOK_MS = 1_000;
+
+function descriptorIsFree(): boolean {
+  try {
+    closeSync(openSync("/dev/null", "r"));
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code !== "EMFILE" && code !== "ENFILE";
+  }
+}

@@ -1,0 +1,172 @@
+import { type Problem, problem } from "../../model/serving.js";
+import type { MasterMessage } from "./ipc.js";
+import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
+
+export interface GenerationOptions extends WorkerSpec {
+  readonly size: number;
+  ticketKeys: string;
+  /** Something an administrator should know of a worker. */
+  log(level: "crit" | "info", message: string): void;
+}
+
+/**
+ * The workers of one loaded config. A reload starts a new generation on the same sockets and drains the old one.
+ *
+ *     starting ──all ready──> serving ──drain──> draining ──last worker gone──> gone
+ *         └──one failed──> draining
+ */
+export class Generation implements WorkerEvents {
+  /** Resolves when the last worker is gone for good. */
+  readonly gone: Promise<void>;
+  private state: "starting" | "serving" | "draining" = "starting";
+  private readonly workers = new Set<WorkerHandle>();
+  private readonly respawns = new Set<NodeJS.Timeout>();
+  private youngDeaths = 0;
+  /** Workers that were told to drain and may still accept. */
+  private readonly accepting = new Set<WorkerHandle>();
+  private nobodyAccepts: () => void = () => undefined;
+  private started: (problems: readonly Problem[]) => void = () => undefined;
+  private allGone: () => void = () => undefined;
+
+  constructor(private readonly options: GenerationOptions) {
+    this.gone = new Promise((resolve) => (this.allGone = resolve));
+  }
+
+  get pids(): number[] {
+    return [...this.workers].flatMap((worker) => worker.pid ?? []);
+  }
+
+  /** Starts the workers; resolves with nothing when all are ready, or with what kept one from it. */
+  start(): Promise<readonly Problem[]> {
+    return new Promise((resolve) => {
+      this.started = resolve;
+      for (let i = 0; i < this.options.size; i++) this.spawn();
+    });
+  }
+
+  /**
+   * Has the workers stop accepting, finish what runs and exit; those that do not in time are killed.
+   * Resolves when none of them accepts any more; one that does not say so in time is not waited for.
+   */
+  drain(): Promise<void> {
+    for (const worker of this.workers) this.accepting.add(worker);
+    const quiet = new Promise<void>((resolve) => (this.nobodyAccepts = resolve));
+    setTimeout(this.nobodyAccepts, STOP_ACCEPTING_MS).unref();
+    this.end({ type: "drain" });
+    const drainMs = this.options.loaded.config.timeouts.drainMs + KILL_AFTER_MS;
+    this.killAfter(Math.min(drainMs, TIMER_MAX_MS));
+    this.checkAccepting();
+    return quiet;
+  }
+
+  /** Has the workers exit now, whatever runs. */
+  stop(): void {
+    this.end({ type: "stop" });
+    this.killAfter(KILL_AFTER_MS);
+  }
+
+  broadcast(message: MasterMessage): void {
+    // Workers that are started later get the newest keys as well.
+    if (message.type === "ticketKeys") this.options.ticketKeys = message.ticketKeys;
+    for (const worker of this.workers) worker.send(message);
+  }
+
+  onReady(): void {
+    if (this.state !== "starting" || [...this.workers].some((worker) => !worker.ready)) return;
+    this.state = "serving";
+    this.started([]);
+  }
+
+  onFailed(worker: WorkerHandle, problems: readonly Problem[]): void {
+    if (this.state === "starting") return this.giveUp(problems);
+    for (const p of problems)
+      this.options.log("crit", `worker ${worker.pid}: ${p.path}: ${p.message}; ${p.fix}`);
+  }
+
+  onDraining(worker: WorkerHandle): void {
+    this.acceptsNoMore(worker);
+    if (this.state !== "serving") return;
+    this.options.log("info", `worker ${worker.pid} was told to stop; another one starts`);
+    this.respawnIn(BACKOFF_MIN_MS);
+    this.leaving.add(worker);
+  }
+
+  onGone(worker: WorkerHandle, how: string): void {
+    this.workers.delete(worker);
+    this.acceptsNoMore(worker);
+    if (this.state === "draining") return this.checkGone();
+    if (this.leaving.delete(worker)) return;
+    const message = `worker ${worker.pid ?? ""} ${how}`.replace("  ", " ");
+    if (this.state === "starting") {
+      return this.giveUp([problem("serve.worker-failed", "", `${message} before it was ready`)]);
+    }
+    const delayMs = this.backoff(worker);
+    this.options.log("crit", `${message}; another one starts${delayMs === 0 ? "" : ` in ${delayMs} ms`}`);
+    this.respawnIn(delayMs);
+  }
+
+  /** Workers that go because they were told to, and have their successor already. */
+  private readonly leaving = new Set<WorkerHandle>();
+
+  private spawn(): void {
+    this.workers.add(new WorkerHandle(this.options, this.options.ticketKeys, this));
+  }
+
+  private respawnIn(delayMs: number): void {
+    const timer = setTimeout(() => {
+      this.respawns.delete(timer);
+      this.spawn();
+    }, delayMs);
+    this.respawns.add(timer);
+  }
+
+  /** Nothing for a worker that served a while; for one that dies young ever more, so that a crash is no busy loop. */
+  private backoff(worker: WorkerHandle): number {
+    this.youngDeaths = performance.now() - worker.startedAt < YOUNG_MS ? this.youngDeaths + 1 : 0;
+    if (this.youngDeaths === 0) return 0;
+    return Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.youngDeaths - 1));
+  }
+
+  /** Those that are ready may be in the middle of a request already: they finish it. */
+  private giveUp(problems: readonly Problem[]): void {
+    this.started(problems);
+    this.drain();
+  }
+
+  private end(message: MasterMessage): void {
+    this.state = "draining";
+    for (const timer of this.respawns) clearTimeout(timer);
+    this.respawns.clear();
+    this.broadcast(message);
+    this.started([problem("serve.worker-failed", "", "was stopped before it was ready")]);
+    this.checkGone();
+  }
+
+  private killAfter(ms: number): void {
+    setTimeout(() => this.workers.forEach((worker) => worker.kill()), ms).unref();
+  }
+
+  private acceptsNoMore(worker: WorkerHandle): void {
+    this.accepting.delete(worker);
+    this.checkAccepting();
+  }
+
+  private checkAccepting(): void {
+    if (this.accepting.size === 0) this.nobodyAccepts();
+  }
+
+  private checkGone(): void {
+    if (this.workers.size === 0) this.allGone();
+  }
+}
+
+/** A worker that lived longer than this died of something new. */
+const YOUNG_MS = 10_000;
+const BACKOFF_MIN_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+/** How long an answer to a reload or an upgrade waits for workers that may be busy, or hung. */
+const STOP_ACCEPTING_MS = 2_000;
+/** Beyond their own deadline workers are given this long, then they are taken for hung. */
+const KILL_AFTER_MS = 5_000;
+/** The longest delay a Node timer can hold. */
+const TIMER_MAX_MS = 2 ** 31 - 1;

@@ -1,0 +1,306 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { constants } from "node:os";
+import { isAbsolute } from "node:path";
+import { type Problem, problem } from "../../model/serving.js";
+import type { MasterMessage } from "./ipc.js";
+import type { PassedSocket } from "../listen/sockets.js";
+import { execArgv } from "./workerHandle.js";
+
+/**
+ * How one master takes over from another without losing a request, as an upgrade of the runtime or of Node needs it.
+ *
+ *     old: spawn ── start ──> new: load, start workers on the same sockets
+ *          <───────── ready ──
+ *     orphan the new one; tell systemd MAINPID=new
+ *          ────── takeOver ──> opens the control socket
+ *          <────── tookOver ──
+ *     drain workers, exit  ──> (channel closed) predecessor is gone
+ *
+ * Up to `tookOver` the old master serves as ever, and if the new one fails goes on as if nothing had happened. The new
+ * one does not end before the old one, so that systemd, which kills what its main process leaves behind, cuts nothing.
+ * Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk and no command
+ * line. Both ends may be of different releases: messages may gain fields, never change them.
+ */
+interface StartSuccessor extends Inheritance {
+  readonly type: "start";
+}
+
+/** What a new master takes along from the old one. */
+export interface Inheritance {
+  readonly sockets: readonly PassedSocket[];
+  readonly ticketKeys: string;
+  /** Number of the generation that serves. */
+  readonly generation: number;
+}
+
+type ToSuccessor = StartSuccessor | { readonly type: "takeOver" | "drain" | "stop" };
+
+type ToPredecessor =
+  | { readonly type: "started"; readonly pid: number }
+  | { readonly type: "failed"; readonly problems: readonly Problem[] }
+  | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" };
+
+/** Something that runs for the master, and that it does not leave behind. */
+export interface Charge {
+  readonly gone: Promise<void>;
+  /** May resolve when it accepts no more. */
+  drain(): void | Promise<void>;
+  stop(): void;
+  broadcast(message: MasterMessage): void;
+}
+
+/** Which programs a new master is started with. */
+export interface Program {
+  /** The Node binary; default: the path this process was started by. */
+  readonly node?: string | undefined;
+  /** The script; default: the path of the one that runs. */
+  readonly runtime?: string | undefined;
+}
+
+/** What a new master has the old one do. */
+export interface SuccessorOrders {
+  /** It was told to stop, and the service with it. */
+  drain(): void;
+  stop(): void;
+  reopenLogs(): void;
+}
+
+/**
+ * A new master, seen from the old one.
+ *
+ * A shell stands between the two until the new one takes over, and ends as the new one does. Without it the new one is
+ * systemd's child, as systemd expects of a main process: one of another parent it would kill at a stop without waiting,
+ * and not see die.
+ */
+export class Successor implements Charge {
+  readonly gone: Promise<void>;
+  /** Its process; known once it runs. */
+  pid: number | undefined;
+  private readonly shell: ChildProcess;
+  private isGone = false;
+  private wake: (problems: readonly Problem[]) => void = () => undefined;
+  private died: () => void = () => undefined;
+
+  constructor(
+    program: Program,
+    inheritance: Inheritance,
+    env: NodeJS.ProcessEnv,
+    private readonly orders: SuccessorOrders,
+  ) {
+    this.gone = new Promise((resolve) => (this.died = resolve));
+    const { node = commandOfNode(), runtime = process.argv[1]! } = program;
+    const sockets = inheritance.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
+    const command = [node, ...execArgv(), runtime, ...process.argv.slice(2)];
+    this.shell = spawn("/bin/sh", ["-c", '"$@" & wait $!', "portico", ...command], {
+      stdio: ["ignore", "inherit", "inherit", "ipc", ...inheritance.sockets.map(({ fd }) => fd)],
+      env: { ...process.env, ...env, [SUCCESSOR]: "1" },
+    });
+    this.shell.on("message", (message) => this.received(message as ToPredecessor));
+    this.shell.on("error", (error) => this.ended(`could not be started: ${error.message}`));
+    this.shell.on("close", (code) => this.ended(howShellEnded(code, node)));
+    this.send({ type: "start", ...inheritance, sockets });
+  }
+
+  /** Resolves when its workers accept, or with what kept them from it. */
+  ready(): Promise<readonly Problem[]> {
+    return this.answer(READY_MS);
+  }
+
+  /** Makes it an orphan, which process 1 takes in. */
+  async letGo(): Promise<void> {
+    const { exitCode, signalCode } = this.shell;
+    if (this.isGone || exitCode !== null || signalCode !== null) return;
+    this.shell.kill("SIGKILL");
+    await once(this.shell, "exit");
+  }
+
+  /** Tells it that it is the master now; resolves when it acts as one, or with what kept it from that. */
+  takeOver(): Promise<readonly Problem[]> {
+    const answer = this.answer(TAKE_OVER_MS);
+    this.send({ type: "takeOver" });
+    return answer;
+  }
+
+  /** By a message, as a signal says that the whole service is to stop. */
+  drain(): void {
+    this.send({ type: "drain" });
+  }
+
+  stop(): void {
+    this.send({ type: "stop" });
+    setTimeout(() => this.signal("SIGKILL"), KILL_AFTER_MS).unref();
+  }
+
+  broadcast(message: MasterMessage): void {
+    if (message.type === "reopenLogs") this.signal("SIGUSR1");
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    try {
+      if (!this.isGone && this.pid !== undefined) process.kill(this.pid, signal);
+    } catch {
+      // It ended a moment ago.
+    }
+  }
+
+  /** This process may end while that one runs on. */
+  release(): void {
+    this.shell.unref();
+    this.shell.channel?.unref();
+  }
+
+  private send(message: ToSuccessor): void {
+    if (this.shell.connected) this.shell.send(message, () => undefined);
+  }
+
+  private received(message: ToPredecessor): void {
+    switch (message.type) {
+      case "started":
+        this.pid = message.pid;
+        return;
+      case "ready":
+      case "tookOver":
+        return this.wake([]);
+      case "failed":
+        return this.wake(message.problems);
+      case "drain":
+        this.orders.drain();
+        return this.wake(failure("was told to stop"));
+      case "stop":
+        return this.orders.stop();
+      case "reopenLogs":
+        return this.orders.reopenLogs();
+    }
+  }
+
+  private answer(ms: number): Promise<readonly Problem[]> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        resolve(failure(`did not answer within ${ms / 1000} s`));
+        // Its workers, if it has any, notice and finish what they have.
+        this.signal("SIGKILL");
+      }, ms);
+      this.wake = (problems) => {
+        clearTimeout(timer);
+        resolve(problems);
+      };
+      if (this.isGone) this.wake(failure("ended"));
+    });
+  }
+
+  private ended(how: string): void {
+    if (this.isGone) return;
+    this.isGone = true;
+    this.died();
+    this.wake(failure(how));
+  }
+}
+
+/** What the old master has a new one do that it does not want after all. */
+export interface PredecessorOrders {
+  drain(): void;
+  stop(): void;
+}
+
+/** The old master, seen from the new one. */
+export class Predecessor implements Charge {
+  /** What it passes on; nothing if it is gone before it could. */
+  readonly inheritance: Promise<Inheritance | undefined>;
+  /** Resolves when this process is to be the master: because it is told so, or because the old one died. */
+  readonly takeOver: Promise<void>;
+  readonly gone: Promise<void>;
+  orders: PredecessorOrders | undefined;
+
+  private constructor() {
+    this.gone = new Promise((resolve) => process.once("disconnect", resolve));
+    let inherit: (inheritance: Inheritance) => void;
+    let relieve: () => void;
+    this.inheritance = new Promise((resolve) => {
+      inherit = resolve;
+      void this.gone.then(() => resolve(undefined));
+    });
+    this.takeOver = new Promise((resolve) => {
+      relieve = resolve;
+      void this.gone.then(resolve);
+    });
+    process.on("message", (message: ToSuccessor) => {
+      if (message.type === "start") inherit(message);
+      else if (message.type === "takeOver") relieve();
+      else this.orders?.[message.type]();
+    });
+    void this.send({ type: "started", pid: process.pid });
+  }
+
+  /** The one that started this process for an upgrade, if that is how it was started. */
+  static ofThisProcess(): Predecessor | undefined {
+    const started = process.env[SUCCESSOR] !== undefined && process.send !== undefined;
+    // Not for the workers.
+    delete process.env[SUCCESSOR];
+    return started ? new Predecessor() : undefined;
+  }
+
+  ready(): void {
+    this.send({ type: "ready" });
+  }
+
+  /** Resolves when the old master knows. */
+  failed(problems: readonly Problem[]): Promise<void> {
+    return this.send({ type: "failed", problems });
+  }
+
+  tookOver(): void {
+    this.send({ type: "tookOver" });
+  }
+
+  /** One that was relieved drains already. */
+  drain(): void {
+    this.send({ type: "drain" });
+  }
+
+  stop(): void {
+    this.send({ type: "stop" });
+  }
+
+  broadcast(message: MasterMessage): void {
+    if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
+  }
+
+  /** Ends the conversation, which otherwise keeps this process running. */
+  leave(): void {
+    if (process.connected) process.disconnect();
+  }
+
+  private send(message: ToPredecessor): Promise<void> {
+    if (!process.connected) return Promise.resolve();
+    return new Promise((resolve) => process.send!(message, undefined, undefined, () => resolve()));
+  }
+}
+
+const SUCCESSOR = "PORTICO_SUCCESSOR";
+
+/** First descriptor behind standard input, output, error and the channel. */
+const FIRST_FD = 4;
+
+/** Loading, and workers that get 30 s by themselves. */
+const READY_MS = 60_000;
+const TAKE_OVER_MS = 10_000;
+/** Longer than it gives its own workers. */
+const KILL_AFTER_MS = 10_000;
+
+/** As the unit names it: behind that path, be it a link, may be a newer Node than the one that runs. */
+function commandOfNode(): string {
+  return isAbsolute(process.argv0) ? process.argv0 : process.execPath;
+}
+
+/** How the new master ended, by the status of the shell that waited for it; sh reports a signal as 128 and more. */
+function howShellEnded(code: number | null, node: string): string {
+  if (code === null) return "is gone";
+  if (code === 126 || code === 127) return `could not be started: no program at ${node}`;
+  const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128);
+  return signal === undefined ? `exited with code ${code}` : `was killed by ${signal[0]}`;
+}
+
+function failure(how: string): Problem[] {
+  return [problem("serve.upgrade-failed", "", `the new master ${how}`)];
+}

@@ -1,0 +1,36 @@
+import type { Problem } from "../../model/index.js";
+import type { LoadedConfig } from "../load/config.js";
+import type { Piece } from "../node/pieces.js";
+
+/** What the master tells a worker. All of it is JSON. */
+export type MasterMessage =
+  | StartMessage
+  /** Stop accepting, let running requests finish, exit. */
+  | { readonly type: "drain" }
+  /** Exit now. */
+  | { readonly type: "stop" }
+  | { readonly type: "reopenLogs" }
+  | { readonly type: "ticketKeys"; readonly ticketKeys: string };
+
+/** Everything a worker needs; its first message. */
+export interface StartMessage {
+  readonly type: "start";
+  readonly loaded: LoadedConfig;
+  /** Inherited descriptor of each listener's socket, by listener name. */
+  readonly fds: Readonly<Record<string, number>>;
+  /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
+  readonly ticketKeys: string;
+  readonly logToStderr: boolean;
+  /** What the master found this Node not to have. */
+  readonly without: readonly Piece[];
+}
+
+/** What a worker tells the master. */
+export type WorkerMessage =
+  | { readonly type: "ready" }
+  | { readonly type: "failed"; readonly problems: readonly Problem[] }
+  /** It accepts no more. If the master did not order that, a signal did, and the master starts another. */
+  | { readonly type: "draining" };
+
+/** Exit codes of workers; after sysexits(3). */
+export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

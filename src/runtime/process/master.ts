@@ -1,0 +1,400 @@
+import type { ErrorLevel } from "../exchange/exchange.js";
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type Problem, problem, type ProxyConfig, type Result } from "../../model/serving.js";
+import { certificateWarnings } from "../load/certificateExpiry.js";
+import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
+import { descriptorWarning } from "./descriptorLimit.js";
+import { Generation } from "./generation.js";
+import { type Charge, type Predecessor, type Program, Successor } from "./handover.js";
+import { type LoadedConfig, logPaths } from "../load/config.js";
+import { recoverLogs } from "../load/logRecovery.js";
+import { loadedStateOf, sha256 } from "../load/loadedState.js";
+import { LogFiles } from "../logs/logFiles.js";
+import * as report from "./masterReport.js";
+import { piecesText } from "../node/pieces.js";
+import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
+import { ListenSockets } from "../listen/sockets.js";
+import { Turns } from "./turns.js";
+import { VERSION } from "../../model/version.js";
+
+export interface MasterOptions {
+  /** Reads the config; called at the start and for every reload. */
+  load(expiry: "problem" | "warning"): Promise<Result<LoadedConfig>>;
+  /** Arguments to Node that start a worker; default: this script with `worker`. */
+  readonly workerCommand?: readonly string[];
+  readonly logToStderr?: boolean;
+  readonly onReady?: () => void;
+  /** Path of the socket that requests come in by (`control.ts`); default: none. */
+  readonly control?: string | undefined;
+  /** The master that this one takes over from. */
+  readonly predecessor?: Predecessor | undefined;
+}
+
+/**
+ * Holds the listening sockets and looks after the workers, which accept and serve by themselves.
+ *
+ *     start ──> serving ──reload──> serving (new generation; the old one drains)
+ *                  ├──upgrade──> relieved by a new master (`handover.ts`), draining ──> gone
+ *                  └──shutDown──> draining ──shutDown again──> gone
+ *
+ * Owner of all live state of the master: the sockets, what runs for it, and the TLS ticket keys. What changes them takes
+ * turns.
+ */
+export class Master {
+  private readonly sockets = new ListenSockets();
+  private readonly manager = new SystemdNotify(process.env, (message) => this.log("warn", message));
+  private readonly turns = new Turns();
+  /** Hash of this program: what is installed may be another by the time somebody asks. */
+  private readonly runtime = sha256(readFileSync(process.argv[1]!));
+  private current: Generation | undefined;
+  /** Number of the current generation. */
+  private generation = 0;
+  /** All that runs for this master: every generation that has workers, a master before it, one that is to follow. */
+  private readonly charges = new Set<Charge>();
+  private loaded: LoadedConfig | undefined;
+  /** The main error log, if it is a file. */
+  private fileLog: LogFiles | undefined;
+  private control: ControlServer | undefined;
+  private ticketKeys = newTicketKeys();
+  private readonly timers: NodeJS.Timeout[] = [];
+  /** Reloads that were asked for and have not begun are one. */
+  private nextReload: Promise<ControlOutcome> | undefined;
+  /** Why the last reload or upgrade came to nothing. */
+  private trouble: string | undefined;
+  /** Whether this is the process that speaks for the service. */
+  private inCharge = false;
+  private relievedBy: Successor | undefined;
+  private stopping = false;
+  private stop: () => void = () => undefined;
+  private readonly ending = new Promise<void>((resolve) => (this.stop = resolve));
+  private failed = false;
+
+  constructor(private readonly options: MasterOptions) {
+    const { predecessor } = options;
+    if (predecessor !== undefined) {
+      predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
+    }
+  }
+
+  /** Serves until it is shut down; resolves with the exit code. */
+  async run(): Promise<number> {
+    const { predecessor } = this.options;
+    const problems = await this.turns.take(() => this.start());
+    // A stop in the middle of the start is no failure.
+    this.failed = problems.length > 0 && !this.stopping;
+    if (this.failed) {
+      const verdict = `cannot start: ${report.problemCount(problems)}`;
+      report.write(process.stderr, `${report.problemsText(problems)}portico: ${verdict}\n`);
+      await predecessor?.failed(problems);
+      void this.end();
+    } else {
+      await Promise.race([predecessor?.takeOver, this.ending]);
+      if (!this.stopping) await this.takeCharge();
+    }
+    await this.allGone();
+    for (const timer of this.timers) clearInterval(timer);
+    this.control?.close();
+    predecessor?.leave();
+    this.sockets.closeAll();
+    await this.fileLog?.close();
+    return this.failed ? EXIT_FAILED : EXIT_OK;
+  }
+
+  /** Takes a changed config without refusing or cutting a request; a bad one is refused and changes nothing. */
+  reload(): Promise<ControlOutcome> {
+    this.nextReload ??= this.turns.take(() => {
+      this.nextReload = undefined;
+      return this.notNow("reload") ?? this.tryReload();
+    });
+    return this.nextReload;
+  }
+
+  /** As `reload`, for a signal: nobody waits for the outcome. */
+  async reloadOnSignal(): Promise<void> {
+    await this.reload();
+    this.relievedBy?.signal("SIGHUP");
+  }
+
+  /**
+   * Starts a new master on the same sockets and, when it serves, ends when running requests are done. If the new one
+   * cannot serve, nothing has changed.
+   */
+  upgrade(program: Program = {}): Promise<ControlOutcome> {
+    return this.turns.take(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
+  }
+
+  /** Stops accepting and ends when running requests are done; called again, at once. */
+  shutDown(): void {
+    // The new master says what becomes of this one.
+    if (this.relievedBy !== undefined) return;
+    // Whoever stops a master that is about to take over means the service, and with it the old master.
+    if (!this.stopping && this.options.predecessor !== undefined) this.answerFor(this.options.predecessor);
+    void this.end();
+    void this.tell({ STOPPING: 1, STATUS: "Finishing the requests that run" });
+  }
+
+  reopenLogs(): void {
+    if (this.loaded !== undefined && this.options.logToStderr !== true)
+      recoverLogs(logPaths(this.loaded.config));
+    for (const p of this.fileLog?.reopen() ?? []) this.log("error", `${p.path}: ${p.message}`);
+    for (const charge of this.charges) charge.broadcast({ type: "reopenLogs" });
+  }
+
+  private async start(): Promise<readonly Problem[]> {
+    const { predecessor } = this.options;
+    const inheritance = await predecessor?.inheritance;
+    if (inheritance !== undefined) {
+      this.sockets.adopt(inheritance.sockets);
+      this.ticketKeys = inheritance.ticketKeys;
+      this.generation = inheritance.generation;
+    }
+    const loaded = await this.options.load("warning");
+    if (!loaded.ok) return loaded.problems;
+    const problems = await this.begin(loaded.value);
+    if (problems.length > 0) return problems;
+    this.timers.push(
+      setInterval(() => this.rotateTicketKeys(), TICKET_KEYS_MS).unref(),
+      setInterval(() => this.warnOfExpiry(), DAY_MS).unref(),
+    );
+    predecessor?.ready();
+    return [];
+  }
+
+  /** From here on people and systemd speak to this process. */
+  private async takeCharge(): Promise<void> {
+    const { predecessor, onReady } = this.options;
+    if (predecessor !== undefined) this.answerFor(predecessor);
+    this.inCharge = true;
+    await this.openControl();
+    predecessor?.tookOver();
+    await this.tell({ READY: 1 });
+    const { config } = this.loaded!;
+    report.write(process.stdout, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
+    onReady?.();
+  }
+
+  private async openControl(): Promise<void> {
+    const { control } = this.options;
+    if (control === undefined) return;
+    try {
+      this.control = await ControlServer.open(control, (request) => this.handle(request));
+    } catch (error) {
+      this.log("error", `cannot be reached by \`portico reload\`: ${(error as Error).message}`);
+    }
+  }
+
+  private handle(request: ControlRequest): Promise<ControlOutcome> {
+    if (request.command === "status") return Promise.resolve({ ok: true, value: this.status() });
+    return request.command === "reload" ? this.reload() : this.upgrade(request);
+  }
+
+  private status(): Done {
+    const loaded = { runtime: this.runtime, ...loadedStateOf(this.loaded!) };
+    return { message: `serving ${report.servingText(this.loaded!.config)}`, warnings: [], loaded };
+  }
+
+  private async tryReload(): Promise<ControlOutcome> {
+    void this.tell({ RELOADING: 1 });
+    const loaded = await this.options.load("problem");
+    const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
+    if (!loaded.ok || problems.length > 0) {
+      if (!this.stopping) this.refuse("reload refused, the running configuration stays", problems);
+      await this.tell({ READY: 1 });
+      return { ok: false, problems };
+    }
+    const { config, warnings } = loaded.value;
+    const message = `configuration reloaded: ${report.servingText(config)}`;
+    this.trouble = undefined;
+    await this.tell({ READY: 1 });
+    this.log("info", message);
+    return { ok: true, value: { message, warnings } };
+  }
+
+  private async tryUpgrade(program: Program): Promise<ControlOutcome> {
+    const inheritance = {
+      sockets: this.sockets.passable(),
+      ticketKeys: this.ticketKeys,
+      generation: this.generation,
+    };
+    const successor: Successor = new Successor(program, inheritance, this.manager.environment, {
+      drain: () => void this.beRelieved(successor),
+      stop: () => void this.end(),
+      reopenLogs: () => this.reopenLogs(),
+    });
+    this.answerFor(successor);
+    const problems = await this.handOver(successor);
+    if (problems.length > 0) {
+      if (this.relievedBy !== undefined) return { ok: false, problems };
+      successor.drain();
+      if (!this.stopping) this.refuse("upgrade refused, the running portico stays", problems);
+      await this.tell({ MAINPID: process.pid });
+      return { ok: false, problems };
+    }
+    const message = `relieved by a new master, process ${successor.pid}`;
+    this.log("info", message);
+    await this.beRelieved(successor);
+    return { ok: true, value: { message, warnings: [] } };
+  }
+
+  private async handOver(successor: Successor): Promise<readonly Problem[]> {
+    const notReady = await successor.ready();
+    if (notReady.length > 0) return notReady;
+    if (this.stopping) return [stopped("upgrade")];
+    await successor.letGo();
+    // Before the new master speaks for the service, and before this one's end could be taken for the service's.
+    await this.tell({ MAINPID: successor.pid! });
+    return this.stopping ? [stopped("upgrade")] : successor.takeOver();
+  }
+
+  private beRelieved(successor: Successor): Promise<void> {
+    if (this.relievedBy !== undefined) return Promise.resolve();
+    this.relievedBy = successor;
+    this.charges.delete(successor);
+    successor.release();
+    this.control?.close();
+    void successor.gone.then(() => this.bereave());
+    return this.end();
+  }
+
+  /** The new master died. systemd sees the service fail, and starts it again. */
+  private bereave(): void {
+    this.failed = true;
+    this.log("crit", "the new master is gone, and nobody accepts connections");
+  }
+
+  /** Puts a config into service in place of the current one; on failure the current one is untouched. */
+  private async begin(loaded: LoadedConfig): Promise<readonly Problem[]> {
+    const { config } = loaded;
+    if (this.stopping) return [problem("serve.worker-failed", "", "was stopped before it was ready")];
+    const sockets = this.sockets.acquire(config.listeners);
+    if (!sockets.ok) return sockets.problems;
+    const next = new Generation({
+      loaded,
+      sockets: sockets.value,
+      size: report.workerCount(config),
+      ticketKeys: this.ticketKeys,
+      command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
+      logToStderr: this.options.logToStderr ?? false,
+      log: (level, message) => this.log(level, message),
+    });
+    this.answerFor(next);
+    const problems = await next.start();
+    if (problems.length > 0) {
+      this.sockets.keepOnly(this.loaded?.config.listeners ?? []);
+      return problems;
+    }
+    const previous = this.current;
+    this.current = next;
+    this.loaded = loaded;
+    this.generation += 1;
+    this.sockets.keepOnly(config.listeners);
+    // Whoever asked for the reload may connect as soon as it is answered, and expects the new config.
+    await previous?.drain();
+    await this.useLog(config);
+    for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
+    const fewDescriptors = descriptorWarning(config);
+    if (fewDescriptors !== undefined) this.log("warn", `warning: ${fewDescriptors}`);
+    const pieces = previous === undefined ? piecesText() : undefined;
+    if (pieces !== undefined) this.log("warn", pieces);
+    return [];
+  }
+
+  private async useLog(config: ProxyConfig): Promise<void> {
+    const previous = this.fileLog;
+    const toFile = config.logs.error !== "off" && this.options.logToStderr !== true;
+    // What is said here goes to standard error in any case.
+    const options = { errorsToStderr: false };
+    this.fileLog = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
+    // What keeps it from being opened is among the warnings of the config.
+    this.fileLog?.open();
+    await previous?.close();
+  }
+
+  /** Has it stopped with this master, and waited for. */
+  private answerFor(charge: Charge): void {
+    if (this.charges.has(charge)) return;
+    this.charges.add(charge);
+    void charge.gone.then(() => {
+      this.charges.delete(charge);
+      if (!this.stopping && this.current !== undefined) void this.tell({});
+    });
+  }
+
+  /** Resolves when no worker of this master accepts any more. */
+  private async end(): Promise<void> {
+    const drained = [...this.charges].map((charge) => (this.stopping ? charge.stop() : charge.drain()));
+    this.stopping = true;
+    this.stop();
+    // Nobody is to wait in the queue of a socket that no worker will accept from.
+    this.sockets.closeAll();
+    await Promise.all(drained);
+  }
+
+  /** Charges may still be added by a reload that is under way. */
+  private async allGone(): Promise<void> {
+    while (this.charges.size > 0) await Promise.all([...this.charges].map(({ gone }) => gone));
+  }
+
+  private notNow(what: string): Promise<ControlOutcome> | undefined {
+    if (this.relievedBy !== undefined) {
+      const message = `a new master, process ${this.relievedBy.pid}, serves in place of this one`;
+      return Promise.resolve({ ok: false, problems: [problem("control.replaced", "", message)] });
+    }
+    return this.stopping ? Promise.resolve({ ok: false, problems: [stopped(what)] }) : undefined;
+  }
+
+  /** Tells systemd; only the process in charge does. */
+  private tell(state: ServiceState): Promise<void> {
+    if (!this.inCharge || this.relievedBy !== undefined) return Promise.resolve();
+    const { generation, trouble } = this;
+    const finishing = this.charges.size - 1;
+    const STATUS = report.statusText({ config: this.loaded!.config, generation, finishing, trouble });
+    return this.manager.tell({ STATUS, ...state });
+  }
+
+  private refuse(verdict: string, problems: readonly Problem[]): void {
+    const [first] = problems;
+    const text = `${verdict}: ${report.problemCount(problems)}`;
+    this.trouble = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
+    report.write(process.stderr, `${report.problemsText(problems)}portico: ${text}\n`);
+    this.fileLog?.mainError.write("error", text);
+    for (const p of problems) this.fileLog?.mainError.write("error", report.problemLine(p));
+  }
+
+  private warn(p: Problem): void {
+    report.write(process.stderr, `portico: warning: ${report.problemsText([p])}`);
+    this.fileLog?.mainError.write("warn", report.problemLine(p));
+  }
+
+  private log(level: ErrorLevel, message: string): void {
+    report.write(process.stderr, `portico: ${message}\n`);
+    this.fileLog?.mainError.write(level, message);
+  }
+
+  private warnOfExpiry(): void {
+    for (const p of certificateWarnings(this.loaded!.config, this.loaded!.tls)) this.warn(p);
+  }
+
+  private rotateTicketKeys(): void {
+    this.ticketKeys = newTicketKeys();
+    for (const charge of this.charges) {
+      charge.broadcast({ type: "ticketKeys", ticketKeys: this.ticketKeys });
+    }
+  }
+}
+
+const EXIT_OK = 0;
+const EXIT_FAILED = 1;
+
+const DAY_MS = 24 * 3_600_000;
+/** A stolen ticket key opens recorded sessions only of half a day. */
+const TICKET_KEYS_MS = DAY_MS / 2;
+
+function newTicketKeys(): string {
+  return randomBytes(48).toString("base64");
+}
+
+function stopped(what: string): Problem {
+  return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);
+}

@@ -1,0 +1,54 @@
+import { availableParallelism } from "node:os";
+import { formatProblem, type Problem, type ProxyConfig } from "../../model/serving.js";
+import { keyOf } from "../listen/sockets.js";
+
+/** What the master says of itself, in words. */
+
+export function workerCount(config: ProxyConfig): number {
+  return config.workers === "auto" ? availableParallelism() : config.workers;
+}
+
+/** `http://0.0.0.0:80 https://0.0.0.0:443, 2 workers` */
+export function servingText(config: ProxyConfig): string {
+  const number = workerCount(config);
+  return `${endpoints(config)}, ${number} worker${number === 1 ? "" : "s"}`;
+}
+
+export interface Status {
+  readonly config: ProxyConfig;
+  readonly generation: number;
+  /** How many older generations, and masters, still finish their requests. */
+  readonly finishing: number;
+  /** What went wrong last. */
+  readonly trouble: string | undefined;
+}
+
+/** One line for `systemctl status`. */
+export function statusText({ config, generation, finishing, trouble }: Status): string {
+  const older = finishing === 0 ? "" : `, ${finishing} older finishing`;
+  const last = trouble === undefined ? "" : `; last ${trouble}`;
+  return `Serving ${servingText(config)}, generation ${generation}${older}${last}`;
+}
+
+/** Every problem with what was received, allowed and how to fix it. */
+export function problemsText(problems: readonly Problem[]): string {
+  return problems.map((p) => `${formatProblem(p)}\n`).join("");
+}
+
+/** One problem in one line, for a log. */
+export function problemLine(p: Problem): string {
+  return `${p.path === "" ? "" : `${p.path}: `}${p.message} [${p.code}]; ${p.fix}`;
+}
+
+export function problemCount(problems: readonly Problem[]): string {
+  return problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+}
+
+/** Output may be closed, as when a terminal goes away; serving does not depend on it. */
+export function write(stream: NodeJS.WriteStream, text: string): void {
+  stream.write(text, () => undefined);
+}
+
+function endpoints(config: ProxyConfig): string {
+  return config.listeners.map((l) => `${l.protocol}://${keyOf(l.address, l.port)}`).join(" ");
+}

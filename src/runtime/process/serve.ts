@@ -1,0 +1,60 @@
+import { delimiter, join } from "node:path";
+import { Predecessor } from "./handover.js";
+import { loadConfig, type LoadOptions } from "../load/config.js";
+import { Master } from "./master.js";
+
+export interface ServeOptions extends LoadOptions {
+  /** Called once, when every worker accepts connections. */
+  readonly onReady?: () => void;
+  /** Arguments to Node that start a worker; default: this script with `worker`. */
+  readonly workerCommand?: readonly string[];
+  /**
+   * Path of the socket that `portico reload` and `portico upgrade` ask by; by default it lies in the directory that
+   * systemd made for the service (`RuntimeDirectory=`), and without one there is none.
+   */
+  readonly control?: string;
+}
+
+/**
+ * Serves a config until it is told to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
+ *
+ * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the runtime that is installed now and has it take over,
+ * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once.
+ */
+export async function serve(options: ServeOptions): Promise<number> {
+  const master = new Master({
+    control: controlSocket(),
+    ...options,
+    predecessor: Predecessor.ofThisProcess(),
+    load: (expiry) => loadConfig({ ...options, expiry, logs: "warning" }),
+  });
+  const signals: Partial<Record<NodeJS.Signals, () => void>> = {
+    // Without a listener Node would open its debugger on SIGUSR1: this comes before anything that takes time.
+    SIGUSR1: () => master.reopenLogs(),
+    SIGUSR2: () => void master.upgrade(),
+    SIGHUP: () => void master.reloadOnSignal(),
+    SIGTERM: () => master.shutDown(),
+    SIGINT: () => master.shutDown(),
+    SIGQUIT: () => master.shutDown(),
+  };
+  const entries = Object.entries(signals);
+  for (const [signal, listener] of entries) process.on(signal, listener);
+  const streams = [process.stdout, process.stderr];
+  for (const stream of streams) stream.on("error", ignore);
+  process.title = "portico: master";
+  try {
+    return await master.run();
+  } finally {
+    for (const [signal, listener] of entries) process.off(signal, listener);
+    for (const stream of streams) stream.off("error", ignore);
+  }
+}
+
+/** Where a master that systemd started is asked; several directories are separated by colons. */
+export function controlSocket(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const [directory] = (env["RUNTIME_DIRECTORY"] ?? "").split(delimiter);
+  return directory === undefined || directory === "" ? undefined : join(directory, "control.sock");
+}
+
+/** A closed terminal or log pipe is no reason to stop serving. */
+const ignore = (): void => undefined;

@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+
+/** What a service tells about itself, by the names of sd_notify(3). */
+export interface ServiceState {
+  /** The start, or a reload, is over. */
+  readonly READY?: 1;
+  readonly RELOADING?: 1;
+  readonly STOPPING?: 1;
+  /** One line for people: `systemctl status` shows it. */
+  readonly STATUS?: string;
+  /** The process that speaks for the service from now on. */
+  readonly MAINPID?: number;
+}
+
+/**
+ * Tells systemd how the service is, if systemd wants to know (`Type=notify`); otherwise does nothing.
+ *
+ * Node has no datagram sockets of the Unix kind, so `systemd-notify` sends the messages, for which the unit needs
+ * `NotifyAccess=all`. They arrive in the order they were told.
+ */
+export class SystemdNotify {
+  private readonly socket: string | undefined;
+  private last: Promise<void> = Promise.resolve();
+  private complained = false;
+
+  /**
+   * @param env where systemd says that it listens; the variable is removed, as workers have nothing to tell
+   * @param complain is told once if nothing can be sent
+   */
+  constructor(
+    env: NodeJS.ProcessEnv,
+    private readonly complain: (message: string) => void,
+  ) {
+    this.socket = env["NOTIFY_SOCKET"] || undefined;
+    delete env["NOTIFY_SOCKET"];
+  }
+
+  /** What another master needs in its environment to speak to the same service manager. */
+  get environment(): NodeJS.ProcessEnv {
+    return this.socket === undefined ? {} : { NOTIFY_SOCKET: this.socket };
+  }
+
+  /** Resolves when systemd has taken it, or cannot; never rejects. */
+  tell(state: ServiceState): Promise<void> {
+    if (this.socket === undefined) return Promise.resolve();
+    const lines = Object.entries(state).map(([name, value]) => `${name}=${oneLine(String(value))}`);
+    this.last = this.last.then(() => this.send(lines));
+    return this.last;
+  }
+
+  private send(lines: readonly string[]): Promise<void> {
+    const options = { env: { ...process.env, ...this.environment }, timeout: SEND_MS };
+    return new Promise((resolve) => {
+      execFile("systemd-notify", lines, options, (error) => {
+        if (error !== null && !this.complained) {
+          this.complained = true;
+          this.complain(`systemd cannot be told how the service is: systemd-notify: ${error.message.trim()}`);
+        }
+        resolve();
+      });
+    });
+  }
+}
+
+/** systemd answers within milliseconds, unless it is in trouble itself. */
+const SEND_MS = 10_000;
+
+const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, " ");

@@ -1,0 +1,116 @@
+import type { Problem } from "../../model/index.js";
+import { type MasterMessage, WORKER_EXIT, type WorkerMessage } from "./ipc.js";
+import { doWithout } from "../node/pieces.js";
+import { WorkerServer } from "./workerServer.js";
+
+/**
+ * A worker process: takes its config and sockets from the master, serves, and goes when it is told to, when the
+ * master is gone, or when it met a fault of its own.
+ */
+export function runWorker(): void {
+  // First of all, as without a listener Node would open its debugger on SIGUSR1, and end on the others. A terminal or
+  // `systemctl kill` signals the whole group: reloading, upgrading and interrupting is for the master to order.
+  const worker = new Worker();
+  process.on("SIGUSR1", () => worker.reopenLogs());
+  process.on("SIGHUP", () => undefined);
+  process.on("SIGINT", () => undefined);
+  process.on("SIGUSR2", () => undefined);
+  process.on("SIGTERM", () => worker.drain());
+  process.on("SIGQUIT", () => worker.drain());
+  process.title = "portico: worker";
+  if (process.send === undefined) {
+    process.stderr.write(
+      "portico worker: this command is for `portico serve`, which starts its workers itself\n",
+    );
+    process.exit(WORKER_EXIT.usage);
+  }
+  process.stderr.on("error", () => undefined);
+  process.on("uncaughtException", (error) => worker.crash(error));
+  process.on("message", (message: MasterMessage) => worker.receive(message));
+  process.on("disconnect", () => worker.drain());
+}
+
+class Worker {
+  private service: WorkerServer | undefined;
+  private opening: Promise<void> | undefined;
+  private draining = false;
+  private crashing = false;
+
+  receive(message: MasterMessage): void {
+    switch (message.type) {
+      case "start":
+        doWithout(message.without);
+        this.service = new WorkerServer(message);
+        this.opening = this.open(this.service);
+        return;
+      case "drain":
+        return this.drain();
+      case "stop":
+        return void this.exit(WORKER_EXIT.ok);
+      case "reopenLogs":
+        return this.reopenLogs();
+      case "ticketKeys":
+        return this.service?.setTicketKeys(message.ticketKeys);
+    }
+  }
+
+  reopenLogs(): void {
+    this.service?.reopenLogs();
+  }
+
+  /** Finishes what runs, then exits. */
+  drain(): void {
+    if (this.draining) return;
+    this.draining = true;
+    void this.drained().then(() => this.exit(WORKER_EXIT.ok));
+  }
+
+  /** After a fault nothing in here can be relied on: its connections are cut, and the master starts another. */
+  crash(error: Error): void {
+    const text = `worker ${process.pid} crashed: ${error?.stack ?? String(error)}`;
+    if (this.crashing || this.service === undefined) {
+      process.stderr.write(`portico: ${text}\n`);
+      process.exit(WORKER_EXIT.crashed);
+    }
+    this.crashing = true;
+    this.service.stopAccepting();
+    this.service.logs.mainError.write("crit", text);
+    void this.exit(WORKER_EXIT.crashed);
+  }
+
+  private async drained(): Promise<void> {
+    await this.opening;
+    this.service?.stopAccepting();
+    tell({ type: "draining" });
+    await this.service?.drain();
+  }
+
+  private async open(service: WorkerServer): Promise<void> {
+    const problems = await service.open();
+    if (problems.length === 0) return tell({ type: "ready" });
+    await fail(problems);
+  }
+
+  private async exit(code: number): Promise<void> {
+    setTimeout(() => process.exit(code), FLUSH_MS);
+    this.service?.stopAccepting();
+    await this.service?.closeAll();
+    await this.service?.logs.close();
+    process.exit(code);
+  }
+}
+
+/** Log lines that cannot be written in this time are lost. */
+const FLUSH_MS = 1_000;
+
+function tell(message: WorkerMessage): void {
+  if (process.connected) process.send!(message, undefined, undefined, () => undefined);
+}
+
+function fail(problems: readonly Problem[]): Promise<never> {
+  return new Promise(() => {
+    const message: WorkerMessage = { type: "failed", problems };
+    if (!process.connected) process.exit(WORKER_EXIT.failed);
+    process.send!(message, undefined, undefined, () => process.exit(WORKER_EXIT.failed));
+  });
+}

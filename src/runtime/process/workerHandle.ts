@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { type Problem, problem } from "../../model/serving.js";
+import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
+import type { LoadedConfig } from "../load/config.js";
+import type { Piece } from "../node/pieces.js";
+import { missingPieces } from "../node/probe.js";
+import { refusedOptions, workerOptions } from "../node/workerOptions.js";
+import type { ListenSocket } from "../listen/sockets.js";
+
+/** What a generation wants to know of a worker. */
+export interface WorkerEvents {
+  onReady(worker: WorkerHandle): void;
+  onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
+  onDraining(worker: WorkerHandle): void;
+  /** It is gone, whatever it did before; called once. `how` reads on from "worker 123 …". */
+  onGone(worker: WorkerHandle, how: string): void;
+}
+
+/** How workers are started, the same for all of a generation. */
+export interface WorkerSpec {
+  /** Arguments to Node: the script and its command. */
+  readonly command: readonly string[];
+  readonly loaded: LoadedConfig;
+  readonly sockets: ReadonlyMap<string, ListenSocket>;
+  readonly logToStderr: boolean;
+}
+
+/** One worker process, seen from the master. */
+export class WorkerHandle {
+  readonly startedAt = performance.now();
+  ready = false;
+  private child: ChildProcess | undefined;
+  private readonly startTimer: NodeJS.Timeout;
+  private gone = false;
+
+  constructor(
+    private readonly spec: WorkerSpec,
+    private readonly ticketKeys: string,
+    private readonly events: WorkerEvents,
+  ) {
+    this.startTimer = setTimeout(() => this.startedTooLate(), START_MS);
+    this.start();
+  }
+
+  private start(): void {
+    const { spec, ticketKeys } = this;
+    const options = workerOptions();
+    const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
+    try {
+      this.child = spawn(process.execPath, [...execArgv(), ...options, ...spec.command], {
+        stdio: ["ignore", "inherit", "inherit", "ipc", ...fds],
+      });
+    } catch (error) {
+      setImmediate(() => this.ended(`could not be started: ${(error as Error).message}`));
+      return;
+    }
+    this.child.on("message", (message) => this.received(message as WorkerMessage));
+    this.child.on("error", (error) => this.failedOrEnded(error));
+    // `close`, not `exit`: it comes after the last message was read.
+    this.child.on("close", (code, signal) => {
+      if (refusedOptions(code, options)) this.start();
+      else this.ended(howItEnded(code, signal));
+    });
+    // It loads while the probe runs.
+    void missingPieces().then((without) => this.send(startMessage(spec, fds, ticketKeys, without)));
+  }
+
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  send(message: MasterMessage): void {
+    // A worker that is gone is reported by its `close`; that it misses a message is no error.
+    if (this.child?.connected === true) this.child.send(message, () => undefined);
+  }
+
+  kill(): void {
+    this.child?.kill("SIGKILL");
+  }
+
+  private received(message: WorkerMessage): void {
+    if (message.type === "draining") return this.events.onDraining(this);
+    clearTimeout(this.startTimer);
+    if (message.type === "failed") return this.events.onFailed(this, message.problems);
+    this.ready = true;
+    this.events.onReady(this);
+  }
+
+  private failedOrEnded(error: Error): void {
+    // Without a process there is no `close` to come.
+    if (this.child!.pid === undefined) this.ended(`could not be started: ${error.message}`);
+  }
+
+  private startedTooLate(): void {
+    const message = `worker ${this.pid} was not ready within ${START_MS / 1000} s`;
+    this.events.onFailed(this, [problem("serve.worker-failed", "", message)]);
+    this.kill();
+  }
+
+  private ended(how: string): void {
+    if (this.gone) return;
+    this.gone = true;
+    clearTimeout(this.startTimer);
+    this.events.onGone(this, how);
+  }
+}
+
+/** A worker that takes longer to start is taken for hung. */
+const START_MS = 30_000;
+
+/** First descriptor behind standard input, output, error and the IPC channel. */
+const FIRST_LISTEN_FD = 4;
+
+function startMessage(
+  spec: WorkerSpec,
+  fds: readonly number[],
+  ticketKeys: string,
+  without: readonly Piece[],
+): StartMessage {
+  const places = [...spec.sockets].map(
+    ([name, { fd }]) => [name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const,
+  );
+  const { loaded, logToStderr } = spec;
+  return { type: "start", loaded, fds: Object.fromEntries(places), ticketKeys, logToStderr, without };
+}
+
+/** Node's own options (loaders, memory limits) hold for workers too; a debugger's port cannot be shared. */
+export function execArgv(): string[] {
+  return process.execArgv.filter((arg) => !arg.startsWith("--inspect"));
+}
+
+function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+}

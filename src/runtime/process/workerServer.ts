@@ -1,0 +1,99 @@
+import type { Problem, ProxyConfig } from "../../model/index.js";
+import { ConnectionGate } from "../listen/gate.js";
+import { DescriptorWatch } from "./descriptorWatch.js";
+import { Http1Connections } from "../http1/connections.js";
+import { Http2Connections } from "../http2/connections.js";
+import type { StartMessage } from "./ipc.js";
+import { ListenerServer } from "../listen/listener.js";
+import { LogFiles } from "../logs/logFiles.js";
+import { compileRoutes, type CompiledRoutes } from "../actions/compileRoutes.js";
+
+/** Everything one worker serves with: logs, listeners, protocols. Its only owner is the worker's loop. */
+export class WorkerServer {
+  readonly logs: LogFiles;
+  private readonly config: ProxyConfig;
+  private readonly routes: CompiledRoutes;
+  private readonly gate: ConnectionGate;
+  private readonly descriptors: DescriptorWatch;
+  private readonly http1: Http1Connections;
+  private readonly http2: Http2Connections;
+  private readonly servers: readonly ListenerServer[];
+
+  constructor(private readonly start: StartMessage) {
+    this.config = frozen(start.loaded.config);
+    this.logs = new LogFiles(this.config, start.logToStderr ? { stderr: true, files: false } : {});
+    this.routes = compileRoutes(this.config, this.logs);
+    this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
+      this.logs.mainError.write("warn", message),
+    );
+    this.descriptors = new DescriptorWatch((level, message) => this.logs.mainError.write(level, message));
+    this.http1 = new Http1Connections(this.routes);
+    this.http2 = new Http2Connections(this.routes);
+    this.servers = this.config.listeners.map(
+      (listener) =>
+        new ListenerServer({
+          listener,
+          tls: start.loaded.tls[listener.name],
+          ticketKeys: start.ticketKeys,
+          context: this.routes,
+          gate: this.gate,
+          http1: this.http1,
+          http2: this.http2,
+        }),
+    );
+  }
+
+  /** Opens the logs as far as it can and begins to accept; what kept it from that, if anything did. */
+  async open(): Promise<Problem[]> {
+    // It serves all the same; what the master found as well was said by it.
+    const said = this.start.loaded.warnings;
+    for (const p of this.logs.open()) {
+      const known = said.some(({ code, path }) => code === p.code && path.endsWith(`(${p.path})`));
+      if (!known) this.logs.mainError.write("error", `${p.path}: ${p.message}; ${p.fix}`);
+    }
+    const { fds } = this.start;
+    const failed = await Promise.all(
+      this.config.listeners.map(({ name }, i) => this.servers[i]!.listen(fds[name]!)),
+    );
+    return failed.filter((p) => p !== undefined);
+  }
+
+  /** Once it accepts no more: resolves when every connection is done; those that take longer than drainMs are cut. */
+  async drain(): Promise<void> {
+    this.http1.drain();
+    this.http2.drain();
+    const deadline = setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
+    await this.gate.empty();
+    clearTimeout(deadline);
+    this.descriptors.stop();
+    this.routes.close();
+  }
+
+  stopAccepting(): void {
+    for (const server of this.servers) server.stopAccepting();
+  }
+
+  /** Cuts every connection; resolves when each is closed, and its requests are logged. */
+  closeAll(): Promise<void> {
+    for (const server of this.servers) server.closeAll();
+    this.http1.closeAll();
+    this.http2.closeAll();
+    return this.gate.empty();
+  }
+
+  reopenLogs(): void {
+    for (const p of this.logs.reopen())
+      this.logs.mainError.write("error", `${p.path}: ${p.message}; ${p.fix}`);
+  }
+
+  setTicketKeys(ticketKeys: string): void {
+    for (const server of this.servers) server.setTicketKeys(ticketKeys);
+  }
+}
+
+/** The master checked it; on its way here it lost only that nobody may change it. */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  Object.values(value).forEach(frozen);
+  return Object.freeze(value);
+}
