@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { anchor } from "../../build/docs/anchor";
 import {
   configJsonSchema,
   formatProblem,
   parseConfig,
   parseConfigText,
   PROBLEM_CODES,
+  problem,
   type Problem,
+  type ProblemCode,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
 
@@ -301,6 +304,7 @@ describe("parseConfig", () => {
         "    received: 70000",
         "    allowed:  at most 65535",
         "    fix:      Give a value within the range named.",
+        "    see:      cdktf-portico/docs/errors.md#configout-of-range",
       ].join("\n"),
     );
   });
@@ -397,9 +401,14 @@ describe("JSON Schema", () => {
 });
 
 describe("problem codes", () => {
-  test("docs/errors.md lists exactly the codes that exist", () => {
+  test("docs/errors.md explains exactly the codes that exist, where `see:` leads to", () => {
     const docs = readFileSync(join(__dirname, "../../docs/errors.md"), "utf8");
-    const documented = [...docs.matchAll(/^\| `([a-z]+\.[a-z0-9-]+)`\s+\|/gm)].map((m) => m[1]);
+    const documented = [...docs.matchAll(/^### `([a-z]+\.[a-z0-9-]+)`$/gm)].map((m) => m[1]!);
     expect(documented).toEqual(Object.keys(PROBLEM_CODES));
+    const leads = (Object.keys(PROBLEM_CODES) as ProblemCode[]).map(
+      (code) =>
+        /see: +cdktf-portico\/docs\/errors\.md#(\S+)$/.exec(formatProblem(problem(code, "", "")))?.[1],
+    );
+    expect(leads).toEqual(documented.map((code) => anchor(`\`${code}\``)));
   });
 });

