@@ -37,12 +37,12 @@ const AREAS: Readonly<Record<string, string>> = {
 export async function errorsPage(): Promise<Page> {
   const codes = Object.keys(PROBLEM_CODES) as ProblemCode[];
   const areas = [...new Set(codes.map(areaOf))];
-  const sections = await Promise.all(
-    areas.map(async (area) => {
-      const own = codes.filter((code) => areaOf(code) === area);
-      return [`## ${titleOf(area)}`, ...(await Promise.all(own.map(codeText)))].join("\n\n");
-    }),
-  );
+  const sections: string[] = [];
+  // One after the other: an example may try a handshake, which must not take long.
+  for (const area of areas) {
+    sections.push(`## ${titleOf(area)}`);
+    for (const code of codes.filter((one) => areaOf(one) === area)) sections.push(await codeText(code));
+  }
   const contents = areas.map((area) => `- [${titleOf(area)}](#${anchor(titleOf(area))})`).join("\n");
   const from = "`src/model/problem.ts` and `build/docs/errors`";
   return page("docs/errors.md", from, [INTRODUCTION, contents, ...sections].join("\n\n"));
@@ -75,6 +75,6 @@ async function codeText(code: ProblemCode): Promise<string> {
     means,
     ...(cause === undefined ? [] : [`\`\`\`ts\n${cause}\n\`\`\``]),
     `\`\`\`text\n${formatProblem(shown)}\n\`\`\``,
-    `**Fix:** ${PROBLEM_CODES[code]}`,
+    ...(shown.fix === PROBLEM_CODES[code] ? [] : [`In general: ${PROBLEM_CODES[code]}`]),
   ].join("\n\n");
 }

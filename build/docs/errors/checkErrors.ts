@@ -52,7 +52,7 @@ function checked(code: string, change: (site: Site) => unknown, tls: object = {}
   return async () => {
     const root = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
     try {
-      const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
       const certify = (name: string, from: string, to: string) =>
         certificate({ privateKey, publicKey }, name, from, to);
@@ -102,7 +102,7 @@ async function certificate(
   from: string,
   to: string,
 ): Promise<string> {
-  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const { subtle } = globalThis.crypto;
   const made = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,
@@ -153,7 +153,7 @@ export const CHECK_ERRORS = {
     means:
       "The private key is not that of the certificate, most often because only one of the two was renewed.",
     example: checked("files.key-mismatch", ({ files }) => {
-      const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       files[KEY] = { text: privateKey.export({ type: "pkcs8", format: "pem" }).toString(), mode: 0o600 };
     }),
   },
