@@ -9,9 +9,9 @@ import ts from "typescript";
  */
 
 /** Modules whose exported types are written out. */
-const DOCUMENTS = ["model/config", "model/deployment"];
+const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployment"];
 /** Modules that only take schemas, which no user has. */
-const SCHEMA_USERS = ["model/parse", "model/schema"];
+const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
 
 export function writeOutDeclarations(lib: string): void {
   const files = DOCUMENTS.map((name) => path.join(lib, `${name}.d.ts`));
@@ -35,7 +35,7 @@ function written(program: ts.Program, file: ts.SourceFile): string {
     const docs = ts.displayPartsToString(symbol.getDocumentationComment(checker));
     const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
     const declaration = symbol.declarations![0]!;
-    if (ts.isTypeAliasDeclaration(declaration)) {
+    if (ts.isTypeAliasDeclaration(declaration) && declaration.typeParameters === undefined) {
       return `${comment}export type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol))};`;
     }
     const text = declaration.getText(file);

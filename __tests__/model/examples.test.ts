@@ -1,4 +1,4 @@
-import { configNode, type SchemaNode, variants } from "../../src/model/schema.js";
+import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 
 /** Every field of the config with its path; unions are spread out. */
 function fields(node: SchemaNode, path = ""): [path: string, node: SchemaNode][] {

@@ -1,7 +1,7 @@
 import { loopbackPorts } from "../../src/model/host.js";
 import { PUBLIC_NAME } from "../../src/model/serverName.js";
-import { configSchema } from "../../src/model/config.js";
-import { nodesAt } from "../../src/model/schema.js";
+import { configSchema } from "../../src/model/config/config.js";
+import { nodesAt } from "../../src/model/config/schema.js";
 import {
   CIDR,
   cipherString,

@@ -4,7 +4,7 @@ import * as ts from "typescript";
 import { ForwardingRules, parseConfig, parseHost } from "../../src/model/index.js";
 import { evaluateConditions, parseHttpDate, rangeMaySend } from "../../src/runtime/actions/conditional.js";
 import { parseRange } from "../../src/runtime/actions/ranges.js";
-import { address } from "../../src/runtime/exchange/dispatch.js";
+import { address } from "../../src/runtime/exchange/requestAddress.js";
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 import { proxiedRoutes } from "../../proof/kit/harness.js";
 
@@ -50,12 +50,12 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
   "src/model/address.ts /^(.*:)(\\d+\\.\\d+\\.\\d+\\.\\d+)$/": {
     because: "runs after isIPv6, so on 45 chars at most",
   },
-  "src/model/forwarding.ts /^(https?):\\/\\/([^/?#]*)(.*)$/i": {
+  "src/model/actions/forwarding.ts /^(https?):\\/\\/([^/?#]*)(.*)$/i": {
     because:
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", "\n"],
   },
-  "src/model/parse.ts /position (\\d+)(?! \\(line)/": { because: "text of a JSON error" },
+  "src/model/config/parse.ts /position (\\d+)(?! \\(line)/": { because: "text of a JSON error" },
   "src/model/serverName.ts /^[a-z0-9_](?:[a-z0-9_-]|\\.(?!\\.|$))*$/": {
     because: "the alternatives begin with different chars, so there is one way to read a text",
     worst: ["a", "b.", "!"],
@@ -68,7 +68,7 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
     because: "anchored, and neighbours share no char",
     worst: ["1", " ", "x"],
   },
-  "src/runtime/actions/redirect.ts /%.*$/": { because: "an address that the kernel names" },
+  "src/model/actions/location.ts /%.*$/": { because: "an address that the kernel names" },
   "src/runtime/load/certificateExpiry.ts /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g": {
     because: "a file of the config",
   },

@@ -6,7 +6,7 @@ import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
-import type { HeaderList, RouteConfig, StaticFilesActionConfig } from "../../src/model/index.js";
+import type { HeaderList, RouteConfig, ActionOf } from "../../src/model/index.js";
 import {
   FakeExchange,
   fakeRoute,
@@ -70,7 +70,7 @@ function etagOf(name: string): string {
 }
 
 function action(
-  config: Partial<StaticFilesActionConfig> = {},
+  config: Partial<ActionOf<"staticFiles">> = {},
   route: Partial<RouteConfig> = {},
 ): StaticFilesAction {
   const full = { type: "staticFiles", directory: media, index: [], symlinks: "inside", ...config } as const;

@@ -41,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  * `index.ts` what it shows of itself.
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
-  "src/model": ["actions", ".", "index.ts"],
+  "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts"],
   "src/constructs": ["props", "delivery", ".", "fileSync", "index.ts"],
   "src/runtime": [
     "exchange",

@@ -37,11 +37,11 @@ test("__tests__ mirrors src", () => {
 const planted = (path: string, ...imports: string[]): Module => ({ path, imports, packages: [] });
 
 test.each([
-  ["a layer above", "src/model/router.ts", "src/render/index.ts"],
+  ["a layer above", "src/model/config/router.ts", "src/render/index.ts"],
   ["a layer that is none of its business", "src/constructs/host.ts", "src/runtime/index.ts"],
   ["a folder above in its layer", "src/runtime/exchange/dispatch.ts", "src/runtime/http1/fields.ts"],
   ["a folder that the order does not name", "src/runtime/exchange/dispatch.ts", "src/runtime/new/a.ts"],
-  ["what its own index shows", "src/model/router.ts", "src/model/index.ts"],
+  ["what its own index shows", "src/model/config/router.ts", "src/model/index.ts"],
   ["the tests", "proof/kit/peers.ts", "__tests__/tidy/layers.ts"],
   ["one proof from the kit of all", "proof/kit/peers.ts", "proof/hostile/stage.ts"],
   ["what only its own command needs", "bench/lib/site.ts", "proof/hosts/fileSyncHost.ts"],
@@ -86,7 +86,7 @@ test("a worker loads neither parser nor command line; serve loads no other comma
   expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
   expect(worker.packages).toEqual(["mrmime"]);
   const serve = loadedFrom("src/cli/program.ts");
-  expect(serve.files).toContain("src/model/parse.ts");
+  expect(serve.files).toContain("src/model/config/parse.ts");
   expect(
     serve.files.filter((path) => /diagnosis|activation|[sS]ettings|http[12]|deployment/.test(path)),
   ).toEqual([]);

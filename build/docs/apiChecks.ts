@@ -1,6 +1,6 @@
-import { configSchema } from "../../src/model/config.js";
+import { configSchema } from "../../src/model/config/config.js";
 import { deploymentSchema } from "../../src/model/deployment.js";
-import { nodesAt, type SchemaNode } from "../../src/model/schema.js";
+import { nodesAt, type SchemaNode } from "../../src/model/config/schema.js";
 import type { ApiExport, ApiMember } from "./api.js";
 
 /** What is wrong with the docstrings of the API, one line each. */

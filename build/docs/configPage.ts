@@ -1,5 +1,5 @@
-import { parseConfig } from "../../src/model/parse.js";
-import { configNode, type SchemaNode, variants } from "../../src/model/schema.js";
+import { parseConfig } from "../../src/model/config/parse.js";
+import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 import { anchor } from "./anchor.js";
 import { type Page, page } from "./page.js";
 
@@ -9,7 +9,11 @@ export async function configPage(): Promise<Page> {
   const contents = sections.map(({ title }) => `- [${title}](#${anchor(title)})`).join("\n");
   const chapters = sections.map(({ title, text }) => `## ${title}\n\n${text}`);
   const text = [INTRODUCTION, smallest(), contents, ...chapters].join("\n\n");
-  return page("docs/config.md", "the field table, `src/model/config.ts`", text);
+  return page(
+    "docs/config.md",
+    "the field table, `src/model/config/config.ts` and `src/model/actions/`",
+    text,
+  );
 }
 
 const INTRODUCTION = `# The proxy config: \`portico.json\`

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseConfigText } from "../model/parse.js";
+import { parseConfigText } from "../model/config/parse.js";
 import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/load/files.js";

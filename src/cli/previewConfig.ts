@@ -1,13 +1,15 @@
 import { isIPv6 } from "node:net";
 import {
+  type ActionConfig,
   type ListenerConfig,
+  listenerLedTo,
   parseConfig,
   type Problem,
   problem,
   type ProxyConfig,
-  type RedirectActionConfig,
+  redirectGoalOf,
   type Result,
-  redirectPort,
+  withRedirectPort,
 } from "../model/index.js";
 
 /** What `portico preview` changes. */
@@ -40,8 +42,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
         ...route,
         accessLog: undefined,
         errorLog: undefined,
-        action:
-          route.action.type === "redirect" ? moveRedirect(route.action, config, listeners) : route.action,
+        action: moveRedirect(route.action, config, listeners),
       })),
     })),
   });
@@ -74,16 +75,14 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
 
 /** A redirect to one of our own listeners goes where that listener went; one to another host stays. */
 function moveRedirect(
-  action: RedirectActionConfig,
+  action: ActionConfig,
   config: ProxyConfig,
   moved: readonly ListenerConfig[],
-): RedirectActionConfig {
-  const { host } = action;
-  const ours = host === undefined || config.virtualServers.some((v) => v.serverNames.includes(host));
-  const at = config.listeners.findIndex(
-    (l) => l.port === redirectPort(action) && l.protocol === action.scheme,
-  );
-  return ours && at !== -1 ? { ...action, port: moved[at]!.port } : action;
+): ActionConfig {
+  const goal = redirectGoalOf(action);
+  const listener = goal && listenerLedTo(goal, config);
+  if (listener === undefined) return action;
+  return withRedirectPort(action, moved[config.listeners.indexOf(listener)]!.port);
 }
 
 /**

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Fn } from "cdktf";
 import { Construct } from "constructs";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
-import type { SchemaNode } from "../model/schema.js";
+import type { SchemaNode } from "../model/config/schema.js";
 import { accepting } from "../model/textRule.js";
 import {
   CONFIG_SCHEMA_FILE,

@@ -1,6 +1,6 @@
 import type { Construct } from "constructs";
 import { formatProblem, type Problem, problem } from "../model/index.js";
-import { formatPath } from "../model/parse.js";
+import { formatPath } from "../model/config/parse.js";
 import type { TextRule } from "../model/textRule.js";
 import {
   DEFAULT_HOST_PATHS,

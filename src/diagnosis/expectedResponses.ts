@@ -1,12 +1,14 @@
 import { isIPv6 } from "node:net";
 import {
   CATCH_ALL,
+  directoriesOf,
   type ListenerConfig,
   type ProxyConfig,
   redirectPort,
   type RouteConfig,
   Router,
   unbracketed,
+  upstreamsOf,
   urlAuthority,
   type VirtualServerConfig,
 } from "../model/index.js";
@@ -133,7 +135,7 @@ class Site {
     if (route === undefined) return [];
     const { mediaPath } = this.options;
     const file = mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
-    const directory = route.action.type === "staticFiles" ? route.action.directory : "the media directory";
+    const directory = directoriesOf(route.action)[0]?.value ?? "the media directory";
     const row: ExpectedResponse = {
       name: "media file",
       subject: "media",
@@ -230,8 +232,9 @@ class Site {
 
   private upstreamOf(route: RouteConfig): { upstream?: string } {
     const { action } = route;
-    const upstream = action.type === "proxy" && this.config.upstreams.find((u) => u.name === action.upstream);
-    return upstream ? { upstream: upstream.url } : {};
+    const [named] = upstreamsOf(action);
+    const upstream = this.config.upstreams.find(({ name }) => name === named?.value);
+    return upstream === undefined ? {} : { upstream: upstream.url };
   }
 
   /** IPv4 first. One address to connect to leaves only the listeners of its family. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
-import type { ProxyConfig } from "../model/index.js";
+import { directoriesOf, type ProxyConfig } from "../model/index.js";
 
 /** Directories of other owners that are looked into, at most. */
 const OWNERS_MAX = 20;
@@ -45,7 +45,7 @@ export async function mediaFileOf(
   root: string | undefined,
 ): Promise<string | undefined> {
   const application = config.virtualServers.find((v) => v.name === "application");
-  const action = application?.routes.find((r) => r.name === "media")?.action;
-  if (action?.type !== "staticFiles") return undefined;
-  return findMediaFile(path.join(root ?? "/", action.directory));
+  const route = application?.routes.find((r) => r.name === "media");
+  const [directory] = route === undefined ? [] : directoriesOf(route.action);
+  return directory === undefined ? undefined : findMediaFile(path.join(root ?? "/", directory.value));
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
+import type { DeepReadonly } from "./deepReadonly.js";
 import { count, filePath, flag, ipAddress, line, name, port, serverName, text } from "./fields.js";
-import { fromJson, parseDocument } from "./parse.js";
+import { fromJson, parseDocument } from "./config/parse.js";
 import { type Problem, problem, type Result } from "./problem.js";
 
 /**
@@ -185,12 +186,6 @@ export const deploymentSchema = z.strictObject({
   network: network.optional(),
   probe,
 });
-
-type DeepReadonly<T> = T extends (infer E)[]
-  ? readonly DeepReadonly<E>[]
-  : T extends object
-    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
-    : T;
 
 /** A valid deployment with every default filled in, frozen. */
 export type Deployment = DeepReadonly<z.output<typeof deploymentSchema>>;

@@ -1,5 +1,7 @@
-export * from "./config.js";
+export * from "./actions/table.js";
+export * from "./config/config.js";
 export * from "./deployment.js";
-export { parseConfig, parseConfigText } from "./parse.js";
-export { configJsonSchema } from "./schema.js";
+export { parseConfig, parseConfigText } from "./config/parse.js";
+export { listenerLedTo } from "./config/redirects.js";
+export { configJsonSchema } from "./config/schema.js";
 export * from "./serving.js";

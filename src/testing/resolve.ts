@@ -1,19 +1,27 @@
-import { BlockList, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
 import type { IConstruct } from "constructs";
 import {
   type ActionConfig,
+  type ActionOf,
+  belowDirectory,
+  CONNECT_REFUSAL,
   defaultPort,
   ForwardingRules,
   type HeaderList,
+  hostAsked,
+  isBodyTooLong,
+  isFileMethod,
   type ListenerConfig,
   type NormalisedPath,
   normalisePath,
   parseHost,
   type ProxyConfig,
-  redirectPort,
+  redirectLocation,
+  restBelow,
   type RouteConfig,
   Router,
-  urlAuthority,
+  TRACE_REFUSAL,
+  trustedProxies,
   type VirtualServerConfig,
 } from "../model/index.js";
 import { renderProxyConfig } from "./proxyConfig.js";
@@ -102,35 +110,42 @@ interface Routed {
 }
 
 function answer(routed: Routed): Resolution {
-  const { route, asked, path } = routed;
+  const { route, asked } = routed;
   const answerer = { listener: routed.listener.name, virtualServer: routed.server.name, route: route?.name };
   const method = asked.method ?? "GET";
   const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
-  // CONNECT would make the proxy a tunnel, and TRACE shows a client's secrets to scripts (decisions 2.7).
-  if (method === "CONNECT") return fail(400);
-  if (method === "TRACE") return fail(405);
+  if (method === "CONNECT") return fail(CONNECT_REFUSAL.status);
+  if (method === "TRACE") return fail(TRACE_REFUSAL.status);
   if (route === undefined) return fail(404);
   const length = Number(fieldOf(asked, "content-length") ?? 0);
-  if (route.requestBodyBytesMax > 0 && length > route.requestBodyBytesMax) return fail(413);
-  const { action } = route;
-  switch (action.type) {
-    case "proxy":
-      return { ...answerer, ...upstreamRequest(routed, route, action) };
-    case "staticFiles": {
-      const file = fileFor(route, action, path);
-      if (file === undefined) return fail(404);
-      return method === "GET" || method === "HEAD" ? { ...answerer, kind: "staticFile", file } : fail(405);
-    }
-    case "redirect":
-      return { ...answerer, kind: "redirect", status: action.status, location: locationOf(routed, action) };
-    case "respond":
-      return { ...answerer, kind: "respond", status: action.status, body: action.body };
-  }
+  if (isBodyTooLong(length, route.requestBodyBytesMax)) return fail(413);
+  return { ...answerer, ...answered(routed, route, route.action) };
 }
 
-type Action<T extends ActionConfig["type"]> = Extract<ActionConfig, { type: T }>;
+function answered<T extends ActionConfig["type"]>(
+  routed: Routed,
+  route: RouteConfig,
+  action: ActionOf<T>,
+): Answered {
+  return (ANSWERS[action.type as T] as Answers[T])(routed, route, action);
+}
 
-function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"proxy">): Answered {
+type Answers = {
+  readonly [T in ActionConfig["type"]]: (routed: Routed, route: RouteConfig, action: ActionOf<T>) => Answered;
+};
+
+/** What each kind of action makes of a request. */
+const ANSWERS: Answers = {
+  proxy: upstreamRequest,
+  staticFiles: staticFile,
+  redirect: ({ serverName, server, listener, url }, _, action) => {
+    const host = hostAsked(serverName, server.serverNames, listener.address);
+    return { kind: "redirect", status: action.status, location: redirectLocation(action, host, url.target) };
+  },
+  respond: (_, __, { status, body }) => ({ kind: "respond", status, body }),
+};
+
+function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
   const { config, asked, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
   const clientAddress = asked.clientAddress ?? "198.51.100.7";
@@ -144,7 +159,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"pro
     serverName: routed.serverName,
     scheme: url.scheme,
     clientAddress,
-    trusted: isTrusted(config.trustedProxies, clientAddress),
+    trusted: trustedProxies(config.trustedProxies)(clientAddress),
     webSocket: upgrade && action.webSocket,
   };
   const rules = new ForwardingRules({ ...route, action }, upstream);
@@ -161,23 +176,14 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: Action<"pro
   return { kind: "proxy", upstream: upstream.name, upstreamUrl: upstream.url, requestLine, headers };
 }
 
-/** The file that a path names; the first index file for a directory, undefined for a sibling of the prefix. */
-function fileFor(
-  route: RouteConfig,
-  action: Action<"staticFiles">,
-  path: NormalisedPath,
-): string | undefined {
-  const prefix = route.path.endsWith("/") ? route.path.slice(0, -1) : route.path;
-  const rest = route.match === "exact" && path === prefix ? "/" : path.slice(prefix.length);
-  if (rest !== "" && !rest.startsWith("/")) return undefined;
+/** The file that a path names; the first index file for a directory. */
+function staticFile({ asked, path }: Routed, route: RouteConfig, action: ActionOf<"staticFiles">): Answered {
+  if (!isFileMethod(asked.method ?? "GET")) return { kind: "error", status: 405 };
+  const rest = restBelow(route, path);
+  if (rest === undefined) return { kind: "error", status: 404 };
   const index = rest.endsWith("/") ? (action.index[0] ?? "") : "";
-  const directory = action.directory === "/" ? "" : action.directory;
-  return directory + Buffer.from(rest, "latin1").toString("utf8") + index;
-}
-
-function locationOf({ serverName, url }: Routed, action: Action<"redirect">): string {
-  const host = action.host ?? serverName;
-  return `${action.scheme}://${urlAuthority(action.scheme, host, redirectPort(action))}${url.target}`;
+  const named = Buffer.from(rest, "latin1").toString("utf8") + index;
+  return { kind: "staticFile", file: belowDirectory(action.directory) + named };
 }
 
 interface SplitUrl {
@@ -220,15 +226,4 @@ function fieldOf(request: TestRequest, name: string): string | undefined {
   const headers = headerList(request);
   const at = headers.findIndex((field, i) => i % 2 === 0 && field.toLowerCase() === name);
   return at === -1 ? undefined : headers[at + 1];
-}
-
-function isTrusted(ranges: readonly string[], address: string): boolean {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [base, length] = range.split("/") as [string, string?];
-    const family = isIPv6(base) ? "ipv6" : "ipv4";
-    if (length === undefined) list.addAddress(base, family);
-    else list.addSubnet(base, Number(length), family);
-  }
-  return list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }

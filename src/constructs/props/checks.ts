@@ -6,8 +6,9 @@ import {
   problem,
   ProblemError,
   type ProxyConfigInput,
+  upstreamsOf,
 } from "../../model/index.js";
-import { proxyLoops } from "../../model/crossChecks.js";
+import { proxyLoops } from "../../model/config/crossChecks.js";
 import { checkAroundTokens, isKnown } from "./tokens.js";
 
 /** Throws if there are problems: constructors refuse bad input at once, where it was given. */
@@ -65,8 +66,7 @@ export function refuseVirtualServer(construct: IConstruct, part: VirtualServer):
 
 export function refuseRoute(construct: IConstruct, part: Route): void {
   // A route alone cannot be judged by what it names.
-  const { action } = part;
-  const upstreams = action.type === "proxy" ? [{ name: action.upstream, url: "http://localhost:2" }] : [];
+  const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];
   refusePart(
     construct,

@@ -6,9 +6,9 @@ import {
   type ProblemCode,
   type ProxyConfigInput,
 } from "../../model/index.js";
-import { formatPath } from "../../model/parse.js";
+import { formatPath } from "../../model/config/parse.js";
 import { formatProblem } from "../../model/problem.js";
-import { allowedBy, nodesAt, type SchemaNode } from "../../model/schema.js";
+import { allowedBy, nodesAt, type SchemaNode } from "../../model/config/schema.js";
 import type { TextRule } from "../../model/textRule.js";
 import {
   argument,

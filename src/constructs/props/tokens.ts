@@ -1,7 +1,7 @@
 import { DefaultTokenResolver, Fn, StringConcat, Token, Tokenization } from "cdktf";
 import type { IConstruct } from "constructs";
 import { bracketed, type Problem } from "../../model/index.js";
-import { formatPath } from "../../model/parse.js";
+import { formatPath } from "../../model/config/parse.js";
 
 /**
  * Values that Terraform knows only when it applies. A token looks like a string, a huge negative number or a list,

@@ -1,7 +1,10 @@
 import type { Action, RouteRuntime } from "../exchange/exchange.js";
-import { BlockList } from "node:net";
-import { isIpv6 } from "../../model/serving.js";
-import type { ProxyConfig, RouteConfig, UpstreamConfig } from "../../model/index.js";
+import {
+  type ProxyConfig,
+  type RouteConfig,
+  trustedProxies,
+  type UpstreamConfig,
+} from "../../model/serving.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
@@ -37,7 +40,7 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
     mainError: logs.mainError,
     faults,
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
-    trusted: trustedProxies(config),
+    trusted: trustedProxies(config.trustedProxies),
     close: () => pools.forEach((pool) => pool.close()),
   };
 }
@@ -55,18 +58,3 @@ function createAction(route: RouteConfig, pool: (upstream: UpstreamConfig["name"
       return new RespondAction(route, action);
   }
 }
-
-/** Whether an address is one of `trustedProxies`; nobody is where the list is empty. */
-function trustedProxies(config: ProxyConfig): (address: string) => boolean {
-  // One list a family: in a common one, `::/0` would match every IPv4 address as well.
-  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
-  for (const range of config.trustedProxies) {
-    const [address, length] = range.split("/") as [string, string?];
-    const family = familyOf(address);
-    if (length === undefined) lists[family].addAddress(address, family);
-    else lists[family].addSubnet(address, Number(length), family);
-  }
-  return (address) => address !== "" && lists[familyOf(address)].check(address, familyOf(address));
-}
-
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIpv6(address) ? "ipv6" : "ipv4");

@@ -1,7 +1,7 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
 import fs from "node:fs";
 import { promisify } from "node:util";
-import type { StaticFilesActionConfig } from "../../model/index.js";
+import { type ActionOf, belowDirectory } from "../../model/serving.js";
 import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
@@ -29,10 +29,8 @@ export interface Failure {
 export class FileLookup {
   private readonly directory: string;
 
-  constructor(private readonly config: StaticFilesActionConfig) {
-    const bytes = Buffer.from(config.directory, "utf8").toString("latin1");
-    // The root is the one directory whose path ends in a slash; below it, that slash begins the rest.
-    this.directory = bytes === "/" ? "" : bytes;
+  constructor(private readonly config: ActionOf<"staticFiles">) {
+    this.directory = belowDirectory(Buffer.from(config.directory, "utf8").toString("latin1"));
   }
 
   /** @param rest path below the directory, empty or with `/` first, one char a byte; never throws */
@@ -120,7 +118,7 @@ export class FileLookup {
     let fd: number;
     try {
       root = this.config.symlinks === "anywhere" ? undefined : await this.root();
-      const at = root === undefined ? path : below(root) + rest;
+      const at = root === undefined ? path : belowDirectory(root) + rest;
       fd = await open(fsPath(at === "" ? "/" : at), READ);
     } catch (error) {
       if (root !== undefined && attempts > 0 && (await this.hasMoved(root)))
@@ -184,11 +182,11 @@ export class FileLookup {
 
   /** Why the way to an open file must not be gone, by the route's rule for symbolic links. */
   private wayRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
-    const straight = below(root) + rest.replace(/\/$/, "");
+    const straight = belowDirectory(root) + rest.replace(/\/$/, "");
     if (real === straight || (straight === "" && real === "/")) return undefined;
     if (this.config.symlinks === "never")
       return failure(403, "error", `"${shown(path)}" leads through a symbolic link, and symlinks is "never"`);
-    if (real === root || real.startsWith(`${below(root)}/`)) return undefined;
+    if (real === root || real.startsWith(`${belowDirectory(root)}/`)) return undefined;
     const target = `is a symbolic link to "${shown(real)}", outside "${shown(root)}"`;
     return failure(403, "error", `"${shown(path)}" ${target}; allow it with symlinks "anywhere"`);
   }
@@ -198,9 +196,6 @@ export class FileLookup {
     return realPath(this.directory === "" ? "/" : this.directory);
   }
 }
-
-/** What stands before a `/` that begins the rest of a path. */
-const below = (root: string): string => (root === "/" ? "" : root);
 
 /** How long the way to a file is taken for checked. */
 export const WAY_CHECK_MS = 1_000;

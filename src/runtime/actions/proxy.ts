@@ -1,11 +1,6 @@
 import { guarded } from "../exchange/guarded.js";
 import { randomBytes } from "node:crypto";
-import {
-  ForwardingRules,
-  type ForwardedRequest,
-  type ProxyActionConfig,
-  type RouteConfig,
-} from "../../model/serving.js";
+import { ForwardingRules, type ForwardedRequest, type ProxiedRoute } from "../../model/serving.js";
 import { respondError } from "../exchange/errorPages.js";
 import type {
   Action,
@@ -26,7 +21,7 @@ export class ProxyAction implements Action {
   private readonly webSocket: boolean;
 
   constructor(
-    route: RouteConfig & { readonly action: ProxyActionConfig },
+    route: ProxiedRoute,
     private readonly pool: UpstreamPool,
   ) {
     this.rules = new ForwardingRules(route, pool.config);

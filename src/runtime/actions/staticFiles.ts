@@ -1,9 +1,11 @@
 import { guarded } from "../exchange/guarded.js";
 import {
+  type ActionOf,
   encodePath,
   endOfPath,
+  isFileMethod,
+  restBelow,
   type RouteConfig,
-  type StaticFilesActionConfig,
 } from "../../model/serving.js";
 import { respondError, sendPage } from "../exchange/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
@@ -33,20 +35,17 @@ export class StaticFilesAction implements Action {
   private readonly lookup: FileLookup;
   /** Looks under way, by request path. */
   private readonly looks = new Map<string, Look>();
-  private readonly prefix: string;
 
   constructor(
     private readonly route: RouteConfig,
-    config: StaticFilesActionConfig,
+    config: ActionOf<"staticFiles">,
   ) {
     this.lookup = new FileLookup(config);
-    this.prefix = route.path.endsWith("/") ? route.path.slice(0, -1) : route.path;
   }
 
   handle(exchange: Exchange): void {
-    const { method } = exchange.request;
     // Before any look at the disk: what the method may not do, it may not do to a file that is missing either.
-    if (method !== "GET" && method !== "HEAD") return respondError(exchange, 405, ALLOW);
+    if (!isFileMethod(exchange.request.method)) return respondError(exchange, 405, ALLOW);
     const file = this.cache.get(exchange.request.path);
     if (file !== undefined && this.lookup.isCurrent(file, exchange.request.path))
       this.answer(exchange, file, ATTEMPTS_MAX);
@@ -102,7 +101,7 @@ export class StaticFilesAction implements Action {
       }
     }
     this.cache.delete(path);
-    const rest = this.restOf(path);
+    const rest = restBelow(this.route, path);
     if (rest === undefined) {
       const message = `"${shown(path)}" is beside "${this.route.path}", not below it`;
       return { kind: "failure", status: 404, level: "error", message };
@@ -110,17 +109,6 @@ export class StaticFilesAction implements Action {
     const found = await this.lookup.find(rest);
     if (found.kind === "file") this.cache.set(path, found.file);
     return found;
-  }
-
-  /**
-   * What is looked up in the directory: empty, or with `/` first. Undefined for a path that a route with
-   * `match: prefix` takes without a `/` behind the prefix: nginx serves it from a sibling of the directory.
-   */
-  private restOf(path: string): string | undefined {
-    const rest = path.slice(this.prefix.length);
-    // There is nothing below an exact path that a redirect to its directory could lead to.
-    if (this.route.match === "exact" && rest === "") return "/";
-    return rest === "" || rest.startsWith("/") ? rest : undefined;
   }
 
   private answer(exchange: Exchange, file: StaticFile, attempts: number): void {

@@ -1,10 +1,4 @@
-import {
-  normalisePath,
-  parseHost,
-  type ProxyConfig,
-  Router,
-  type VirtualServerConfig,
-} from "../../model/serving.js";
+import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
 import { respondError } from "./errorPages.js";
 import type { AccessLog, Exchange, RouteRuntime } from "./exchange.js";
 
@@ -44,8 +38,7 @@ export class Dispatcher {
     if (config === undefined) return respondError(exchange, 404);
     const route = this.routes.get(config)!;
     exchange.route = route;
-    const bodyMax = config.requestBodyBytesMax;
-    if (bodyMax !== 0 && request.bodyLength > bodyMax) return respondError(exchange, 413);
+    if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax)) return respondError(exchange, 413);
     route.action.handle(exchange);
   }
 
@@ -55,23 +48,3 @@ export class Dispatcher {
     log.write(exchange);
   }
 }
-
-/** What a request's authority and target come to, or the status that refuses them. */
-export type Addressed =
-  | { readonly host: string; readonly serverName: string; readonly target: string; readonly path: string }
-  | { readonly refuse: 400 };
-
-/**
- * Checks host and target of a request, whichever protocol carried it.
- *
- * @param authority host and port that were asked for; empty only where HTTP/1.0 named none
- * @param target origin-form target, one char a byte
- */
-export function address(authority: string, target: string): Addressed {
-  const host = authority === "" ? NO_HOST : parseHost(authority);
-  const path = normalisePath(target);
-  if (host === undefined || path === undefined) return { refuse: 400 };
-  return { host: authority, serverName: host.serverName, target, path };
-}
-
-const NO_HOST = { serverName: "", port: "" };

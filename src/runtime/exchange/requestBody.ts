@@ -1,3 +1,4 @@
+import { isBodyTooLong } from "../../model/serving.js";
 import { guarded, type Guarded } from "./guarded.js";
 import { coarseNow } from "./clock.js";
 import type { BodySink } from "./exchange.js";
@@ -187,8 +188,7 @@ export class RequestBody implements Guarded {
   }
 
   private get overLimit(): boolean {
-    const max = this.owner.bodyBytesMax;
-    return max !== 0 && this.received > max;
+    return isBodyTooLong(this.received, this.owner.bodyBytesMax);
   }
 
   private arm(): void {

@@ -1,4 +1,5 @@
-import { address } from "../exchange/dispatch.js";
+import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
+import { address } from "../exchange/requestAddress.js";
 import type { HeaderList, RequestHead } from "../exchange/exchange.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
@@ -24,8 +25,7 @@ export interface HeadLimits {
 export function parseRequestHead(head: Head, limits: HeadLimits, now: number): ParsedRequest {
   const line = parseRequestLine(head, limits.requestLineBytesMax);
   const fields = parseFields(head, line.end, limits.headerCountMax, REQUEST_FATES);
-  // CONNECT would make this a tunnel to anywhere (decisions 2.7).
-  if (line.method === "CONNECT") throw new HeadError(400, "CONNECT is not served");
+  if (line.method === "CONNECT") throw new HeadError(CONNECT_REFUSAL.status, CONNECT_REFUSAL.reason);
   if (line.target === "*") throw new HeadError(400, "asterisk-form is not served");
   const where = locate(line, fields);
   if (fields.repeated !== undefined) throw new HeadError(400, `two ${fields.repeated} fields`);
@@ -112,8 +112,7 @@ function parseVersion(head: string, at: number): "1.0" | "1.1" {
 /** What is refused although the host is known is refused in its server's name. */
 function checkedLength(line: RequestLine, fields: Fields, serverName: string): number {
   try {
-    // TRACE shows a client's secrets to scripts.
-    if (line.method === "TRACE") throw new HeadError(405, "TRACE is not served");
+    if (line.method === "TRACE") throw new HeadError(TRACE_REFUSAL.status, TRACE_REFUSAL.reason);
     const length = requestBodyLength(fields, line.version);
     if (fields.expectsMore) throw new HeadError(417, "Expect is not 100-continue");
     return length;

@@ -1,4 +1,5 @@
-import { address } from "../exchange/dispatch.js";
+import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
+import { address } from "../exchange/requestAddress.js";
 import type { HeaderList, RequestHead } from "../exchange/exchange.js";
 import { repeatedField } from "../exchange/singleFields.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
@@ -181,9 +182,9 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
   if (lineLength > limits.requestLineBytesMax) return refused(414, "request line too long");
   if (head.list.length > limits.headerCountMax * 2) return refused(400, "too many fields");
   if (lineLength + head.bytes > limits.headBytesMax) return refused(400, "request head too long");
-  // A plain CONNECT would make this a tunnel to anywhere; TRACE shows a client's secrets to scripts (decisions 2.7).
-  if (method === "CONNECT" && head.protocol === undefined) return refused(400, "CONNECT is not served");
-  if (method === "TRACE") return refused(405, "TRACE is not served");
+  if (method === "CONNECT" && head.protocol === undefined)
+    return refused(CONNECT_REFUSAL.status, CONNECT_REFUSAL.reason);
+  if (method === "TRACE") return refused(TRACE_REFUSAL.status, TRACE_REFUSAL.reason);
   if (head.path === "*") return refused(400, "asterisk-form is not served");
   if (head.scheme !== "https" && head.scheme !== "http")
     return refused(400, "scheme is neither https nor http");

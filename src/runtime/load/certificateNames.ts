@@ -1,7 +1,9 @@
 import type { X509Certificate } from "node:crypto";
+import { redirectGoalOf } from "../../model/actions/table.js";
 import { coversName } from "../../model/certificateName.js";
 import {
   CATCH_ALL,
+  leadsTo,
   type ListenerConfig,
   type Problem,
   problem,
@@ -25,13 +27,10 @@ export function nameWarnings(
 /** A default server answers for all names; then those are known that other listeners redirect from. */
 function namesOn(config: ProxyConfig, listener: ListenerConfig): string[] {
   const servers = config.virtualServers.filter(({ listeners, routes }) => {
-    const leadsHere = routes.some(
-      ({ action }) =>
-        action.type === "redirect" &&
-        action.scheme === listener.protocol &&
-        action.host === undefined &&
-        (action.port ?? 443) === listener.port,
-    );
+    const leadsHere = routes.some(({ action }) => {
+      const goal = redirectGoalOf(action);
+      return goal !== undefined && goal.host === undefined && leadsTo(goal, listener);
+    });
     return listeners.includes(listener.name) || leadsHere;
   });
   return servers.flatMap(({ serverNames }) => serverNames).filter((name) => name !== CATCH_ALL);

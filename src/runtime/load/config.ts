@@ -1,6 +1,7 @@
 import type { TlsContents } from "./tlsContents.js";
 import { join, resolve } from "node:path";
-import { parseConfig, parseConfigText } from "../../model/parse.js";
+import { directoriesOf, withDirectories } from "../../model/actions/table.js";
+import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import {
   type Problem,
   ProblemError,
@@ -83,10 +84,7 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
     ...route,
     ...(route.accessLog === undefined ? {} : { accessLog: below(route.accessLog) }),
     ...(route.errorLog === undefined ? {} : { errorLog: below(route.errorLog) }),
-    action:
-      route.action.type === "staticFiles"
-        ? { ...route.action, directory: join(root, route.action.directory) }
-        : route.action,
+    action: withDirectories(route.action, (path) => join(root, path)),
   });
   return {
     ...config,
@@ -129,8 +127,8 @@ function routesOf(config: ProxyConfig): { route: RouteConfig; at: string }[] {
 }
 
 function directoryProblems(config: ProxyConfig): Promise<Problem[]> {
-  const directories = routesOf(config).flatMap(({ route: { action }, at }) =>
-    action.type === "staticFiles" ? [{ path: action.directory, field: `${at}.action.directory` }] : [],
+  const directories = routesOf(config).flatMap(({ route, at }) =>
+    directoriesOf(route.action).map(({ field, value }) => ({ path: value, field: `${at}.action.${field}` })),
   );
   return eachOnce(directories, directoryProblem);
 }

@@ -1,27 +1,27 @@
 import * as z from "zod";
+import { actionFields } from "../actions/table.js";
+import type { DeepReadonly } from "../deepReadonly.js";
 import {
   cidr,
   cipherString,
   count,
   filePath,
   flag,
-  headerName,
-  headerValue,
   ipAddress,
-  line,
   milliseconds,
   name,
   port,
   routePath,
   serverName,
   upstreamUrl,
-} from "./fields.js";
-import { limits, timeouts } from "./limits.js";
-import { TLS_POLICIES, type TlsPolicyName } from "./tlsPolicy.js";
+} from "../fields.js";
+import { limits, timeouts } from "../limits.js";
+import { TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
- * `docs/config.md` are derived from it. Rules that span fields are in `crossChecks.ts`.
+ * `docs/config.md` are derived from it. Actions are in a table of their own (`actions/table.ts`), rules that span fields
+ * in `crossChecks.ts`.
  */
 
 /** The only version of the config that this release reads. */
@@ -137,118 +137,6 @@ const errorLog = z
   .union([z.literal("off"), z.strictObject({ path: filePath("Log file.", "/var/log/portico/error.log") })])
   .describe("Where errors are logged; `off` for nowhere.");
 
-const proxyAction = z
-  .strictObject({
-    type: z.literal("proxy").describe("Marks this kind of action."),
-    upstream: name("The upstream's name.", "web"),
-    strip: z
-      .enum(["none", "raw", "nginx"])
-      .default("none")
-      .describe(
-        "Whether the route's path is cut off the target: not at all, byte for byte, or as nginx's rewrite does.",
-      ),
-    hostHeader: z
-      .enum(["client", "upstream"])
-      .default("client")
-      .describe(
-        "`Host` sent upstream: as the client asked, port included, or the upstream's own host and port.",
-      ),
-    forwarded: z
-      .strictObject({
-        realIp: flag(true, "Send X-Real-IP: the client's address."),
-        for: flag(
-          true,
-          "Send X-Forwarded-For: the client's address, behind the chain that a trusted proxy sent.",
-        ),
-        proto: flag(true, "Send X-Forwarded-Proto: the scheme the client used."),
-        host: serverName(
-          "Send X-Forwarded-Host with this name; leave out to send none.",
-          "files.example.org",
-        ).optional(),
-      })
-      .prefault({})
-      .describe(
-        "Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are always dropped.",
-      ),
-    setHeaders: z
-      .record(headerName, headerValue)
-      .default({})
-      .meta({
-        description: "Further request fields; each replaces the client's. An empty value removes the field.",
-        examples: [{ "X-Site": "files", Cookie: "" }],
-      }),
-    destination: z
-      .enum(["path", "absolute", "unchanged"])
-      .default("path")
-      .describe(
-        "WebDAV `Destination` that points here: cut to its path (RFC 4918, 10.3), made absolute with the upstream's scheme and host, or left alone.",
-      ),
-    webSocket: flag(true, "Whether `Upgrade: websocket` passes; every other upgrade is dropped."),
-  })
-  .describe("Requests go to an upstream. Bodies stream both ways, without temporary files.");
-
-const staticFilesAction = z
-  .strictObject({
-    type: z.literal("staticFiles").describe("Marks this kind of action."),
-    directory: filePath(
-      "Directory that the part of the path behind the route's path is looked up in.",
-      "/srv/files/media",
-    ),
-    index: z
-      .array(name("A file name.", "index.html"))
-      .default([])
-      .meta({
-        description: "Files that answer for a directory, first match wins. Directories are never listed.",
-        examples: [["index.html"]],
-      }),
-    symlinks: z
-      .enum(["inside", "anywhere", "never"])
-      .default("inside")
-      .describe("Symbolic links that are followed: those that stay inside the directory, all, or none."),
-    cacheControl: line("Value of Cache-Control; without it none is sent.", "max-age=3600").optional(),
-  })
-  .describe("Files of a directory answer, for GET and HEAD.");
-
-const redirectAction = z
-  .strictObject({
-    type: z.literal("redirect").describe("Marks this kind of action."),
-    status: z
-      .union([z.literal(301), z.literal(302), z.literal(303), z.literal(307), z.literal(308)])
-      .default(301)
-      .describe("Status. 307 and 308 keep method and body."),
-    scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
-    port: port(
-      "Port of the Location. Without it the scheme's own, 443 or 80, which is not written.",
-      8443,
-    ).optional(),
-    host: serverName(
-      "Host of the Location. Without it the one that was asked for.",
-      "files.example.org",
-    ).optional(),
-  })
-  .describe("A redirect to the same path and query at another scheme, port or host.");
-
-const respondAction = z
-  .strictObject({
-    type: z.literal("respond").describe("Marks this kind of action."),
-    status: z
-      .int()
-      .min(200)
-      .max(599)
-      .meta({ description: "Status.", examples: [404] }),
-    contentType: line("Content-Type of the body.").default("text/plain; charset=utf-8"),
-    body: z
-      .string()
-      .max(65_536)
-      .default("")
-      .meta({ description: "Body, up to 64 KiB.", unit: "characters", examples: ["Nothing here.\n"] }),
-  })
-  .describe("A fixed answer.");
-
-const action = z
-  .discriminatedUnion("type", [proxyAction, staticFilesAction, redirectAction, respondAction])
-  .describe("What answers the request: one of four kinds, which `type` names.");
-
 const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
   path: routePath("Path the route answers for, compared with the normalised request path.", "/files"),
@@ -258,7 +146,7 @@ const route = z.strictObject({
     .describe(
       "`prefix`: every path that begins so (nginx `location`). `segment`: the path itself or below it, `/` next. `exact`: only it. The longest path wins.",
     ),
-  action,
+  action: actionFields,
   requestBodyBytesMax: count(
     0,
     0,
@@ -343,12 +231,6 @@ export const configSchema = z.strictObject({
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
 });
 
-type DeepReadonly<T> = T extends (infer E)[]
-  ? readonly DeepReadonly<E>[]
-  : T extends object
-    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
-    : T;
-
 /** A valid config with every default filled in, frozen. */
 export type ProxyConfig = DeepReadonly<z.output<typeof configSchema>>;
 /** A config as it may be written: defaults left out. */
@@ -358,11 +240,6 @@ export type ListenerConfig = ProxyConfig["listeners"][number];
 export type UpstreamConfig = ProxyConfig["upstreams"][number];
 export type VirtualServerConfig = ProxyConfig["virtualServers"][number];
 export type RouteConfig = VirtualServerConfig["routes"][number];
-export type ActionConfig = RouteConfig["action"];
-export type ProxyActionConfig = Extract<ActionConfig, { type: "proxy" }>;
-export type StaticFilesActionConfig = Extract<ActionConfig, { type: "staticFiles" }>;
-export type RedirectActionConfig = Extract<ActionConfig, { type: "redirect" }>;
-export type RespondActionConfig = Extract<ActionConfig, { type: "respond" }>;
 export type AccessLogConfig = ProxyConfig["logs"]["access"];
 export type ErrorLogConfig = ProxyConfig["logs"]["error"];
 
@@ -370,4 +247,3 @@ export type ListenerInput = ProxyConfigInput["listeners"][number];
 export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
 export type RouteInput = VirtualServerInput["routes"][number];
-export type ActionInput = RouteInput["action"];

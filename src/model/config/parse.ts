@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
-import { nearest } from "./nearest.js";
-import { type Problem, type ProblemCode, problem, type Result } from "./problem.js";
+import { nearest } from "../nearest.js";
+import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
 import { allowedAt, fieldNamesAt } from "./schema.js";
 
 /**

@@ -1,18 +1,17 @@
-import { canonicalIpv6, isIpv6 } from "./address.js";
-import { endpoint, isLoopback, upstreamAuthority } from "./authority.js";
+import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
+import { canonicalIpv6, isIpv6 } from "../address.js";
+import { endpoint, isLoopback, upstreamAuthority } from "../authority.js";
 import {
   type ListenerConfig,
   type ProxyConfig,
-  type RedirectActionConfig,
   type RouteConfig,
   type VirtualServerConfig,
 } from "./config.js";
-import { type Problem, problem } from "./problem.js";
-import { redirectPort } from "./redirect.js";
-import { BODILESS } from "./status.js";
+import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
-import { CATCH_ALL } from "./serverName.js";
-import { tlsPolicySettings } from "./tlsPolicy.js";
+import { CATCH_ALL } from "../serverName.js";
+import { listenerLedTo } from "./redirects.js";
+import { tlsPolicySettings } from "../tlsPolicy.js";
 
 /** Rules that span fields. Every field is valid by itself when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
@@ -22,7 +21,11 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...listenerProblems(config),
     ...serverNameProblems(config),
     ...config.virtualServers.flatMap((server, i) => routeProblems(server, `virtualServers[${i}]`)),
-    ...config.virtualServers.flatMap((server, i) => bodyProblems(server, `virtualServers[${i}]`)),
+    ...config.virtualServers.flatMap((server, s) =>
+      server.routes.flatMap(({ action }, r) =>
+        actionProblems(action, `virtualServers[${s}].routes[${r}].action`),
+      ),
+    ),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.
@@ -67,14 +70,9 @@ function unknownReferences(config: ProxyConfig): Problem[] {
       unknown(`virtualServers[${s}].listeners[${i}]`, "listener", name, listeners),
     ),
     ...server.routes.flatMap((route, r) =>
-      route.action.type === "proxy"
-        ? unknown(
-            `virtualServers[${s}].routes[${r}].action.upstream`,
-            "upstream",
-            route.action.upstream,
-            upstreams,
-          )
-        : [],
+      upstreamsOf(route.action).flatMap(({ field, value }) =>
+        unknown(`virtualServers[${s}].routes[${r}].action.${field}`, "upstream", value, upstreams),
+      ),
     ),
   ]);
 }
@@ -224,14 +222,6 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
   return routes.find((other) => other.match === "segment" && other.path === route.path);
 }
 
-function bodyProblems(server: VirtualServerConfig, path: string): Problem[] {
-  return server.routes.flatMap(({ action }, r) => {
-    if (action.type !== "respond" || action.body === "" || !BODILESS.has(action.status)) return [];
-    const message = `cannot be sent: an answer of status ${action.status} has no body`;
-    return [problem("config.body-not-allowed", `${path}.routes[${r}].action.body`, message)];
-  });
-}
-
 /**
  * Upstreams that are listeners of the proxy itself: by an address they listen on, or, for listeners of all addresses,
  * by loopback or any name of a virtual server.
@@ -256,7 +246,7 @@ function redirectLoops(config: ProxyConfig): Problem[] {
   const router = new Router(config);
   return config.virtualServers.flatMap((server, s) =>
     server.routes.flatMap((route, r) => {
-      if (route.action.type !== "redirect") return [];
+      if (redirectGoalOf(route.action) === undefined) return [];
       const looping = server.listeners.some((name) =>
         server.serverNames.some((host) => loops(config, router, name, host, route)),
       );
@@ -286,24 +276,17 @@ function loops(
 ): boolean {
   let at = listener;
   let name = host;
-  let action = start.action as RedirectActionConfig;
+  let goal = redirectGoalOf(start.action)!;
   for (let hop = 0; hop <= config.listeners.length; hop++) {
-    const next = config.listeners.find(
-      (l) => l.protocol === action.scheme && l.port === redirectPort(action),
-    );
+    const next = listenerLedTo(goal, config);
     if (next === undefined) return false;
-    if (
-      action.host !== undefined &&
-      !config.virtualServers.some((v) => v.serverNames.includes(action.host!))
-    ) {
-      return false;
-    }
-    name = action.host ?? name;
+    name = goal.host ?? name;
     const route = router.route(router.virtualServer(next.name, name), start.path);
     if (route === start && (at === next.name || hop > 0)) return true;
-    if (route?.action.type !== "redirect") return false;
+    const further = route && redirectGoalOf(route.action);
+    if (further === undefined) return false;
     at = next.name;
-    action = route.action;
+    goal = further;
   }
   return true;
 }

@@ -1,6 +1,6 @@
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
-import { CATCH_ALL } from "./serverName.js";
-import type { NormalisedPath } from "./target.js";
+import { CATCH_ALL } from "../serverName.js";
+import type { NormalisedPath } from "../target.js";
 
 /**
  * Which virtual server and which route answer a request. Built once from a config; the same code serves requests

@@ -1,7 +1,7 @@
-import type { ProxyActionConfig, RouteConfig, UpstreamConfig } from "./config.js";
-import { onePiece } from "./onePiece.js";
-import { parseHost } from "./serverName.js";
-import { normalisePath, upstreamTarget } from "./target.js";
+import { onePiece } from "../onePiece.js";
+import { parseHost } from "../serverName.js";
+import { normalisePath, upstreamTarget } from "../target.js";
+import type { ActionOf } from "./table.js";
 
 /**
  * What a proxied request and its answer look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
@@ -35,11 +35,18 @@ export interface ForwardedRequest {
   readonly webSocket: boolean;
 }
 
+/** What the rules need to know of a route. */
+export interface ProxiedRoute {
+  readonly path: string;
+  readonly match: "prefix" | "segment" | "exact";
+  readonly action: ActionOf<"proxy">;
+}
+
 /** The header rules of one proxied route, compiled once. */
 export class ForwardingRules {
   /** Host and port of the upstream as they stand in a `Host` field. */
   readonly upstreamAuthority: string;
-  private readonly action: ProxyActionConfig;
+  private readonly action: ActionOf<"proxy">;
   private readonly fixed: string;
   /** What {@link usual} returned last: clients send many requests in a row. */
   private last = { host: "", address: "", scheme: "", text: "", again: false };
@@ -47,8 +54,8 @@ export class ForwardingRules {
   private readonly replaced: ReadonlySet<string>;
 
   constructor(
-    private readonly route: RouteConfig & { readonly action: ProxyActionConfig },
-    upstream: UpstreamConfig,
+    private readonly route: ProxiedRoute,
+    upstream: { readonly url: string },
   ) {
     this.action = route.action;
     this.upstreamAuthority = upstream.url.slice("http://".length).replace(/\/$/, "");

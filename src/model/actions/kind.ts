@@ -1,0 +1,27 @@
+import type { Problem } from "../problem.js";
+import type { RedirectGoal } from "./location.js";
+
+/** What a kind of action is to everything but what serves it. Each kind says all of it, so that nothing is forgotten. */
+export interface ActionKind<A> {
+  /** Fields that name an upstream. */
+  readonly upstreams: readonly TextField<A>[];
+  /** Fields that name a directory which files are read from. */
+  readonly directories: readonly TextField<A>[];
+  /** How it sends clients elsewhere; undefined if it answers them itself. */
+  readonly redirects: Redirects<A> | undefined;
+  /**
+   * What its fields cannot say together.
+   *
+   * @param at the action's place in the config
+   */
+  problems(action: A, at: string): Problem[];
+}
+
+/** Names of the fields that are always a text. */
+export type TextField<A> = { [K in keyof A]-?: A[K] extends string ? K : never }[keyof A] & string;
+
+export interface Redirects<A> {
+  goal(action: A): RedirectGoal;
+  /** The same action leading to another port. */
+  withPort(action: A, port: number): A;
+}

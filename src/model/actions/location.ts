@@ -1,0 +1,43 @@
+import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
+import { CATCH_ALL } from "../serverName.js";
+
+/** Where a redirect leads: to another scheme, port or host. */
+export interface RedirectGoal {
+  readonly scheme: Scheme;
+  /** Undefined for the scheme's own. */
+  readonly port?: number | undefined;
+  /** Undefined for the one that was asked for. */
+  readonly host?: string | undefined;
+}
+
+/** Port a redirect leads to: its own, or its scheme's. */
+export const redirectPort = ({ scheme, port }: RedirectGoal): number => port ?? defaultPort(scheme);
+
+/** Whether a redirect leads to a listener, as far as its scheme and port tell. */
+export const leadsTo = (
+  goal: RedirectGoal,
+  listener: { readonly protocol: Scheme; readonly port: number },
+): boolean => goal.scheme === listener.protocol && redirectPort(goal) === listener.port;
+
+/**
+ * The `Location` of a redirect.
+ *
+ * The target goes out byte for byte: what the client asked for there is what it asks for next (nginx's
+ * `return 301 https://$host$request_uri`). It holds no control bytes, or the protocol would have refused it.
+ *
+ * @param host host that the client asked for, by {@link hostAsked}
+ */
+export function redirectLocation(goal: RedirectGoal, host: string, target: string): string {
+  return `${goal.scheme}://${urlAuthority(goal.scheme, goal.host ?? host, redirectPort(goal))}${target}`;
+}
+
+/**
+ * The host without its port, which was the port of this listener. A client of HTTP/1.0 may have named none: then the
+ * server's own first name answers, and where it has only the catch-all, the address the client reached.
+ */
+export function hostAsked(serverName: string, serverNames: readonly string[], localAddress: string): string {
+  if (serverName !== "") return serverName;
+  const name = serverNames.find((candidate) => candidate !== CATCH_ALL);
+  // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
+  return name ?? localAddress.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+}

@@ -1,0 +1,62 @@
+import * as z from "zod";
+import type { DeepReadonly } from "../deepReadonly.js";
+import { flag, headerName, headerValue, name, serverName } from "../fields.js";
+import type { ActionKind } from "./kind.js";
+
+export const proxyFields = z
+  .strictObject({
+    type: z.literal("proxy").describe("Marks this kind of action."),
+    upstream: name("The upstream's name.", "web"),
+    strip: z
+      .enum(["none", "raw", "nginx"])
+      .default("none")
+      .describe(
+        "Whether the route's path is cut off the target: not at all, byte for byte, or as nginx's rewrite does.",
+      ),
+    hostHeader: z
+      .enum(["client", "upstream"])
+      .default("client")
+      .describe(
+        "`Host` sent upstream: as the client asked, port included, or the upstream's own host and port.",
+      ),
+    forwarded: z
+      .strictObject({
+        realIp: flag(true, "Send X-Real-IP: the client's address."),
+        for: flag(
+          true,
+          "Send X-Forwarded-For: the client's address, behind the chain that a trusted proxy sent.",
+        ),
+        proto: flag(true, "Send X-Forwarded-Proto: the scheme the client used."),
+        host: serverName(
+          "Send X-Forwarded-Host with this name; leave out to send none.",
+          "files.example.org",
+        ).optional(),
+      })
+      .prefault({})
+      .describe(
+        "Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are always dropped.",
+      ),
+    setHeaders: z
+      .record(headerName, headerValue)
+      .default({})
+      .meta({
+        description: "Further request fields; each replaces the client's. An empty value removes the field.",
+        examples: [{ "X-Site": "files", Cookie: "" }],
+      }),
+    destination: z
+      .enum(["path", "absolute", "unchanged"])
+      .default("path")
+      .describe(
+        "WebDAV `Destination` that points here: cut to its path (RFC 4918, 10.3), made absolute with the upstream's scheme and host, or left alone.",
+      ),
+    webSocket: flag(true, "Whether `Upgrade: websocket` passes; every other upgrade is dropped."),
+  })
+  .describe("Requests go to an upstream. Bodies stream both ways, without temporary files.");
+
+/** What it makes of a request is in `forwarding.ts`. */
+export const proxy: ActionKind<DeepReadonly<z.output<typeof proxyFields>>> = {
+  upstreams: ["upstream"],
+  directories: [],
+  redirects: undefined,
+  problems: () => [],
+};

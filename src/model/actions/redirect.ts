@@ -1,0 +1,34 @@
+import * as z from "zod";
+import type { DeepReadonly } from "../deepReadonly.js";
+import { port, serverName } from "../fields.js";
+import type { ActionKind } from "./kind.js";
+
+export const redirectFields = z
+  .strictObject({
+    type: z.literal("redirect").describe("Marks this kind of action."),
+    status: z
+      .union([z.literal(301), z.literal(302), z.literal(303), z.literal(307), z.literal(308)])
+      .default(301)
+      .describe("Status. 307 and 308 keep method and body."),
+    scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
+    port: port(
+      "Port of the Location. Without it the scheme's own, 443 or 80, which is not written.",
+      8443,
+    ).optional(),
+    host: serverName(
+      "Host of the Location. Without it the one that was asked for.",
+      "files.example.org",
+    ).optional(),
+  })
+  .describe("A redirect to the same path and query at another scheme, port or host.");
+
+/** Where it leads a request is in `location.ts`. */
+export const redirect: ActionKind<DeepReadonly<z.output<typeof redirectFields>>> = {
+  upstreams: [],
+  directories: [],
+  redirects: {
+    goal: (action) => action,
+    withPort: (action, port) => ({ ...action, port }),
+  },
+  problems: () => [],
+};

@@ -1,0 +1,34 @@
+import * as z from "zod";
+import type { DeepReadonly } from "../deepReadonly.js";
+import { line } from "../fields.js";
+import { problem } from "../problem.js";
+import { BODILESS } from "../status.js";
+import type { ActionKind } from "./kind.js";
+
+export const respondFields = z
+  .strictObject({
+    type: z.literal("respond").describe("Marks this kind of action."),
+    status: z
+      .int()
+      .min(200)
+      .max(599)
+      .meta({ description: "Status.", examples: [404] }),
+    contentType: line("Content-Type of the body.").default("text/plain; charset=utf-8"),
+    body: z
+      .string()
+      .max(65_536)
+      .default("")
+      .meta({ description: "Body, up to 64 KiB.", unit: "characters", examples: ["Nothing here.\n"] }),
+  })
+  .describe("A fixed answer.");
+
+export const respond: ActionKind<DeepReadonly<z.output<typeof respondFields>>> = {
+  upstreams: [],
+  directories: [],
+  redirects: undefined,
+  problems: ({ status, body }, at) => {
+    if (body === "" || !BODILESS.has(status)) return [];
+    const message = `cannot be sent: an answer of status ${status} has no body`;
+    return [problem("config.body-not-allowed", `${at}.body`, message)];
+  },
+};

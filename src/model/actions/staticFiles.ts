@@ -1,0 +1,34 @@
+import * as z from "zod";
+import type { DeepReadonly } from "../deepReadonly.js";
+import { filePath, line, name } from "../fields.js";
+import type { ActionKind } from "./kind.js";
+
+export const staticFilesFields = z
+  .strictObject({
+    type: z.literal("staticFiles").describe("Marks this kind of action."),
+    directory: filePath(
+      "Directory that the part of the path behind the route's path is looked up in.",
+      "/srv/files/media",
+    ),
+    index: z
+      .array(name("A file name.", "index.html"))
+      .default([])
+      .meta({
+        description: "Files that answer for a directory, first match wins. Directories are never listed.",
+        examples: [["index.html"]],
+      }),
+    symlinks: z
+      .enum(["inside", "anywhere", "never"])
+      .default("inside")
+      .describe("Symbolic links that are followed: those that stay inside the directory, all, or none."),
+    cacheControl: line("Value of Cache-Control; without it none is sent.", "max-age=3600").optional(),
+  })
+  .describe("Files of a directory answer, for GET and HEAD.");
+
+/** Which file a request names is in `staticPath.ts`. */
+export const staticFiles: ActionKind<DeepReadonly<z.output<typeof staticFilesFields>>> = {
+  upstreams: [],
+  directories: ["directory"],
+  redirects: undefined,
+  problems: () => [],
+};

@@ -1,0 +1,21 @@
+import type { NormalisedPath } from "../target.js";
+
+/** What is in front of a `/` that begins the rest of a path: nothing for the root, the one path that ends in a slash. */
+export const belowDirectory = (directory: string): string => (directory === "/" ? "" : directory);
+
+/**
+ * What a request names below the directory of its route: empty, or with `/` first. Undefined for a path that a route with
+ * `match: prefix` takes without a `/` behind the prefix: nginx serves it from a sibling of the directory.
+ */
+export function restBelow(
+  route: { readonly path: string; readonly match: "prefix" | "segment" | "exact" },
+  path: NormalisedPath,
+): string | undefined {
+  const rest = path.slice(route.path.endsWith("/") ? route.path.length - 1 : route.path.length);
+  // There is nothing below an exact path that a redirect to its directory could lead to.
+  if (route.match === "exact" && rest === "") return "/";
+  return rest === "" || rest.startsWith("/") ? rest : undefined;
+}
+
+/** Methods that files answer. */
+export const isFileMethod = (method: string): boolean => method === "GET" || method === "HEAD";

@@ -1,0 +1,68 @@
+import * as z from "zod";
+import type { DeepReadonly } from "../deepReadonly.js";
+import type { Problem } from "../problem.js";
+import type { ActionKind } from "./kind.js";
+import type { RedirectGoal } from "./location.js";
+import { proxy, proxyFields } from "./proxy.js";
+import { redirect, redirectFields } from "./redirect.js";
+import { respond, respondFields } from "./respond.js";
+import { staticFiles, staticFilesFields } from "./staticFiles.js";
+
+/**
+ * The table of actions. One that is added here is reported by the compiler wherever it is missing: below, in
+ * `runtime/actions/compileRoutes.ts`, which makes it serve, and in `testing/resolve.ts`.
+ */
+export const actionFields = z
+  .discriminatedUnion("type", [proxyFields, staticFilesFields, redirectFields, respondFields])
+  .describe("What answers the request: one of four kinds, which `type` names.");
+
+const KINDS: { readonly [T in ActionConfig["type"]]: ActionKind<ActionOf<T>> } = {
+  proxy,
+  staticFiles,
+  redirect,
+  respond,
+};
+
+/** An action of any kind, with every default filled in. */
+export type ActionConfig = DeepReadonly<z.output<typeof actionFields>>;
+/** An action as it may be written. */
+export type ActionInput = DeepReadonly<z.input<typeof actionFields>>;
+/** An action of one kind. */
+export type ActionOf<T extends ActionConfig["type"]> = Extract<ActionConfig, { readonly type: T }>;
+
+/** A field of an action, and what it says. */
+export interface NamedBy {
+  readonly field: string;
+  readonly value: string;
+}
+
+/** Upstreams that an action names. */
+export const upstreamsOf = (action: ActionInput): NamedBy[] => values(action, kindOf(action).upstreams);
+
+/** Directories that an action reads files from. */
+export const directoriesOf = (action: ActionConfig): NamedBy[] => values(action, kindOf(action).directories);
+
+/** The same action with its directories elsewhere. */
+export function withDirectories(action: ActionConfig, moved: (path: string) => string): ActionConfig {
+  const there = directoriesOf(action).map(({ field, value }) => [field, moved(value)]);
+  return { ...action, ...(Object.fromEntries(there) as object) };
+}
+
+/** Where an action sends clients; undefined if it answers them itself. */
+export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
+  kindOf(action).redirects?.goal(action);
+
+/** The same action sending clients to another port, if it sends them anywhere. */
+export const withRedirectPort = (action: ActionConfig, port: number): ActionConfig =>
+  kindOf(action).redirects?.withPort(action, port) ?? action;
+
+/** What the fields of an action cannot say together. */
+export const actionProblems = (action: ActionConfig, at: string): Problem[] =>
+  kindOf(action).problems(action, at);
+
+/** The compiler cannot know that an action and its entry are of one kind. */
+const kindOf = (action: ActionInput) => KINDS[action.type] as ActionKind<ActionConfig>;
+
+function values(action: ActionInput, fields: readonly string[]): NamedBy[] {
+  return fields.map((field) => ({ field, value: action[field as keyof ActionInput] }));
+}

@@ -1,0 +1,17 @@
+/** Why a request is refused whatever answers its route. The reason goes to the error log only. */
+export interface Refusal {
+  readonly status: 400 | 405;
+  readonly reason: string;
+}
+
+/** It would make the proxy a tunnel to anywhere (decisions 2.7). */
+export const CONNECT_REFUSAL: Refusal = { status: 400, reason: "CONNECT is not served" };
+/** It shows a client's secrets to scripts (decisions 2.7). */
+export const TRACE_REFUSAL: Refusal = { status: 405, reason: "TRACE is not served" };
+
+/**
+ * Whether a request body is too long, which is 413.
+ *
+ * @param max `requestBodyBytesMax` of the route
+ */
+export const isBodyTooLong = (bytes: number, max: number): boolean => max !== 0 && bytes > max;
