@@ -6,6 +6,7 @@ import { join } from "node:path";
 import {
   formatProblem,
   parseConfig,
+  type ProxyConfig,
   type ProxyConfigInput,
   type RouteInput,
   type UpstreamInput,
@@ -25,6 +26,7 @@ export interface ProxyOptions {
 /** A proxy in this process, on a free loopback port, with its logs in a folder of its own. */
 export interface TestProxy {
   readonly port: number;
+  readonly config: ProxyConfig;
   /** What stands in the main logs by now. */
   accessLog(): Promise<string>;
   errorLog(): Promise<string>;
@@ -65,6 +67,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
   };
   return {
     port,
+    config,
     accessLog: () => read("access.log"),
     errorLog: () => read("error.log"),
     connections: () => connections.size,

@@ -1,0 +1,101 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import type { RouteInput } from "../../src/model/index.js";
+import { type Resolution, resolve } from "../../src/testing/index.js";
+
+/** `resolve` and the proxy itself, asked the same. */
+
+const folder = mkdtempSync(join(tmpdir(), "portico-served-"));
+for (const name of ["a/index.html", "a/b c.txt", "a/é.txt", "a-side"]) {
+  mkdirSync(join(folder, "a"), { recursive: true });
+  writeFileSync(join(folder, name), join(folder, name));
+}
+const files = { type: "staticFiles", directory: join(folder, "a"), index: ["index.html"] } as const;
+const routes: RouteInput[] = [
+  { name: "segment", path: "/segment", action: files },
+  { name: "prefix", path: "/prefix", match: "prefix", action: files },
+  { name: "slash", path: "/slash/", action: files },
+  { name: "exact", path: "/exact", match: "exact", action: files },
+  { name: "root", path: "/root", action: { ...files, directory: "/" } },
+  { name: "secure", path: "/secure", action: { type: "redirect" } },
+  { name: "other", path: "/other", action: { type: "redirect", status: 307, scheme: "http", port: 8080 } },
+  { name: "ipv6", path: "/ipv6", action: { type: "redirect", host: "2001:db8::1", port: 443 } },
+  { name: "fixed", path: "/fixed", action: { type: "respond", status: 410, body: "gone" } },
+  { name: "small", path: "/small", requestBodyBytesMax: 4, action: { type: "respond", status: 200 } },
+  { name: "proxied", path: "/proxied", action: { type: "proxy", upstream: "upstream", strip: "raw" } },
+];
+
+const upstream = new RawUpstream(answering("HTTP/1.1 204 No Content\r\n\r\n"));
+let proxy: TestProxy;
+
+beforeAll(async () => {
+  await upstream.listen();
+  proxy = await startProxy({
+    routes,
+    upstreams: [{ name: "upstream", url: `http://127.0.0.1:${upstream.port}` }],
+    config: { trustedProxies: ["::/0"] },
+  });
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await upstream.close();
+  rmSync(folder, { recursive: true });
+});
+
+const targets = [
+  ...["", "/", "/b%20c.txt", "/%C3%A9.txt", "/a/../b%20c.txt", "//b%20c.txt", "-side"].flatMap((rest) =>
+    ["/segment", "/prefix", "/slash", "/exact"].map((path) => `GET ${path}${rest}`),
+  ),
+  `GET /root${folder}/a-side`,
+  "HEAD /segment/b%20c.txt",
+  ...["/segment/b%20c.txt", "/prefix-side", "/secure", "/fixed"].map((target) => `POST ${target}`),
+  ...["/secure", "/other", "/ipv6"].flatMap((path) =>
+    ["", "/", "/%41//b/../c?d=/e%20"].map((rest) => `GET ${path}${rest}`),
+  ),
+  ...["GET /fixed", "GET /none", "TRACE /fixed", "GET /../x", "GET /%zz"],
+];
+
+test.each(targets)("%s", async (line) => {
+  const [method, target] = line.split(" ") as [string, string];
+  const said = resolve(proxy.config, { method, url: `http://Files.example.org:8000${target}` });
+  const request = `${line} HTTP/1.1\r\nHost: Files.example.org:8000\r\nConnection: close\r\n\r\n`;
+  const { status, headers, body } = await exchange(proxy.port, request);
+  if (said.kind === "staticFile" && status === 301) {
+    // Only the disk tells that a path without its slash is a directory.
+    expect(said.file).toBe(files.directory);
+    expect(headers.location).toBe(`${target}/`);
+    return;
+  }
+  const expected: Record<Resolution["kind"], unknown> = {
+    staticFile: said.kind === "staticFile" && { status: 200, body: method === "HEAD" ? "" : said.file },
+    redirect: said.kind === "redirect" && { status: said.status, location: said.location },
+    respond: said.kind === "respond" && { status: said.status, body: said.body },
+    error: said.kind === "error" && { status: said.status },
+    proxy: "none of the targets",
+  };
+  const file = Buffer.from(body, "latin1").toString("utf8");
+  expect({ status, location: headers.location, body: file }).toMatchObject(expected[said.kind] as object);
+});
+
+test.each([4, 5])("a body of %i bytes where four may be", async (length) => {
+  const headers = { "Content-Length": String(length) };
+  const said = resolve(proxy.config, { method: "PUT", url: "http://x/small", headers });
+  const request = `PUT /small HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`;
+  const { status } = await exchange(proxy.port, request);
+  expect("status" in said && said.status).toBe(status);
+});
+
+test("a range of all IPv6 addresses trusts no IPv4 client", async () => {
+  const clientAddress = "127.0.0.1";
+  const headers = { "X-Real-IP": "192.0.2.1" };
+  const said = resolve(proxy.config, { url: "http://x/proxied", headers, clientAddress });
+  await exchange(proxy.port, "GET /proxied HTTP/1.1\r\nHost: x\r\nX-Real-IP: 192.0.2.1\r\n\r\n");
+  expect(upstream.connections[0]!.received).toContain("X-Real-IP: 127.0.0.1\r\n");
+  expect(said).toMatchObject({ kind: "proxy", headers: { "x-real-ip": clientAddress } });
+  const ipv6 = resolve(proxy.config, { url: "http://x/proxied", headers, clientAddress: "2001:db8::1" });
+  expect(ipv6).toMatchObject({ headers: { "x-real-ip": "192.0.2.1" } });
+});
