@@ -6,7 +6,7 @@ import {
   randomBytes,
   webcrypto,
 } from "node:crypto";
-import "./reflectMetadata.js";
+import "../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 
 /** Arguments of a resource as they stand in the synthesized JSON. */

@@ -6,7 +6,7 @@ import {
   randomBytes,
   webcrypto,
 } from "node:crypto";
-import "../../demo/reflectMetadata.js";
+import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 
 export interface Issued {

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import "../../../demo/reflectMetadata.js";
+import "../../reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 import type { Problem } from "../../../src/model/index.js";
 import { loadConfig } from "../../../src/runtime/index.js";
