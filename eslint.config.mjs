@@ -11,6 +11,8 @@ export default tseslint.config(
       "prefer-const": "error",
       "@typescript-eslint/consistent-type-imports": ["error", { prefer: "type-imports" }],
       "@typescript-eslint/no-non-null-assertion": "off",
+      // `const { left, ...taken } = all` is how something is left out.
+      "@typescript-eslint/no-unused-vars": ["error", { ignoreRestSiblings: true }],
     },
   },
   {

@@ -6,7 +6,7 @@ import {
   type ProxyConfigInput,
   Router,
 } from "../src/model/index.js";
-import type { Exchange } from "../src/runtime/exchange/exchange.js";
+import type { LoggedExchange } from "../src/runtime/exchange/exchange.js";
 import { ChunkDecoder } from "../src/runtime/http1/chunkDecoder.js";
 import type { Head } from "../src/runtime/http1/fields.js";
 import { HeadReader } from "../src/runtime/http1/headReader.js";
@@ -214,11 +214,11 @@ function http2Cases(): Case[] {
   ];
 }
 
-function logged(head: string): Exchange {
+function logged(head: string): LoggedExchange {
   const request = parseRequestHead(headOf(head), LIMITS, Date.now());
   const server = config(0).virtualServers[0]!;
   const route = { config: server.routes[0]! };
-  return { client, request, server, route, status: 200, bodyBytesSent: 90 } as unknown as Exchange;
+  return { client, request, server, route, status: 200, bodyBytesSent: 90 } as unknown as LoggedExchange;
 }
 
 function cases(): Case[] {

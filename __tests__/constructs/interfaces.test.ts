@@ -78,11 +78,13 @@ const SAME: { readonly [pair: string]: true } = {
     Values<VirtualServerProps, "listeners">,
     Omit<VirtualServerInput, "listeners" | "name" | "routes">
   >,
-  proxy: true satisfies Same<ProxyOptions, Omit<Kind<"proxy">, "type" | "upstream">>,
+  ...({
+    proxy: true satisfies Same<ProxyOptions, Omit<Kind<"proxy">, "type" | "upstream">>,
+    staticFiles: true satisfies Same<StaticFilesOptions, Omit<Kind<"staticFiles">, "type" | "directory">>,
+    redirect: true satisfies Same<RedirectOptions, Omit<Kind<"redirect">, "type">>,
+    respond: true satisfies Same<RespondOptions, Omit<Kind<"respond">, "type" | "status">>,
+  } satisfies { readonly [T in ActionInput["type"]]: true }),
   forwarded: true satisfies Same<ForwardedOptions, NonNullable<Kind<"proxy">["forwarded"]>>,
-  staticFiles: true satisfies Same<StaticFilesOptions, Omit<Kind<"staticFiles">, "type" | "directory">>,
-  redirect: true satisfies Same<RedirectOptions, Omit<Kind<"redirect">, "type">>,
-  respond: true satisfies Same<RespondOptions, Omit<Kind<"respond">, "type" | "status">>,
   tlsPolicy: true satisfies Same<Required<TlsPolicyOptions>, TlsPolicySettings>,
   units: true satisfies Same<DeploymentUnits, Omit<DeploymentServices, "proxy">>,
   applicationUnits: true satisfies Same<ApplicationUnits, Omit<DeploymentServices, "proxy" | "firewall">>,

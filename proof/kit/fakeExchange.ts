@@ -2,9 +2,9 @@ import type { RouteConfig, VirtualServerConfig } from "../../src/model/index.js"
 import type {
   Action,
   ClientInfo,
-  Exchange,
   HeaderList,
-  RequestHead,
+  LoggedExchange,
+  LoggedRequest,
   RouteRuntime,
 } from "../../src/runtime/exchange/exchange.js";
 import { headerValue } from "../../src/runtime/exchange/exchange.js";
@@ -14,7 +14,7 @@ export interface FakeRequest {
   target?: string;
   path?: string;
   headers?: Record<string, string> | HeaderList;
-  version?: RequestHead["version"];
+  version?: LoggedRequest["version"];
   host?: string;
   serverName?: string;
   requestLine?: string;
@@ -43,8 +43,8 @@ export interface LoggedError {
  * data while the client is slow, none after the end; and it keeps a slow client's buffer as a socket would, so that a
  * buffer that is reused too early shows in the body.
  */
-export class FakeExchange implements Exchange {
-  readonly request: RequestHead;
+export class FakeExchange implements LoggedExchange {
+  readonly request: LoggedRequest;
   readonly client: ClientInfo;
   readonly server: VirtualServerConfig;
   readonly route: RouteRuntime | undefined;
@@ -198,7 +198,7 @@ const SERVER: Partial<VirtualServerConfig> = {
   versionTokens: false,
 };
 
-function makeRequest(request: FakeRequest): RequestHead {
+function makeRequest(request: FakeRequest): LoggedRequest {
   const { method = "GET", target = "/", version = "1.1", host = "sync.example", headers = {} } = request;
   return {
     method,

@@ -11,8 +11,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
-import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
-import type { BodySink, Exchange, RouteRuntime } from "../../src/runtime/exchange/exchange.js";
+import { type DispatchedExchange, Dispatcher } from "../../src/runtime/exchange/dispatch.js";
+import type {
+  BodySink,
+  Exchange,
+  LoggedExchange,
+  RouteRuntime,
+} from "../../src/runtime/exchange/exchange.js";
 import { Http2Connections } from "../../src/runtime/http2/connections.js";
 import { LogFiles } from "../../src/runtime/logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../../src/runtime/actions/compileRoutes.js";
@@ -34,7 +39,7 @@ export interface Http2Server {
   readonly port: number;
   readonly connections: Http2Connections;
   /** Exchanges that `Dispatcher.finished` was called for, in order. */
-  readonly finished: Exchange[];
+  readonly finished: LoggedExchange[];
   accessLog(): Promise<string>;
   errorLog(): Promise<string>;
   close(): Promise<void>;
@@ -80,7 +85,7 @@ export async function startHttp2Server(options: Http2ServerOptions): Promise<Htt
   const logs = new LogFiles(config);
   logs.open();
   const serving = compileRoutes(config, logs);
-  const finished: Exchange[] = [];
+  const finished: LoggedExchange[] = [];
   const dispatcher =
     options.actions === undefined ? serving.dispatcher : customDispatcher(serving, logs, options);
   const { dispatch, finished: log } = dispatcher;
@@ -133,7 +138,9 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
   const routes = new Map<object, RouteRuntime>();
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
-      const handle = options.actions![route.path] ?? ((exchange) => serving.dispatcher.dispatch(exchange));
+      const handle =
+        options.actions![route.path] ??
+        ((exchange) => serving.dispatcher.dispatch(exchange as DispatchedExchange));
       routes.set(route, {
         config: route,
         server,

@@ -62,12 +62,13 @@ export class Listener extends Construct {
 
   /** @internal Its section of the config. */
   render(): ListenerInput {
-    const { name, address, port, protocol, tlsFiles } = this;
-    if (tlsFiles === undefined) return { name, address, port, protocol };
-    const { certificate, key, dhparam } = tlsFiles;
-    const policy = (this.props.tls!.policy ?? TlsPolicy.fileSync()).settings;
-    const tls = { certificate, key, dhparam, policy };
-    return { name, address, port, protocol, http2: this.props.http2, tls };
+    const { name, address, protocol } = this;
+    const { tls, ...options } = this.props;
+    const rendered = { ...options, name, address, protocol };
+    if (tls === undefined) return rendered;
+    const { material, serverNames, policy = TlsPolicy.fileSync(), ...tlsOptions } = tls;
+    const { selfSigned, ...files } = this.tlsFiles!;
+    return { ...rendered, tls: { ...tlsOptions, ...files, policy: policy.settings } };
   }
 }
 

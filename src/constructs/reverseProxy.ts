@@ -45,7 +45,8 @@ export class ReverseProxy extends Construct implements ProxyScope {
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  private readonly props: ReverseProxyProps;
+  /** What the config says of the proxy as a whole. */
+  private readonly settings: Omit<ReverseProxyProps, "host" | "paths">;
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
 
@@ -53,13 +54,13 @@ export class ReverseProxy extends Construct implements ProxyScope {
     super(scope, id);
     refuseProps(this, props, REVERSE_PROXY_PROPS);
     refuse(hostPathProblems(props.paths, `${this.node.path}.paths`));
-    const { workers, trustedProxies, limits, timeouts, logs } = props;
-    refuseProxy(this, { version: 1, workers, trustedProxies, limits, timeouts, logs });
-    this.props = props;
-    this.host = props.host;
-    this.paths = { ...DEFAULT_HOST_PATHS, ...props.paths };
+    const { host, paths, ...settings } = props;
+    refuseProxy(this, { version: 1, ...settings });
+    this.settings = settings;
+    this.host = host;
+    this.paths = { ...DEFAULT_HOST_PATHS, ...paths };
     this.configFile = new HostFile(this, "Config", {
-      host: props.host,
+      host,
       path: this.paths.config,
       content: () => renderJsonAroundTokens(this.config, renderProxyConfig),
       role: "config",
@@ -128,19 +129,15 @@ export class ReverseProxy extends Construct implements ProxyScope {
 
   /** What the constructs come to. */
   private get rendered(): ProxyConfigInput {
-    const { workers, trustedProxies, limits, timeouts, logs } = this.props;
     const { logDirectory } = this.paths;
     return {
+      ...this.settings,
       version: 1,
-      workers,
-      trustedProxies,
       logs: {
         access: { path: `${logDirectory}/access.log` },
         error: { path: `${logDirectory}/error.log` },
-        ...logs,
+        ...this.settings.logs,
       },
-      limits,
-      timeouts,
       listeners: this.listeners.map((listener) => listener.render()),
       upstreams: this.upstreams.map((upstream) => upstream.render()),
       virtualServers: this.virtualServers.map((server) => server.render()),

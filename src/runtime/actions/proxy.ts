@@ -1,5 +1,4 @@
 import { guarded } from "../exchange/guarded.js";
-import { randomBytes } from "node:crypto";
 import { ForwardingRules, type ForwardedRequest, type ProxiedRoute } from "../../model/serving.js";
 import { respondError } from "../exchange/errorPages.js";
 import type {
@@ -30,7 +29,7 @@ export class ProxyAction implements Action {
 
   handle(exchange: Exchange): void {
     const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
-    // Extended CONNECT (RFC 8441) exists only to open such tunnels.
+    // It exists only to open such tunnels.
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
     new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }
@@ -56,8 +55,8 @@ class Facts implements ForwardedRequest {
     client: ClientInfo,
     readonly webSocket: boolean,
   ) {
-    // HTTP/2 opens a WebSocket without method GET and key (RFC 8441, 5); HTTP/1.1 upstreams want both.
-    this.method = request.method === "CONNECT" ? "GET" : request.method;
+    // Upstreams speak HTTP/1.1, where an upgrade is a GET (RFC 6455, 4.1).
+    this.method = webSocket ? "GET" : request.method;
     this.target = request.target;
     this.path = request.path;
     this.plainLines = request.fields?.plainLines;
@@ -70,20 +69,8 @@ class Facts implements ForwardedRequest {
 
   /** Not a field: for requests whose lines pass as they are, no list is ever made. */
   get headers(): HeaderList {
-    const { headers, method } = this.request;
-    if (method !== "CONNECT") return headers;
-    // The key proves that an HTTP/1.1 peer understood; what a client says without one (RFC 8441, 5.1) proves nothing.
-    const others = withoutField(headers, "sec-websocket-key");
-    others.push("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
-    return others;
+    return this.request.headers;
   }
-}
-
-function withoutField(headers: HeaderList, lowerCaseName: string): HeaderList {
-  const others: HeaderList = [];
-  for (let i = 0; i < headers.length; i += 2)
-    if (headers[i]!.toLowerCase() !== lowerCaseName) others.push(headers[i]!, headers[i + 1]!);
-  return others;
 }
 
 /** A request takes far less than this as a rule, and a browser that asks again so late adds nothing to the load. */
@@ -256,8 +243,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     }
     this.tunnel = true;
     this.connection!.request.framing.openTunnel();
-    const http2 = exchange.request.method === "CONNECT";
-    exchange.sendHead(http2 ? 200 : 101, http2 ? "OK" : head.reason, headers, -1);
+    exchange.sendHead(101, head.reason, headers, -1);
     exchange.flush();
     exchange.readBody(this);
   }

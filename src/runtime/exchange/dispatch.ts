@@ -1,9 +1,9 @@
 import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
 import { respondError } from "./errorPages.js";
-import type { AccessLog, Exchange, RouteRuntime } from "./exchange.js";
+import type { AccessLog, LoggedExchange, RouteRuntime } from "./exchange.js";
 
 /** An exchange whose server and route the dispatcher still has to find. */
-export interface DispatchedExchange extends Exchange {
+export interface DispatchedExchange extends LoggedExchange {
   server: VirtualServerConfig;
   route: RouteRuntime | undefined;
 }
@@ -43,7 +43,7 @@ export class Dispatcher {
   }
 
   /** Called exactly once when an exchange is over, however it ended; writes its access log line. */
-  finished(exchange: Exchange): void {
+  finished(exchange: LoggedExchange): void {
     const log = exchange.route === undefined ? this.mainAccess : exchange.route.accessLog;
     log.write(exchange);
   }

@@ -39,8 +39,8 @@ export interface Exchange extends Guarded {
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not stand in `headers`.
    *
-   * Status 101 (HTTP/1.1), or 2xx to an extended CONNECT (HTTP/2), begins a tunnel: from then on `readBody` delivers
-   * and `sendData` sends its bytes.
+   * Status 101 grants the upgrade that was asked for, in whatever way the protocol says that, and begins a tunnel: from
+   * then on `readBody` delivers and `sendData` sends its bytes.
    *
    * @param bodyLength bytes that follow; -1 where that is not known; 0 for none. For HEAD, and for 304, it is the
    *   length that is announced (-1: none), and no byte follows.
@@ -95,6 +95,18 @@ export interface Exchange extends Guarded {
 
 export type { HeaderList };
 
+/** An exchange as its protocol made it, for who routes and logs it. */
+export interface LoggedExchange extends Exchange {
+  readonly request: LoggedRequest;
+}
+
+/** What only the access log shows of a request: no action reads it. */
+export interface LoggedRequest extends RequestHead {
+  readonly version: "1.0" | "1.1" | "2.0";
+  /** Milliseconds since the epoch when the head was complete. */
+  readonly receivedAt: number;
+}
+
 export interface RequestHead {
   readonly method: string;
   /** Origin-form target as the client sent it, one char a byte. */
@@ -103,7 +115,6 @@ export interface RequestHead {
   readonly path: string;
   /** Request line for the access log, as the client sent it. */
   readonly requestLine: string;
-  readonly version: "1.0" | "1.1" | "2.0";
   readonly headers: HeaderList;
   /** What the parser knows of `headers` already; only where it read them as lines. */
   readonly fields?: ReadFields;
@@ -115,10 +126,8 @@ export interface RequestHead {
   readonly bodyLength: number;
   /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
   readonly lengthDeclared: boolean;
-  /** The token of an `Upgrade` the client asked for, lower case (`websocket`), or of an extended CONNECT. */
+  /** What the client asks to go on with behind the head, lower case (`websocket`); 101 grants it. */
   readonly upgrade: string | undefined;
-  /** Milliseconds since the epoch when the head was complete. */
-  readonly receivedAt: number;
 }
 
 /** Header fields of which the common ones are known without a search. */
@@ -177,7 +186,7 @@ export interface RouteRuntime {
 
 export interface AccessLog {
   /** One line for one request; called once, when the exchange is over. */
-  write(exchange: Exchange): void;
+  write(exchange: LoggedExchange): void;
 }
 
 export interface ErrorLog {

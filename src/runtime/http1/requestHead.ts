@@ -1,12 +1,12 @@
 import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
 import { address } from "../exchange/requestAddress.js";
-import type { HeaderList, RequestHead } from "../exchange/exchange.js";
+import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
 import { REQUEST_FATES } from "./fieldNames.js";
 import { type Fields, type Head, HeadError, parseFields } from "./fields.js";
 import { CR, IS_TARGET, IS_TOKEN, LF, SP } from "./syntax.js";
 
 /** A request head and what it means for its connection. */
-export interface ParsedRequest extends RequestHead {
+export interface ParsedRequest extends LoggedRequest {
   /** Whether the connection may carry another request after this one. */
   readonly keepAlive: boolean;
   readonly expectContinue: boolean;

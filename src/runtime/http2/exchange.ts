@@ -150,6 +150,8 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.over || this.headSent) return;
+    // An extended CONNECT is granted by 200 (RFC 8441, 5).
+    if (status === 101) status = 200;
     this.status = status;
     this.headSent = true;
     const head = this.request.method === "HEAD";

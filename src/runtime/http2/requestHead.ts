@@ -1,11 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
 import { address } from "../exchange/requestAddress.js";
-import type { HeaderList, RequestHead } from "../exchange/exchange.js";
+import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
 import { repeatedField } from "../exchange/singleFields.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
 /** A request head, or what stands in for one that is refused. */
-export interface ParsedRequest extends RequestHead {
+export interface ParsedRequest extends LoggedRequest {
   readonly expectContinue: boolean;
 }
 
@@ -59,10 +60,21 @@ export function parseRequestHead(
   if (refusal !== undefined) return { request, refusal };
   const where = address(head.authority, head.path);
   if ("refuse" in where) return { request, refusal: refused(400, "invalid host or target") };
+  if (request.upgrade === "websocket") giveKey(head.list);
   request.path = where.path;
   request.host = where.host;
   request.serverName = where.serverName;
   return { request, refusal: undefined };
+}
+
+/**
+ * A WebSocket over HTTP/2 is asked for without a key (RFC 8441, 5), and HTTP/1.1 upstreams want one: it proves that they
+ * understood. What a client says all the same proves nothing (RFC 8441, 5.1).
+ */
+function giveKey(list: HeaderList): void {
+  for (let i = list.length - 2; i >= 0; i -= 2)
+    if (list[i]!.toLowerCase() === "sec-websocket-key") list.splice(i, 2);
+  list.push("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
 }
 
 interface Head {

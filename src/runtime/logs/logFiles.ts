@@ -6,7 +6,7 @@ import type {
   ProxyConfig,
   RouteConfig,
 } from "../../model/index.js";
-import type { AccessLog, ErrorLog, Exchange } from "../exchange/exchange.js";
+import type { AccessLog, ErrorLog, LoggedExchange } from "../exchange/exchange.js";
 import { LogFile } from "./logFile.js";
 import { combinedLine, errorLine, jsonLine } from "./logFormat.js";
 
@@ -112,7 +112,7 @@ export class LogFiles {
 
 const NO_LOG: AccessLog & ErrorLog = { write: () => undefined };
 
-function accessWriter(format: (exchange: Exchange) => string, files: readonly LogFile[]): AccessLog {
+function accessWriter(format: (exchange: LoggedExchange) => string, files: readonly LogFile[]): AccessLog {
   const [only] = files;
   if (only === undefined) return NO_LOG;
   if (files.length === 1) return { write: (exchange) => only.append(format(exchange)) };

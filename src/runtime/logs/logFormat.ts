@@ -1,5 +1,5 @@
 import { onePiece } from "../../model/serving.js";
-import type { ErrorLevel, Exchange, RequestHead } from "../exchange/exchange.js";
+import type { ErrorLevel, Exchange, LoggedExchange, RequestHead } from "../exchange/exchange.js";
 
 /**
  * Log lines. Whatever a client sent ends up as printable ASCII inside its field, so that no request can forge a
@@ -10,7 +10,7 @@ import type { ErrorLevel, Exchange, RequestHead } from "../exchange/exchange.js"
  * nginx `combined`:
  * `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`.
  */
-export function combinedLine(exchange: Exchange): string {
+export function combinedLine(exchange: LoggedExchange): string {
   const { request } = exchange;
   const { authorization, referer, userAgent } = loggedFields(request);
   const who = combinedStart(exchange.client.address, authorization);
@@ -37,7 +37,7 @@ function combinedStart(address: string, authorization: string | undefined): stri
 let last = { address: "", local: "", text: "", again: false };
 
 /** One JSON object. Bytes from 0x80 up are written as the code points U+0080 to U+00FF: lossless, and ASCII. */
-export function jsonLine(exchange: Exchange): string {
+export function jsonLine(exchange: LoggedExchange): string {
   const { client, request } = exchange;
   const fields = loggedFields(request);
   const now = clock();
