@@ -121,7 +121,7 @@ function installedKinds({ proxies, requireNginx }: Options): ProxyKind[] {
   return wanted.filter((kind) => !missing.includes(kind));
 }
 
-/** The proxies have the first cores, one a worker, and everything else the one behind; or all share what there is. */
+/** The proxies have the first cores, one a worker, and everything else the next one; or all share what there is. */
 function coresFor(workers: number): { proxy: string; load: string } {
   const cores = availableParallelism();
   if (cores < 2) return { proxy: "0", load: "0" };

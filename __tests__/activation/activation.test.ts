@@ -218,7 +218,7 @@ describe("nothing is touched when", () => {
     const before = site.snapshot();
     site.write("/var/lib/portico/lock", JSON.stringify(HOLDER));
     expect(await problemsOf(site.activate({ lockSeconds: 1 }))).toMatchObject([
-      { code: "activation.busy", path: lock, message: `is held by ${HELD_BY}, still after 1 s` },
+      { code: "activation.busy", path: lock, message: `is still held after 1 s, by ${HELD_BY}` },
     ]);
     expect(site.lines.at(-1)).toBe(`waiting for ${HELD_BY}`);
     expect(site.snapshot()).toEqual(before);
@@ -353,7 +353,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
     const reason = [{ code: "activation.file-failed", path, message: expect.stringMatching(message) }];
     expect(error).toMatchObject({ reason, notRestored: [] });
     expect(site.snapshot()).toEqual(good);
-    // What was wrong with it is mended, and it is tried again.
+    // What was wrong with it is fixed, and it is tried again.
     site.deliver(two);
     await site.activate();
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
@@ -397,7 +397,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
         {
           code: "activation.no-room",
           path: site.at("/usr/share/zzz"),
-          message: "lies on a file system that has 64 KiB left, and the deployment needs 130 KiB",
+          message: "is on a file system that has 64 KiB left, and the deployment needs 130 KiB",
         },
       ]);
       expect(site.snapshot()).toEqual(good);
@@ -539,7 +539,7 @@ describe("application settings", () => {
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
       expect.stringContaining(`${files.fileServer}: our settings are taken back`),
       expect.stringMatching(
-        /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before Portico came it was '\/old\/'$/,
+        /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was '\/old\/'$/,
       ),
       expect.stringMatching(/network\.conf:2: SERVICE_URL was changed .* it was http:\/\/old\/sync$/),
     ]);

@@ -1,6 +1,6 @@
 import { bootUnit } from "../../src/activation/bootUnit.js";
 import { foreignDirectories } from "../../src/activation/preconditions.js";
-import { letsIn } from "../../src/activation/firewallRules.js";
+import { admits } from "../../src/activation/firewallRules.js";
 import { statusOf } from "../../src/activation/systemctl.js";
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
@@ -97,10 +97,10 @@ test.each<[string, string, boolean]>([
   ["ip6 saddr 2001:db8:1::/64 tcp dport 22 accept", V6, false],
   ["ip saddr $office tcp dport 22 accept", V4, false],
 ])("the rule `%s` lets %s in to port 22: %s", (rule, client, expected) => {
-  expect(letsIn(`table inet t {\n\t${rule}\n}\n`, client, "22")).toBe(expected);
+  expect(admits(`table inet t {\n\t${rule}\n}\n`, client, "22")).toBe(expected);
 });
 
-describe("deployed files lie below directories that are root's alone:", () => {
+describe("deployed files are below directories that only root can change:", () => {
   const site = new Site();
   afterAll(() => site.remove());
   const made = (name: string, uid: number, mode: number): void => {
@@ -112,13 +112,13 @@ describe("deployed files lie below directories that are root's alone:", () => {
   test.each<[string, () => void, string, RegExp | undefined]>([
     ["root's own", () => made("own", 0, 0o755), "own/below/file", undefined],
     ["one that is not there yet", () => undefined, "none/file", undefined],
-    ["another user's", () => made("his", 1234, 0o755), "his/file", /lies below a directory of user 1234/],
+    ["another user's", () => made("his", 1234, 0o755), "his/file", /is below a directory of user 1234/],
     ["below another user's", () => made("his/root", 0, 0o755), "his/root/file", /directory of user 1234/],
     [
       "one that a group may change",
       () => made("shared", 0, 0o775),
       "shared/file",
-      /shared, which is root's, and/,
+      /shared, which belongs to root, and/,
     ],
     [
       "one that everybody adds to",
@@ -151,7 +151,7 @@ describe("deployed files lie below directories that are root's alone:", () => {
 
 test("the unit of a boot: by these programs, after the boot's own jobs, and only while a journal is open", () => {
   expect(bootUnit(["/usr/lib/my portico/node", "/run/portico.mjs"], ["web.service"])).toBe(`[Unit]
-Description=portico brings this host out of the middle of an activation
+Description=portico finishes or undoes an activation that was cut off
 ConditionPathExists=/var/lib/portico/deployment/journal.json
 RequiresMountsFor=/var/lib/portico/deployment
 After=network.target remote-fs.target web.service

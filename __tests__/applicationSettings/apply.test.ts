@@ -128,7 +128,7 @@ test("one file that cannot be edited keeps all of them as they are", async () =>
 
   const shown = await portico("show");
   expect(shown).toMatchObject({ code: 1, err: expect.stringContaining("settings.refused") });
-  expect(shown.out).toContain("refused    MEDIA_URL                cannot be told, wanted /syncmedia/");
+  expect(shown.out).toContain("refused    MEDIA_URL                cannot be determined, wanted /syncmedia/");
 });
 
 test("show names every item, what it is and where it stands", async () => {

@@ -122,7 +122,8 @@ function table(rows: readonly ExpectedResponse[]): string[] {
 
 const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
 const LOGIN = "Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language";
-const DAEMON = "an answer of the daemon (no 502 or 504, no 404 of the proxy), Server: without version";
+const DAEMON =
+  "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
 const DEFAULT = "200, Content-Type: text/html, Server: with version";
 
 describe("expectedResponses", () => {
@@ -271,7 +272,7 @@ describe("judging an answer", () => {
       "no ALLOWED_HOSTS",
       login,
       answer(400, {}, "<h1>Bad Request (400)</h1>"),
-      /ALLOWED_HOSTS does not hold it/,
+      /ALLOWED_HOSTS does not contain it/,
     ],
     ["no headers", login, answer(302, { location }), /not the web application's/],
     ["version shown", header, answer(302, { server: "portico/1.0" }), /default virtual server answered/],

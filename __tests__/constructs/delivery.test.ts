@@ -77,13 +77,13 @@ describe("delivery over ssh", () => {
       "privateKey",
     ],
     [
-      "a key that is gone on destroy",
+      "a key that is no longer there on destroy",
       (key) => ({ privateKey: key }),
       "delivery.key-at-destroy",
       "privateKey",
     ],
     [
-      "a bastion's key that is gone on destroy",
+      "a bastion's key that is no longer there on destroy",
       (key) => ({ bastion: { address: "gate.example", privateKey: key } }),
       "delivery.key-at-destroy",
       "bastion.privateKey",

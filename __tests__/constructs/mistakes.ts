@@ -81,7 +81,7 @@ const of = (prefix: string, rows: readonly Mistake[]): readonly Mistake[] =>
 const host = (props: Wrong) => (s: Site) => new Host(s.stack, "h", props);
 const hosts = of("a host", [
   ["without props", host(undefined), "config.missing-field", "stack/h"],
-  ["that is a text", host("192.0.2.1"), "config.wrong-type", "stack/h"],
+  ["that is a string", host("192.0.2.1"), "config.wrong-type", "stack/h"],
   ["without address", host({}), "host.ipv6-only", "stack/h.address"],
   ["with a name for an address", host({ address: "files.example" }), "host.bad-ipv4", "stack/h.address"],
   ["with an IPv6 address alone", host({ address: "2001:db8::1" }), "host.ipv6-only", "stack/h.address"],
@@ -187,14 +187,14 @@ const hosts = of("a host", [
     "stack/h.sshPort",
   ],
   [
-    "with SSH on a text",
+    "with SSH on a string",
     host({ address: "192.0.2.1", sshPort: "22" }),
     "config.wrong-type",
     "stack/h.sshPort",
   ],
   ["with SSH `true`", host({ address: "192.0.2.1", sshPort: true }), "config.wrong-type", "stack/h.sshPort"],
   [
-    "with a text for a delivery",
+    "with a string for a delivery",
     host({ address: "192.0.2.1", delivery: "ssh" }),
     "config.wrong-type",
     "stack/h.delivery",
@@ -250,7 +250,7 @@ const deliveries = of("a delivery", [
     "Delivery.ssh.user",
   ],
   ["on port 70000", ssh({ hostKey: KEY, port: 70_000 }), "config.out-of-range", "Delivery.ssh.port"],
-  ["on a text for a port", ssh({ hostKey: KEY, port: "22" }), "config.wrong-type", "Delivery.ssh.port"],
+  ["on a string for a port", ssh({ hostKey: KEY, port: "22" }), "config.wrong-type", "Delivery.ssh.port"],
   [
     "to a user at a host",
     ssh({ hostKey: KEY, address: "root@host" }),
@@ -269,7 +269,7 @@ const deliveries = of("a delivery", [
     "config.wrong-type",
     "Delivery.ssh.whenDestroyed",
   ],
-  ["through a text", ssh({ hostKey: KEY, bastion: "gate" }), "config.wrong-type", "Delivery.ssh.bastion"],
+  ["through a string", ssh({ hostKey: KEY, bastion: "gate" }), "config.wrong-type", "Delivery.ssh.bastion"],
   [
     "through nobody",
     ssh({ hostKey: KEY, bastion: { hostKey: KEY } }),
@@ -290,7 +290,7 @@ const tls = (more: Wrong) =>
 const listeners = of("a listener", [
   ["without props", listener(undefined), "config.missing-field", "stack/proxy/l"],
   ["without port", listener({}), "config.missing-field", "stack/proxy/l.port"],
-  ["on a text", listener({ port: "443" }), "config.wrong-type", "stack/proxy/l.port"],
+  ["on a string", listener({ port: "443" }), "config.wrong-type", "stack/proxy/l.port"],
   ["on port 0", listener({ port: 0 }), "config.out-of-range", "stack/proxy/l.port"],
   ["on port 65536", listener({ port: 65_536 }), "config.out-of-range", "stack/proxy/l.port"],
   ["on half a port", listener({ port: 80.5 }), "config.wrong-type", "stack/proxy/l.port"],
@@ -407,7 +407,7 @@ const servers = of("a virtual server", [
   ["without names", server({}), "config.missing-field", "stack/proxy/v.serverNames"],
   ["with no names", server({ serverNames: [] }), "config.out-of-range", "stack/proxy/v.serverNames"],
   [
-    "with one name as a text",
+    "with one name as a string",
     server({ serverNames: "a.example" }),
     "config.wrong-type",
     "stack/proxy/v.serverNames",
@@ -676,7 +676,7 @@ const actions = of("an action", [
     `${AT_ROUTE}.action.directory`,
   ],
   [
-    "with one index as a text",
+    "with one index as a string",
     act(() => Action.staticFiles("/s", wrong({ index: "index.html" }))),
     "config.wrong-type",
     `${AT_ROUTE}.action.index`,
@@ -778,7 +778,7 @@ const proxies = of("a proxy", [
     "stack/p.trustedProxies[0]",
   ],
   [
-    "that trusts a text",
+    "that trusts a string",
     proxy({ trustedProxies: "10.0.0.0/8" }),
     "config.wrong-type",
     "stack/p.trustedProxies",
@@ -813,7 +813,7 @@ const proxies = of("a proxy", [
     "config.bad-file-path",
     "stack/p.paths.logDirectory",
   ],
-  ["with a log as a text", proxy({ logs: { access: "/a.log" } }), "config.not-one-of", "stack/p.logs.access"],
+  ["with a log as a string", proxy({ logs: { access: "/a.log" } }), "config.not-one-of", "stack/p.logs.access"],
   ["without listeners", proxy({}), "config.out-of-range", "stack/p.listeners"],
   [
     "with the config of another one",
@@ -834,7 +834,7 @@ const tlsParts = of("TLS", [
     "TlsMaterial.selfSigned.validityDays",
   ],
   [
-    "valid for a text",
+    "valid for a string",
     signed({ validityDays: "90" }),
     "config.wrong-type",
     "TlsMaterial.selfSigned.validityDays",
@@ -871,7 +871,7 @@ const tlsParts = of("TLS", [
     "TlsMaterial.selfSigned.dnsNames[0]",
   ],
   [
-    "for one name as a text",
+    "for one name as a string",
     signed({ dnsNames: "a" }),
     "config.wrong-type",
     "TlsMaterial.selfSigned.dnsNames",
@@ -883,7 +883,7 @@ const tlsParts = of("TLS", [
     "TlsMaterial.fromFiles.key",
   ],
   [
-    "files as a text",
+    "files as a string",
     () => TlsMaterial.fromFiles(wrong("/etc/tls")),
     "config.wrong-type",
     "TlsMaterial.fromFiles",
@@ -1110,7 +1110,7 @@ const modes = of("a mode", [
   ["with a policy's name", mode({ policy: "modern" }), "config.wrong-type", "Mode.tls.policy"],
   ["with paths for material", mode({ material: FILES }), "config.wrong-type", "Mode.tls.material"],
   ["with port 0", mode({ httpsPort: 0 }), "config.out-of-range", "Mode.tls.httpsPort"],
-  ["with a text for a port", mode({ httpPort: "80" }), "config.wrong-type", "Mode.tls.httpPort"],
+  ["with a string for a port", mode({ httpPort: "80" }), "config.wrong-type", "Mode.tls.httpPort"],
   ["with one port for both", mode({ httpPort: 443 }), "config.duplicate-listener", "Mode.tls.httpsPort"],
   [
     "with a public port out of range",
@@ -1319,7 +1319,7 @@ const others = of("", [
   ["settings without scheme", settings({ scheme: undefined }), "config.missing-field", "stack/a.scheme"],
   ["settings with another scheme", settings({ scheme: "ftp" }), "config.wrong-type", "stack/a.scheme"],
   [
-    "settings with a command as a text",
+    "settings with a command as a string",
     settings({ startCommand: "/w start" }),
     "config.wrong-type",
     "stack/a.startCommand",
@@ -1594,8 +1594,8 @@ const shapes = of("", [
     "config.wrong-type",
     "stack/a.startCommand[2]",
   ],
-  ["a firewall with ports in a text", firewall({ ports: "80,443" }), "config.wrong-type", "stack/w.ports"],
-  ["a firewall with ports as texts", firewall({ ports: ["80"] }), "config.wrong-type", "stack/w.ports[0]"],
+  ["a firewall with ports in a string", firewall({ ports: "80,443" }), "config.wrong-type", "stack/w.ports"],
+  ["a firewall with ports as strings", firewall({ ports: ["80"] }), "config.wrong-type", "stack/w.ports[0]"],
   [
     "a firewall for a name",
     firewall({ allowed: [{ port: 9090, from: ["office"] }] }),
@@ -1630,7 +1630,7 @@ const shapes = of("", [
     "files.unreadable",
     "stack/f.source",
   ],
-  ["a unit that is a text", unit({ unit: "[Service]" }), "unit.bad-value", "stack/u.unit"],
+  ["a unit that is a string", unit({ unit: "[Service]" }), "unit.bad-value", "stack/u.unit"],
   [
     "a unit with the section `service`",
     unit({ unit: { service: {} } }),
@@ -1638,7 +1638,7 @@ const shapes = of("", [
     "stack/u.unit.service",
   ],
   [
-    "a unit with a text for a section",
+    "a unit with a string for a section",
     unit({ unit: { Service: "ExecStart=/a" } }),
     "unit.bad-value",
     "stack/u.unit.Service",
@@ -1650,7 +1650,7 @@ const shapes = of("", [
     "stack/u.unit.Service.ExecStart",
   ],
   [
-    "a unit with a command in a text",
+    "a unit with a command in a string",
     unit({ unit: { Service: { ExecStart: { command: "/a b" } } } }),
     "unit.bad-value",
     "stack/u.unit.Service.ExecStart",
@@ -1728,13 +1728,13 @@ const shapes = of("", [
     "Delivery.ssh.connectTimeoutSeconds",
   ],
   [
-    "a redirect with a text for a status",
+    "a redirect with a string for a status",
     act(() => Action.redirect(wrong({ status: "301" }))),
     "config.not-one-of",
     `${AT_ROUTE}.action.status`,
   ],
   [
-    "an answer with a text for options",
+    "an answer with a string for options",
     act(() => Action.respond(200, wrong("hello"))),
     "config.wrong-type",
     "Action.respond",

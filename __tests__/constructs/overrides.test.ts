@@ -47,11 +47,16 @@ describe("addConfigOverride", () => {
     expect(() => synthesize(stack)).toThrow(at);
   });
 
-  test.each(["virtualServers[3].default", "version.x", "virtualServers.x"])("%s leads nowhere", (path) => {
-    const { proxy } = proxyWithRoute();
-    proxy.addConfigOverride(path, 1);
-    expect(proxy.problems).toMatchObject([{ message: "leads nowhere", received: JSON.stringify(path) }]);
-  });
+  test.each(["virtualServers[3].default", "version.x", "virtualServers.x"])(
+    "%s does not lead to a field",
+    (path) => {
+      const { proxy } = proxyWithRoute();
+      proxy.addConfigOverride(path, 1);
+      expect(proxy.problems).toMatchObject([
+        { message: "does not lead to a field", received: JSON.stringify(path) },
+      ]);
+    },
+  );
 
   test.each(["", "a..b", "[0]", "listeners[0].port", "listeners", "listeners[0].tls.key"])(
     "%j is refused at once",
@@ -111,7 +116,7 @@ test.each<[string, string[], string]>([
       ...["listeners", "listeners[0]", "listeners[12].port", "listeners[0].address", "listeners[0].protocol"],
       ...["listeners[0].tls", "listeners[0].tls.key"],
     ],
-    "is not only the config's",
+    "concerns more than the config",
   ],
   [
     "is no path",
@@ -132,7 +137,7 @@ test.each<[string, string[], string]>([
       "a/b",
       "x.listeners[0]!",
     ],
-    "is not a path of a field",
+    "is not the path of a field",
   ],
 ])("the path of an override %s", (_what, paths, message) => {
   for (const path of paths) {

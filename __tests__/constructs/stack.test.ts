@@ -184,7 +184,7 @@ describe("what works and is hardly meant is warned of", () => {
     });
     more.addRoute("all", { path: "/", action: Action.respond(204) });
     expect(warnings(stack)).toEqual([
-      expect.stringMatching(/^stack\/files\/Proxy: trustedProxies has ::\/0: every client/),
+      expect.stringMatching(/^stack\/files\/Proxy: trustedProxies has ::\/0: whatever a client/),
       expect.stringMatching(/^stack\/files\/Proxy\/idle: No route goes to this upstream/),
       expect.stringMatching(/^stack\/files\/Proxy\/empty: .*404/),
       expect.stringMatching(/^stack\/files\/Proxy\/more: HTTP\/2 is offered over TLS only/),
@@ -206,7 +206,7 @@ describe("what works and is hardly meant is warned of", () => {
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy\/webdav: This upstream has the URL of web:/),
       expect.stringMatching(
-        /^stack\/files\/Proxy\/application\/glob: .* has a literal `\*`: paths are no patterns/,
+        /^stack\/files\/Proxy\/application\/glob: .* has a literal `\*`: paths are not patterns/,
       ),
       expect.stringMatching(/^stack\/files\/Proxy\/application\/named: .* has a literal `:`:/),
       expect.stringMatching(/^stack\/shut: The SSH server's port 22 is not open:/),

@@ -95,6 +95,6 @@ describe("words of doctor", () => {
     let err = "";
     const output = { out: () => undefined, err: (text: string) => void (err += text) };
     expect(await run(["doctor", "--elsewhere", "--public-address", address], output)).toBe(2);
-    expect(err).toMatch(/only the host itself reaches that|give an IP address/);
+    expect(err).toMatch(/only the host itself can reach that|give an IP address/);
   });
 });

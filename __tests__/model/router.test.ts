@@ -67,7 +67,7 @@ test("the longest literal path wins, of one length exact before segment before p
       fc.array(pathOf(4), { minLength: 1, maxLength: 8 }),
       (names, paths) => {
         const route = routed(names);
-        // What routes name is asked for as well, by itself and with more behind it.
+        // What routes name is asked for as well, by itself and with more after it.
         const own = names.flatMap((name) => ["", "/", "a", "/b"].map((more) => name.split(" ")[1]! + more));
         for (const path of [...paths, ...own.filter((text) => !text.includes("//"))]) {
           const winner = route(path);

@@ -47,7 +47,7 @@ test.each([
   ["a string that is cut off", "00 05 61 62"],
   ["a literal without a value", "00 01 61"],
   ["a table size beyond the setting", "3f e2 1f"],
-  ["a table size update behind a field", "82 20"],
+  ["a table size update after a field", "82 20"],
   ["Huffman padding longer than 7 bits", "00 82 1f ff 00"],
   ["Huffman padding of zeros", "00 81 18 00"],
   ["the Huffman code for the end", "00 84 ff ff ff ff 00"],

@@ -3,7 +3,7 @@ import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harne
 
 /**
  * What is refused (decisions 3.1): each message is answered with the status and the connection closed, and no byte of
- * it reaches the upstream. A request is sent behind it, to show that nothing after a refused message is read either.
+ * it reaches the upstream. A request is sent after it, to show that nothing after a refused message is read either.
  */
 const SMUGGLED = "GET /sync/smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
 const get = (fields: string): string => `GET /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
@@ -163,7 +163,7 @@ test.each(CASES.filter(([, message]) => message.length < 600))(
   },
 );
 
-/** A client reads no body behind an answer to HEAD: one would be its next answer. */
+/** A client reads no body after an answer to HEAD: one would be its next answer. */
 test.each([
   ...["Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "X-A : b\r\n", "Expect: x\r\n"].map(
     (fields) => `HEAD /sync/ HTTP/1.1\r\nHost: a\r\n${fields}\r\n`,

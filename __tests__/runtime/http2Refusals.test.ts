@@ -30,7 +30,7 @@ beforeAll(async () => {
 beforeEach(() => (seen = []));
 afterAll(() => server.close());
 
-/** The plain GET with some pseudo-fields replaced, or taken out (`undefined`), and more fields behind. */
+/** The plain GET with some pseudo-fields replaced, or taken out (`undefined`), and more fields after. */
 function request(changes: Readonly<Record<string, string | undefined>>, more: Fields = []): Fields {
   const pseudo = GET.map(([name, value]) => [name, name in changes ? changes[name] : value] as const);
   const added = Object.keys(changes).filter((name) => !GET.some(([known]) => known === name));
@@ -70,7 +70,7 @@ test.each<[string, Fields]>([
   ["upgrade", withField("upgrade", "websocket")],
   ["te other than trailers", withField("te", "gzip")],
   ["an upper-case name", withField("X-Name", "x")],
-  ["a pseudo-field behind a regular one", [["x-name", "x"], ...PLAIN]],
+  ["a pseudo-field after a regular one", [["x-name", "x"], ...PLAIN]],
   ["an unknown pseudo-field", request({ ":unknown": "x" })],
   ["a response pseudo-field", request({ ":status": "200" })],
   ["a pseudo-field twice", [...PLAIN, [":path", "/other"]]],

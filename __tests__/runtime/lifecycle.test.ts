@@ -453,7 +453,7 @@ describe("a worker", () => {
     const [worker] = portico.workers();
     const slow = await slowRequest();
     process.kill(worker!, "SIGTERM");
-    await portico.says(new RegExp(`worker ${worker} was told to stop; another one starts`));
+    await portico.says(new RegExp(`worker ${worker} was asked to stop; another one starts`));
     expect(await get()).toBe("one");
     owed.shift()!.end("late");
     expect((await slow.answer()).body).toBe("late");

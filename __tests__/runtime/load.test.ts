@@ -126,7 +126,7 @@ describe("the document", () => {
       /no\/such\.json: does not exist: there is no .*\/no \[files\.unreadable\]/,
     ],
     ["is a directory", ".", /is a directory/],
-    ["lies below a file", "cacert.pem/x", /lies below .*cacert\.pem, which is no directory/],
+    ["is below a file", "cacert.pem/x", /is below .*cacert\.pem, which is not a directory/],
   ])("%s", async (_what, name, expected) => {
     const loaded = await loadConfig({ file: at(name) });
     expect(loaded.ok ? "" : formatProblem(loaded.problems[0]!)).toMatch(expected);
@@ -179,7 +179,7 @@ const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[]
   [
     "chain begins with another",
     async () => write("cacert.pem", (await issue({ name: "ca" })).cert + rsa.cert),
-    /server's certificate at place 2: it must be the first/,
+    /server's certificate at position 2: it must be the first/,
   ],
   [
     "certificate expired",
@@ -272,7 +272,7 @@ describe("TLS files that cannot serve are told of", () => {
       expect.stringContaining("listeners[1].tls.certificate ("),
       expect.stringContaining("listeners[1].tls.dhparam ("),
       expect.stringContaining("listeners[1].tls.policy.ciphers: selects no cipher"),
-      expect.stringContaining("listeners[1].tls.policy.curves[1]: is no curve"),
+      expect.stringContaining("listeners[1].tls.policy.curves[1]: is not a curve"),
       expect.stringContaining(
         `virtualServers[0].routes[0].action.directory (${at("none/such")}): does not exist`,
       ),

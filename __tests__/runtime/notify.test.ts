@@ -145,7 +145,10 @@ test("systemd is told of readiness, reloads with their outcome, and the stop", a
 
   portico.signal("SIGTERM");
   await portico.gone;
-  expect(systemd.messages.slice(-2)).toEqual(["STATUS=Finishing the requests that run", "STOPPING=1"]);
+  expect(systemd.messages.slice(-2)).toEqual([
+    "STATUS=Finishing the requests that are running",
+    "STOPPING=1",
+  ]);
 });
 
 test("systemd follows an upgrade to the new master, and stays with the old one when it fails", async () => {
@@ -180,9 +183,9 @@ test("without systemd-notify the service runs, and says once that nobody is told
   await start({ before: `export PATH=${folder}` });
   portico.signal("SIGHUP");
   await portico.says(/configuration reloaded/);
-  expect(portico.errors.match(/systemd cannot be told how the service is: systemd-notify: /g)).toHaveLength(
-    1,
-  );
+  expect(
+    portico.errors.match(/the state of the service cannot be reported to systemd: systemd-notify: /g),
+  ).toHaveLength(1);
   expect(systemd.messages).toEqual([]);
 });
 

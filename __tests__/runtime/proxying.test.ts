@@ -673,7 +673,7 @@ describe("connections", () => {
     expect((await exchange(proxy.port, GET)).status).toBe(200);
     const second = await exchange(proxy.port, GET.replace("/sync/", "/sync/second"));
     expect([second.status, second.body.includes("tunnelled")]).toEqual([502, false]);
-    expect(await proxy.errorLog()).toContain("upstream switched protocols unasked");
+    expect(await proxy.errorLog()).toContain("upstream switched protocols without being asked");
     await (await upstream.connection()).until((peer) => peer.closed || peer.ended);
     expect(upstream.received.match(/second/g)).toHaveLength(1);
     expect(upstream.connections).toHaveLength(1);

@@ -70,7 +70,7 @@ const NO_FAULTS = {
 } as Faults;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Bytes behind the first head. */
+/** Bytes after the first head. */
 const bodyOf = (text: string): string => text.slice(text.indexOf("\r\n\r\n") + 4);
 
 describe("bytes of one connection never reach another", () => {

@@ -5,8 +5,8 @@ import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyPro
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 
 /**
- * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no client may
- * take it for whole. How much of the request was sent by then does not matter, nor who met the reset first.
+ * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no
+ * client may take it for whole. How much of the request was sent by then does not matter, nor who met the reset first.
  */
 
 let upstream: RawUpstream;
@@ -136,7 +136,7 @@ const ENDINGS: Readonly<Record<"whole" | "cut", (peer: Accepted) => Promise<void
     peer.send(ANSWER);
     peer.socket.resetAndDestroy();
   },
-  // What it had not read by then is answered with RST, behind the FIN.
+  // What it had not read by then is answered with RST, after the FIN.
   whole: async ({ socket }) => {
     socket.end(ANSWER);
     await once(socket, "finish");

@@ -110,7 +110,7 @@ const openFiles = (): string[] =>
     }
   });
 
-/** Files still open after a while: a descriptor is closed behind the answer, by a thread of its own. */
+/** Files still open after a while: a descriptor is closed after the answer, by a thread of its own. */
 async function filesLeftOpen(): Promise<string[]> {
   for (let tries = 0; tries < 100 && openFiles().length > 0; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 20));

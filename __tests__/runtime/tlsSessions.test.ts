@@ -78,7 +78,7 @@ interface Handshake {
   readonly reused: boolean;
 }
 
-/** Asks for `/`; over TLS 1.3 tickets come with the first bytes behind the handshake. */
+/** Asks for `/`; over TLS 1.3 tickets come with the first bytes after the handshake. */
 async function handshake(port: number, maxVersion: tls.SecureVersion, session?: Buffer): Promise<Handshake> {
   const socket = tls.connect({
     port,

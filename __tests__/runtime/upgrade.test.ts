@@ -158,7 +158,9 @@ async function underLoad(): Promise<SteadyLoad> {
   return load;
 }
 
-/** Kinds of transfers that were under way at a moment. Where one ends and the next begins in that millisecond, both are. */
+/**
+ * Kinds of transfers that were under way at a moment. Where one ends and the next begins in that millisecond, both are.
+ */
 function spanning({ transfers }: LoadReport, moment: number): Set<string> {
   return new Set(transfers.filter(({ from, to }) => from <= moment && moment <= to).map(({ kind }) => kind));
 }
@@ -217,7 +219,7 @@ describe("under load nothing is lost by", () => {
     for (const version of ["0.2.0", "0.3.0"]) {
       await install(runtime, another(version));
       moments.push(Date.now());
-      expect(await asked({ command: "upgrade" })).toMatch(/^relieved by a new master, process \d+$/);
+      expect(await asked({ command: "upgrade" })).toMatch(/^a new master, process \d+, has taken over$/);
       expect(await release()).toBe(version);
       expect(await tlsSession(session.session)).toMatchObject({ reused: true });
       // The next one while workers of the first still serve.
@@ -297,7 +299,7 @@ describe("under load nothing is lost by", () => {
     // And then one that succeeds.
     writeFileSync(runtime, another("0.4.0")(good));
     portico.signal("SIGUSR2");
-    await portico.says(/relieved by a new master/);
+    await portico.says(/a new master, process \d+, has taken over/);
     // A worker that was just told to drain may accept one more connection.
     await eventually(async () => (await release()) === "0.4.0", "for the new runtime to answer");
   });
@@ -339,7 +341,7 @@ describe("an upgrade", () => {
       asked({ command: "upgrade" }),
       asked({ command: "reload" }),
     ]);
-    expect(answers.filter((answer) => answer.startsWith("relieved"))).toHaveLength(2);
+    expect(answers.filter((answer) => answer.startsWith("a new master"))).toHaveLength(2);
     expect(new Set(answers.slice(0, 1).concat(answers[2]!)).size).toBe(2);
     await eventually(() => processes("master").length === 1, "for the old masters to go");
     expect(await release()).toBe("0.1.0");

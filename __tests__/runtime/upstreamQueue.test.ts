@@ -181,7 +181,7 @@ describe.each([
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
     expect(await third!.answer).toMatchObject({ status: 503, retryAfter: "5" });
     expect(await front.errorLog()).toContain(
-      "all 1 connections to upstream are in use, and as many requests wait for one as may",
+      "all 1 connections to upstream are in use, and the queue for one is full",
     );
     answer(0);
     await until(() => received.length === 2);

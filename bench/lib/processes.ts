@@ -7,7 +7,7 @@ export function familyOf(pid: number): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    // The command's name may hold blanks and parentheses; the parent is the second field behind the last one.
+    // The command's name may hold blanks and parentheses; the parent is the second field after the last one.
     const parent = Number(/.*\) \S (\d+)/s.exec(read(Number(name), "stat"))?.[1] ?? NaN);
     if (!Number.isNaN(parent)) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
   }

@@ -31,7 +31,7 @@ function factProblems({ name: owner }: ApiExport, { name, doc }: ApiMember): str
   ];
 }
 
-/** A scalar is given as it is, with words behind it if need be; what is empty is described in words. */
+/** A scalar is given as it is, with words after it if need be; what is empty is described in words. */
 function saysDefault(said: string | undefined, byDefault: unknown): boolean {
   if (said === undefined) return false;
   if (typeof byDefault === "object" || byDefault === "") return said.startsWith("- ");

@@ -18,7 +18,7 @@ export async function configPage(): Promise<Page> {
 
 const INTRODUCTION = `# The proxy config: \`portico.json\`
 
-The constructs write this file; it can be written by hand as well, and \`portico check\` tells every mistake in it. The
+The constructs write this file; it can be written by hand as well, and \`portico check\` reports every mistake in it. The
 same rules are in the JSON Schema \`portico.schema.json\`, which editors read. What a field is not allowed to be is
 refused with a code of [errors.md](errors.md); rules that span fields are listed there too.
 

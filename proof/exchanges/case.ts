@@ -1,6 +1,6 @@
 /**
- * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so that
- * it can be made from a seed, shrunk and printed.
+ * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so
+ * that it can be made from a seed, shrunk and printed.
  */
 export interface Case {
   /** Leads to the case again, with the seed; part of every id. */
@@ -69,7 +69,7 @@ export interface BodyScript {
   readonly piece: number;
   /** Of every DATA frame. */
   readonly padding: number;
-  /** With its last piece, an empty DATA frame behind it, trailers, not at all, or a reset of the stream. */
+  /** With its last piece, an empty DATA frame after it, trailers, not at all, or a reset of the stream. */
   readonly end: "last" | "empty" | "trailers" | "never" | "reset";
   /** The chunked coding breaks in the midst. */
   readonly flaw: "none" | "chunkSize" | "chunkEnd";
@@ -104,7 +104,7 @@ export type AnswerFlaw =
   | "none"
   /** The connection ends too early. */
   | "short"
-  /** Bytes behind the answer, in the same write. */
+  /** Bytes after the answer, in the same write. */
   | "long"
   | "chunkSize"
   | "chunkEnd"

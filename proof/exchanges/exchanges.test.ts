@@ -172,7 +172,7 @@ describe("a line of the error log", () => {
 
   test.each([
     ["crit", "something of ours"],
-    ["info", "client sent chunk size is no hex number"],
+    ["info", "client sent chunk size is not a hex number"],
     ["error", "upstream sent an invalid answer: malformed status line"],
   ])("%s: %s of an exchange without a fault is one", (level, message) => {
     const found = blamed(line(level, message), (index) => caseAt(SEED, index));

@@ -25,8 +25,8 @@ const SMALL_BYTES = 40;
 const HTTP2_BYTES_MAX = 60_000;
 
 /**
- * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the bytes
- * and pieces beside them are where a border is missed.
+ * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
+ * bytes and pieces beside them are where a border is missed.
  */
 const EDGES = [0, 1, 2, 15, 16, 17, 255, 256, 1_023, 1_024, 2_048, 4_096, 16_383, 16_384, 16_385, 20_000];
 const LARGE = [65_535, 65_536, 65_537, 100_000, 131_072];
@@ -43,7 +43,9 @@ export function caseAt(seed: number, index: number): Case {
   return { index, together: false, clients: [{ ...swept, splits: { kind: "border", at } }, ...others] };
 }
 
-/** Where the input of a case's first client is split: at every byte; of HTTP/2 at every frame, and the bytes around it. */
+/**
+ * Where the input of a case's first client is split: at every byte; of HTTP/2 at every frame, and the bytes around it.
+ */
 export function bordersOf(index: number, client: ClientScript): number[] {
   const turns = (client.protocol === "h2" ? http2Turns : http1Turns)(index, 0, client, LANE_MIN);
   const borders = new Set<number>();
@@ -59,7 +61,7 @@ export function bordersOf(index: number, client: ClientScript): number[] {
   return [...borders].sort((a, b) => a - b);
 }
 
-/** Before a frame, within its head (RFC 9113, 4.1), behind that, and in the payload's first bytes. */
+/** Before a frame, within its head (RFC 9113, 4.1), after that, and in the payload's first bytes. */
 const BESIDE_FRAME = [0, 1, 3, 8, 9, 10];
 
 /** Neighbouring numbers and seeds share nothing. */
@@ -178,7 +180,7 @@ class Maker {
     return { after, how: chance.of("end", "reset", "destroy") };
   }
 
-  /** @param last only the last request of a connection over HTTP/1.1 may be broken: nothing behind it is read */
+  /** @param last only the last request of a connection over HTTP/1.1 may be broken: nothing after it is read */
   private exchange(protocol: Protocol, last: boolean, aborted: boolean): ExchangeScript {
     const { chance } = this;
     const mayBreak = (last || protocol === "h2") && !aborted;
@@ -299,7 +301,7 @@ function settled(answer: AnswerScript, head: boolean): AnswerScript {
   const inBody = flaw === "short" || flaw === "chunkSize" || flaw === "chunkEnd";
   const unchunked = framing !== "chunked" && flaw.startsWith("chunk");
   if (inBody && (bodiless || bytes < 2 || unchunked)) return { ...answer, flaw: "none" };
-  // What is behind an answer has to come in one read with it: later it would be the answer to the next request.
+  // What is after an answer has to come in one read with it: later it would be the answer to the next request.
   if (flaw === "long")
     return framing === "close" || status === 101
       ? { ...answer, flaw: "none" }

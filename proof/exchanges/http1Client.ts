@@ -79,7 +79,7 @@ export class Http1Client extends Client {
     this.at++;
   }
 
-  /** Answers behind the last exchange are kept to be judged. */
+  /** Answers after the last exchange are kept to be judged. */
   private outcome(): Outcome {
     return (this.outcomes[this.at] ??= noOutcome());
   }

@@ -14,7 +14,7 @@ export interface Part {
   readonly wholeWith: number | undefined;
 }
 
-/** A request that must never be one: it lies behind a body that ends before it, or is said to. */
+/** A request that must never be one: it is after a body that ends before it, or is said to. */
 export const smuggled = (id: string): string => `GET /e0/0 HTTP/1.1\r\nHost: smuggled\r\nX-Of: ${id}\r\n\r\n`;
 
 /** Numbers of lanes have two digits: a case is as long on one as on another. */
@@ -23,7 +23,7 @@ export const LANE_MIN = 10;
 export const pathOf = (lane: number, id: string, { limited }: ExchangeScript): string =>
   `/${limited ? "m" : "e"}${lane}/${id}`;
 
-/** Pieces of a body in the order they are sent. What is too much comes with the last, or behind it. */
+/** Pieces of a body in the order they are sent. What is too much comes with the last, or after it. */
 export function bodyPieces(id: string, { bytes, off, joined, piece }: BodyScript, more: string): Piece[] {
   const body = bytesOf("body", id, Math.max(0, bytes + Math.min(0, off)));
   const pieces: Piece[] = [];

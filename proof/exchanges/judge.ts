@@ -185,7 +185,7 @@ function mayFail({ played, script, exchange, over }: Facts): boolean {
   return client || upstream || over;
 }
 
-/** Whether a connection may close behind an answer: its request is not read to its end, or not one. */
+/** Whether a connection may close after an answer: its request is not read to its end, or not one. */
 function mayClose(facts: Facts): boolean {
   const { exchange, script } = facts;
   return (
@@ -197,7 +197,7 @@ function mayClose(facts: Facts): boolean {
   );
 }
 
-/** What comes behind the last answer: a refusal of what follows it, or nothing. */
+/** What comes after the last answer: a refusal of what follows it, or nothing. */
 function extra(script: ClientScript, { status, id }: Outcome): string[] {
   const last = script.exchanges.at(-1)!;
   const garbage =

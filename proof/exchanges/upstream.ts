@@ -116,7 +116,7 @@ class UpstreamConnection {
     });
   }
 
-  /** Heads come in one piece: a part of one was none, but bytes behind a body that was longer than announced. */
+  /** Heads come in one piece: a part of one was none, but bytes after a body that was longer than announced. */
   private closed(): void {
     const { begun } = this.reader;
     if (begun.length > 0 && !this.leaving) throw new Violation(`bytes behind a request: ${printable(begun)}`);

@@ -9,7 +9,7 @@ export const HITS = "__hits";
 
 /**
  * Counts how often each block of `src/` runs: a fuzzer keeps what reaches new ones. (Jazzer.js does the same with
- * libFuzzer behind it; its native part needs a newer C library than Debian 12 has.)
+ * libFuzzer after it; its native part needs a newer C library than Debian 12 has.)
  */
 export function instrument(): { plugin: Plugin; blocks: () => readonly string[] } {
   const blocks: string[] = [];

@@ -19,7 +19,7 @@ afterAll(() => stage?.stop());
 const TARGET = "/sync/case";
 /** Between two pieces, and before what follows the last. */
 const PAUSE_MS = 5;
-/** What the proxy has to see bytes behind an answer, and to give the connection up for them. */
+/** What the proxy has to see bytes after an answer, and to give the connection up for them. */
 const NOTICE_MS = 250;
 
 test("no row is there twice", () => {
@@ -96,7 +96,9 @@ async function askFor(session: ClientHttp2Session, method: string, path: string)
   return { status, body, complete: code === 0 };
 }
 
-/** Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it */
+/**
+ * Has the upstream answer by the row. @returns what resolves when all of it was written, and the proxy had time for it
+ */
 function perform(row: AnswerCase): () => Promise<void> {
   let done: Promise<void> = Promise.resolve();
   stage.upstream.script = (line, socket) => {

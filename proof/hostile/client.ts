@@ -11,7 +11,7 @@ export interface ClientAnswer {
 /**
  * Final answers in what a client received. Bytes that are no answer show as one of status 0.
  *
- * @param methods of the requests in turn; GET for those behind them
+ * @param methods of the requests in turn; GET for those after them
  */
 export function readAnswers(text: string, methods: readonly string[], ended: boolean): ClientAnswer[] {
   const bytes = Buffer.from(text, "latin1");
@@ -31,7 +31,7 @@ export function readAnswers(text: string, methods: readonly string[], ended: boo
   return answers;
 }
 
-/** A request behind the one of the case: it must be answered as itself, or not at all. */
+/** A request after the one of the case: it must be answered as itself, or not at all. */
 export const CANARY_LINE = "GET /sync/canary HTTP/1.1";
 export const CANARY = `${CANARY_LINE}\r\nHost: sync.example\r\nX-Canary: yes\r\n\r\n`;
 

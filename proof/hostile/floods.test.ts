@@ -63,7 +63,7 @@ const streams = (round: number, bytes: (stream: number) => Buffer): Buffer =>
 
 const RESETS = "client resets too many streams";
 const ANSWERED = "client sends too many SETTINGS or PING frames";
-const IGNORED = "client sends too many frames without meaning";
+const IGNORED = "client sends too many frames that do nothing";
 
 const FLOODS: readonly Flood[] = [
   {

@@ -13,7 +13,7 @@ export interface Reading {
   readonly rest: "none" | "part" | "refused";
 }
 
-/** Node's own parser of HTTP/1.1, which many upstreams are: the C code of llhttp behind `node:http`. */
+/** Node's own parser of HTTP/1.1, which many upstreams are: the C code of llhttp inside `node:http`. */
 interface LlhttpParser {
   [callback: number]: unknown;
   initialize(type: number, resource: object, headBytesMax: number, leniency: number): void;
@@ -90,7 +90,7 @@ export function readWithLlhttp(bytes: Buffer, lenient: boolean): Reading {
   for (let at = 0; at < bytes.length && !refused;) {
     upgrade = false;
     const outcome = parser.execute(bytes.subarray(at));
-    // It stops behind a wish to upgrade. A server that does not fulfil it reads on.
+    // It stops after a request to upgrade. A server that does not fulfil it reads on.
     if (typeof outcome !== "number" || (at + outcome < bytes.length && !upgrade)) refused = true;
     else at += outcome;
   }

@@ -232,7 +232,7 @@ describe("a failure brings the last good state back, running", () => {
           },
         },
       ],
-      /services\.webdav: is no unit of this host \[activation\.unknown-unit\]/,
+      /services\.webdav: is not a unit of this host \[activation\.unknown-unit\]/,
     ],
     [
       "settings that cannot be edited",
@@ -366,7 +366,7 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
       const third = await deploy(site.base);
       expect(third.code).toBe(0);
       expect(third.stderr).toMatch(
-        /^the activate begun at \S+, which nobody saw to its end, said:\n[^]*activated\nit ended with status 0\n$/,
+        /^the activate begun at \S+, which nobody watched to its end, printed:\n[^]*activated\nit ended with status 0\n$/,
       );
     },
     180_000,

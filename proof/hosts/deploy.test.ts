@@ -200,7 +200,7 @@ run("a deployment over ssh", () => {
       const { code, stderr } = await wrong.terraform("apply -input=false -auto-approve -no-color");
       expect(code).toBe(1);
       expect(stderr).toMatch(/knownhosts: key mismatch/);
-      // State remembers how to log in on destroy; an apply mends it.
+      // State remembers how to log in on destroy; an apply fixes it.
       deployment.synthesize({ health: true });
       expect(await deployment.planned()).toContain("update terraform_data.files_Host_Deployment");
       await apply();

@@ -72,9 +72,9 @@ EOF`;
     const row = without.rows.find(({ id }) => id === "hairpin")!;
     expect(row.cause).toBe("the router lacks NAT loopback (hairpinning)");
     await router.must(`nft delete table ip nat && ${forward("")}`);
-    const mended = await diagnosis(site, `--public-address ${PUBLIC}`);
-    expect(mended.rows.find(({ id }) => id === "hairpin")).toMatchObject({ status: "ok" });
-    expect(failed(mended)).toEqual([]);
+    const fixed = await diagnosis(site, `--public-address ${PUBLIC}`);
+    expect(fixed.rows.find(({ id }) => id === "hairpin")).toMatchObject({ status: "ok" });
+    expect(failed(fixed)).toEqual([]);
   } finally {
     await router.run("nft delete table ip nat");
     internet.remove();

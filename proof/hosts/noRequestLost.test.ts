@@ -65,7 +65,7 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
     await portico.install(version);
     moments.push(Date.now());
     const said = await upgrade();
-    expect(said).toBe(`relieved by a new master, process ${await portico.show("MainPID")}\n`);
+    expect(said).toBe(`a new master, process ${await portico.show("MainPID")}, has taken over\n`);
     expect(await portico.release()).toBe(version);
     expect(await portico.show("ActiveState")).toBe("active");
   }

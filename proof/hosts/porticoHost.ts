@@ -16,7 +16,7 @@ import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { bootHost, type HostOptions, type TestHost, until } from "./harness/index.js";
 
-/** A host with portico as its units run it, an application behind it, and load from outside. */
+/** A host with portico as its units run it, an application after it, and load from outside. */
 export class PorticoHost {
   private constructor(
     readonly host: TestHost,

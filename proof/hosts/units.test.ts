@@ -133,7 +133,7 @@ test("a reload takes renewed TLS files, all or none, and a restart does too", as
   await until("it serves again", 20, async () => (await portico.certificate()) === "fifth");
 });
 
-test("a host recovers by itself once the cause is mended, however long that took", async () => {
+test("a host recovers by itself once the cause is fixed, however long that took", async () => {
   const since = await now();
   await portico.writeConfig("{");
   await portico.host.must(`kill -9 ${await portico.show("MainPID")}`);

@@ -87,7 +87,7 @@ export function head(...lines: readonly string[]): Step[] {
   return [`${lines.join("\r\n")}\r\n\r\n`];
 }
 
-/** The same with the application's `Host` behind the first line. */
+/** The same with the application's `Host` after the first line. */
 export function line(first: string, ...fields: readonly string[]): Step[] {
   return head(first, `Host: ${HOST}`, ...fields);
 }

@@ -10,7 +10,7 @@ export interface Message {
   readonly framing: "none" | "length" | "chunked" | "close";
   /** Whether the whole of it has arrived. */
   readonly complete: boolean;
-  /** Index of the first byte behind it. */
+  /** Index of the first byte after it. */
   readonly end: number;
 }
 

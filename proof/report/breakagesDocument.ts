@@ -11,8 +11,8 @@ export function renderBreakages(): string {
     "page is written by `npm run reliability` from `proof/hosts/breakages.ts`; do not edit it.",
     "",
     "`again` stands for `portico activate --again` on the host (`/var/lib/portico/deployment/command activate --again`), which",
-    "an apply does as well. Where `portico doctor` names nothing, nothing is left to be named: the host has healed itself, or",
-    "nothing was changed.",
+    "an apply does as well. Where no row of `portico doctor` is given, there is nothing left to report: the host has healed",
+    "itself, or nothing was changed.",
     "",
     ...Object.entries(BREAKAGES).flatMap(([about, breakages]) => [
       `## ${about}`,

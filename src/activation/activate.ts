@@ -25,7 +25,7 @@ import {
   type Store,
 } from "./store.js";
 import {
-  broughtUnits,
+  deliveredUnits,
   isDomainOnly,
   journalOf,
   namedUnits,
@@ -118,7 +118,7 @@ async function makePlan(
   const media = systemd ? await planModes(deployment) : [];
   const units = await statusOf(unitsInQuestion(deployment, last?.deployment), systemd);
   const checked = await checkStaged(store, delivered, systemd);
-  const brought = broughtUnits(deployment.files).map(({ unit }) => unit);
+  const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
   const isKnown = (unit: string): boolean =>
     !systemd || brought.includes(unit) || units.get(unit)?.known === true;
   const problems = [
@@ -224,7 +224,7 @@ async function keepContents(store: Store, delivered: Delivered, plan: Plan): Pro
   }
 }
 
-/** What stood at each path before Portico came: known from earlier, or seen now. */
+/** What was at each path before the first deployment: known from earlier, or seen now. */
 function beforePortico(
   delivered: Delivered,
   plan: Plan,

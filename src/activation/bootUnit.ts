@@ -43,7 +43,7 @@ export async function removeBootUnit(): Promise<void> {
 export function bootUnit(programs: Programs, units: readonly string[]): string {
   return renderUnit({
     Unit: {
-      Description: "portico brings this host out of the middle of an activation",
+      Description: "portico finishes or undoes an activation that was cut off",
       ConditionPathExists: `${DEPLOYMENT_STORE}/journal.json`,
       RequiresMountsFor: DEPLOYMENT_STORE,
       // The boot's own jobs first: a daemon that started in the middle would run with what is replaced.

@@ -7,7 +7,7 @@ import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
 import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
-import { broughtUnits, cameWithUs, statusOf, unitsInQuestion } from "./transition.js";
+import { deliveredUnits, wasAbsentBefore, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
   /** Whether the proxy's logs go as well. */
@@ -25,7 +25,7 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   return withLock(store.lock, { what: "deactivation" }, options, async () => {
     // Whoever held the lock may have taken the store away.
     await store.prepare();
-    if (options.purge) await purgeToo(store);
+    if (options.purge) await purgeLogs(store);
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
     if (last === undefined) {
@@ -45,7 +45,7 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
 }
 
 /** Has a deactivation that was cut off take the logs along, whatever it was asked for then. */
-async function purgeToo(store: Store): Promise<void> {
+async function purgeLogs(store: Store): Promise<void> {
   const journal = await store.readJournal();
   if (journal?.kind === "deactivation") await store.writeJournal({ ...journal, purge: true });
 }
@@ -54,8 +54,8 @@ async function purgeToo(store: Store): Promise<void> {
 async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
   const units = await statusOf(unitsInQuestion(last.deployment), systemd);
   const ours = new Set(
-    broughtUnits(last.deployment.files)
-      .filter(({ file }) => cameWithUs(last, file.path))
+    deliveredUnits(last.deployment.files)
+      .filter(({ file }) => wasAbsentBefore(last, file.path))
       .map(({ unit }) => unit),
   );
   return {

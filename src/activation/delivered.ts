@@ -20,7 +20,7 @@ export interface Delivered {
   readonly document: string;
   /** Where each content is, by its hash. */
   readonly contents: ReadonlyMap<string, Content>;
-  /** What stands at each path of the deployment now. */
+  /** What is at each path of the deployment now. */
   readonly now: ReadonlyMap<string, FileState>;
   /** Whether the delivery wrote the files to their places itself, so that what was there before is not known. */
   readonly inPlace: boolean;
@@ -46,7 +46,7 @@ export async function readDelivered(
   });
   const document = createHash("sha256").update(text).digest("hex");
   if (expected !== undefined && document !== expected) {
-    const message = "does not hold what its name says";
+    const message = "does not match the hash in its name";
     throw new ProblemError([
       problem("activation.corrupt-blob", file, message, { received: `SHA-256 ${document}` }),
     ]);
@@ -100,7 +100,7 @@ async function findContents(
   return { deployment, document, contents, now, inPlace };
 }
 
-/** What stands at paths of the host; a directory where a file is to be is a problem. */
+/** What is at paths of the host; a directory where a file is to be is a problem. */
 export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>();
   const problems: Problem[] = [];
@@ -110,7 +110,9 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
       problems.push(problem("activation.bad-target", path, `cannot be looked at ${systemReason(state)}`));
     } else if (state !== "unfit") states.set(path, state);
     else
-      problems.push(problem("activation.bad-target", path, "is no file, or what it lies in is no directory"));
+      problems.push(
+        problem("activation.bad-target", path, "is not a file, or its parent is not a directory"),
+      );
   }
   if (problems.length > 0) throw new ProblemError(problems);
   return states;
@@ -136,7 +138,7 @@ async function find(
   const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
   if (hash === sha256) return { from: "incoming", path };
   if (typeof hash === "string") {
-    const message = `does not hold what its name says, and ${wanted} needs it`;
+    const message = `does not match the hash in its name, and ${wanted} needs it`;
     return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });
   }
   const message = `cannot be read ${systemReason(hash)}, and ${wanted} needs it`;

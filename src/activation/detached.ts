@@ -21,7 +21,7 @@ import { run, systemdIsHere } from "./systemctl.js";
  * Whoever asked follows the record. A record that nobody followed to its end is shown by the next one.
  */
 
-/** Where records lie: in memory, so that a full disk loses none; gone with a reboot, as the commands are. */
+/** Where records are: in memory, so that a full disk loses none; gone with a reboot, as the commands are. */
 export const RECORDS = "/run/portico-activation";
 
 /** One line of a record. */
@@ -36,7 +36,7 @@ export interface Streams {
   err(text: string): void;
 }
 
-/** Writes a record, and the same for the journal; one that cannot be written must not end what it tells of. */
+/** Writes a record, and the same for the journal; one that cannot be written must not end what it records. */
 export class RecordWriter implements Streams {
   constructor(
     private readonly file: string,
@@ -86,7 +86,7 @@ export async function runDetached(
   streams: Streams,
 ): Promise<number> {
   mkdirSync(RECORDS, { recursive: true, mode: 0o700 });
-  await showUnfollowed(streams);
+  await showUnwatched(streams);
   const id = randomUUID();
   // Whose it is to follow it.
   const file = join(RECORDS, `${process.pid}-${id}.record`);
@@ -105,7 +105,7 @@ export async function runDetached(
   }
 }
 
-/** Starts it; what is returned tells whether it still runs. */
+/** Starts it; the result says whether it still runs. */
 async function start(unit: string, command: readonly string[]): Promise<() => Promise<boolean>> {
   const session = process.env.SSH_CONNECTION;
   const outcome = await run(
@@ -154,7 +154,7 @@ async function follow(file: string, isAlive: () => Promise<boolean>, streams: St
       record.close();
       rmSync(file, { force: true });
       if (exit === undefined)
-        streams.err("it ended without a word: see `journalctl -u 'portico-activation-*'`\n");
+        streams.err("it ended without any output: see `journalctl -u 'portico-activation-*'`\n");
       return exit ?? 1;
     }
     await sleep(POLL_MS);
@@ -162,7 +162,7 @@ async function follow(file: string, isAlive: () => Promise<boolean>, streams: St
 }
 
 /** Repeats what commands said whose callers were gone, those that still run up to their end. */
-async function showUnfollowed(streams: Streams): Promise<void> {
+async function showUnwatched(streams: Streams): Promise<void> {
   const names = readdirSync(RECORDS).filter((name) => name.endsWith(".record") && !isRunning(parseInt(name)));
   for (const name of names) {
     const file = join(RECORDS, name);
@@ -171,9 +171,9 @@ async function showUnfollowed(streams: Streams): Promise<void> {
     record.close();
     const begun = entries.find((entry) => "pid" in entry);
     const ended = entries.some((entry) => "exit" in entry);
-    // One that still runs has the lock, which tells of it; its record is shown once it has ended.
+    // One that still runs has the lock, which shows it; its record is shown once it has ended.
     if (begun === undefined || (!ended && isRunning(begun.pid))) continue;
-    streams.err(`the ${begun.command} begun at ${begun.since}, which nobody saw to its end, said:\n`);
+    streams.err(`the ${begun.command} begun at ${begun.since}, which nobody watched to its end, printed:\n`);
     const exit = repeat(entries, { out: (text) => streams.err(text), err: (text) => streams.err(text) });
     streams.err(exit === undefined ? "it was cut off\n" : `it ended with status ${exit}\n`);
     rmSync(file, { force: true });

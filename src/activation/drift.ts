@@ -16,7 +16,7 @@ import { foreignDirectories } from "./preconditions.js";
 import { type LoadedUnit, loadedUnits, STARTS_WITH_HOST } from "./loadedUnits.js";
 import { run } from "./systemctl.js";
 import { type GoodState, goodFiles, keptFiles, Store } from "./store.js";
-import { broughtUnits, namedUnits } from "./transition.js";
+import { deliveredUnits, namedUnits } from "./transition.js";
 
 /** How this host differs from what was activated on it, and that deployment. Changes nothing. */
 export interface SeenDrift {
@@ -79,7 +79,7 @@ const byRunning = (words: string): string => `${runningPrograms().map(quote).joi
 const again = (store: Store): string => portico(store, "activate --again");
 
 function lostState(store: Store): Finding {
-  const what = "does not exist: what stood on the host before the deployment is no longer known";
+  const what = "does not exist: what was on the host before the deployment is no longer known";
   return {
     at: store.at("state.json"),
     what,
@@ -106,13 +106,13 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
   const { mode, uid } = lstatSync(store.directory);
   if ((mode & 0o077) !== 0 || uid !== 0) {
     const fix = `chown root:root ${store.directory} && chmod 700 ${store.directory}`;
-    findings.push({ at: store.directory, what: `is not root's alone (${octal(mode)})`, fix });
+    findings.push({ at: store.directory, what: `can be reached by others than root (${octal(mode)})`, fix });
   }
   if (!(await store.hasCommand())) {
-    const what = "is missing or changed: it runs portico on this host, also to take the deployment away";
+    const what = "is missing or was changed: it runs portico on this host, and takes the deployment away";
     findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
   }
-  // A content that stands at its place as well is not hashed twice.
+  // A content that is in its place as well is not hashed twice.
   for (const { path, sha256 } of keptFiles(last)) {
     const blob = lstatSync(store.blob(sha256), { throwIfNoEntry: false });
     const file = lstatSync(path, { throwIfNoEntry: false });
@@ -122,7 +122,7 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
   }
   for (const [path, before] of Object.entries(last.before)) {
     if (before === "unknown" || before.kind !== "file" || existsSync(store.blob(before.sha256))) continue;
-    const what = `is missing: a destroy cannot put back what stood at ${path} before`;
+    const what = `is missing: a destroy cannot put back what was at ${path} before`;
     const fix = `Put it back from a backup of ${DEPLOYMENT_STORE}, or write ${path} by hand after a destroy`;
     findings.push({ at: store.blob(before.sha256), what, fix });
   }
@@ -137,7 +137,7 @@ async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
     const found = await observe(path);
     if (found === "unfit") {
       const fix = `Move it away, then ${again(store)}`;
-      findings.push({ at: path, what: "is not a file, or lies below one", fix });
+      findings.push({ at: path, what: "is not a file, or is below one", fix });
     } else {
       const what = differing(found, state);
       if (what !== "") findings.push({ at: path, what, fix: again(store) });
@@ -148,7 +148,7 @@ async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
     if (found === undefined || (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0))
       continue;
     const what = found.isDirectory()
-      ? `others than root may write to it (${octal(found.mode)}, user ${found.uid})`
+      ? `users other than root may write to it (${octal(found.mode)}, user ${found.uid})`
       : "is not a directory";
     findings.push({ at: directory, what, fix: `chown root:root ${directory} && chmod go-w ${directory}` });
   }
@@ -162,11 +162,11 @@ function differing(found: FileState, wanted: FileState): string {
   if (found.kind === "absent") return "is missing";
   if (found.kind === "link") return `is a link to ${found.target}`;
   return differences(found, wanted)
-    .map((what) => (what === "content" ? "has another content" : `has ${what}`))
+    .map((what) => (what === "content" ? "has different content" : `has ${what}`))
     .join(", ");
 }
 
-/** Directories that the deployment made, and those that its files lie in. */
+/** Directories that the deployment made, and those that its files are in. */
 function directoriesOf({ deployment, directories }: GoodState): string[] {
   const parents = deployment.files.map(({ path }) => dirname(path));
   return [...new Set([...directories, ...parents])].sort();
@@ -174,7 +174,7 @@ function directoriesOf({ deployment, directories }: GoodState): string[] {
 
 async function unitFindings(store: Store, deployment: Deployment, { units }: Loaded): Promise<Finding[]> {
   const { proxy } = deployment.services;
-  const delivered = new Map(broughtUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
+  const delivered = new Map(deliveredUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
   const dropIns = new Set(deployment.files.map(({ path }) => path));
   const named = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
   const others = (await loadedUnits(named.filter((unit) => !delivered.has(unit)))) ?? [];
@@ -207,7 +207,7 @@ function ownFindings(
       : []),
     ...foreign.map((path) => ({
       at: unit,
-      what: `${path} adds to it, and is not a part of the deployment`,
+      what: `${path} adds to it, and is not part of the deployment`,
       fix: `rm ${path}, then ${fix}`,
     })),
   ];

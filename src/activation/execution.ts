@@ -1,7 +1,7 @@
 import { type Problem, problem, ProblemError } from "../model/index.js";
 import { askMaster } from "../runtime/process/control.js";
 import { systemReason } from "../runtime/load/systemReason.js";
-import { bringTo, type FileChange, makeDirectories } from "./fileChanges.js";
+import { restoreState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
 import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
 import { formatStep, type Step } from "./serviceSteps.js";
@@ -17,12 +17,12 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
     refuseInterrupted(signal);
     report(formatStep(step));
     if (step.do === "files") await writeFiles(store, plan, report);
-    else await performAlive(step);
+    else await performOrRestart(step);
   }
 }
 
-/** A proxy that dies while it is to take the new state by a reload is started with it: that it died is no fault of it. */
-async function performAlive(step: Exclude<Step, { do: "files" }>): Promise<void> {
+/** A proxy that dies while it is to take the new state by a reload is started with it: its death is not its fault. */
+async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<void> {
   try {
     await perform(step);
   } catch (error) {
@@ -47,10 +47,10 @@ export async function perform(step: Exclude<Step, { do: "files" }>): Promise<voi
   }
 }
 
-/** Has the running proxy be relieved by what is installed now; nothing is lost. */
+/** Hands over from the running proxy to what is installed now; nothing is lost. */
 async function upgradeProxy(unit: string): Promise<void> {
   const socket = await controlSocketOf(unit);
-  // A runtime that cannot be asked is older than this way of relieving it.
+  // A runtime that cannot be asked is older than the handover.
   if (socket === undefined) return actOnUnit("restart", unit);
   const outcome = await askMaster(socket, { command: "upgrade" }, UPGRADE_MS);
   if (!outcome.ok) throw new ProblemError(outcome.problems);
@@ -62,7 +62,7 @@ async function writeFiles(store: Store, plan: Plan, report: Report): Promise<voi
   await makeDirectories(store, plan.directories);
   for (const change of plan.files) {
     if (sameState(change.now, change.to)) continue;
-    await bringTo(store, change.path, change.to);
+    await restoreState(store, change.path, change.to);
     report(`  ${formatChange(change)}`);
   }
   await makeEdits(plan.settings);

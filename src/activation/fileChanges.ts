@@ -28,7 +28,7 @@ export interface FileChange {
  * What differs between host and deployment; what somebody changed on the host by hand counts as well. Files of the last
  * deployment that are no longer part of the new one become what they were before Portico came.
  *
- * @param now what stands at every path of either deployment
+ * @param now what is at every path of either deployment
  */
 export function fileChanges(
   delivered: Pick<Delivered, "deployment" | "document" | "inPlace">,
@@ -44,8 +44,8 @@ export function fileChanges(
     if (why.length > 0) return [{ path, role, now: state, to, why: describe(state, to, why) }];
     // What the delivery has written itself is news to the services all the same.
     const then = good.get(path);
-    const isNews = then === undefined ? delivered.inPlace : !sameState(then, to);
-    return isNews ? [{ path, role, now: state, to, why: "in place already" }] : [];
+    const isChange = then === undefined ? delivered.inPlace : !sameState(then, to);
+    return isChange ? [{ path, role, now: state, to, why: "in place already" }] : [];
   });
 }
 
@@ -80,7 +80,7 @@ export function missingDirectories(store: Store, paths: readonly string[]): stri
   return [...missing].sort();
 }
 
-/** Makes the directories that a file lies in, where they are missing. */
+/** Creates the directories of a file, where they are missing. */
 export async function makeParents(store: Store, path: string): Promise<void> {
   await makeDirectories(store, missingDirectories(store, [path]));
 }
@@ -100,7 +100,7 @@ export async function removeDirectories(store: Store, directories: readonly stri
 }
 
 /** Brings a path of the host to a state; contents come from the store. */
-export async function bringTo(store: Store, path: string, to: FileState): Promise<void> {
+export async function restoreState(store: Store, path: string, to: FileState): Promise<void> {
   const target = store.onHost(path);
   switch (to.kind) {
     case "absent":
@@ -114,7 +114,7 @@ export async function bringTo(store: Store, path: string, to: FileState): Promis
 }
 
 /** Removes what a write that was cut off has left beside a path. */
-export async function bringTemporaryAway(store: Store, path: string): Promise<void> {
+export async function removeTemporary(store: Store, path: string): Promise<void> {
   await removeFile(temporaryOf(store.onHost(path)));
 }
 

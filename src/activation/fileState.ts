@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 
-/** What stands at a path, as far as it can be put back. */
+/** What is at a path, as far as it can be put back. */
 export type FileState =
   | { readonly kind: "absent" }
   | { readonly kind: "link"; readonly target: string }
@@ -18,7 +18,7 @@ export type FileState =
 
 export const ABSENT: FileState = { kind: "absent" };
 
-/** What stands at a path; `unfit` for what is neither file nor link, such as a directory. */
+/** What is at a path; `unfit` for what is neither file nor link, such as a directory. */
 export async function observe(path: string): Promise<FileState | "unfit"> {
   try {
     const found = await lstat(path);

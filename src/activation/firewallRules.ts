@@ -5,7 +5,7 @@ import { BlockList, isIP } from "node:net";
  * port, `accept`, and before it no source address or one that is the client's. What else a rule asks for (an interface)
  * is taken for granted.
  */
-export function letsIn(rules: string, client: string, port: string): boolean {
+export function admits(rules: string, client: string, port: string): boolean {
   const opens = new RegExp(`\\btcp dport (?:\\{[^}]*\\b${port}\\b[^}]*\\}|${port}\\b)(?= ).*\\baccept\\b`);
   return rules.split("\n").some((line) => {
     const rule = line.replace(/#.*$/, "");

@@ -10,7 +10,7 @@ import { type LoadedUnit, loadedUnits } from "./loadedUnits.js";
 import { controlSocketOf } from "./systemctl.js";
 import { isDropIn, type Stale } from "./serviceSteps.js";
 import type { Store } from "./store.js";
-import { broughtUnits } from "./transition.js";
+import { deliveredUnits } from "./transition.js";
 
 /**
  * What a host has loaded, which its files do not show: rules in the kernel, units in systemd, config, certificates and
@@ -31,7 +31,7 @@ export async function seeLoaded(store: Store, deployment: Deployment): Promise<L
   const rules = new Map<string, LoadedRules>();
   for (const { path, role } of deployment.files)
     if (role === "firewall" && !isDropIn(path)) rules.set(path, await loadedRules(store.onHost(path)));
-  const brought = broughtUnits(deployment.files).map(({ unit }) => unit);
+  const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
   const units = await loadedUnits(brought);
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
   const config = await configOf(store, deployment);
@@ -77,7 +77,7 @@ export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded
     ...(units ?? []).flatMap(({ unit, outdated }) =>
       outdated ? [`${unit}: changed since systemd read it`] : [],
     ),
-    ...lostLogDirectories.map((path) => `${path}: was removed, and the proxy cannot make it again`),
+    ...lostLogDirectories.map((path) => `${path}: was removed, and the proxy cannot create it again`),
     ...proxyReasons(proxy).map(({ at, what }) => `${at}: ${what}`),
   ];
 }

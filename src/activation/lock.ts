@@ -37,21 +37,21 @@ export async function withLock<T>(
 
 async function acquire(file: string, seconds: number, report: Report): Promise<FileHandle> {
   const end = performance.now() + seconds * 1000;
-  let told = false;
+  let reported = false;
   for (;;) {
     await mkdir(dirname(file), { recursive: true });
     // Not for others: whoever may open a file may lock it.
     const handle = await open(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-    const left = told ? Math.max(0, (end - performance.now()) / 1000) : 0;
+    const left = reported ? Math.max(0, (end - performance.now()) / 1000) : 0;
     const outcome = await lockDescriptor(handle.fd, left);
     if (outcome === "locked" && (await leadsTo(file, handle))) return handle;
     const who = outcome === "locked" ? undefined : await holderOf(handle);
     await handle.close();
     if (outcome === "locked") continue;
     if (outcome !== "busy") throw lockProblem(file, outcome);
-    if (told || seconds === 0) throw lockProblem(file, `is held by ${who}, still after ${seconds} s`);
+    if (reported || seconds === 0) throw lockProblem(file, `is still held after ${seconds} s, by ${who}`);
     report(`waiting for ${who}`);
-    told = true;
+    reported = true;
   }
 }
 

@@ -34,7 +34,7 @@ function logsIn(config: ProxyConfig): string[] {
 }
 
 /**
- * Removes logs, rotated ones too, and their directories where nothing else is in them. What stands at such a path and is
+ * Removes logs, rotated ones too, and their directories where nothing else is in them. What is at such a path and is
  * no regular file (`/dev/null`, a FIFO of another daemon) stays. @returns what could not be removed
  */
 export async function removeLogs(

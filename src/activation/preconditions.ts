@@ -12,7 +12,9 @@ import type { Store } from "./store.js";
 
 /** What would end an activation in the middle, and can be seen before anything is touched. */
 
-/** What of the new config's listeners could not be opened or reached: the host has no IPv6, or somebody else the port. */
+/**
+ * What of the new config's listeners could not be opened or reached: the host has no IPv6, or somebody else the port.
+ */
 export async function unopenable(
   { deployment, contents }: Delivered,
   steps: readonly Step[],
@@ -30,7 +32,7 @@ export async function unopenable(
   return parsed.value.listeners.flatMap(({ address, port }) => {
     const at = endpoint({ host: address, port });
     if (without6 && address.includes(":"))
-      return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off here")];
+      return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off on this host")];
     const owner = opens ? listenOwner(address, port) : undefined;
     if (owner === undefined || isOurs(owner, [...ending, service])) return [];
     return [problem("activation.port-in-use", at, `is taken: ${owner} listens there`)];
@@ -44,26 +46,28 @@ export async function unopenable(
 export async function foreignDirectories(paths: readonly string[]): Promise<Problem[]> {
   const problems = await Promise.all(
     paths.map(async (path) => {
-      const why = await whoseWay(dirname(path));
-      const fix = `Deploy it below directories that are root's alone; \`namei -om ${quote(path)}\` shows them.`;
+      const why = await unsafePath(dirname(path));
+      const fix = `Deploy it below directories that only root can change; \`namei -om ${quote(path)}\` shows them.`;
       return why === undefined ? [] : [problem("files.shared-directory", path, why, { fix })];
     }),
   );
   return problems.flat();
 }
 
-async function whoseWay(directory: string): Promise<string | undefined> {
+async function unsafePath(directory: string): Promise<string | undefined> {
   try {
     const { uid } = await actingOn(Buffer.from(directory, "utf8").toString("latin1"));
-    return uid === ROOT ? undefined : `lies below a directory of user ${uid}: root does not go there`;
+    return uid === ROOT ? undefined : `is below a directory of user ${uid}: root writes nothing there`;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     const [{ path, message }] = error.problems as [Problem];
-    return `lies below ${path}, which ${message}`;
+    return `is below ${path}, which ${message}`;
   }
 }
 
-/** Whether IPv6 is on: then loopback has an address at least. (sysctl net.ipv6.conf.all.disable_ipv6, ipv6.disable=1) */
+/**
+ * Whether IPv6 is on: then loopback has an address at least. (sysctl net.ipv6.conf.all.disable_ipv6, ipv6.disable=1)
+ */
 function hasIpv6(): boolean {
   try {
     return readFileSync("/proc/net/if_inet6", "utf8") !== "";
@@ -84,7 +88,10 @@ function isOurs(owner: string, units: readonly string[]): boolean {
   }
 }
 
-/** File systems that have no room for what is going to be written: contents to keep, and files beside those they replace. */
+/**
+ * File systems that have no room for what is going to be written: contents to keep, and files beside those they
+ * replace.
+ */
 export async function missingRoom(
   store: Store,
   delivered: Delivered,
@@ -111,7 +118,7 @@ export async function missingRoom(
     const { bavail, bsize } = await statfs(at);
     const left = bavail * bsize;
     if (left >= bytes) continue;
-    const message = `lies on a file system that has ${kibibytes(left)} left, and the deployment needs ${kibibytes(bytes)}`;
+    const message = `is on a file system that has ${kibibytes(left)} left, and the deployment needs ${kibibytes(bytes)}`;
     problems.push(problem("activation.no-room", at, message));
   }
   return problems;

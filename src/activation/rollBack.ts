@@ -1,19 +1,19 @@
 import type { Report } from "./report.js";
 import { type Problem, problem } from "../model/index.js";
 import { attempt, perform, problemsOf } from "./execution.js";
-import { bringTo, bringTemporaryAway, makeParents, removeDirectories } from "./fileChanges.js";
+import { restoreState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
 import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
 import { undoModes } from "./mediaModes.js";
 import { editedPaths, undoEdits } from "./settingsEdits.js";
 import type { GoodState, Journal, Store } from "./store.js";
-import { broughtUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
+import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService } from "./verification.js";
 
 /**
  * Brings a host back from an activation that failed, or that was cut off: files, settings and services of the last
- * good state, and what stood there before for all else. It does as much as can be done and tells what could not.
+ * good state, and what was there before for all else. It does as much as can be done and reports what could not.
  */
 export async function rollBack(
   store: Store,
@@ -28,18 +28,18 @@ export async function rollBack(
   const { files, settings: edits, media = [] } = journal;
   const steps = stepsTo({ services, files, edits, media, domainOnly: false, now, wanted }, withSystemd);
   const problems: Problem[] = [];
-  let filesAreBack = true;
+  let filesRestored = true;
   for (const step of steps) {
     report(formatStep(step));
     if (step.do === "files") {
       const restored = await restoreFiles(store, journal, report);
-      filesAreBack = restored.unwritten.length === 0;
+      filesRestored = restored.unwritten.length === 0;
       problems.push(...restored.unwritten, ...restored.lost);
     } else problems.push(...(await tryStep(step)));
   }
   // While a file is not what it was, the journal says what it has to become.
-  if (!filesAreBack) return problems;
-  // Over a log the host is not between two states: one that stays is told, and nothing waits for it.
+  if (!filesRestored) return problems;
+  // Over a log the host is not between two states: one that stays is reported, and nothing waits for it.
   if (journal.purge === true) problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
@@ -48,13 +48,14 @@ export async function rollBack(
 }
 
 /**
- * Units as they were before; those of the last good state run in any case. Whether a unit starts with the host was changed
- * of those only that a deployment brought: links that enable another are its owner's, also where they are unusual.
+ * Units as they were before; those of the last good state run in any case. Whether a unit starts with the host was
+ * changed of those only that a deployment brought: links that enable another are its owner's, also where they are
+ * unusual.
  */
 function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
   const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
   const files = [...journal.deployment.files, ...(last?.deployment.files ?? [])];
-  const brought = new Set(broughtUnits(files).map(({ unit }) => unit));
+  const brought = new Set(deliveredUnits(files).map(({ unit }) => unit));
   return new Map(
     Object.entries(journal.units).map(([unit, { active, enabled }]) => [
       unit,
@@ -81,16 +82,16 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
     await attempt(restored.unwritten, async () => {
       // A write that was refused has changed nothing, and one that undoes it would be refused as well.
       const found = await observe(store.onHost(path));
-      if (found !== "unfit" && sameState(found, state)) return bringTemporaryAway(store, path);
+      if (found !== "unfit" && sameState(found, state)) return removeTemporary(store, path);
       if (state.kind !== "absent") await makeParents(store, path);
-      await bringTo(store, path, state);
+      await restoreState(store, path, state);
       report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
     });
   }
   for (const path of editedPaths(journal.settings)) {
     await attempt(restored.unwritten, async () => {
       const changed = await undoEdits(store, path, journal.settings);
-      // What was changed meanwhile is somebody's work; it stays, and is told.
+      // What was changed meanwhile is somebody's work; it stays, and is reported.
       for (const p of changed) report(`  ${p.path}: ${p.message}`);
       if (changed.length === 0) report(`  ${path}: our settings are taken back`);
     });

@@ -50,12 +50,12 @@ export function serviceSteps(given: Situation): Step[] {
   const { changed, settings } = given;
   const has = (...roles: FileRole[]): boolean => changed.some(({ role }) => roles.includes(role));
   const affected = affectedUnits(given);
-  const restless = restlessUnits(given, affected, has);
-  const situation = { ...given, now: stopped(given.now, restless) };
+  const unsettled = unsettledUnits(given, affected, has);
+  const situation = { ...given, now: stopped(given.now, unsettled) };
   const before = [
     ...goingAway(situation),
     ...stopDaemons(situation, affected),
-    ...restless.map((unit) => ({ do: "stop", unit }) as const),
+    ...unsettled.map((unit) => ({ do: "stop", unit }) as const),
   ];
   const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
   const after: Step[] = [
@@ -127,7 +127,7 @@ function goingAway(situation: Situation): Step[] {
  * Units that change while they start, or while systemd waits to start them again (a crash loop is both by turns). Such
  * a unit takes no reload, and a start would join the job that began with the old files: it is stopped first.
  */
-function restlessUnits(
+function unsettledUnits(
   situation: Situation,
   affected: ReadonlySet<string>,
   has: (...roles: FileRole[]) => boolean,
@@ -235,7 +235,7 @@ function proxySteps(
   if (affected.has(service)) return [{ do: "restart", unit: service }];
   const stale = situation.stale?.proxy ?? "nothing";
   if (has("runtime", "node") || stale === "upgrade") {
-    // TLS files reach the proxy by a reload only, which also tells whether they were taken.
+    // TLS files reach the proxy by a reload only, which also reports whether they were taken.
     return [
       { do: "upgrade", unit: service },
       ...(has("tls") ? [{ do: "reload", unit: service } as const] : []),

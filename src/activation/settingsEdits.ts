@@ -80,7 +80,7 @@ function originOf({
   return { from, section, lineEndAdded, encoding };
 }
 
-/** Files with the edits that are to be taken back in them, in the order in which that is told. */
+/** Files with the edits that are to be taken back in them, in the order in which that is reported. */
 export function editedPaths(edits: readonly SettingsEditRecord[]): string[] {
   return [...new Set(edits.toReversed().map(({ path }) => path))];
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { type DeployedFile, type Problem, problem } from "../model/index.js";
 import { loadConfig } from "../runtime/load/config.js";
 import type { Delivered } from "./delivered.js";
-import { letsIn } from "./firewallRules.js";
+import { admits } from "./firewallRules.js";
 import { commandProblem, run, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -50,14 +50,14 @@ async function checkConfig(
   await layOut(tree, "/", store.root, root, contents);
   // Who may write the logs is systemd's affair (LogsDirectory=), and this process may write anything.
   const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
-  const told = (p: Problem): Problem =>
+  const withHostPaths = (p: Problem): Problem =>
     JSON.parse(JSON.stringify(p).replaceAll(JSON.stringify(root).slice(1, -1), ""));
   return loaded.ok
-    ? { problems: [], warnings: loaded.value.warnings.map(told) }
-    : { problems: loaded.problems.map(told), warnings: [] };
+    ? { problems: [], warnings: loaded.value.warnings.map(withHostPaths) }
+    : { problems: loaded.problems.map(withHostPaths), warnings: [] };
 }
 
-/** Below a folder only the deployment lies, and not the application with the directories it serves. */
+/** Below a folder there is only the deployment, and not the application with the directories it serves. */
 function withoutApplication({ problems, warnings }: Checked): Checked {
   const isMissing = ({ code }: Problem): boolean => code === "files.bad-directory";
   return {
@@ -114,7 +114,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
   const command = ["systemd-analyze", "verify", "--man=no", ...names] as const;
   const { code, stderr } = await run([...command], 60, environment);
   if (code === 127) {
-    const message = "is not here: the units were not verified";
+    const message = "is not installed here: the units were not verified";
     return { problems: [], warnings: [commandProblem("systemd-analyze", message)] };
   }
   const delivered = new Set(deployment.files.filter(({ mode }) => mode === "0755").map(({ path }) => path));
@@ -157,8 +157,8 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
 /** Rules by which the session that brings them could not have come in. */
 function lockedOut(path: string, rules: string): Problem[] {
   const [client, , , port] = process.env.SSH_CONNECTION?.split(" ") ?? [];
-  if (client === undefined || port === undefined || letsIn(rules, client, port)) return [];
-  const message = `does not open port ${port} to ${client}, by which this session came in`;
+  if (client === undefined || port === undefined || admits(rules, client, port)) return [];
+  const message = `does not open port ${port} to ${client}, from which this session comes`;
   return [problem("activation.locked-out", path, message)];
 }
 
@@ -171,7 +171,7 @@ export function missingUnits(
     unit === undefined || isKnown(unit)
       ? []
       : [
-          problem("activation.unknown-unit", `services.${field}`, "is no unit of this host", {
+          problem("activation.unknown-unit", `services.${field}`, "is not a unit of this host", {
             received: unit,
           }),
         ],

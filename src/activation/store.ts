@@ -49,7 +49,7 @@ export interface GoodState {
   readonly deployment: Deployment;
   /** Hash of the deployment document. */
   readonly document: string;
-  /** What stood at each path before Portico came; `unknown` where the delivery had been there before us. */
+  /** What was at each path before the first deployment; `unknown` where the delivery had been there before us. */
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
@@ -69,7 +69,7 @@ export interface Journal {
   readonly files: readonly JournaledFile[];
   /** Directories that it makes. */
   readonly directories: readonly string[];
-  /** Logs of what a deactivation takes away; their names stand in a config that is gone before they are. */
+  /** Logs of what a deactivation takes away; their names are in a config that is gone before they are. */
   readonly logs?: readonly string[];
   /** Whether the logs go as well. */
   readonly purge?: boolean;
@@ -95,12 +95,12 @@ export interface JournaledFile {
  *
  *     state.json     the last good state
  *     journal.json   the activation under way; there only while the host is between two states
- *     blobs/         contents by their SHA-256: the last good state's, and what stood there before Portico
+ *     blobs/         contents by their SHA-256: the last good state's, and what was there before Portico
  *     staging/       the new files as they will be, to be checked
  *     command        runs portico, by the programs that `programs` names
  *     run/           programs of a deactivation, which takes away what was installed
  *
- * Beside it lie `lock`, and `incoming/` with a directory for the uploads of each deployment.
+ * Beside it are `lock`, and `incoming/` with a directory for the uploads of each deployment.
  */
 export class Store {
   readonly directory: string;
@@ -180,7 +180,7 @@ export class Store {
     }
   }
 
-  /** Path of a blob; whether it is there and whole, `has` tells. */
+  /** Path of a blob; `has` says whether it is there and whole. */
   blob(sha256: string): string {
     return this.at("blobs", sha256);
   }
@@ -235,7 +235,7 @@ export class Store {
       const value = JSON.parse(text) as T;
       if (value.version === 1) return value;
     } catch {
-      // Told below.
+      // Reported below.
     }
     const message = "is not what this release of portico writes";
     throw new ProblemError([problem("activation.damaged-store", this.at(name), message)]);
@@ -254,7 +254,9 @@ export const changesServices = (root: string): boolean => root === "/";
 export async function openStore(root: string): Promise<Store> {
   if (changesServices(root)) {
     if (process.geteuid!() !== 0) {
-      throw new ProblemError([problem("activation.not-root", "", "changes the host, which takes root")]);
+      throw new ProblemError([
+        problem("activation.not-root", "", "changes the host, which only root can do"),
+      ]);
     }
     if (!systemdIsHere()) {
       throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);
@@ -271,8 +273,8 @@ export function filesOf(deployment: Deployment, document: string): readonly Depl
 }
 
 /**
- * Files of a good state whose contents the store keeps. Node is large, and what is installed is copy enough: to replace a
- * broken one it is delivered again.
+ * Files of a good state whose contents the store keeps. Node is large, and what is installed is copy enough: to replace
+ * a broken one it is delivered again.
  */
 export function keptFiles({
   deployment,
@@ -281,12 +283,12 @@ export function keptFiles({
   return filesOf(deployment, document).filter(({ role }) => role !== "node");
 }
 
-/** Every file of a good state, as it stood. */
+/** Every file of a good state, as it was. */
 export function goodFiles({ deployment, document }: GoodState): { path: string; state: FileState }[] {
   return filesOf(deployment, document).map((file) => ({ path: file.path, state: stateOf(file) }));
 }
 
-/** A deployed file as it stands on the host. */
+/** A deployed file as it is on the host. */
 export function stateOf(file: DeployedFile): FileState {
   return { kind: "file", sha256: file.sha256, mode: file.mode, ...OWNER };
 }

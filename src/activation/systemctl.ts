@@ -56,7 +56,7 @@ export function statusOf(block: string): UnitStatus {
   };
 }
 
-/** Does it and waits until it is done; a failure tells what systemctl and the unit itself said. */
+/** Does it and waits until it is done; a failure contains what systemctl and the unit itself said. */
 export async function actOnUnit(action: UnitAction, unit: string): Promise<void> {
   const since = Math.floor(Date.now() / 1000);
   const outcome = await run(["systemctl", action, "--", unit], ACTION_SECONDS);
@@ -123,7 +123,8 @@ export function run(
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve({ code: 0, stdout, stderr });
       const { code } = error as { code?: unknown };
-      if (error.killed === true) return resolve({ code: 124, stdout, stderr: `no end within ${seconds} s` });
+      if (error.killed === true)
+        return resolve({ code: 124, stdout, stderr: `did not end within ${seconds} s` });
       if (typeof code === "number") return resolve({ code, stdout, stderr });
       resolve({ code: 127, stdout, stderr: error.message });
     });

@@ -43,8 +43,8 @@ export function unitsOfFiles(files: readonly { readonly path: string; readonly r
   return [...new Set(files.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)))];
 }
 
-/** Units whose own file is among the files, not just a drop-in. Templates are no units that run. */
-export function broughtUnits<T extends { readonly path: string; readonly role: FileRole }>(
+/** Units whose own file is among the files, not just a drop-in. Templates do not run as units. */
+export function deliveredUnits<T extends { readonly path: string; readonly role: FileRole }>(
   files: readonly T[],
 ): { readonly unit: string; readonly file: T }[] {
   return files
@@ -60,7 +60,7 @@ export function unitsInQuestion(...deployments: readonly (Deployment | undefined
       ? []
       : [...Object.values(namedUnits(deployment.services)), ...unitsOfFiles(deployment.files)],
   );
-  // A template is no unit that runs.
+  // A template does not run as a unit.
   return [...new Set(units)].filter((unit): unit is string => unit !== undefined && !unit.includes("@."));
 }
 
@@ -71,8 +71,8 @@ export async function wantedUnits(
 ): Promise<Map<string, WantedUnit>> {
   const { services } = deployment;
   const wanted = new Map<string, WantedUnit>();
-  for (const unit of goneUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
-  for (const { unit, file } of broughtUnits(deployment.files)) {
+  for (const unit of removedUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
+  for (const { unit, file } of deliveredUnits(deployment.files)) {
     const starts = await hasInstallSection(contents.get(file.sha256)!.path);
     if (starts) wanted.set(unit, { active: true, enabled: true });
   }
@@ -83,15 +83,15 @@ export async function wantedUnits(
 }
 
 /** Units whose file goes away with the last deployment, and that nobody else brought. */
-function goneUnits(deployment: Deployment, last: GoodState | undefined): string[] {
+function removedUnits(deployment: Deployment, last: GoodState | undefined): string[] {
   const staying = new Set(deployment.files.map(({ path }) => path));
-  return broughtUnits(last?.deployment.files ?? [])
-    .filter(({ file: { path } }) => !staying.has(path) && cameWithUs(last!, path))
+  return deliveredUnits(last?.deployment.files ?? [])
+    .filter(({ file: { path } }) => !staying.has(path) && wasAbsentBefore(last!, path))
     .map(({ unit }) => unit);
 }
 
-/** Whether nothing stood at a path before Portico came. */
-export function cameWithUs(last: GoodState, path: string): boolean {
+/** Whether nothing was at a path before the first deployment. */
+export function wasAbsentBefore(last: GoodState, path: string): boolean {
   const before = last.before[path];
   return before !== undefined && (before === "unknown" || before.kind === "absent");
 }

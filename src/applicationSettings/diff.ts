@@ -1,6 +1,6 @@
 import { applySplices, type Splice, splitLines } from "./textEdit.js";
 
-/** What stands in a diff instead of a line that may hold a secret. */
+/** What a diff shows instead of a line that may hold a secret. */
 export const HIDDEN = "(not shown: may hold a secret)";
 
 /** Unchanged lines shown around a change. */

@@ -9,7 +9,7 @@ export interface ItemFinding {
   readonly found?: string;
   /** Line of the value in force. */
   readonly line?: number;
-  /** `refused`: it cannot be told, or not be set safely; a problem says why. */
+  /** `refused`: it cannot be read, or not be set safely; a problem says why. */
   readonly state: "same" | "different" | "missing" | "refused";
 }
 
@@ -23,7 +23,7 @@ export interface ItemChange {
   /** Of a list: elements that were added to it, and those of ours that were taken out. */
   readonly added?: readonly string[];
   readonly removed?: readonly string[];
-  /** Of an added item: whether its section was added too, and whether an empty line stands above that. */
+  /** Of an added item: whether its section was added too, and whether an empty line is above that. */
   readonly section?: "added" | "added apart";
   /** How the file was read, where it was not UTF-8. */
   readonly encoding?: "latin1";
@@ -40,7 +40,7 @@ export interface Reverted {
   readonly line?: number;
 }
 
-/** What stands in a file, and what has to be done to it. Nothing is to be done where there are problems. */
+/** What is in a file, and what has to be done to it. Nothing is to be done where there are problems. */
 export interface SettingsEdit {
   readonly findings: readonly ItemFinding[];
   readonly splices: readonly Splice[];

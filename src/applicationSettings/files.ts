@@ -76,7 +76,7 @@ function replace({ path, target, version, acting }: FoundFile, content: Buffer) 
   return settled(path, () => asOwner("replace", request, acting));
 }
 
-/** Half of the settings is worse than none. What could not be put back is told beside the reason. */
+/** Half of the settings is worse than none. What could not be put back is reported beside the reason. */
 async function putBack(done: readonly Replacement[]): Promise<readonly Problem[]> {
   const problems: Problem[] = [];
   for (const { file, content } of done.toReversed()) {

@@ -67,19 +67,19 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
 export interface IniLine {
   readonly number: number;
   readonly kind: "header" | "key" | "other" | "comment" | "blank";
-  /** Section it stands in; of a header, the one it begins. Undefined in front of the first. */
+  /** Section it is in; of a header, the one it begins. Undefined in front of the first. */
   readonly section: string | undefined;
   /** Number of blanks in front. */
   readonly indent: number;
-  /** Whether configparser takes it for more of the value above it, as it stands further to the right. */
+  /** Whether configparser takes it for more of the value above it, as it is indented further. */
   readonly continues: boolean;
   readonly from: number;
-  /** Offset behind the line end. */
+  /** Offset after the line end. */
   readonly to: number;
   readonly key?: string;
   readonly separator?: "=" | ":";
   readonly value?: Splice;
-  /** Of a header: what stands behind it on the line. */
+  /** Of a header: what follows it on the line. */
   readonly rest?: string;
 }
 
@@ -91,7 +91,7 @@ const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
 export function readLines(text: string): IniLine[] {
   const lines: IniLine[] = [];
   let section: string | undefined;
-  /** Indentation of the key whose value may go on; undefined behind a header. */
+  /** Indentation of the key whose value may go on; undefined after a header. */
   let keyIndent: number | undefined;
   for (let at = text.startsWith("\ufeff") ? 1 : 0; at < text.length;) {
     LINE.lastIndex = at;
@@ -180,11 +180,11 @@ const FIX = {
 /** What two readers would not agree on, in the words of a message. */
 function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
   if (line.key !== item.key)
-    return `is written \`${line.key}\`, and not every reader takes that for the same`;
-  if (line.separator !== "=") return "is set with `:`, which not every reader knows";
-  if (line.continues) return "is indented, so that some readers take it for a part of the value above";
+    return `is written \`${line.key}\`, and not every reader takes that as the same key`;
+  if (line.separator !== "=") return "is set with `:`, which not every reader understands";
+  if (line.continues) return "is indented, so that some readers take it as part of the value above";
   if (nextText(lines, line)?.continues === true)
-    return "has a value of several lines, which not every reader knows";
+    return "has a value of several lines, which not every reader understands";
   return undefined;
 }
 
@@ -215,7 +215,7 @@ function addToSection(
     }));
   const inSection = lines.filter((line) => line.section === section && isText(line));
   const odd = inSection.find((line) => line.kind === "header" && (line.rest !== "" || line.continues));
-  if (odd !== undefined) return refuse(odd, "the section's header is not read by everyone");
+  if (odd !== undefined) return refuse(odd, "the section's header is not understood by every reader");
   const last = inSection.at(-1);
   if (last === undefined) {
     const apart = lines.length === 0 || lines.at(-1)!.kind === "blank" ? [] : [""];
@@ -228,7 +228,7 @@ function addToSection(
   if (next !== undefined && next.indent > 0) {
     return refuse(
       next,
-      "would have to stand above an indented line, which some readers take for a part of the value",
+      "would have to be above an indented line, which some readers take as part of the value",
     );
   }
   return { splice: insertLines(text, last.to, added), changes: changesOf({}, last.to) };

@@ -19,7 +19,7 @@ export type SettingsRole = keyof DeploymentSettings["files"];
 /** What is wanted, and where. */
 export type SettingsSource = Pick<DeploymentSettings, "values" | "files">;
 
-/** One of the application's files: what stands in it, and what it is to become. */
+/** One of the application's files: what is in it, and what it is to become. */
 export interface PlannedFile {
   readonly role: SettingsRole;
   readonly path: string;
@@ -95,7 +95,7 @@ export async function planSettings(
       problems.push(...found.problems);
       continue;
     }
-    // Two roles may lie in one file: the second goes on where the first has ended.
+    // Two roles may be in one file: the second goes on where the first has ended.
     const before = files.findLast((f) => f.file.target === found.value.target)?.content;
     const edit = planFile(role, found.value, before ?? found.value.content, source.values, ours);
     files.push(edit.planned);
@@ -112,12 +112,12 @@ export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
   return replaceFiles(last);
 }
 
-/** A file after changes to it were taken back, the last one first; what stays is told. */
+/** A file after changes to it were taken back, the last one first; what stays is reported. */
 export function revertChanges(
   file: FoundFile,
   changes: readonly (ItemChange & { readonly role: SettingsRole })[],
 ): { readonly content: Buffer; readonly problems: readonly Problem[] } {
-  // The edit may have replaced what made the file be no UTF-8.
+  // The edit may have replaced what was not UTF-8 in the file.
   const wasBytes = changes.some((change) => change.encoding === "latin1");
   const encoding = isUtf8(file.content) && !wasBytes ? "utf8" : "latin1";
   let text = file.content.toString(encoding);
@@ -127,7 +127,7 @@ export function revertChanges(
     text = reverted.text;
     if (reverted.state !== "changed") continue;
     const was = change.from === null ? "it was not set" : `it was ${printableValue(change.from)}`;
-    const message = `${change.item} was changed by somebody else and stays as it is; before Portico came ${was}`;
+    const message = `${change.item} was changed by somebody else and stays as it is; before the first deployment ${was}`;
     problems.push(problem("activation.changed-since", `${file.path}:${reverted.line}`, message));
   }
   return { content: Buffer.from(text, encoding), problems };

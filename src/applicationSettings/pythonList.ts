@@ -4,7 +4,7 @@ import type { Token } from "./python/tokens.js";
 import type { Splice } from "./textEdit.js";
 
 /**
- * Takes elements out of a list of strings and adds others behind the last one that stays; what stands between the
+ * Takes elements out of a list of strings and adds others after the last one that stays; what is between the
  * others, comments included, stays as it is.
  *
  * @param list its tokens, brackets included

@@ -2,7 +2,7 @@ import { bindingsOf } from "./python/bindings.js";
 import { unitsOf } from "./python/statements.js";
 import { lineOf, splitLines } from "./textEdit.js";
 
-/** Words that tell of a secret in or beside them, and a password in a URL. */
+/** Words that point to a secret in or beside them, and a password in a URL. */
 const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@]*:[^\s/@]*@/i;
 
 /** A secret shorter than this would hide half of the file. */
@@ -16,7 +16,7 @@ export function secretPythonLines(text: string): ReadonlySet<number> {
   const parsed = unitsOf(text);
   if ("fault" in parsed) return new Set(splitLines(text).map((_, i) => i + 1));
   const lines = parsed.units.flatMap((unit) => unit.lines);
-  const spoken = lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
+  const naming = lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
   const keys = bindingsOf(parsed.units, "SECRET_KEY").flatMap((b) =>
     b.kind === "assignment" ? b.value : [],
   );
@@ -24,10 +24,10 @@ export function secretPythonLines(text: string): ReadonlySet<number> {
     .filter((token) => token.kind === "string")
     .map((token) => token.text.replace(/^[a-z]*["']+|["']+$/gi, ""))
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN);
-  const told = splitLines(text).flatMap((line, i) =>
+  const matching = splitLines(text).flatMap((line, i) =>
     SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],
   );
-  return new Set([...spoken.flatMap((line) => numbers(text, line.from, line.to)), ...told]);
+  return new Set([...naming.flatMap((line) => numbers(text, line.from, line.to)), ...matching]);
 }
 
 /** The same for an ini file: such a key with the indented lines below it, and comments. */

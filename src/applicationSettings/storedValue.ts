@@ -29,7 +29,7 @@ function fromJson(text: string): string | undefined {
   }
 }
 
-/** Opcodes of Python's pickletools that stand in the pickle of one string. */
+/** Opcodes of Python's pickletools that occur in the pickle of one string. */
 const OPCODE = {
   stop: 0x2e,
   proto: 0x80,
@@ -60,7 +60,7 @@ function fromPickle(text: string): string | undefined {
   }
 }
 
-/** The string, if nothing stands behind it but its memo and the end. */
+/** The string, if nothing follows it but its memo and the end. */
 function stringAt(bytes: Buffer, from: number, length: number): string | undefined {
   const rest = bytes.subarray(from + length).toString("latin1");
   // MEMOIZE, BINPUT, LONG_BINPUT, and STOP.

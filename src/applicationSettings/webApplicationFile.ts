@@ -165,7 +165,7 @@ function planValue(
   const [from, to] = [inner[0]!.from, inner.at(-1)!.to];
   if (typeof wanted === "object") {
     const elements = listElements(inner);
-    if (elements === undefined) return { refused: "a value that is no plain list of strings" };
+    if (elements === undefined) return { refused: "a value that is not a plain list of strings" };
     const there = new Set(elements.map((e) => e.value));
     const added = wanted.filter((origin) => !there.has(origin));
     const removed = ours.filter((origin) => there.has(origin) && !wanted.includes(origin));
@@ -210,7 +210,7 @@ function notesOn(
 }
 
 /**
- * The line behind the secret-key item; where there is none, the one of the DATABASES item; else the end. Between the
+ * The line after the secret-key item; where there is none, the one of the DATABASES item; else the end. Between the
  * two it is in either order. Blocks are not entered: a key in a `try` counts with the whole of it.
  */
 function insertionPlace({ text, units }: PythonFile): Place {
@@ -227,7 +227,7 @@ function insertionPlace({ text, units }: PythonFile): Place {
   return { at: aboveComments(text, units, behind), unit: behind };
 }
 
-/** Begin of the comment that stands right above a unit, or of the unit itself. */
+/** Start of the comment right above a unit, or of the unit itself. */
 function aboveComments(text: string, units: readonly Unit[], index: number): number {
   const { from } = units[index]!;
   const previous = units[index - 1];

@@ -24,7 +24,7 @@ export function revertWebApplication(text: string, change: ItemChange): Reverted
   if (ours === undefined) return leftAlone(text, assignments, change);
   if (change.from === null) return { text: withoutStatement(text, ours, change), state: "reverted" };
   const inner = withoutParentheses(ours.value);
-  const isOpen = inner === ours.value && !standsAlone(change.from);
+  const isOpen = inner === ours.value && !isWholeStatement(change.from);
   const splice = {
     from: inner[0]!.from,
     to: inner.at(-1)!.to,
@@ -34,7 +34,7 @@ export function revertWebApplication(text: string, change: ItemChange): Reverted
 }
 
 /** Whether an expression of several lines needs no parentheses around it. */
-function standsAlone(source: string): boolean {
+function isWholeStatement(source: string): boolean {
   const parsed = unitsOf(`_ = ${source}\n`);
   return "units" in parsed && parsed.units.length === 1;
 }
@@ -61,7 +61,7 @@ function revertList(text: string, assignments: readonly Assignment[], change: It
   const ours = assignments.findLast((each) => elementsOf(each).some(({ value }) => added.includes(value)));
   const list = ours ?? (removed.length > 0 ? assignments.at(-1) : undefined);
   if (list === undefined) {
-    // Where our elements are gone there is nothing to take back, unless nobody can tell what the list holds.
+    // Where our elements are gone there is nothing to take back, unless it cannot be known what the list holds.
     const last = assignments.at(-1);
     const unclear = last !== undefined && listElements(withoutParentheses(last.value)) === undefined;
     return unclear ? leftAlone(text, assignments, change) : { text, state: "gone" };
@@ -77,7 +77,7 @@ function revertList(text: string, assignments: readonly Assignment[], change: It
   return { text: applySplices(text, editList(text, inner, elements, added, again)), state: "reverted" };
 }
 
-/** Without an assignment; its line goes too, unless something else stands on it. */
+/** Without an assignment; its line goes too, unless something else is on it. */
 function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdded }: ItemChange): string {
   const end = value.at(-1)!.to;
   const before = /[^\r\n]*$/.exec(text.slice(0, at))![0];

@@ -7,9 +7,9 @@ import { problem, ProblemError } from "../model/index.js";
 import { fsPath, shown } from "../runtime/actions/permissions.js";
 
 /**
- * Who may change what a path leads to, and so has to be the one who goes there. Root follows a path only as far as every
- * directory on the way is root's alone: whoever may change a directory can put a link, a pipe or another directory in
- * the place of what was looked at a moment before, and no check by name helps against that.
+ * Who may change what a path leads to, and so has to be the one who goes there. Root follows a path only as far as
+ * every directory on the way is root's alone: whoever may change a directory can put a link, a pipe or another
+ * directory in the place of what was looked at a moment before, and no check by name helps against that.
  *
  * Paths have one char a byte, so that every name is a name.
  */
@@ -75,7 +75,7 @@ async function followAsRoot(path: string): Promise<Acting> {
 /** Whether only root can change a directory of root's, or everybody can add to it but replace nothing (`/tmp`). */
 function directoryOf(path: string, found: Stats): "alone" | "sticky" {
   const kind = howShared(found);
-  if (kind === "shared") throw sharedDirectory(path, "others than root may change it");
+  if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");
   return kind;
 }
 
@@ -88,13 +88,18 @@ export function howShared({ mode }: { readonly mode: number | bigint }): "alone"
 function sharedDirectory(path: string, why: string): ProblemError {
   const fix = `Give the directory to the application's user, or take the permission away: chmod go-w ${shown(path)}`;
   return new ProblemError([
-    problem("files.shared-directory", shown(path), `is root's, and ${why}: root does not go on there`, {
-      fix,
-    }),
+    problem(
+      "files.shared-directory",
+      shown(path),
+      `belongs to root, and ${why}: root goes no further there`,
+      {
+        fix,
+      },
+    ),
   ]);
 }
 
-/** The identity of a user as a login would have it; of a number that is no user, without any group. */
+/** The identity of a user as a login would have it; of a number that is not a user's, without any group. */
 export async function identityOf(uid: number): Promise<Identity> {
   const NOBODY = 65_534;
   try {
@@ -103,7 +108,7 @@ export async function identityOf(uid: number): Promise<Identity> {
     const [gid] = groups;
     if (gid !== undefined && groups.every((each) => Number.isInteger(each))) return { uid, gid, groups };
   } catch {
-    // Told by its exit status: there is no such user.
+    // Shown by its exit status: there is no such user.
   }
   return { uid, gid: NOBODY, groups: [] };
 }

@@ -21,7 +21,7 @@ export interface MediaViolation {
   readonly lacks: "read" | "execute" | "read and execute";
   /** The command that fixes it. */
   readonly fix: string;
-  /** A link in the tree leads to it, and it lies elsewhere: it is never changed. */
+  /** A link in the tree leads to it, and it is elsewhere: it is never changed. */
   readonly outside: boolean;
   /** Why activation would not fix it itself. */
   readonly notFixable?: string;
@@ -133,7 +133,7 @@ class Walk {
   }
 
   private whyNotFixable(found: BigIntStats): string | undefined {
-    if (found.isFile() && found.nlink > 1n) return "it has other hard links, which may lie outside";
+    if (found.isFile() && found.nlink > 1n) return "it has other hard links, which may be outside";
     if (this.self !== ROOT && Number(found.uid) !== this.self) return `it belongs to user ${found.uid}`;
     return undefined;
   }
@@ -147,12 +147,12 @@ export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Prom
   const walk = new Walk(roots, entriesMax);
   const trees: { at: string; task: MediaTask }[] = [];
   for (const task of tasks.filter(({ kind }) => kind === "tree")) {
-    const at = await wayTo(walk, task.path, task);
+    const at = await walkTo(walk, task.path, task);
     if (at === undefined) continue;
     trees.push({ at, task });
     walk.roots.push(at);
   }
-  // Avatars first: where they lie within the media they are to be called avatars.
+  // Avatars first: where they are within the media they are to be called avatars.
   for (const { at, task } of trees.reverse()) await checkTree(walk, at, task);
   for (const task of tasks) {
     if (task.kind === "below") await checkTree(walk, task.path, task);
@@ -170,8 +170,10 @@ export async function realPathOf({ path }: { readonly path: string }): Promise<s
   );
 }
 
-/** Looks at every directory on the way to a path, links followed, and at what is there. Its real path, if it is there. */
-async function wayTo(walk: Walk, path: string, { part, outside }: Place): Promise<string | undefined> {
+/**
+ * Looks at every directory on the way to a path, links followed, and at what is there. Its real path, if it is there.
+ */
+async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promise<string | undefined> {
   const place = { part, outside };
   const rest = path.split("/");
   let at = "/";
@@ -230,19 +232,19 @@ async function checkTree(walk: Walk, directory: string, { part, outside }: Place
   }
 }
 
-/** What a link leads to within the trees is looked at there; what lies elsewhere is looked at, and never changed. */
+/** What a link leads to within the trees is looked at there; what is elsewhere is looked at, and never changed. */
 async function follow(walk: Walk, link: string, { part }: Place): Promise<void> {
   let real: string;
   try {
     real = (await realpath(fsPath(link), "buffer")).toString("latin1");
   } catch (error) {
-    // A link that leads nowhere is no matter of permissions.
+    // A link that leads nowhere is not a question of permissions.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") walk.notSeen(link, error);
     return;
   }
   if (walk.isWithin(real) || walk.looked.has(real)) return;
   const place = { part, outside: true };
-  const at = await wayTo(walk, real, place);
+  const at = await walkTo(walk, real, place);
   if (at === undefined) return;
   const found = await stats(at);
   if (found.isDirectory()) await checkTree(walk, at, place);

@@ -17,7 +17,7 @@ export interface ChangeModesRequest {
 
 /**
  * Changes permissions where they are still as expected; undefined in the answer where that was done, else why not. What
- * is changed is the open file, after a look at where it really lies: a link may come in the place of a file meanwhile.
+ * is changed is the open file, after a look at where it really is: a link may come in the place of a file meanwhile.
  */
 export async function changeModes({ changes }: ChangeModesRequest): Promise<(string | null)[]> {
   const outcomes: (string | null)[] = [];
@@ -33,7 +33,7 @@ async function changeMode({ path, from, to }: ModeChange): Promise<string | null
       const now = await file.stat();
       const real = (await readlink(`/proc/self/fd/${file.fd}`, "buffer")).toString("latin1");
       if (real !== path || !(now.isDirectory() || now.isFile())) return "it was replaced meanwhile";
-      if (now.isFile() && now.nlink > 1) return "it has other hard links, which may lie outside";
+      if (now.isFile() && now.nlink > 1) return "it has other hard links, which may be outside";
       if ((now.mode & 0o7777) !== from) return "its permissions were changed meanwhile";
       await file.chmod(to);
       return null;

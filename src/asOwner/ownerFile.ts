@@ -147,7 +147,7 @@ function refuseForeign(label: string, { uid }: BigIntStats): void {
 }
 
 export function foreignOwner(label: string, uid: number, directoryUid: number): Problem {
-  const message = `belongs to user ${uid}, and the directory it lies in to user ${directoryUid}`;
+  const message = `belongs to user ${uid}, and its directory to user ${directoryUid}`;
   const fix = `Give both to the same user, for example: chown ${directoryUid} ${label}`;
   return problem("files.foreign-owner", label, message, { fix });
 }

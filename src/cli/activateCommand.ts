@@ -40,11 +40,11 @@ interface DeactivateFlags extends CommonFlags {
 export function addActivate(program: Command, output: Output, done: (code: number) => void): void {
   withCommon(program.command("activate"))
     .description("make the delivered deployment the running state of this host, or leave the host as it was")
-    .option("--incoming <DIR>", "where the delivery uploaded to (default: the files are in their places)")
     .option(
-      "--again",
-      "activate once more what was activated last: puts right what was changed on the host since",
+      "--incoming <DIR>",
+      "folder that the delivery uploaded to (default: the files are in place already)",
     )
+    .option("--again", "activate the last deployment again: undoes what was changed on the host since")
     .option("--document <SHA256>", "the deployment document among the uploads (default: deployment.json)")
     .option("--dry-run", "check and print what would be done; change nothing")
     .addHelpText("after", ACTIVATE_HELP)
@@ -59,7 +59,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
       done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),
     );
   withCommon(program.command("recover"))
-    .description("bring this host out of the middle, where an activation or a deactivation was cut off")
+    .description("finish or undo an activation or a deactivation that was cut off")
     .addHelpText("after", RECOVER_HELP)
     .action(async (flags: CommonFlags) => done(await toItsEnd(runRecover, flags, output, runningPrograms)));
 }
@@ -71,7 +71,7 @@ anything fails, the last good state comes back and the exit code is 1. When it w
 back to the last good state as it boots, or the next activation does before it begins.
 
 Once begun it goes on to its end, as a unit of its own: neither Ctrl-C nor a lost connection ends it. The next run shows
-how one ended that nobody followed. \`systemctl stop 'portico-activation-*'\` has it roll back.
+how one ended that nobody watched. \`systemctl stop 'portico-activation-*'\` makes it roll back.
 
 Examples:
   portico activate --incoming ${INCOMING_DIRECTORY}/ID
@@ -80,7 +80,7 @@ Examples:
   portico activate --root ./out/host         lay files out below ./out/host; no service is touched`;
 
 const DEACTIVATE_HELP = `
-Edits of the application's settings are taken back item by item; what somebody changed since stays.
+Edits of the application's settings are taken back item by item; what somebody has changed since stays.
 
 Examples:
   portico deactivate
@@ -262,16 +262,16 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
 /** A deactivation does as much as it can, and stops at nothing. */
 function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
   if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
-  else output.err(`${formatAll(problems)}not all of it could be taken away; the above is left\n`);
+  else output.err(`${formatAll(problems)}not everything could be removed; the above is left\n`);
   return EXIT.failed;
 }
 
-/** Why it failed was told when it did; here is what came of the roll-back. */
+/** Why it failed was reported when it did; this is how the roll-back ended. */
 function failedText({ reason, notRestored }: ActivationFailed): string {
   if (notRestored.length === 0) {
     return `${formatAll(reason)}not activated; the host is as it was before\n`;
   }
-  return `${formatAll(reason)}not activated; and of the roll-back failed:\n${formatAll(notRestored)}`;
+  return `${formatAll(reason)}not activated, and these steps of the roll-back failed:\n${formatAll(notRestored)}`;
 }
 
 function formatAll(problems: readonly Problem[]): string {

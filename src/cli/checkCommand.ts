@@ -16,7 +16,7 @@ export interface CheckOptions {
 
 /** `portico check`: the config, and by default every file it names. */
 export async function check(source: Source, options: CheckOptions, output: Output): Promise<number> {
-  const result: Checked = options.files ? await loadConfig(source) : await readAlone(source);
+  const result: Checked = options.files ? await loadConfig(source) : await readDocumentOnly(source);
   if (!result.ok) return refused(source, result.problems, options, output);
   const { file } = source;
   const { config, warnings } = result.value;
@@ -31,7 +31,7 @@ export async function check(source: Source, options: CheckOptions, output: Outpu
 
 type Checked = Result<{ readonly config: ProxyConfig; readonly warnings: readonly Problem[] }>;
 
-async function readAlone(source: Source): Promise<Checked> {
+async function readDocumentOnly(source: Source): Promise<Checked> {
   const document = await readDocument(source.file);
   return document.ok ? { ok: true, value: { config: document.value, warnings: [] } } : document;
 }
@@ -58,7 +58,7 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   const rows = expectedResponses(config, { ...options, ...(mediaPath === undefined ? {} : { mediaPath }) });
   if (rows.length === 0) {
     output.err(
-      `${source.file} has no virtual server \`application\`: it is no file-sync front end, and nothing is known of what it should answer.\n`,
+      `${source.file} has no virtual server \`application\`: it is not a file-sync front end, so its expected responses are not known.\n`,
     );
     return EXIT.failed;
   }

@@ -34,7 +34,7 @@ export function addCheck(program: Command, output: Output, done: (code: number) 
       wholeNumber(0, 65_535),
       0,
     )
-    .option("--insecure", "accept a certificate that nobody vouches for (the default)")
+    .option("--insecure", "accept a certificate that is not trusted (the default)")
     .option("--no-insecure", "verify the certificate")
     .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .addHelpText("after", CHECK_HELP);

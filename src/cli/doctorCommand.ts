@@ -34,7 +34,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
     .option(
       "--public-address <ADDRESS>",
-      "address by which the outside reaches the host; may stand several times",
+      "address by which the outside reaches the host; may be given several times",
       publicAddress,
       [],
     )
@@ -125,7 +125,7 @@ function summary(rows: readonly DiagnosisRow[]): string {
 function publicAddress(value: string, all: string[]): string[] {
   if (isIP(value) === 0) throw new InvalidArgumentError("give an IP address");
   if (isLoopback(value))
-    throw new InvalidArgumentError("only the host itself reaches that: give the one of the outside");
+    throw new InvalidArgumentError("only the host itself can reach that: give the public address");
   return [...all, value];
 }
 

@@ -7,7 +7,7 @@ import { readText } from "../runtime/load/files.js";
 /** Where a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
 
-/** Which config a command works on, and below which folder the host's files lie. */
+/** Which config a command works on, and below which folder the host's files are. */
 export interface Source {
   readonly file: string;
   readonly root?: string;

@@ -20,7 +20,7 @@ export const STDIO: Output = {
 };
 
 /** The same, where nothing that is written steers a terminal. */
-export function steeringNothing(output: Output): Output {
+export function escapingControls(output: Output): Output {
   return { out: (text) => output.out(printable(text)), err: (text) => output.err(printable(text)) };
 }
 

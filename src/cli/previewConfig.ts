@@ -54,7 +54,7 @@ function unknownUpstreams(config: ProxyConfig, overrides: Readonly<Record<string
   return Object.keys(overrides)
     .filter((name) => !known.includes(name))
     .map((name) =>
-      problem("config.unknown-reference", "--upstream", "names no upstream of the config", {
+      problem("config.unknown-reference", "--upstream", "is not the name of an upstream in the config", {
         received: name,
         allowed: known.length === 0 ? "no upstream is defined" : known.join(", "),
       }),
@@ -87,7 +87,7 @@ function moveRedirect(
 
 /**
  * A problem the document itself did not have comes from an option of the preview. What follows from a port out of
- * range, such as a redirect to it, is not told again.
+ * range, such as a redirect to it, is not reported again.
  */
 function explainMoves(problems: readonly Problem[]): Problem[] {
   const ports = problems.filter((p) => p.path.startsWith("listeners["));

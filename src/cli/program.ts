@@ -3,11 +3,11 @@ import { serve } from "../runtime/process/serve.js";
 import { VERSION } from "../model/version.js";
 import { DEFAULT_FILE, sourceOf } from "./document.js";
 import { withSource } from "./options.js";
-import { EXIT, type Output, STDIO, steeringNothing } from "./output.js";
+import { EXIT, type Output, STDIO, escapingControls } from "./output.js";
 
 /** Runs the command line and resolves with the exit code: 0 ok, 1 a problem was found, 2 wrong usage. */
 export async function run(args: readonly string[], to: Output = STDIO): Promise<number> {
-  const output = steeringNothing(to);
+  const output = escapingControls(to);
   const state = { code: EXIT.ok as number };
   const program = await createProgram(args[0], output, (code) => (state.code = code));
   try {
@@ -65,7 +65,7 @@ function addServe(program: Command, done: (code: number) => void): void {
       `
 SIGHUP   reads the config again; a bad one is refused with every problem and the old one keeps serving
 SIGUSR1  reopens the log files, after they were rotated
-SIGUSR2  is relieved by the runtime that is installed now, as by \`portico upgrade\`
+SIGUSR2  hands over to the runtime that is installed now, as does \`portico upgrade\`
 SIGTERM  stops accepting, lets running requests finish, exits; SIGINT the same
 
 Sockets that systemd passes in are used where they fit a listener; no privilege is needed then.

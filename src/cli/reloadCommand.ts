@@ -22,7 +22,9 @@ export interface ReloadOptions {
   readonly pid?: number;
 }
 
-/** `portico reload`: has the running portico take the config and the TLS files as they are now, and tells the outcome. */
+/**
+ * `portico reload`: has the running portico take the config and the TLS files as they are now, and reports the outcome.
+ */
 export async function reload(options: ReloadOptions, output: Output): Promise<number> {
   const handedOver = await handOverCredentials(options);
   if (!handedOver.ok) return printOutcome(handedOver, "reload", output);
@@ -39,7 +41,7 @@ async function handOverCredentials(options: ReloadOptions): Promise<Result<Crede
   const owner = pid === undefined ? undefined : await ownerOf(pid);
   if (owner === undefined || credentialDirectory === undefined) {
     const problems: Problem[] = [
-      problem("control.not-running", "--pid", "is no process to hand credentials to", { received: pid }),
+      problem("control.not-running", "--pid", "is not a process to hand credentials to", { received: pid }),
     ];
     return { ok: false, problems };
   }
@@ -69,7 +71,7 @@ export function addReload(program: Command, output: Output, done: (code: number)
     .addHelpText(
       "after",
       `
-Waits until the new configuration serves, or was refused: then every problem is printed, the exit code is 1, and all
+Waits until the new configuration serves, or is refused: then every problem is printed, the exit code is 1, and all
 goes on as before. No request is cut. \`systemctl reload portico\` does this and hands over renewed TLS files.
 
 Examples:

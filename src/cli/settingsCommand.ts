@@ -53,12 +53,12 @@ function withFiles(command: Command): Command {
 }
 
 const APPLY_HELP = `
-An item is changed where it stands; a new one goes between the secret-key and the DATABASES item, or into its section.
+An item is changed where it is; a new one goes between the secret-key and the DATABASES item, or into its section.
 Everything else stays as it is, byte by byte. Either all files are written or none: what cannot be edited safely is
 refused with its line. No copy of a file is kept, since it may hold a secret key; what each item was before is remembered
 by the deployment, and a deactivation puts it back.
 
-Lines that may hold a secret are not shown. The daemons read their settings at the start: restart them afterwards.
+Lines that may hold a secret are not shown. The daemons read their settings when they start: restart them afterwards.
 
 Examples:
   portico settings apply --dry-run
@@ -66,7 +66,7 @@ Examples:
   portico settings apply --web-application /opt/sync/conf/settings.py`;
 
 const SHOW_HELP = `
-One line for each item: whether it is as wanted, its value, and where it stands. Values that were changed in the web
+One line for each item: whether it is as wanted, its value, and where it is. Values that were changed in the web
 interface are in the application's database and take priority: \`portico check --live\` looks for them.
 
 Examples:
@@ -172,4 +172,4 @@ function findingText({ path: file }: PlannedFile, finding: ItemFinding): string 
   return `${state.padEnd(9)}  ${item.padEnd(23)}  ${value}  (${place})\n`;
 }
 
-const NOTHING_FOUND = { missing: "not set", different: "an expression", refused: "cannot be told" };
+const NOTHING_FOUND = { missing: "not set", different: "an expression", refused: "cannot be determined" };

@@ -10,7 +10,7 @@ export interface UpgradeOptions extends Program {
   readonly timeoutMs: number;
 }
 
-/** `portico upgrade`: has the running portico be relieved by the runtime that is installed now. */
+/** `portico upgrade`: hands over from the running portico to the runtime that is installed now. */
 export async function upgrade(options: UpgradeOptions, output: Output): Promise<number> {
   const { control, timeoutMs, ...program } = options;
   const outcome = await askMaster(control, { command: "upgrade", ...program }, timeoutMs);
@@ -24,10 +24,10 @@ interface UpgradeFlags extends Program {
 
 export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("upgrade"))
-    .description("have the running portico be relieved by the runtime that is installed now")
+    .description("hand over from the running portico to the runtime that is installed now")
     .option(
       "--node <FILE>",
-      "the Node.js binary to start (default: the path that the running one was started by)",
+      "the Node.js binary to start (default: the path that the running one was started with)",
     )
     .option("--runtime <FILE>", "the portico to start (default: the path of the running one)")
     .addHelpText(

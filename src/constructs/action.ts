@@ -22,7 +22,7 @@ export abstract class Action {
   }
 
   /**
-   * Files of a directory, for GET and HEAD; the part of the path behind the route's path names the file. Directories
+   * Files of a directory, for GET and HEAD; the part of the path after the route's path names the file. Directories
    * are never listed. 404 for what is missing, 403 for what others may not read.
    *
    * @param directory absolute path on the host; it and all above it need read and execute permission for others

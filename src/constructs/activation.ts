@@ -46,7 +46,7 @@ export class Activation extends Construct {
     return files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** What the host is told, as it stands now; may contain tokens. */
+  /** The deployment document as it is now; may contain tokens. */
   get deployment(): DeploymentInput {
     const { service, services, describe } = this.props;
     return settleTokens(this, {

@@ -132,7 +132,7 @@ export interface MediaDirectories {
   readonly directory: string;
   /**
    * Directory of avatars.
-   * @default - avatars lie in the media directory
+   * @default - avatars are in the media directory
    */
   readonly avatarDirectory?: string;
 }

@@ -14,12 +14,12 @@ const FOLLOWED = /^listeners(?:\[\d+\](?:\.(?:address|port|protocol|tls(?!\.poli
 export function overridePathProblems(at: string, path: string): Problem[] {
   if (!/^\w+(?:\.[\w$-]+|\[\d+\])*$/.test(path)) {
     const allowed =
-      "field names with dots, places in lists in brackets: virtualServers[0].routes[1].sendTimeoutMs";
-    return [problem("config.unknown-field", at, "is not a path of a field", { received: path, allowed })];
+      "field names with dots, indexes of lists in brackets: virtualServers[0].routes[1].sendTimeoutMs";
+    return [problem("config.unknown-field", at, "is not the path of a field", { received: path, allowed })];
   }
   if (!FOLLOWED.test(path)) return [];
   const fix = "Give it to the Listener: sockets, credentials and the firewall follow it.";
-  return [problem("config.unknown-field", at, "is not only the config's", { received: path, fix })];
+  return [problem("config.unknown-field", at, "concerns more than the config", { received: path, fix })];
 }
 
 /** The config with the overrides; one that leads through what is not there is left out. */

@@ -14,7 +14,7 @@ export function dnsRecordsOutput(host: Host): unknown {
     Fn.conditional(isPublic, [{ name, type, value }], []);
   return Fn.concat([
     whenPublic(
-      Op.not(Fn.anytrue(IPV4_SPECIAL_RANGES.map(([base, length]) => lies(address, length, base)))),
+      Op.not(Fn.anytrue(IPV4_SPECIAL_RANGES.map(([base, length]) => isInNetwork(address, length, base)))),
       "A",
       address,
     ),
@@ -22,12 +22,12 @@ export function dnsRecordsOutput(host: Host): unknown {
   ]);
 }
 
-/** Whether an address lies in the network that begins at `base`. */
-function lies(address: string, length: number, base: string): unknown {
+/** Whether an address is in the network that begins at `base`. */
+function isInNetwork(address: string, length: number, base: string): unknown {
   return Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base);
 }
 
 /** As the model's `ipv6Scope`: 2000::/3 without the documentation's range. */
 function isPublicIpv6(address: string): unknown {
-  return Op.and(lies(address, 3, "2000::"), Op.not(lies(address, 32, "2001:db8::")));
+  return Op.and(isInNetwork(address, 3, "2000::"), Op.not(isInNetwork(address, 32, "2001:db8::")));
 }

@@ -137,7 +137,7 @@ function lateFirewallChecks(at: string, { ports, loopbackPorts, allowed }: Firew
 function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateCheck[] {
   if (!hasTokens(value) || loopbackPorts.length === 0) return [];
   const allowed = "a port that is open to others";
-  const what = problem("firewall.loopback-port", path, "is to be reached on loopback only", { allowed });
+  const what = problem("firewall.loopback-port", path, "must be reachable on loopback only", { allowed });
   return [
     {
       condition: Op.not(Fn.contains([...loopbackPorts], value)),
@@ -158,7 +158,7 @@ function warnOfSshPort(firewall: Firewall, { host, ports, allowed = [] }: Firewa
   if (sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort)) return;
   Annotations.of(firewall).addWarning(
     `The SSH server's port ${sshPort} is not open: nobody can log in over the network any more. ` +
-      "Add it to `ports` or `allowed`, or tell the host's `sshPort` (`false` if there is no SSH server).",
+      "Add it to `ports` or `allowed`, or set the host's `sshPort` (`false` if there is no SSH server).",
   );
 }
 

@@ -97,7 +97,7 @@ export class Host extends Construct implements DeliveryHost {
   }
 }
 
-/** What is no address stays as it is, so that its check tells of it. */
+/** What is not an address stays as it is, so that its check reports it. */
 function canonical(address: string): string {
   return hasTokens(address)
     ? (Fn.try([canonicalIpv6Of(address), address]) as string)
@@ -135,7 +135,7 @@ export interface HostProps {
    */
   readonly netmask?: string;
   /**
-   * IPv4 address of the router. Must lie in the subnet, unless the netmask is 255.255.255.255.
+   * IPv4 address of the router. Must be in the subnet, unless the netmask is 255.255.255.255.
    * @default - none
    */
   readonly gateway?: string;
@@ -169,7 +169,7 @@ export interface HostProps {
    */
   readonly publicName?: string;
   /**
-   * First and last address that the router gives out; the host's must lie outside (`host.inside-dhcp-range`).
+   * First and last address that the router gives out; the host's must be outside (`host.inside-dhcp-range`).
    * @default - not checked
    */
   readonly dhcpRange?: DhcpRange;

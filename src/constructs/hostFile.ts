@@ -84,7 +84,9 @@ export interface HostFileProps {
    * nothing, but tokens are resolved. Either this or `source`.
    */
   readonly content?: string | (() => string);
-  /** An existing file that is copied, by its path on the machine that synthesizes; a relative one from where it runs. */
+  /**
+   * An existing file that is copied, by its path on the machine that synthesizes; a relative one from where it runs.
+   */
   readonly source?: string;
   /**
    * Permissions.
@@ -115,7 +117,8 @@ function refuseFile(at: string, path: string, content: unknown, source: string |
   }
   if ((content === undefined) === (source === undefined)) {
     const fix = "Give either `content` or `source`.";
-    const message = content === undefined ? "is missing, and so is `source`" : "is given beside `source`";
+    const message =
+      content === undefined ? "is missing, and so is `source`" : "is given together with `source`";
     refuse([
       problem("config.missing-field", `${at}.content`, message, {
         allowed: "one of `content` and `source`",

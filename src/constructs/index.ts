@@ -37,7 +37,7 @@ export {
 export * from "./tlsPolicy.js";
 export * from "./upstream.js";
 export * from "./virtualServer.js";
-// Types of the layer below that stand in props and members.
+// Types of the layer below that occur in props and members.
 export {
   type AllowedPort,
   type ApplicationSettingsValues,

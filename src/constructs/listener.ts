@@ -110,7 +110,7 @@ export interface ListenerTls {
   readonly policy?: TlsPolicy;
   /**
    * Names that clients use, beside those of the virtual servers: where a default server answers for all names, nothing
-   * else tells them. A self-signed certificate covers them; for others a name that is missing is warned of.
+   * else tells them. A self-signed certificate covers them; for others there is a warning for a name that is missing.
    * @default - none
    */
   readonly serverNames?: readonly string[];

@@ -96,7 +96,7 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
       return problem(
         "network.bad-address",
         `${at}.${one}`,
-        "belongs to an IPv6 address that the host lacks",
+        "belongs to an IPv6 address that the host does not have",
         more,
       );
     }),
@@ -114,7 +114,7 @@ function contradictions(at: string, props: StaticNetworkProps): Problem[] {
           problem("network.bad-address", `${at}.name`, "is not a name that systemd-networkd reads", {
             received: name,
             allowed: "a file name such as 05-portico.network",
-            fix: "End the name with `.network`; it is no path.",
+            fix: "End the name with `.network`; it is not a path.",
           }),
         ]),
   ];

@@ -70,7 +70,7 @@ export interface PinnedNodeOptions {
 
 const DEFAULT_VERSION = "24.21.0";
 
-/** Hashes of the packages, as the registry tells them. */
+/** Hashes of the packages, as the registry gives them. */
 const RELEASES: Readonly<Record<string, Readonly<Record<NodePlatform, string>>>> = {
   [DEFAULT_VERSION]: {
     "linux-x64":

@@ -251,7 +251,7 @@ const baseNameOf = (path: string): string =>
 
 const LOG_DAYS_MAX = 3_650;
 
-/** The runtime beside this module: in the package `dist/portico.mjs` lies above `dist/lib`, in the sources in `dist`. */
+/** The runtime beside this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
 function packagedBundle(path: string): string {
   const places = ["../../portico.mjs", "../../dist/portico.mjs"].map((place) => resolve(__dirname, place));
   const found = places.find((place) => existsSync(place));

@@ -41,7 +41,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
   readonly [PROXY] = true;
   /** The host it runs on. */
   readonly host: Host;
-  /** Where its files lie on the host. */
+  /** Where its files are on the host. */
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
@@ -89,9 +89,9 @@ export class ReverseProxy extends Construct implements ProxyScope {
   }
 
   /**
-   * Sets a field of the config after all constructs have rendered: the escape hatch for what no prop says. The result is
-   * checked like everything else when the app is synthesized. Of a listener only `http2`, `name` and `tls.policy` can be
-   * set: sockets, credentials and the firewall are made from the listener itself.
+   * Sets a field of the config after all constructs have rendered: the escape hatch for what no prop says. The result
+   * is checked like everything else when the app is synthesized. Of a listener only `http2`, `name` and `tls.policy`
+   * can be set: sockets, credentials and the firewall are made from the listener itself.
    *
    * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
    * @param value what it becomes; `undefined` deletes it. May contain tokens.
@@ -122,7 +122,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return [...new Set([...own, ...named])];
   }
 
-  /** The config as it stands now; may contain tokens. */
+  /** The config as it is now; may contain tokens. */
   get config(): ProxyConfigInput {
     return settleTokens(this, overridden(this.rendered, this.overrides));
   }
@@ -154,10 +154,15 @@ export class ReverseProxy extends Construct implements ProxyScope {
       ...this.sshPortProblems(),
       ...this.takenPortProblems(),
       ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
-        problem("config.unknown-reference", `${this.node.path}.addConfigOverride`, "leads nowhere", {
-          received: path,
-          fix: "Name a field of the config as it is without the override.",
-        }),
+        problem(
+          "config.unknown-reference",
+          `${this.node.path}.addConfigOverride`,
+          "does not lead to a field",
+          {
+            received: path,
+            fix: "Name a field of the config as it is without the override.",
+          },
+        ),
       ),
     ];
   }
@@ -187,7 +192,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return taken.map(({ node, port }) =>
       problem("config.port-conflict", `${node.path}.port`, "is the port of the host's SSH server", {
         received: port,
-        fix: "Choose another port, or tell the host's `sshPort` (`false` if there is no SSH server).",
+        fix: "Choose another port, or set the host's `sshPort` (`false` if there is no SSH server).",
       }),
     );
   }

@@ -42,7 +42,7 @@ export class SystemdUnit extends HostFile {
     this.name = name;
     if (!UNIT_NAME.test(name)) {
       const allowed = "a name such as app.service, or app.service.d/name.conf for a drop-in";
-      const message = "is not a name of a unit";
+      const message = "is not the name of a unit";
       refuse([problem("unit.bad-value", `${this.node.path}.name`, message, { received: name, allowed })]);
     }
     const problems = (): Problem[] => this.problemsOf(document());

@@ -38,7 +38,7 @@ export abstract class TlsMaterial {
    * A key and a certificate for the host's names and addresses, both made by Terraform. Browsers do not trust it;
    * users add an exception.
    *
-   * The private key lies in Terraform's state in plain text: protect the state as you would the key, or use
+   * The private key is in Terraform's state in plain text: protect the state as you would the key, or use
    * `fromFiles`, which Terraform never reads.
    */
   static selfSigned(options: SelfSignedOptions = {}): TlsMaterial {
@@ -66,7 +66,7 @@ export interface TlsFiles {
   readonly key: string;
   /** PEM file on the host: Diffie-Hellman parameters; undefined if there are none. */
   readonly dhparam?: string;
-  /** The resources behind a self-signed material; undefined for existing files. */
+  /** The resources of a self-signed material; undefined for existing files. */
   readonly selfSigned?: SelfSignedTls;
 }
 
@@ -86,7 +86,7 @@ export interface TlsFilePaths {
 /** Options of a self-signed certificate. */
 export interface SelfSignedOptions {
   /**
-   * Further domain names the certificate is good for, in lower case; `*.` may stand for the first label. It covers the
+   * Further domain names the certificate is good for, in lower case; `*.` may replace the first label. It covers the
    * host's names and addresses and those of every virtual server on its listeners in any case.
    * @default - none
    */
@@ -192,7 +192,7 @@ function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) 
   };
 }
 
-/** The parameters are no secret and the same for everybody, so the materials of a proxy share them. */
+/** The parameters are not secret and the same for everybody, so the materials of a proxy share them. */
 function dhParametersFile(scope: Construct, { host, directory }: Omit<TlsContext, "serverNames">): HostFile {
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);
@@ -288,7 +288,7 @@ function selfSignedProblems(options: SelfSignedOptions): Problem[] {
   const names = dnsNames.flatMap((name, i) => {
     if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
     const { allowed } = DNS_NAME;
-    const fix = "Give a domain name; addresses of the host and of virtual servers are covered by themselves.";
+    const fix = "Give a domain name; addresses of the host and of virtual servers are covered anyway.";
     return [
       problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
         received: name,

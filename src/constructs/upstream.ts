@@ -29,8 +29,8 @@ export class Upstream extends Construct {
 /** Where a backend listens, and how connections to it are used. */
 export interface UpstreamProps {
   /**
-   * `http://HOST:PORT`, with nothing behind the port. A host that is no address is looked up whenever a connection is
-   * made. A URL that leads back to a listener of the same proxy is refused (`config.proxy-loop`).
+   * `http://HOST:PORT`, with nothing after the port. A host that is not an address is looked up whenever a connection
+   * is made. A URL that leads back to a listener of the same proxy is refused (`config.proxy-loop`).
    */
   readonly url: string;
   /**

@@ -63,7 +63,7 @@ export class VirtualServer extends Construct {
 export interface VirtualServerProps {
   /**
    * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without brackets,
-   * or `_`, which no client asks for. Each may stand once on a listener (`config.duplicate-server-name`).
+   * or `_`, which no client asks for. Each may be given once on a listener (`config.duplicate-server-name`).
    */
   readonly serverNames: readonly string[];
   /** Listeners it is reached through; at least one. */

@@ -49,8 +49,8 @@ function warnOfParts(proxy: WarnedProxy): void {
     const pattern = isKnown(route.path) ? /\*|\/[:{]/.exec(route.path)?.[0].replace("/", "") : undefined;
     if (pattern === undefined) continue;
     Annotations.of(route).addWarning(
-      `The path ${route.path} has a literal \`${pattern}\`: paths are no patterns. ` +
-        'A path answers for everything below it by `match: "segment"`, for one path alone by `match: "exact"`.',
+      `The path ${route.path} has a literal \`${pattern}\`: paths are not patterns. ` +
+        'With `match: "segment"` a path answers for everything below it, with `match: "exact"` for itself alone.',
     );
   }
   for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
@@ -59,7 +59,7 @@ function warnOfParts(proxy: WarnedProxy): void {
   const everyone = (proxy.config.trustedProxies ?? []).filter((range) => /\/0+$/.test(range));
   if (everyone.length > 0) {
     Annotations.of(proxy).addWarning(
-      `trustedProxies has ${everyone.join(" and ")}: every client is believed who it says it is. ` +
+      `trustedProxies has ${everyone.join(" and ")}: whatever a client says about itself is believed. ` +
         "Give the addresses of the proxies in front of this one.",
     );
   }

@@ -77,7 +77,7 @@ function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
   if (answer.status === 404)
     return `the web application has no page at ${path}: SITE_ROOT is not set to \`${path}\``;
   if (settings.includes("ALLOWED_HOSTS"))
-    return `the web application refuses the name ${row.request.host}: ALLOWED_HOSTS does not hold it`;
+    return `the web application refuses the name ${row.request.host}: ALLOWED_HOSTS does not contain it`;
   const location = answer.headers["location"];
   if (settings.includes("LOGIN_URL")) {
     const wanted = `LOGIN_URL is not set to \`${path}accounts/login/\``;

@@ -74,7 +74,7 @@ export interface SeenResponse {
 }
 
 export interface SettingsSeen {
-  /** Items that are not as deployed: where they stand, and what is there. */
+  /** Items that are not as deployed: where they are set, and to what. */
   readonly deviations: readonly SettingDeviation[];
   /** Files that could not be read or understood. */
   readonly problems: readonly Problem[];

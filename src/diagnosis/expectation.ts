@@ -3,7 +3,7 @@ export interface ProbeAnswer {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Beginning of the body; fetched only where the status alone does not tell who answered. */
+  /** Beginning of the body; fetched only where the status alone does not show who answered. */
   readonly body?: string;
 }
 
@@ -28,10 +28,10 @@ export function status(expected: number): Expectation {
  */
 export function answeredByUpstream(): Expectation {
   return {
-    says: "an answer of the daemon (no 502 or 504, no 404 of the proxy)",
+    says: "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     holds: (answer) =>
       answer.status !== 502 && answer.status !== 504 && !(answer.status === 404 && isOwnErrorPage(answer)),
-    seen: (answer) => (isOwnErrorPage(answer) ? `${answer.status} of the proxy` : String(answer.status)),
+    seen: (answer) => (isOwnErrorPage(answer) ? `${answer.status} from the proxy` : String(answer.status)),
   };
 }
 
@@ -81,7 +81,7 @@ export function fieldPresent(name: string): Expectation {
   return fieldWhere(name, "", (received) => received !== undefined && received !== "");
 }
 
-/** Whether `Server` carries a version: it tells which virtual server answered (service 5.2). */
+/** Whether `Server` carries a version: it shows which virtual server answered (service 5.2). */
 export function serverField(versioned: boolean): Expectation {
   return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
     versioned ? isVersioned(received) : received !== undefined && !isVersioned(received),

@@ -32,7 +32,7 @@ export interface ExpectedResponse {
   readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav";
   readonly request: ProbeRequest;
   readonly expected: readonly Expectation[];
-  /** Address of the daemon behind the route, for the advice when it does not answer. */
+  /** Address of the route's daemon, for the advice when it does not answer. */
   readonly upstream?: string;
   /** Why the request cannot be made, where it cannot; such a row fails. */
   readonly notProbed?: { readonly reason: string; readonly fix: string };
@@ -44,7 +44,7 @@ export interface ProbeRequest {
   /** Where to connect. */
   readonly address: string;
   readonly port: number;
-  /** Host to ask for, as it stands in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
+  /** Host to ask for, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
   readonly host: string;
   readonly path: string;
 }
@@ -150,7 +150,7 @@ class Site {
       ],
     };
     const reason = `no image file was found in ${directory}`;
-    const fix = "name one with --media-path, or give --root if the files lie below a folder";
+    const fix = "name one with --media-path, or give --root if the files are below a folder";
     return [mediaPath === undefined ? { ...row, notProbed: { reason, fix } } : row];
   }
 

@@ -28,7 +28,7 @@ import { probe, type ProbeOptions } from "./probe.js";
 import { scarceSpace } from "./space.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
-  /** The deployment document; without one, what it would tell is unknown. */
+  /** The deployment document; without one, what it would say is unknown. */
   readonly deploymentFile: string;
   /** The proxy config, if it is not the one that the deployment names. */
   readonly configFile?: string;
@@ -96,7 +96,7 @@ async function readConfig(file: string): Promise<Result<ProxyConfig>> {
     : inFile(file, parseConfigText(read.text));
 }
 
-/** Two documents are read: a problem tells which one it is of. */
+/** Two documents are read: a problem says which one it is about. */
 function inFile<T>(file: string, read: Result<T>): Result<T> {
   if (read.ok) return read;
   const at = (path: string): string => (path === "" ? file : `${file}: ${path}`);
@@ -123,7 +123,7 @@ function targetOf(
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
 }
 
-/** SERVICE_URL; undefined where there is none, or something else stands in its place. */
+/** SERVICE_URL; undefined where there is none, or something else is in its place. */
 function serviceUrlOf(deployment: Deployment | undefined): URL | undefined {
   const text = deployment?.settings?.values.serviceUrl;
   return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
@@ -231,7 +231,7 @@ async function hostEvidence(
 /** Where a deployment and its proxy write. */
 const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
 
-/** Avatars lie in a directory of their own, or in the one of that name below the media. */
+/** Avatars are in a directory of their own, or in the one of that name below the media. */
 function seenMedia({
   directory,
   avatarDirectory = `${directory}/avatars`,

@@ -34,7 +34,7 @@ export interface ListeningSocket {
   readonly port: number;
 }
 
-/** Every TCP socket that listens, as the kernel tells (proc(5), /proc/net/tcp). */
+/** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/net/tcp). */
 export function listeningSockets(): ListeningSocket[] {
   return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
     readLines(file)

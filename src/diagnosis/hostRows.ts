@@ -33,7 +33,7 @@ export const NODE_QUESTION: Question = {
     failure(
       "the proxy serves, and needs more processor time and memory than it might",
       [missingPieces],
-      `Deploy a Node that portico is tested on: ${KNOWN_VERSIONS.join(", ")}.`,
+      `Deploy a Node that portico is tested with: ${KNOWN_VERSIONS.join(", ")}.`,
     ),
 };
 
@@ -53,7 +53,7 @@ function askRunning(evidence: Evidence): Verdict {
   const { drift } = evidence;
   if (drift !== undefined && drift.running === undefined)
     return unknown("The running proxy cannot be asked.");
-  return judged(evidence, drift?.running, "the proxy runs something else than is installed");
+  return judged(evidence, drift?.running, "the proxy runs something other than what is installed");
 }
 
 function askLogs(evidence: Evidence): Verdict {

@@ -24,7 +24,7 @@ export function logFindings(config: ProxyConfig, pid: number, unit: string): Fin
   const lost = lostLogDirectories(config, pid);
   const restart = `systemctl restart ${unit} (systemd makes the directory again)`;
   const directories = lost.map((at) => {
-    const what = existsSync(at) ? "was made anew since the proxy started" : "does not exist";
+    const what = existsSync(at) ? "was created again after the proxy started" : "does not exist";
     return { at, what, fix: restart };
   });
   const paths = logPaths(config).filter((path) => !lost.includes(dirname(path)));
@@ -57,7 +57,7 @@ function userOf(pid: number): number | undefined {
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** Files beside the logs that the proxy still holds: rotated or removed, and never told of it. */
+/** Files beside the logs that the proxy still holds: rotated or removed without a signal to it. */
 function stillWritten(paths: readonly string[], pid: number, unit: string): Finding[] {
   if (pid === 0) return [];
   const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);

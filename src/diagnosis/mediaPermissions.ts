@@ -19,7 +19,7 @@ export type { ModeChange } from "../asOwner/modes.js";
 export interface MediaOptions {
   /** Directory of the static media. */
   readonly directory: string;
-  /** Directory of the avatars, the default image among them, if it lies elsewhere; media often has a link to it. */
+  /** Directory of the avatars, the default image among them, if it is elsewhere; media often has a link to it. */
   readonly avatarDirectory?: string;
   /**
    * How many files and directories are looked at, at most.
@@ -81,7 +81,7 @@ async function look(
     group.tasks.push(task);
   }
   const handedOver: MediaTask[] = [];
-  // Avatars first: where they lie within the media they are to be called avatars.
+  // Avatars first: where they are within the media they are to be called avatars.
   for (const { acting, tasks: theirs } of [...byOwner.values()].reverse()) {
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
@@ -192,14 +192,14 @@ export async function changeModes(changes: readonly ModeChange[]): Promise<Chang
     group.changes.push(change);
   }
   for (const { acting, changes: theirs } of byOwner.values()) {
-    const whys: readonly (string | null)[] = await asOwner(
+    const reasons: readonly (string | null)[] = await asOwner(
       "changeModes",
       { changes: theirs },
       acting,
       DEADLINE,
     ).catch((error: Error) => theirs.map(() => error.message));
     outcomes.push(
-      ...theirs.map((change, i) => ({ ...change, ...(whys[i] === null ? {} : { why: whys[i]! }) })),
+      ...theirs.map((change, i) => ({ ...change, ...(reasons[i] === null ? {} : { why: reasons[i]! }) })),
     );
   }
   return outcomes;

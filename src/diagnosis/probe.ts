@@ -21,7 +21,7 @@ export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure
 
 /**
  * Sends a HEAD request and returns what came back, or why nothing did. Never throws.
- * A 404 is asked for again with GET, since only its body tells who answered.
+ * A 404 is asked for again with GET, since only its body shows who answered.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const signal = AbortSignal.timeout(options.timeoutMs);
@@ -67,7 +67,7 @@ function connectTls(
       port: request.port,
       ALPNProtocols: ["h2", "http/1.1"],
       rejectUnauthorized: !options.insecure,
-      // An IP address must not stand in SNI (RFC 6066, 3); its certificate is checked all the same.
+      // An IP address must not be in SNI (RFC 6066, 3); its certificate is checked all the same.
       ...(isIP(name.replace(/[[\]]/g, "")) === 0 ? { servername: name } : {}),
       checkServerIdentity: (_host, certificate) =>
         tls.checkServerIdentity(name.replace(/[[\]]/g, ""), certificate),

@@ -142,7 +142,7 @@ function judgePorts(
   }
   if (open.length > 0) {
     const fix = "Let the daemon listen on 127.0.0.1 only, or deploy the firewall.";
-    return failure(`port ${open.join(" and ")} is to be reachable on localhost only`, [seen], fix);
+    return failure(`port ${open.join(" and ")} must be reachable on localhost only`, [seen], fix);
   }
   return ok(seen);
 }
@@ -198,7 +198,7 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
 function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { media } = evidence;
   const lacking = violationsOf(media, "media");
-  // An avatar is told of in its own row.
+  // An avatar is reported in its own row.
   const avatars = lacking.length === 0 && violationsOf(media, "avatars").length > 0;
   const refused = avatars ? [] : answersTo(evidence, "media").filter(({ answer }) => answer.status === 403);
   if (refused.length + lacking.length > 0) {
@@ -218,7 +218,7 @@ function askAvatars(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const avatars = violationsOf(media, "avatars");
   if (avatars.length > 0)
     return failure("the avatar path is not world readable", listed(avatars), fixes(avatars));
-  // What is above both is told once, where it belongs to the media as well.
+  // What is above both is reported once, where it belongs to the media as well.
   const above = violationsOf(media, "media").filter(({ kind }) => kind === "directory");
   const way = deployment?.media?.avatarDirectory;
   const broken = above.filter(({ path }) => way !== undefined && way.startsWith(path));
@@ -241,7 +241,7 @@ const fixes = (violations: Violations): string =>
     .map(({ fix }) => fix)
     .join("; ");
 
-/** Violations told in one row; the next run shows the others. */
+/** Violations reported in one row; the next run shows the others. */
 const SHOWN_MAX = 10;
 
 function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
@@ -261,7 +261,7 @@ function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Ver
   }
   const { row, checked } = wrong[0]!;
   if (checked.settings !== undefined) {
-    const fix = `Set ${checked.settings.join(" and ")} as in /usr/share/portico/application-settings, and restart it.`;
+    const fix = `Set ${checked.settings.join(" and ")} as in /usr/share/portico/application-settings, and restart the web application.`;
     return failure(checked.cause!, wrong.map(describe), fix);
   }
   const state = unit === undefined ? [] : [`${unit.name}: ${unit.state}`];
@@ -276,7 +276,7 @@ function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Ver
   );
 }
 
-/** The two that clients are told, and that break upload and view when they are wrong. */
+/** The two that clients are given, and that break upload and view when they are wrong. */
 const PUBLIC_URLS = ["SERVICE_URL", "FILE_SERVER_ROOT"];
 
 function askPublicUrls(evidence: Evidence): Verdict {

@@ -2,11 +2,11 @@ import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import type { Finding } from "./evidence.js";
 
-/** Less than this is no room for a deployment, nor for a day of logs. */
+/** Less than this is not enough for a deployment, or for a day of logs. */
 const FREE_BYTES_MIN = 32 << 20;
 const FREE_FILES_MIN = 500;
 
-/** File systems on which little is left, each told once by the first directory that lies on it. */
+/** File systems on which little is left, each reported once, with the first directory on it. */
 export async function scarceSpace(directories: readonly string[]): Promise<Finding[]> {
   const seen = new Set<number>();
   const findings: Finding[] = [];
@@ -19,7 +19,7 @@ export async function scarceSpace(directories: readonly string[]): Promise<Findi
     const megabytes = Math.floor((bavail * bsize) / 2 ** 20);
     if (bavail * bsize < FREE_BYTES_MIN) findings.push({ at, what: `${megabytes} MiB are left`, fix });
     else if (files > 0 && ffree < FREE_FILES_MIN)
-      findings.push({ at, what: `${ffree} more files can be made`, fix });
+      findings.push({ at, what: `${ffree} more files can be created`, fix });
   }
   return findings;
 }

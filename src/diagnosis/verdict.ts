@@ -49,6 +49,6 @@ export function notSeen({ place, deployment }: Evidence, what: string): Verdict 
   if (place === "elsewhere")
     return unknown(`${what} can be seen on the host only: run \`portico doctor\` there.`);
   const known =
-    deployment === undefined ? "there is no deployment document" : "the deployment says nothing of it";
+    deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
   return unknown(`${what} cannot be found: ${known}.`);
 }

@@ -62,7 +62,7 @@ export const FILE_ROLES = [
 ] as const;
 
 const deployedFile = z.strictObject({
-  path: filePath("Where the file lies on the host."),
+  path: filePath("Where the file is on the host."),
   mode: z.enum(["0600", "0640", "0644", "0755"]).describe("Permissions; owner and group are root."),
   sha256: sha256("Hash of its content."),
   role: z.enum(FILE_ROLES).describe("What the file is; decides which services a change concerns."),
@@ -119,7 +119,7 @@ const settings = z
 const media = z
   .strictObject({
     directory: filePath("Directory of the static media."),
-    avatarDirectory: filePath("Directory of avatars, if they lie elsewhere.").optional(),
+    avatarDirectory: filePath("Directory of avatars, if they are elsewhere.").optional(),
     fix: flag(false, "Whether activation makes them readable for others where they are not."),
   })
   .describe("Files the proxy serves for the application.");
@@ -212,7 +212,7 @@ function crossCheck({ config, files, settings: edited }: Deployment): Problem[] 
   const configFile = files.find((file) => file.path === config);
   if (configFile?.role !== "config") {
     const allowed = files.flatMap((file) => (file.role === "config" ? [file.path] : [])).join(", ");
-    const message = "is none of the files with the role `config`";
+    const message = "is not one of the files with the role `config`";
     found.push(problem("config.unknown-reference", "config", message, { received: config, allowed }));
   }
   if (edited?.apply !== true) return found;
@@ -232,14 +232,14 @@ function pathProblems(path: string, at: string, previous: string | undefined): P
   const own = [DEPLOYMENT_FILE, DEPLOYMENT_STORE].find((p) => path === p || path.startsWith(`${p}/`));
   if (own !== undefined) {
     const fix = "Choose another path: this one belongs to activation itself.";
-    return [problem("config.bad-file-path", at, `lies in ${own}`, { received: path, fix })];
+    return [problem("config.bad-file-path", at, `is in ${own}`, { received: path, fix })];
   }
   if (path.endsWith("/")) {
     const allowed = "the path of a file";
     return [problem("config.bad-file-path", at, "is a directory", { received: path, allowed })];
   }
   if (previous === undefined || previous < path) return [];
-  const message = previous === path ? "stands twice" : `stands behind ${previous}`;
+  const message = previous === path ? "is listed twice" : `is listed after ${previous}`;
   const fix = "List every file once, sorted by path.";
   return [problem("config.duplicate-name", at, message, { received: path, fix })];
 }

@@ -125,7 +125,7 @@ const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
 export const headerName = text(
   "config.bad-header",
-  "a field name that is a token and no connection, framing or Host field",
+  "a field name that is a token, and not Host or a field of the connection or the framing",
   // Names are keys, which Terraform cannot fill in.
   { pattern: TOKEN, accepts: (value) => new RegExp(TOKEN).test(value) && !NOT_SETTABLE.test(value) },
 );

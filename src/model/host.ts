@@ -126,7 +126,7 @@ function subnetProblems(known: Known, bits: number, length: number, field: Field
       problem("host.bad-network", field("gateway"), "is the host's own address", { received: gateway }),
     );
   } else if (length < 32 && !sameNetwork(router, bits, length)) {
-    // Providers route a /32 through a gateway outside it, so that one case is no mistake.
+    // Providers route a /32 through a gateway outside it, so that one case is not a mistake.
     const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
     problems.push(
       problem("host.bad-network", field("gateway"), "is outside the subnet", { received: gateway, allowed }),
@@ -157,12 +157,12 @@ function dhcpProblems(known: Known, bits: number | undefined, field: Field, isKn
 }
 
 // Flags of `ip -6 address show` that mean: this address will not last, or is not in use.
-const FLEETING = ["temporary", "deprecated", "tentative", "dadfailed"];
+const NOT_LASTING = ["temporary", "deprecated", "tentative", "dadfailed"];
 
 function ipv6Problems(known: Known, field: Field): Problem[] {
   const { ipv6Address: address, ipv6Flags: flags = [] } = known;
-  const fleeting = flags.filter((flag) => FLEETING.includes(flag));
-  const problems = fleeting.map((flag) =>
+  const notLasting = flags.filter((flag) => NOT_LASTING.includes(flag));
+  const problems = notLasting.map((flag) =>
     problem("host.bad-ipv6", field("ipv6Flags"), `marks the address as ${flag}`, {
       received: flags,
       allowed: "an address that is neither temporary nor deprecated",

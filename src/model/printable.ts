@@ -1,9 +1,9 @@
 /**
- * A text that can be printed: what steers a terminal, or turns text around on it, stands there as its code. Values of the
- * application's files, its database and its upstreams are others' words.
+ * A text that can be printed: what controls a terminal, or turns text around on it, is replaced by its code. Values of
+ * the application's files, its database and its upstreams are others' words.
  */
 export function printable(text: string): string {
-  return text.replace(STEERING, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(TERMINAL_CONTROLS, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** A value that belongs on one line. */
@@ -13,4 +13,4 @@ export function printableValue(text: string): string {
 
 /** All controls but line feed and tab, and marks of direction and line of Unicode. */
 
-const STEERING = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const TERMINAL_CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;

@@ -1,6 +1,6 @@
 /**
- * What a text must look like, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So the
- * same rule holds here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
+ * What a text must look like, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So
+ * the same rule holds here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
  */
 export interface TextRule {
   readonly pattern: string;
@@ -13,7 +13,7 @@ export interface TextRule {
   readonly accepts?: (value: string) => boolean;
 }
 
-/** A function that tells whether a text satisfies a rule. */
+/** A function that checks whether a text satisfies a rule. */
 export function accepting(rule: TextRule): (value: string) => boolean {
   if (rule.accepts !== undefined) return rule.accepts;
   const { lengthMax = Infinity } = rule;
@@ -30,7 +30,7 @@ export const IPV4_PATTERN = `(?:${OCTET}(?:\\.${OCTET}){3})`;
 function ipv6Pattern(digits: string): string {
   const group = `[${digits}]{1,4}`;
   const last = `(?:${group}:${group}|${IPV4_PATTERN})`;
-  // Seven groups or fewer stand around `::`: `left` at most before it, what is left of eight at most after it.
+  // Seven groups or fewer are around `::`: `left` at most before it, what is left of eight at most after it.
   const short = [0, 1, 2, 3, 4, 5].map((left) => {
     const before = left === 0 ? "" : `(?:${group}(?::${group}){0,${left - 1}})?`;
     return `${before}::${5 - left === 0 ? "" : `(?:${group}:){${5 - left}}`}${last}`;

@@ -54,7 +54,7 @@ export const TLS_POLICIES = {
 
 export type TlsPolicyName = keyof typeof TLS_POLICIES;
 
-/** The settings behind a name, or the settings themselves. */
+/** The settings of a named policy, or the settings themselves. */
 export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
   return typeof policy === "string" ? TLS_POLICIES[policy] : policy;
 }

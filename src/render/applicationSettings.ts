@@ -17,7 +17,7 @@ export interface ApplicationSettingsInput {
   readonly startCommand?: UnitCommand["command"];
 }
 
-/** The configuration items (service 2.1) and their values. */
+/** The configuration items and their values. */
 export interface ApplicationSettingsValues {
   /** `SERVICE_URL`: where users find the application. */
   readonly serviceUrl: string;

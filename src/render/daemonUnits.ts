@@ -40,7 +40,7 @@ export interface Daemon {
    */
   readonly workingDirectory?: string;
   /**
-   * Environment, for everybody to read. A name that promises a secret is refused (`unit.secret-in-environment`).
+   * Environment, for everybody to read. A name that looks like a secret is refused (`unit.secret-in-environment`).
    * @default - none
    */
   readonly environment?: Readonly<Record<string, string>>;
@@ -73,7 +73,7 @@ export interface Daemon {
    */
   readonly hardening?: boolean;
   /**
-   * Directories it may write to although they lie in `/usr`, `/boot` or `/etc`.
+   * Directories it may write to although they are in `/usr`, `/boot` or `/etc`.
    * @default - none
    */
   readonly writableDirectories?: readonly string[];
@@ -224,21 +224,21 @@ function variableProblems(name: string, value: unknown): Problem[] {
   const path = `environment.${name}`;
   if (typeof value !== "string" && typeof value !== "number") {
     return [
-      problem("unit.bad-value", path, "is not a text", {
+      problem("unit.bad-value", path, "is not a string", {
         received: value,
-        allowed: "a text",
-        fix: "Give a text.",
+        allowed: "a string",
+        fix: "Give a string.",
       }),
     ];
   }
   if (!/^[A-Za-z_]\w*$/.test(name)) {
-    return [problem("unit.bad-value", path, "is not a name of a variable", { received: name })];
+    return [problem("unit.bad-value", path, "is not the name of a variable", { received: name })];
   }
   // The value is not shown: it may be the secret that the name promises.
   if (SECRET.test(name))
     return [
-      problem("unit.secret-in-environment", path, "promises a secret", {
-        allowed: "names of what all may read",
+      problem("unit.secret-in-environment", path, "looks like a secret", {
+        allowed: "names of values that everyone may read",
       }),
     ];
   // Control characters are found in the unit.

@@ -1,4 +1,4 @@
-/** Where things lie on a host; absolute paths, without the delivery's root. */
+/** Where things are on a host; absolute paths, without the delivery's root. */
 export interface HostPaths {
   /** The proxy config. */
   readonly config: string;

@@ -3,7 +3,7 @@
  * (coreutils), since Node itself may come with the very deployment.
  */
 
-/** A program that activation runs with: where it lies once it is installed, and what it must hold. */
+/** A program that activation runs with: where it is once it is installed, and what it must contain. */
 export interface HostProgram {
   /** Absolute path on the host. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface HostProgram {
 
 /**
  * Directory of the user who logs in, below the home directory: nobody else can enter it. Terraform's scripts run there,
- * and what a user without root's rights uploads lies there until root has taken it.
+ * and what a user without root's rights uploads is there until root has taken it.
  */
 export const LOGIN_DIRECTORY = ".portico/incoming";
 
@@ -26,8 +26,8 @@ export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
 /**
  * The `script_path` of the connection that makes the directory, while there is no directory yet that could take a
  * script. Terraform uploads a script to that path, literally, and then has the login shell run `chmod 0777 PATH` and
- * `PATH`: both make the directory, and what was uploaded is run by nobody. (Should a release of Terraform quote the path
- * one day, both fail, and the apply with them.)
+ * `PATH`: both make the directory, and what was uploaded is run by nobody. (Should a release of Terraform quote the
+ * path one day, both fail, and the apply with them.)
  */
 export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
 
@@ -37,7 +37,7 @@ export const REMOVE_UPLOAD = `rm -f ${quote(LOGIN_DIRECTORY_SCRIPT_PATH.replace(
 /** Removes all that an apply leaves in the home directory of the user who logs in. */
 export const REMOVE_LOGIN_DIRECTORY = `${REMOVE_UPLOAD}; rm -rf .portico`;
 
-/** Ends a script that lies where others may change it; for a `script_path` that was chosen. */
+/** Ends a script that is where others may change it; for a `script_path` that was chosen. */
 export const REFUSE_OPEN_DIRECTORY = `directory=$(dirname "$0")
 if [ ! -O "$directory" ] || [ -n "$(find "$directory" -maxdepth 0 -perm /0077)" ]; then
   echo "scriptPath: others can enter $directory, and change the scripts that run there: chown it to $(id -un), and chmod 0700" >&2

@@ -158,7 +158,7 @@ function interfaceProblems(face: { readonly name?: string; readonly macAddress?:
   if (name !== undefined) {
     const { allowed } = INTERFACE_NAME;
     if (accepting(INTERFACE_NAME)(name)) return [];
-    const message = "is not a name of an interface";
+    const message = "is not the name of an interface";
     return [problem("network.bad-interface", "interface.name", message, { received: name, allowed })];
   }
   const { allowed } = MAC_ADDRESS;

@@ -104,7 +104,7 @@ const ICMP = [
   "ip6 saddr fe80::/10 icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report } accept",
 ];
 
-// Answers to what was asked of everybody are no part of an established connection.
+// Answers to what was asked of everybody are not part of an established connection.
 const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"];
 
 /** Problems of what is let in, by field. */
@@ -128,7 +128,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
     ),
     ...open.flatMap(([path, port, protocol]) =>
       protocol === "tcp" && loopbackPorts.includes(port)
-        ? [problem("firewall.loopback-port", path, "is to be reached on loopback only", { received: port })]
+        ? [problem("firewall.loopback-port", path, "must be reachable on loopback only", { received: port })]
         : [],
     ),
     ...allowed.flatMap(({ from = [] }, i) =>
@@ -136,7 +136,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
         isCidr(range) && !range.includes("%")
           ? []
           : [
-              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is not an address and no range", {
+              problem("config.bad-address", `allowed[${i}].from[${j}]`, "is neither an address nor a range", {
                 received: range,
                 allowed: "an IP address or a CIDR range such as 10.0.0.0/8",
               }),

@@ -45,7 +45,7 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
     return properties !== undefined && (type === undefined || type === fields["type"]);
   });
   const table = fitting.flatMap((node) => Object.keys(node.properties!));
-  // What the table does not know keeps its place behind: header names, which are data, and mistakes.
+  // What the table does not know keeps its place at the end: header names, which are data, and mistakes.
   const place = (name: string): number => (table.includes(name) ? table.indexOf(name) : table.length);
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
   return Object.fromEntries(

@@ -13,11 +13,11 @@ export interface ProxyUnitsInput {
   readonly tlsFiles: readonly string[];
   /**
    * The last segment of a TLS file's path, for paths that are not known yet.
-   * @default - what stands after the last slash
+   * @default - what follows the last slash
    */
   readonly baseNameOf?: (path: string) => string;
   /**
-   * An address as it stands before `:PORT`, for addresses that are not known yet.
+   * An address as it is written before `:PORT`, for addresses that are not known yet.
    * @default - an IPv6 address gets brackets
    */
   readonly hostOf?: (address: string) => string;
@@ -34,7 +34,7 @@ export interface ProxyUnitsInput {
  * `$CREDENTIALS_DIRECTORY` by their base name. The config keeps the paths on the host; the proxy prefers a credential
  * of the same base name. What was renewed since is handed over by a reload: `portico reload`, run as root (`+`), copies
  * all of them as one set into a directory that only root can write to, has the proxy load them, and takes the copies
- * back if they are refused. They lie in memory (`/run`), readable for the service's user alone, until it stops.
+ * back if they are refused. They are in memory (`/run`), readable for the service's user alone, until it stops.
  *
  * A reload ends when the new configuration serves, and fails if it was refused; `Type=notify` does the same for a
  * start. Restarts have no limit: sockets of a unit that systemd gave up would refuse connections, and a host is to
@@ -150,7 +150,7 @@ function logs(directory: string): UnitSection {
 
 /** No MemoryDenyWriteExecute: the JIT of Node writes the code it runs. */
 function hardening(servedDirectories: readonly string[]): UnitSection {
-  // One that is not known yet may lie in a home.
+  // One that is not known yet may be in a home.
   const inHome = servedDirectories.some(
     (directory) => !directory.startsWith("/") || /^\/(?:home|root|run\/user)(?:\/|$)/.test(directory),
   );

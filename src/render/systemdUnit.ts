@@ -114,13 +114,15 @@ function shapeProblems(document: unknown): Problem[] {
     return Object.entries(section).flatMap(([directive, value]) =>
       valuesOf(value as UnitValue)
         .filter((one) => !isUnitValue(one))
-        .map((one) => shapeProblem(`${name}.${directive}`, "is not a value of a directive", one, UNIT_VALUE)),
+        .map((one) =>
+          shapeProblem(`${name}.${directive}`, "is not a value for a directive", one, UNIT_VALUE),
+        ),
     );
   });
 }
 
 const UNIT_VALUE =
-  "a text, a number, true, false, `{ command: […] }` with texts, `{ specifiers }`, or a list of them";
+  "a string, a number, true, false, `{ command: […] }` with strings, `{ specifiers }`, or a list of them";
 
 const shapeProblem = (path: string, message: string, received: unknown, allowed: string): Problem =>
   problem("unit.bad-value", path, message, { received, allowed, fix: `Give ${allowed}.` });
@@ -141,7 +143,7 @@ const COMMAND = "a program by its absolute path, then its arguments";
 
 function valueProblems(directive: string, value: UnitValue, path: string): Problem[] {
   if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(directive)) {
-    return [problem("unit.bad-value", path, "is not a name of a directive", { received: directive })];
+    return [problem("unit.bad-value", path, "is not the name of a directive", { received: directive })];
   }
   if (typeof value === "object" && "command" in value)
     return commandProblems(value.command, `${path}.command`);
@@ -149,7 +151,7 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
   // systemd trims a value and takes a last backslash for a continued line.
   if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
     const allowed = "one line, without white space at its ends and without a backslash as the last character";
-    return [problem("unit.bad-value", path, "cannot stand in a unit file", { received: text, allowed })];
+    return [problem("unit.bad-value", path, "cannot be written in a unit file", { received: text, allowed })];
   }
   return directive.startsWith("Exec") ? startVariantProblems(text.split(/\s+/), path) : [];
 }
@@ -163,7 +165,7 @@ export function commandProblems(command: UnitCommand["command"], path: string): 
   if (typeof program !== "string" || !isProgramPath(program)) {
     const allowed = "an absolute path of letters, digits and ./_-+@:,=";
     return [
-      problem("unit.bad-value", `${path}[0]`, "is not a path of a program", {
+      problem("unit.bad-value", `${path}[0]`, "is not the path of a program", {
         received: program,
         allowed,
         fix: "Give the absolute path of the program, as `command -v` prints it.",

@@ -6,21 +6,21 @@ import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
 /**
  * The config that a proxy writes, as the host reads it: parsed, with every default filled in.
  *
- * Values that Terraform knows only at apply are replaced by stand-ins such as `portico-token-0x`, so that everything
+ * Values that Terraform knows only at apply are replaced by placeholders such as `portico-token-0x`, so that everything
  * else can be tested.
  *
  * @param target a ReverseProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one below it
  * @throws ProblemError with every problem, if the host would refuse the config
  */
 export function renderProxyConfig(target: IConstruct): ProxyConfig {
-  const { problems, standIn } = checkAroundTokens(proxyIn(target).config, (config) => {
+  const { problems, placeholder } = checkAroundTokens(proxyIn(target).config, (config) => {
     const result = parseConfig(config);
     return result.ok ? [] : result.problems;
   });
   // As in the file, a field that is undefined is not there.
-  const result = parseConfig(JSON.parse(JSON.stringify(standIn)));
+  const result = parseConfig(JSON.parse(JSON.stringify(placeholder)));
   if (problems.length > 0) throw new ProblemError(problems);
-  // Only a value that no stand-in fits can still be wrong.
+  // Only a value that no placeholder fits can still be wrong.
   if (!result.ok) throw new ProblemError(result.problems);
   return result.value;
 }

@@ -133,11 +133,11 @@ export const CHECK_ERRORS = {
     example: checked("files.unreadable", ({ files }) => delete files[CERTIFICATE]),
   },
   "files.bad-key": {
-    means: "The file is no private key that can be used: it is encrypted, damaged or something else.",
+    means: "The file is not a private key that can be used: it is encrypted, damaged or something else.",
     example: checked("files.bad-key", ({ files }) => (files[KEY] = { text: "no key\n", mode: 0o600 })),
   },
   "files.bad-certificate": {
-    means: "The file is no certificate, or a chain that clients would refuse.",
+    means: "The file is not a certificate, or a chain that clients would refuse.",
     example: checked(
       "files.bad-certificate",
       ({ files }) => (files[CERTIFICATE] = { text: "no certificate\n" }),

@@ -62,7 +62,7 @@ const route = { name: "more", path: "/files", action: { type: "proxy", upstream:
 export const CONFIG_ERRORS = {
   "config.not-json": {
     means:
-      "The file cannot be read as JSON, so nothing else about it was looked at. JSON has no comments and no comma behind the last item.",
+      "The file cannot be read as JSON, so nothing else about it was looked at. JSON has no comments and no comma after the last item.",
     cause: '{ "version": 1, }',
     example: () => only(parseConfigText('{ "version": 1, }')),
   },
@@ -100,7 +100,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-address": {
     means:
-      "The value is no IP address or range. A name is no address, and an IPv6 address stands here without brackets.",
+      "The value is not an IP address or range. A name is not an address, and an IPv6 address is written here without brackets.",
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
@@ -109,7 +109,7 @@ export const CONFIG_ERRORS = {
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {
-    means: "An upstream is reached over HTTP at a host and a port. A path behind them would not be used.",
+    means: "An upstream is reached over HTTP at a host and a port. A path after them would not be used.",
     example: withField("upstreams[0].url", "http://127.0.0.1:8000/app"),
   },
   "config.bad-file-path": {
@@ -123,7 +123,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-header": {
     means:
-      "The field name is no token, the value has characters that would end the line, or the field is one that the proxy itself must set: `Host`, and those of framing and connection.",
+      "The field name is not a token, the value has characters that would end the line, or the field is one that the proxy itself must set: `Host`, and those of framing and connection.",
     example: withField("virtualServers[1].routes[0].action.setHeaders", { "Transfer-Encoding": "chunked" }),
   },
   "config.bad-cipher-string": {
@@ -151,7 +151,7 @@ export const CONFIG_ERRORS = {
   },
   "config.unknown-reference": {
     means:
-      "A field names a listener, an upstream or another thing that is not there, or a construct stands outside of what it belongs to.",
+      "A field names a listener, an upstream or another thing that is not there, or a construct is outside of what it belongs to.",
     example: withField("virtualServers[1].routes[0].action.upstream", "app"),
   },
   "config.duplicate-listener": {
@@ -197,7 +197,7 @@ export const CONFIG_ERRORS = {
   },
   "config.shadowed-route": {
     means:
-      "A `prefix` route whose path ends in `/` stands beside a `segment` route of the same path, which takes every request that it could have.",
+      "A `prefix` route whose path ends in `/` is beside a `segment` route of the same path, which takes every request that it could have.",
     example: withField("virtualServers[1].routes", [
       { ...route, path: "/media/" },
       { ...route, name: "all", path: "/media/", match: "prefix" },

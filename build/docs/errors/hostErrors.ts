@@ -58,16 +58,16 @@ export const HOST_ERRORS = {
     "files.foreign-owner",
     "A file in a directory of somebody else may have been put there to have another file written. It is left alone.",
     "/srv/sync/conf/settings.py",
-    "belongs to user 0, and the directory it lies in to user 998",
+    "belongs to user 0, and its directory to user 998",
     { fix: "Give both to the same user, for example: chown 998 /srv/sync/conf/settings.py" },
   ),
   ...seen(
     "files.shared-directory",
     "Somebody else than root can change a directory on the way, and could lead root to another file. Root does not go there.",
     "/srv/shared/portico.json",
-    "lies below a directory of user 998: root does not go there",
+    "is below a directory of user 998: root writes nothing there",
     {
-      fix: "Deploy it below directories that are root's alone; `namei -om /srv/shared/portico.json` shows them.",
+      fix: "Deploy it below directories that only root can change; `namei -om /srv/shared/portico.json` shows them.",
     },
   ),
   ...seen(
@@ -135,7 +135,7 @@ export const HOST_ERRORS = {
     "control.bad-request",
     "What was asked over the control socket is nothing that this release knows.",
     "",
-    "is no request that portico knows",
+    "is not a request that portico knows",
   ),
   ...seen(
     "control.not-running",
@@ -159,13 +159,13 @@ export const HOST_ERRORS = {
     "activation.busy",
     "Two activations at once would take each other's files away, so one waits and gives up after a while.",
     "/var/lib/portico/deployment/lock",
-    "is held by the activation that process 4711 has run since 2026-01-05T08:00:00.000Z, still after 300 s",
+    "is still held after 300 s, by the activation that process 4711 has run since 2026-01-05T08:00:00.000Z",
   ),
   ...seen(
     "activation.not-root",
     "Activation replaces system files and starts units.",
     "",
-    "changes the host, which takes root",
+    "changes the host, which only root can do",
   ),
   ...seen(
     "activation.no-systemd",
@@ -183,14 +183,14 @@ export const HOST_ERRORS = {
     "activation.corrupt-blob",
     "An uploaded file is not what Terraform sent: cut off, or changed by somebody. It is not installed.",
     UPLOAD,
-    "does not hold what its name says, and /etc/portico/portico.json needs it",
+    "does not match the hash in its name, and /etc/portico/portico.json needs it",
     { received: "SHA-256 fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9" },
   ),
   ...seen(
     "activation.bad-target",
-    "Where a file is to be put, a directory or something else stands.",
+    "Where a file is to be put, there is a directory or something else.",
     "/etc/portico/portico.json",
-    "is no file, or what it lies in is no directory",
+    "is not a file, or its parent is not a directory",
   ),
   ...seen(
     "activation.bad-unit",
@@ -204,14 +204,14 @@ export const HOST_ERRORS = {
     "activation.unknown-unit",
     "The deployment stops and starts a daemon that this host does not have.",
     "services.webdav",
-    "is no unit of this host",
+    "is not a unit of this host",
     { received: '"sync-webdav.service"' },
   ),
   ...seen(
     "activation.locked-out",
     "The firewall of the deployment would cut off the very session that brings it. Nothing was changed.",
     "/etc/portico/firewall.nft",
-    "does not open port 22 to 198.51.100.7, by which this session came in",
+    "does not open port 22 to 198.51.100.7, from which this session comes",
   ),
   ...seen(
     "activation.masked-unit",
@@ -224,7 +224,7 @@ export const HOST_ERRORS = {
     "activation.no-ipv6",
     "The config has an IPv6 listener, and the host's kernel has IPv6 switched off.",
     "listeners[1]",
-    "cannot be listened on: IPv6 is off here",
+    "cannot be listened on: IPv6 is off on this host",
   ),
   ...seen(
     "activation.port-in-use",
@@ -236,7 +236,7 @@ export const HOST_ERRORS = {
     "activation.no-room",
     "The new files would not fit beside the old ones, which are kept until the new ones serve. Nothing was changed.",
     "/usr/lib/portico",
-    "lies on a file system that has 512 KiB left, and the deployment needs 1280 KiB",
+    "is on a file system that has 512 KiB left, and the deployment needs 1280 KiB",
   ),
   ...seen(
     "activation.file-failed",
@@ -257,7 +257,7 @@ export const HOST_ERRORS = {
     "WebDAV daemon: not as expected",
     {
       received: '"502 of the proxy"',
-      allowed: "an answer of the daemon (no 502 or 504, no 404 of the proxy)",
+      allowed: "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy)",
     },
   ),
   ...seen(
@@ -282,7 +282,7 @@ export const HOST_ERRORS = {
     "activation.changed-since",
     "The deployment is taken away, and an item that it had set is set to something else now. That value stays.",
     "/srv/sync/conf/settings.py:31",
-    'SERVICE_URL was changed by somebody else and stays as it is; before Portico came it was "http://192.0.2.10/sync"',
+    'SERVICE_URL was changed by somebody else and stays as it is; before the first deployment it was "http://192.0.2.10/sync"',
   ),
   ...seen(
     "node.wrong-hash",

@@ -59,7 +59,7 @@ export const STACK_ERRORS = {
   ),
   "host.bad-name": entry(
     'new Host(stack, "files", { address: "192.0.2.10", publicName: "https://files.example.org/" });',
-    "The value is no domain name by itself: scheme, port, path and a dot at the end do not belong to it.",
+    "The value is not a domain name by itself: scheme, port, path and a dot at the end do not belong to it.",
   ),
   "host.ipv6-only": entry(
     'new Host(stack, "files", { address: "2001:db8::10" });',
@@ -67,7 +67,7 @@ export const STACK_ERRORS = {
   ),
   "host.bad-root": entry(
     'Delivery.local({ root: "" });',
-    "The folder that a local delivery writes to is no folder, so files could land anywhere.",
+    "The folder that a local delivery writes to is not a folder, so files could land anywhere.",
   ),
   "network.bad-interface": entry(
     'new StaticNetwork(stack, "network", { host, interface: { name: "eth*" } });',
@@ -119,7 +119,7 @@ export const STACK_ERRORS = {
   ),
   "delivery.clear-text-key": entry(
     'Delivery.ssh({ verifyHostKey: false, privateKey: "-----BEGIN OPENSSH PRIVATE KEY-----" });',
-    "A literal stands in the synthesized stack, which is a file that is kept and shared.",
+    "A literal is in the synthesized stack, which is a file that is kept and shared.",
   ),
   "delivery.key-at-destroy": entry(
     'const key = new TerraformVariable(stack, "key", { sensitive: true });\nDelivery.ssh({ verifyHostKey: false, privateKey: key.stringValue });',

@@ -161,7 +161,7 @@ const requestHead: FuzzTarget = {
         outcome = refusal(error);
       }
     }
-    // Pieces are refused as soon as no further byte could mend them, the whole not later than it is parsed.
+    // Pieces are refused as soon as no further byte could repair them, the whole not later than it is parsed.
     for (const size of [1, 7]) {
       const pieces = readInPieces(input, size);
       if (pieces === "refused")

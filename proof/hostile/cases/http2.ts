@@ -4,7 +4,7 @@ type Fields = readonly (readonly [string, string])[];
 export interface Http2Case {
   readonly name: string;
   readonly fields: Fields;
-  /** Payloads of DATA frames behind the head; undefined for none, and the stream ends with the head. */
+  /** Payloads of DATA frames after the head; undefined for none, and the stream ends with the head. */
   readonly data?: readonly string[];
   readonly trailers?: Fields;
   /** Status, or the kind of error. A refused request reaches no upstream as a whole. */
@@ -20,7 +20,7 @@ const PSEUDO: Readonly<Record<string, string>> = {
   ":path": "/sync/case",
 };
 
-/** The usual pseudo-fields, some with other values or without (undefined), and fields behind them. */
+/** The usual pseudo-fields, some with other values or without (undefined), and fields after them. */
 function request(changes: Readonly<Record<string, string | undefined>>, more: Fields = []): Fields {
   const all = Object.entries({ ...PSEUDO, ...changes });
   return [...all.filter((field): field is [string, string] => field[1] !== undefined), ...more];

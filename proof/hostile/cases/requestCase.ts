@@ -1,8 +1,8 @@
-/** What becomes of a raw request. A canary request is always sent right behind it. */
+/** What becomes of a raw request. A canary request is always sent right after it. */
 export type Outcome =
   /** Refused with this status (400 and above), the connection closed, nothing of it complete at an upstream. */
   | number
-  /** It is one request: answered as itself, and the canary behind it as the canary. */
+  /** It is one request: answered as itself, and the canary after it as the canary. */
   | "passes"
   /** It is two requests by every reading: both are answered, then the canary. */
   | "two"

@@ -52,7 +52,7 @@ export async function hostImage(packages: readonly string[] = []): Promise<strin
     : > "$work/root/etc/machine-id"
     tar -C "$work/root" --numeric-owner --xattrs -cf "$work/image.tar" .
     mv "$work/image.tar" "$1"`;
-  // debootstrap mounts into the new tree: in a mount namespace nothing of it stays behind.
+  // debootstrap mounts into the new tree: in a mount namespace nothing of it is left behind.
   const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, names.join(","), SUITE];
   await mustRun(["flock", join(CACHE, "lock"), ...build], { timeoutSeconds: 600 });
   return tarball;

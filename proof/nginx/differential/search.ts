@@ -14,7 +14,7 @@ export interface Finding {
 
 export interface SearchOptions {
   readonly seed: number;
-  /** Numbers of the cases: the first, and the one behind the last. */
+  /** Numbers of the cases: the first, and the one after the last. */
   readonly from: number;
   readonly to: number;
   /** How many different findings are enough. */

@@ -8,15 +8,15 @@ export type Binding =
       readonly unit: number;
       /** Offset of the name. */
       readonly at: number;
-      /** The expression behind the `=`; never empty. */
+      /** The expression after the `=`; never empty. */
       readonly value: readonly Token[];
     }
   | {
-      /** Anything else that may set, change or remove it, or that nobody can tell of. */
+      /** Anything else that may set, change or remove it, or that cannot be known. */
       readonly kind: "other";
       readonly unit: number;
       readonly at: number;
-      /** What stands there, to be put into a message. */
+      /** What is there, to be put into a message. */
       readonly what: string;
       /** Inside a function: it may run at any time. */
       readonly anytime: boolean;
@@ -60,7 +60,7 @@ function other(found: Found, unit: number, place: { inBlock?: boolean; anytime?:
 function scopeBindings(statements: (readonly Token[])[], name: string, unit: number): Binding[] {
   return statements.flatMap((statement, i) => {
     const [first] = statement;
-    // Decorators, defaults, annotations and bases are worked out where the definition stands.
+    // Decorators, defaults, annotations and bases are evaluated where the definition is.
     const walrus = assignedInside(statement, name);
     if (walrus !== undefined) return [other(walrus, unit)];
     const global = first!.text === "global" ? statement.find((t) => t.text === name) : undefined;

@@ -17,7 +17,7 @@ export function literalValue(expression: readonly Token[]): LiteralValue | undef
 export interface ListElement {
   readonly value: string;
   readonly from: number;
-  /** Offset behind the element. */
+  /** Offset after the element. */
   readonly to: number;
 }
 
@@ -29,7 +29,7 @@ export function listElements(expression: readonly Token[]): ListElement[] | unde
   const inner = expression.slice(1, -1);
   if (inner.some((t) => t.depth === first.depth)) return undefined;
   const pieces = splitAt(inner, ",", first.depth + 1);
-  // `[]`, and a comma behind the last element.
+  // `[]`, and a comma after the last element.
   if (pieces.at(-1)!.length === 0) pieces.pop();
   const elements = pieces.map((piece) => ({
     value: stringValue(piece),
@@ -51,7 +51,7 @@ export function withoutParentheses(expression: readonly Token[]): readonly Token
   return isGroup ? withoutParentheses(inner) : expression;
 }
 
-/** Strings that stand side by side are one. */
+/** Adjacent strings are one. */
 function stringValue(tokens: readonly Token[]): string | undefined {
   const parts = tokens.map((t) => (t.kind === "string" ? decodeString(t.text) : undefined));
   return parts.length === 0 || parts.includes(undefined) ? undefined : parts.join("");

@@ -9,7 +9,7 @@ export interface Unit {
   readonly lines: readonly LogicalLine[];
   /** Begin of its first line of text. */
   readonly from: number;
-  /** Offset behind its last line end. */
+  /** Offset after its last line end. */
   readonly to: number;
 }
 
@@ -87,7 +87,7 @@ function headerEnd(tokens: readonly Token[]): number {
   return opens ? tokens.findIndex((t) => t.depth === 0 && t.text === ":") : -1;
 }
 
-/** Pieces between separators that stand outside brackets, or inside those around the whole at `depth`. */
+/** Pieces between separators outside brackets, or inside those around the whole at `depth`. */
 export function splitAt(tokens: readonly Token[], separator: string, depth = 0): Token[][] {
   const pieces: Token[][] = [[]];
   for (const token of tokens) {

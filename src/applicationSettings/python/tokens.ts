@@ -7,7 +7,7 @@ export interface Token {
   readonly kind: "name" | "string" | "number" | "operator";
   readonly text: string;
   readonly from: number;
-  /** Offset behind the last character. */
+  /** Offset after the last character. */
   readonly to: number;
   /** How many brackets are open around it; a bracket itself counts as outside. */
   readonly depth: number;
@@ -19,7 +19,7 @@ export interface LogicalLine {
   readonly indented: boolean;
   /** Begin of its first line of text. */
   readonly from: number;
-  /** Offset behind its line end, a trailing comment included. */
+  /** Offset after its line end, a trailing comment included. */
   readonly to: number;
 }
 
@@ -87,10 +87,10 @@ class Scanner {
     if (this.skip(LINE_END)) {
       if (this.open.length === 0) this.endLine();
     } else if (this.text[this.at] === "\\") {
-      // What stands there would be nobody's, and the next line not the begin of one.
+      // What is there would belong to nothing, and the next line would not begin a statement.
       if (this.tokens.length === 0) fail(this.at, "a backslash with nothing in front of it");
       if (!this.skip(CONTINUATION)) fail(this.at, "a backslash that does not end the line");
-      if (this.at === this.text.length) fail(this.at - 1, "the file ends behind a backslash");
+      if (this.at === this.text.length) fail(this.at - 1, "the file ends after a backslash");
     } else {
       this.token();
     }
@@ -148,7 +148,7 @@ class Scanner {
 
 interface StringBegin {
   readonly from: number;
-  /** Offset behind the opening quotes. */
+  /** Offset after the opening quotes. */
   readonly at: number;
   readonly quotes: string;
   readonly raw: boolean;
@@ -191,7 +191,7 @@ function endOfEscape(text: string, at: number, raw: boolean, formatted: boolean)
 }
 
 /**
- * Offset behind the `}` of a replacement field. Since Python 3.12 it may hold strings in the quotes of the whole
+ * Offset after the `}` of a replacement field. Since Python 3.12 it may hold strings in the quotes of the whole
  * (PEP 701); what older versions accept ends at the same place by the same rule.
  */
 function endOfField(text: string, from: number, string: StringBegin): number {
@@ -212,7 +212,7 @@ function endOfField(text: string, from: number, string: StringBegin): number {
   return fail(string.from, "a string that is never closed");
 }
 
-/** Offset behind the `}` that ends a format specification; `{` in it begins another field. */
+/** Offset after the `}` that ends a format specification; `{` in it begins another field. */
 function endOfFormat(text: string, from: number, string: StringBegin): number {
   for (let at = from; at < text.length;) {
     const c = text[at]!;

@@ -33,7 +33,7 @@ export interface SshLogin {
   readonly privateKeyFile?: string;
   /**
    * The private key itself, from a sensitive variable or another resource. A literal is refused
-   * (`delivery.clear-text-key`), since it would stand in the synthesized stack.
+   * (`delivery.clear-text-key`), since it would be in the synthesized stack.
    * @default - none
    */
   readonly privateKey?: string;
@@ -89,9 +89,9 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly connectTimeoutSeconds?: number;
   /**
-   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory that exists
-   * and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home directory is missing
-   * or does not let programs run (`noexec`). A path below `/tmp` or another directory of everybody's is refused
+   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory that
+   * exists and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home directory is
+   * missing or does not let programs run (`noexec`). A path below `/tmp` or another directory of everybody's is refused
    * (`delivery.open-script-path`), and a directory that others can enter ends the apply.
    * @default - a random name in `~/.portico/incoming`, made with mode 0700
    */

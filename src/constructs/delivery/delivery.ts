@@ -33,7 +33,7 @@ export class Delivery {
     return this.way.needsActivation;
   }
 
-  /** @internal Where a file of a host lies on the machine that synthesizes; undefined if it is elsewhere. */
+  /** @internal Where a file of a host is on the machine that synthesizes; undefined if it is elsewhere. */
   onThisMachine(host: DeliveryHost, path: string): string | undefined {
     return this.way.onThisMachine(host, path);
   }

@@ -80,7 +80,7 @@ export class SshDelivery implements DeliveryWay {
     const document = new TerraformLocal(scope, "Document", activation.document);
     const places = placesOf(deployment.id);
     const sha256 = Fn.sha256(document.asString);
-    // The hash stands in the script: beside the command it would be sensitive, and Terraform would show no output.
+    // The hash is in the script: beside the command it would be sensitive, and Terraform would show no output.
     const script = activateScript(places, { node, runtime, document: sha256 });
     const resource = new DataResource(scope, "Resource", {
       triggersReplace: { deployment: deployment.id, document: sha256 },
@@ -89,7 +89,7 @@ export class SshDelivery implements DeliveryWay {
         ...this.upload(scope, deployment, { content: document.asString }, sha256),
         // A script of its own: Terraform repeats an inline one in full when it fails.
         ...this.upload(scope, deployment, { content: script }, "activate.sh"),
-        // sudo keeps no variable that tells where the session comes in.
+        // sudo keeps no variable that says where the session comes from.
         this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`),
       ],
     });
@@ -101,7 +101,7 @@ export class SshDelivery implements DeliveryWay {
   private deployment(host: DeliveryHost, scope: IConstruct): DeploymentResource {
     if (TerraformStack.of(scope) !== TerraformStack.of(host)) {
       const fix = "Make the host, its files and its activation in one stack.";
-      const message = "is in another stack than its host";
+      const message = "is in a different stack from its host";
       refuse([problem("delivery.other-stack", scope.node.path, message, { received: host.node.path, fix })]);
     }
     const existing = host.node.tryFindChild("Deployment");

@@ -4,7 +4,7 @@ import { type LateCheck, lateNumber, latePort, lateText } from "../props/lateChe
 import type { SshDeliveryOptions, SshLogin } from "./connection.js";
 import { isKnown } from "../props/tokens.js";
 
-/** Every problem of the options, told by the name of the static method. */
+/** Every problem of the options, at the name of the static method. */
 export function sshProblems(options: SshDeliveryOptions): Problem[] {
   const at = (name: string): string => `Delivery.ssh.${name}`;
   const { user = "root", sudo = false, bastion, connectTimeoutSeconds: seconds, scriptPath } = options;
@@ -34,7 +34,7 @@ export function sshProblems(options: SshDeliveryOptions): Problem[] {
   } else if (scriptPath !== undefined && isKnown(scriptPath) && !accepting(CLOSED_SCRIPT)(scriptPath)) {
     const { allowed } = CLOSED_SCRIPT;
     const more = { received: scriptPath, allowed };
-    const message = "lies where every user of the host can make and remove files";
+    const message = "is where every user of the host can create and remove files";
     problems.push(problem("delivery.open-script-path", at("scriptPath"), message, more));
   }
   return [...problems, ...destroyProblems(options, at)];
@@ -108,7 +108,9 @@ function loginProblems(login: SshLogin, at: (name: string) => string): Problem[]
   }
   if (privateKey !== undefined && privateKeyFile !== undefined) {
     const fix = "Give one of the two.";
-    problems.push(problem("delivery.bad-connection", at("privateKey"), "stands beside a file", { fix }));
+    problems.push(
+      problem("delivery.bad-connection", at("privateKey"), "is given together with a file", { fix }),
+    );
   }
   if (privateKey !== undefined && isKnown(privateKey)) {
     // The value is not shown: it may well be a key.
@@ -147,7 +149,7 @@ function destroyProblems(options: SshDeliveryOptions, at: (name: string) => stri
   return Object.entries(given).flatMap(([name, key]) =>
     key === undefined || isKnown(key)
       ? []
-      : [problem("delivery.key-at-destroy", at(name), "is gone on destroy")],
+      : [problem("delivery.key-at-destroy", at(name), "is no longer there on destroy")],
   );
 }
 

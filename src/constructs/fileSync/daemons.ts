@@ -78,7 +78,7 @@ function unitNameProblems(units: Readonly<Record<string, string | false>>, at: s
   return Object.entries(units).flatMap(([name, received]) => {
     if (received === false || !isKnown(received) || UNIT_NAME.test(received)) return [];
     const allowed = "a name such as mariadb.service";
-    return [problem("unit.bad-value", `${at}.${name}`, "is not a name of a unit", { received, allowed })];
+    return [problem("unit.bad-value", `${at}.${name}`, "is not the name of a unit", { received, allowed })];
   });
 }
 

@@ -78,7 +78,7 @@ export interface TlsOptions {
    */
   readonly httpsPort?: number;
   /**
-   * Port that clients use for TLS, where a router maps it. It stands in the redirect and in the settings.
+   * Port that clients use for TLS, where a router maps it. The redirect and the settings use it.
    * @default - the port the host listens on for TLS
    */
   readonly publicPort?: number;

@@ -50,7 +50,7 @@ export interface FileSyncFrontEndProps {
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
   /**
-   * Directory on the host that the web application is installed in; its media lie in `media` below it.
+   * Directory on the host that the web application is installed in; its media are in `media` below it.
    * @default - none; then `mediaDirectory` is needed
    */
   readonly installDirectory?: string;
@@ -63,7 +63,7 @@ export interface FileSyncFrontEndProps {
   /**
    * Directory of avatars, if the application keeps them with its data and only links to them from the media
    * directory. Links that leave a directory are not followed, so avatars get a route of their own.
-   * @default - avatars lie in the media directory
+   * @default - avatars are in the media directory
    */
   readonly avatarDirectory?: string;
   /**
@@ -136,7 +136,7 @@ export interface FileSyncFrontEndProps {
   /**
    * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, looks at the answers,
    * and puts back the last good state if they are not as expected. `{}` will do for a local delivery.
-   * @default - with a delivery over ssh, nothing about the application is told; with a local one, no activation
+   * @default - with a delivery over ssh, nothing is known of the application; with a local one, no activation
    */
   readonly activation?: FileSyncActivationProps;
   /**
@@ -272,7 +272,7 @@ function directoryProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
       received: directory,
       allowed: "an absolute path on the host, without `//`, `.` or `..` segments",
     };
-    return [problem("config.bad-file-path", at(name), "is not a path of a directory", more)];
+    return [problem("config.bad-file-path", at(name), "is not the path of a directory", more)];
   });
 }
 

@@ -105,7 +105,7 @@ function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInpu
   };
 }
 
-/** The scheme's own port is not written, nor are brackets forgotten, where only Terraform can tell. */
+/** The scheme's own port is not written, nor are brackets forgotten, where only Terraform knows the value. */
 function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
   const own = defaultPort(scheme);
   const host = hasTokens(name) ? lateHostInUrl(name) : name;
@@ -153,7 +153,7 @@ export interface ApplicationSettingsProps {
   /** Scheme that clients use. */
   readonly scheme: "http" | "https";
   /**
-   * Names that clients use, the main one first; it stands in all URLs.
+   * Names that clients use, the main one first; it is the one in all URLs.
    * @default - the host's server names
    */
   readonly serverNames?: readonly string[];

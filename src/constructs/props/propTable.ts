@@ -37,7 +37,7 @@ export type PropTable<P> = {
   readonly [K in keyof P]-?: object extends Pick<P, K> ? PropKind : RequiredPropKind;
 };
 
-/** Refuses props that are no such props; problems are at the construct's path. */
+/** Refuses props that do not fit the table; problems are at the construct's path. */
 export function refuseProps<P extends object>(construct: IConstruct, props: P, table: PropTable<P>): void {
   refuse(propProblems(construct.node.path, props, table));
 }
@@ -50,8 +50,8 @@ export function refuseOptions<P extends object>(method: string, options: P, tabl
 /** Refuses an id that is none: props in its place are a slip of those who write JavaScript. */
 export function refuseId(construct: IConstruct, method: string, id: unknown): void {
   if (typeof id === "string" && id !== "") return;
-  const more = { received: described(id), allowed: "a text", fix: `Write \`${method}(id, props)\`.` };
-  refuse([problem("config.wrong-type", `${construct.node.path}.${method}`, "is given no id first", more)]);
+  const more = { received: described(id), allowed: "a string", fix: `Write \`${method}(id, props)\`.` };
+  refuse([problem("config.wrong-type", `${construct.node.path}.${method}`, "is called without an id", more)]);
 }
 
 function propProblems(path: string, props: unknown, table: Readonly<Record<string, PropKind>>): Problem[] {
@@ -144,7 +144,7 @@ export function produced(kind: PropKind): PropKind {
   };
 }
 
-export const text: PropKind = { allowed: "a text", accepts: (value) => typeof value === "string" };
+export const text: PropKind = { allowed: "a string", accepts: (value) => typeof value === "string" };
 
 /** A number, or a token that becomes one. */
 export const number: PropKind = {
@@ -152,7 +152,7 @@ export const number: PropKind = {
   accepts: (value) => typeof value === "number" || isReference(value),
 };
 
-/** Tokens are no booleans: what is made depends on them. */
+/** Tokens are not accepted as booleans: what is created depends on them. */
 export const flag: PropKind = { allowed: "true or false", accepts: (value) => typeof value === "boolean" };
 
 const isReference = (value: unknown): boolean => !Construct.isConstruct(value) && Token.isUnresolved(value);

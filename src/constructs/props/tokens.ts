@@ -72,27 +72,27 @@ export function escapeTemplate(text: string): string {
 export function checkAroundTokens<T>(
   value: T,
   check: (value: T) => readonly Problem[],
-): { readonly problems: readonly Problem[]; readonly standIn: T } {
+): { readonly problems: readonly Problem[]; readonly placeholder: T } {
   const leaves = unknownLeaves(value).map(({ path }) => formatPath(path));
   const kinds = new Map(leaves.map((leaf) => [leaf, 0]));
   for (;;) {
     const names = new Markers();
-    const standIn = mapTokens(value, (leaf, path) =>
-      standInFor(leaf, kinds.get(formatPath(path)) ?? 0, names),
+    const placeholder = mapTokens(value, (leaf, path) =>
+      placeholderFor(leaf, kinds.get(formatPath(path)) ?? 0, names),
     ) as T;
-    const problems = check(standIn);
+    const problems = check(placeholder);
     const at = (leaf: string, p: Problem): boolean => p.path === leaf || p.path.startsWith(`${leaf}[`);
     const refused = leaves.filter((leaf) => problems.some((p) => at(leaf, p)));
-    const untried = refused.filter((leaf) => kinds.get(leaf)! < STAND_INS.length - 1);
+    const untried = refused.filter((leaf) => kinds.get(leaf)! < PLACEHOLDERS.length - 1);
     if (untried.length === 0) {
-      return { problems: problems.filter((p) => !refused.some((leaf) => at(leaf, p))), standIn };
+      return { problems: problems.filter((p) => !refused.some((leaf) => at(leaf, p))), placeholder };
     }
     untried.forEach((leaf) => kinds.set(leaf, kinds.get(leaf)! + 1));
   }
 }
 
-// The first kind fits names, server names and whatever stands between other text.
-const STAND_INS: readonly ((name: string, number: number) => unknown)[] = [
+// The first kind fits names, server names and whatever is between other text.
+const PLACEHOLDERS: readonly ((name: string, number: number) => unknown)[] = [
   (name) => name,
   (name) => `/${name}`,
   (name) => `http://${name}`,
@@ -106,8 +106,8 @@ const STAND_INS: readonly ((name: string, number: number) => unknown)[] = [
   (_, number) => number.toString(16).padStart(64, "0"),
 ];
 
-function standInFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {
-  const known = (part: unknown): unknown => STAND_INS[kind]!(names.name(part), names.index(part));
+function placeholderFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {
+  const known = (part: unknown): unknown => PLACEHOLDERS[kind]!(names.name(part), names.index(part));
   if (typeof leaf !== "string") return known(leaf);
   const parts = splitTokens(leaf);
   if (parts.length === 1) return known((parts[0] as TokenPart).token);
@@ -172,19 +172,19 @@ export function argument(leaf: TokenLeaf): string {
   return typeof leaf === "string" ? textArgument(leaf) : Token.asString(leaf);
 }
 
-/** The texts that the tokens in a value become, without what stands around them. */
+/** The texts that the tokens in a value become, without what is around them. */
 export function tokenTexts(leaf: TokenLeaf): string[] {
   const parts = typeof leaf === "string" ? splitTokens(leaf) : [{ token: leaf }];
   const tokens = parts.flatMap((part) => (typeof part === "string" ? [] : [Token.asString(part.token)]));
   return tokens.map((token) => Fn.join("", [token]));
 }
 
-/** Whether nothing stands around the token, so that the value keeps the type it has in Terraform. */
+/** Whether nothing is around the token, so that the value keeps the type it has in Terraform. */
 export function isWholeToken(leaf: TokenLeaf): boolean {
   return typeof leaf !== "string" || splitTokens(leaf).length === 1;
 }
 
-/** A host as it stands in a URL: an IPv6 address in brackets, also one that is not known yet. */
+/** A host as it is written in a URL: an IPv6 address in brackets, also one that is not known yet. */
 export function lateHostInUrl(host: string): string {
   if (!hasTokens(host)) return bracketed(host);
   const value = argument(host);

@@ -19,7 +19,7 @@ export interface ForwardedRequest {
   readonly path: string;
   readonly headers: HeaderList;
   /**
-   * The lines of `headers` that pass and the blank line behind them, where {@link requestFieldFate} alone decides of
+   * The lines of `headers` that pass and the blank line after them, where {@link requestFieldFate} alone decides of
    * each; else undefined.
    */
   readonly plainLines?: string | undefined;
@@ -44,7 +44,7 @@ export interface ProxiedRoute {
 
 /** The header rules of one proxied route, compiled once. */
 export class ForwardingRules {
-  /** Host and port of the upstream as they stand in a `Host` field. */
+  /** Host and port of the upstream as they are written in a `Host` field. */
   readonly upstreamAuthority: string;
   private readonly action: ActionOf<"proxy">;
   private readonly fixed: string;
@@ -98,13 +98,13 @@ export class ForwardingRules {
       return `${begin}${this.usual(request, host)}${framing}${request.plainLines}`;
     }
     const rest = this.clientFields(request, host);
-    const own = rest.claimed ? this.behindTarget(request, host, rest) : this.usual(request, host);
+    const own = rest.claimed ? this.afterTarget(request, host, rest) : this.usual(request, host);
     const head = `${begin}${own}${framing}${rest.lines}`;
     return request.webSocket ? `${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n` : `${head}\r\n`;
   }
 
   /** The rest of the request line, and the fields this proxy sets. */
-  private behindTarget(request: ForwardedRequest, host: string, sent: ClientFields): string {
+  private afterTarget(request: ForwardedRequest, host: string, sent: ClientFields): string {
     const { forwarded } = this.action;
     let lines = ` HTTP/1.1\r\nHost: ${host}\r\n`;
     if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${request.clientAddress}\r\n`;
@@ -118,7 +118,7 @@ export class ForwardingRules {
     const { clientAddress: address, scheme } = request;
     const { last } = this;
     if (host !== last.host || address !== last.address || scheme !== last.scheme) {
-      const text = this.behindTarget(request, host, NO_CLAIMS);
+      const text = this.afterTarget(request, host, NO_CLAIMS);
       this.last = { host, address, scheme, text, again: false };
       return text;
     }
@@ -141,7 +141,7 @@ export class ForwardingRules {
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
       if (fate === FieldFate.Drop) continue;
-      // Before claims are weighed: a claim that goes no further must not stand in for our own field.
+      // Before claims are weighed: a claim that goes no further must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (fate !== FieldFate.Pass) {
         if (fate === FieldFate.Destination) {
@@ -183,7 +183,7 @@ export class ForwardingRules {
    * its scheme and host with what they believe their own to be; behind a proxy they guess, and refuse with 502.
    *
    * One that is not below the route's path passes only where nothing is stripped, so that the upstream sees the paths
-   * that clients see. An upstream whose prefix is stripped would take it for a path of its own: it lies in another
+   * that clients see. An upstream whose prefix is stripped would take it for a path of its own: it is in another
    * namespace, which is 502 (RFC 4918, 9.8.5).
    */
   private destination(value: string, request: ForwardedRequest, host: string): string | ForwardingRefusal {
@@ -236,7 +236,7 @@ export class ForwardingRules {
   private publicUrls(value: string, request: ForwardedRequest): string {
     const own = `http://${this.upstreamAuthority}`;
     const at = value.indexOf(own);
-    // `Refresh: 5; url=…` carries its URL behind other text; Location begins with it.
+    // `Refresh: 5; url=…` has its URL after other text; Location begins with it.
     if (at === -1 || request.host === "" || (at > 0 && !/url=["']?$/i.test(value.slice(0, at)))) return value;
     const rest = value.slice(at + own.length);
     if (rest !== "" && !/^[/?#"']/.test(rest)) return value;

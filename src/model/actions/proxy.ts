@@ -24,7 +24,7 @@ export const proxyFields = z
         realIp: flag(true, "Send X-Real-IP: the client's address."),
         for: flag(
           true,
-          "Send X-Forwarded-For: the client's address, behind the chain that a trusted proxy sent.",
+          "Send X-Forwarded-For: the client's address, after the chain that a trusted proxy sent.",
         ),
         proto: flag(true, "Send X-Forwarded-Proto: the scheme the client used."),
         host: serverName(

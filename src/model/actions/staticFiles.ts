@@ -7,7 +7,7 @@ export const staticFilesFields = z
   .strictObject({
     type: z.literal("staticFiles").describe("Marks this kind of action."),
     directory: filePath(
-      "Directory that the part of the path behind the route's path is looked up in.",
+      "Directory in which the part of the path after the route's path is looked up.",
       "/srv/files/media",
     ),
     index: z

@@ -147,7 +147,7 @@ function serverNameProblems(config: ProxyConfig): Problem[] {
     const defaults = here.filter(({ server }) => server.default);
     return [
       ...repeated.map(([i, first]) =>
-        problem("config.duplicate-server-name", names[i]!.path, `also stands at ${names[first]!.path}`, {
+        problem("config.duplicate-server-name", names[i]!.path, `is also at ${names[first]!.path}`, {
           received: names[i]!.name,
           allowed: `each server name once on listener ${listener.name}`,
         }),

@@ -107,7 +107,7 @@ function unionProblems(
     return meant.flatMap((e) => toProblems({ ...e, path: [...issue.path, ...e.path] }, schema, document));
   const allowed = allowedAt(schema, issue.path, document);
   if (issue.input === undefined) return [problem("config.missing-field", path, "is missing", { allowed })];
-  const message = "is none of the values allowed here";
+  const message = "is not one of the values allowed here";
   return [problem("config.not-one-of", path, message, { received: issue.input, allowed })];
 }
 
@@ -153,7 +153,7 @@ function explain(
       }
       return {
         code: "config.not-one-of",
-        message: "is none of the values allowed here",
+        message: "is not one of the values allowed here",
         allowed: issue.values.map(String).join(", "),
       };
     case "custom":

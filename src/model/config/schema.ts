@@ -99,7 +99,7 @@ function rootOf(schema: z.ZodType): SchemaNode {
 /** What the whole config may be: the field table as a tree. */
 export const configNode = (): SchemaNode => rootOf(configSchema);
 
-/** The schema nodes at a path, unions spread out; with a document those that are meant by what stands above. */
+/** The schema nodes at a path, unions spread out; with a document those that fit what is above them. */
 export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], document?: unknown): SchemaNode[] {
   let nodes = variants([rootOf(schema)]);
   let at = document;

@@ -75,7 +75,7 @@ export function rangeMaySend(ifRange: string | undefined, current: Validators): 
   return parseHttpDate(value) === current.modifiedSecond;
 }
 
-/** Whether a list of entity tags, or `*`, names the current one. What is no entity tag matches nothing. */
+/** Whether a list of entity tags, or `*`, names the current one. What is not an entity tag matches nothing. */
 function matches(list: string, etag: string, comparison: "strong" | "weak"): boolean {
   if (list.trim() === "*") return true;
   // An opaque tag may hold commas, so the list is scanned, not split.

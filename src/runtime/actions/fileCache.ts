@@ -53,10 +53,10 @@ export function describeFile(
   checkedAt: number,
 ): StaticFile {
   const modifiedSecond = Math.floor(Number(stats.mtimeMs) / 1000);
-  const secondOver = Math.floor(checkedAt / 1000) - 1;
-  const named = new Date(Math.min(modifiedSecond, secondOver) * 1000).toUTCString();
+  const lastFullSecond = Math.floor(checkedAt / 1000) - 1;
+  const named = new Date(Math.min(modifiedSecond, lastFullSecond) * 1000).toUTCString();
   const ticked = checkedAt - Number(stats.ctimeMs) > tickMs(stats);
-  const settled = ticked && (modifiedSecond <= secondOver || Number(stats.mtimeMs) > checkedAt);
+  const settled = ticked && (modifiedSecond <= lastFullSecond || Number(stats.mtimeMs) > checkedAt);
   const parts = [stats.ctimeNs, stats.size, stats.ino];
   if (!settled) parts.push(process.hrtime.bigint());
   const etag = `"${parts.map((part) => part.toString(16)).join("-")}"`;
@@ -117,7 +117,7 @@ export class FileCache {
 
   constructor(private readonly bytesMax = CACHE_BYTES_MAX) {}
 
-  /** The file behind a request path, as it was. */
+  /** The file of a request path, as it was. */
   get(requestPath: string): StaticFile | undefined {
     const file = this.files.get(requestPath);
     if (file !== undefined) file.used = true;
@@ -169,7 +169,7 @@ function contentTypeOf(path: string): string {
   const dot = name.lastIndexOf(".");
   const extension = dot === -1 ? "" : name.slice(dot + 1).toLowerCase();
   const type: unknown = MORE_TYPES[extension] ?? mimeType(extension);
-  // The table is a plain object: `constructor` is in it, but is no type.
+  // The table is a plain object: `constructor` is in it, but is not a type.
   return typeof type === "string" ? type : "application/octet-stream";
 }
 

@@ -6,7 +6,7 @@ import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";
 import { explainDenial, fsPath, shown } from "./permissions.js";
 
-/** What stands behind a path: a file, a directory that was asked for without its slash, or the reason for neither. */
+/** What a path leads to: a file, a directory that was asked for without its slash, or the reason for neither. */
 export type Found = FoundFile | { readonly kind: "directory" } | Failure;
 
 export interface FoundFile {
@@ -76,7 +76,7 @@ export class FileLookup {
         const real = await pathOfDescriptor(fd, file.path, file.stats);
         if (real === undefined) return false;
         const rest = file.path.slice(this.directory.length);
-        return this.wayRefusal(real, file.path, rest, await this.root()) === undefined;
+        return this.linkRefusal(real, file.path, rest, await this.root()) === undefined;
       } finally {
         fs.close(fd, ignore);
       }
@@ -93,7 +93,7 @@ export class FileLookup {
 
   /**
    * A descriptor of the file, if it is in the state described; undefined if that has passed. The caller closes it.
-   * Where it lies was found out when it was described, and the same inode still lies there.
+   * Where it is was found out when it was described, and the same inode is still there.
    */
   async reopen(file: StaticFile): Promise<number | undefined> {
     const fd = await open(fsPath(file.path), READ);
@@ -152,7 +152,7 @@ export class FileLookup {
   }
 
   /**
-   * What an open file is worth; undefined if it was replaced meanwhile, and another stands in its place.
+   * What an open file is worth; undefined if it was replaced meanwhile, and another is in its place.
    *
    * @param root where the directory is; undefined where links may lead anywhere
    */
@@ -167,7 +167,7 @@ export class FileLookup {
     if (root !== undefined) {
       const real = await pathOfDescriptor(fd, path, stats);
       if (real === undefined) return undefined;
-      const refused = this.wayRefusal(real, path, rest, root);
+      const refused = this.linkRefusal(real, path, rest, root);
       if (refused !== undefined) return refused;
     }
     if (stats.isDirectory()) return { kind: "directory" };
@@ -175,13 +175,13 @@ export class FileLookup {
     if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
     const small = stats.size <= CONTENT_BYTES_MAX;
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
-    // A file that changed while it was read is sent from the disk, which tells a change in the middle.
+    // A file that changed while it was read is sent from the disk, which notices a change in the middle.
     const whole = content !== undefined && isSameState(await fstat(fd, BIGINT), stats) ? content : undefined;
     return { kind: "file", file: describeFile(path, stats, whole, this.config.cacheControl, checkedAt) };
   }
 
   /** Why the way to an open file must not be gone, by the route's rule for symbolic links. */
-  private wayRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
+  private linkRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
     const straight = belowDirectory(root) + rest.replace(/\/$/, "");
     if (real === straight || (straight === "" && real === "/")) return undefined;
     if (this.config.symlinks === "never")
@@ -218,7 +218,7 @@ const ignore = (): void => undefined;
 const realPath = async (path: string): Promise<string> =>
   (await fs.promises.realpath(fsPath(path), "buffer")).toString("latin1");
 
-/** The kernel knows by which path an open file is reached, links resolved; only Linux tells. */
+/** The kernel knows by which path an open file is reached, links resolved; only Linux shows it. */
 const DESCRIPTOR_LINKS = process.platform === "linux" && fs.existsSync("/proc/self/fd");
 
 /** Undefined if the file is gone, or elsewhere by now. */

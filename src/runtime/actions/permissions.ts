@@ -12,7 +12,7 @@ export async function explainDenial(path: string): Promise<string> {
   try {
     return await findDenial(path, LINKS_MAX);
   } catch {
-    // It changed meanwhile, or a link is broken: the next request will tell.
+    // It changed meanwhile, or a link is broken: the next request will show it.
     return "the reason is gone";
   }
 }
@@ -41,7 +41,7 @@ export function chmodCommand(grant: "o+r" | "o+rx", path: string): string {
 
 const LINKS_MAX = 8;
 
-/** Walks down from the root. What stands in a directory is seen only with execute permission on that directory. */
+/** Walks down from the root. What is in a directory is seen only with execute permission on that directory. */
 async function findDenial(path: string, linksLeft: number): Promise<string> {
   const segments = path.split("/").filter((segment) => segment !== "");
   let parent = "/";

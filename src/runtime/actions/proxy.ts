@@ -109,7 +109,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     exchange.onDrain = () => this.connection?.resume();
     const connection = this.pool.acquire();
     if (connection !== undefined) return this.onConnection(connection);
-    if (!this.pool.enqueue(this)) this.refuseBusy("as many requests wait for one as may");
+    if (!this.pool.enqueue(this)) this.refuseBusy("the queue for one is full");
   }
 
   /** Begins the request: at once, when its turn has come, or a second time. */
@@ -236,7 +236,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
       this.connection!.destroy();
       return this.onAnswerError({
         status: 502,
-        message: "upstream switched protocols unasked",
+        message: "upstream switched protocols without being asked",
         answered: true,
         unsent: false,
       });

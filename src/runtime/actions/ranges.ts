@@ -40,7 +40,7 @@ export function parseRange(value: string, size: number): RangeAnswer {
     ranges.push(range);
     bytes += range.end - range.start;
   }
-  // A set without members is no range set at all, and ignored.
+  // A set without members is not a range set, and ignored.
   if (members === 0) return "whole";
   if (ranges.length === 0) return "unsatisfiable";
   return bytes > size ? "whole" : ranges;
@@ -51,7 +51,7 @@ export function contentRange(range: ByteRange, size: number): string {
   return `bytes ${range.start}-${range.end - 1}/${size}`;
 }
 
-/** A part of an answer: bytes of the file, or bytes as they are (what stands between the parts of a multipart). */
+/** A part of an answer: bytes of the file, or bytes as they are (what is between the parts of a multipart). */
 export type Segment = ByteRange | Uint8Array;
 
 export function byteLength(segments: readonly Segment[]): number {
@@ -84,7 +84,7 @@ const digits10 = (): string => String(randomInt(10 ** 10)).padStart(10, "0");
 // nginx takes the unit without case, and no space before `=`.
 const UNIT = /^bytes=/i;
 
-// nginx lets spaces stand around the hyphen.
+// nginx allows spaces around the hyphen.
 const MEMBER = /^(\d*)[ \t]*-[ \t]*(\d*)$/;
 
 /** One range, clipped to the file and perhaps empty; undefined if it cannot be read. */

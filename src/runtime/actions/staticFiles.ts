@@ -24,7 +24,7 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
  * What is known of a file, and the content of a small one, is kept; every answer looks whether it still is so. Length,
  * validators and content of an answer always belong together: a small file is read whole between two equal looks at
  * it, a large one is opened for the answer and compared with what is announced. If a large file shrinks while it is
- * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can tell in
+ * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can notice in
  * time: replace files by renaming.
  *
  * The look is a system call that waits for the disk, as nginx's do: a directory on a network file system that hangs
@@ -238,7 +238,7 @@ function watch(exchange: Exchange): { readonly gone: boolean } {
 }
 
 /**
- * The public path with a slash behind it: as the client wrote it, its query kept. nginx names the internal path and
+ * The public path with a slash after it: as the client wrote it, its query kept. nginx names the internal path and
  * port here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2;
  * browsers read `\` as a slash), so then the normalised path is sent.
  */

@@ -42,6 +42,6 @@ function start(): NodeJS.Timeout {
     now = performance.now();
     for (const item of items) guarded(item, item.sweep, now);
   }, SWEEP_MS);
-  // A sweep alone is no reason for the process to stay.
+  // A sweep alone must not keep the process running.
   return interval.unref();
 }

@@ -37,7 +37,7 @@ export interface Exchange extends Guarded {
   sendInformational(status: number, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
-   * protocol's own and must not stand in `headers`.
+   * protocol's own and must not be in `headers`.
    *
    * Status 101 grants the upgrade that was asked for, in whatever way the protocol says that, and begins a tunnel: from
    * then on `readBody` delivers and `sendData` sends its bytes.
@@ -83,7 +83,7 @@ export interface Exchange extends Guarded {
 
   /**
    * Set by whoever answers a request that leaves the stream of requests untrustworthy: an HTTP/1.1 connection ends
-   * behind the answer. A status alone does not tell: an upstream's own 400 closes nothing.
+   * after the answer. A status alone does not show it: an upstream's own 400 closes nothing.
    */
   closes?: boolean;
 
@@ -126,13 +126,13 @@ export interface RequestHead {
   readonly bodyLength: number;
   /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
   readonly lengthDeclared: boolean;
-  /** What the client asks to go on with behind the head, lower case (`websocket`); 101 grants it. */
+  /** What the client asks to go on with after the head, lower case (`websocket`); 101 grants it. */
   readonly upgrade: string | undefined;
 }
 
 /** Header fields of which the common ones are known without a search. */
 export interface ReadFields {
-  /** The lines that pass if no rule concerns one of them, and the blank line behind them; undefined if one may. */
+  /** The lines that pass if no rule concerns one of them, and the blank line after them; undefined if one may. */
   readonly plainLines: string | undefined;
   /** First values of what the access log shows. */
   readonly referer: string | undefined;

@@ -5,7 +5,7 @@ export interface Guarded {
 }
 
 /**
- * Runs a step of something that the event loop called. Nobody is behind it who could catch: without this an exception would
+ * Runs a step of something that the event loop called. Nothing above it could catch: without this an exception would
  * end the worker, and with it every connection it has.
  */
 export function guarded<T extends Guarded>(owner: T, step: (this: T) => void): void;

@@ -4,7 +4,8 @@
  * bytes are good only during the read callback, and a socket with a bulk transfer gets a large one of its own.
  *
  *     read ──> shared (64 KiB): bytes must be copied to outlive the callback ("transient")
- *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until reading goes on, so they can be written as they are
+ *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until reading goes on, so they
+ * can be written as they are
  */
 export class ReceiveBuffer {
   private own: Buffer | undefined = undefined;
@@ -20,7 +21,7 @@ export class ReceiveBuffer {
 
   /**
    * @param pieces true where one read of the socket is delivered in several pieces (TLS records) that are written
-   *   together later: then each lands behind the one before, and the buffer is begun anew only when it is full
+   *   together later: then each is put after the one before, and the buffer is started again only when it is full
    */
   constructor(private readonly pieces = false) {}
 

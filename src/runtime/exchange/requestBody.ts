@@ -27,8 +27,9 @@ export interface BodyOwner extends Guarded {
 }
 
 /**
- * The body of one request, the same over HTTP/1.1 and HTTP/2: holds it to its declared length and the route's limit, times
- * the client, hands pieces to the sink at the sink's pace and keeps what it will not take yet, and drops what is left over.
+ * The body of one request, the same over HTTP/1.1 and HTTP/2: holds it to its declared length and the route's limit,
+ * times the client, hands pieces to the sink at the sink's pace and keeps what it will not take yet, and drops what is
+ * left over.
  */
 export class RequestBody implements Guarded {
   /** The client has sent all of it. */
@@ -50,7 +51,7 @@ export class RequestBody implements Guarded {
 
   /**
    * @param declared length that the head declares; -1 without one
-   * @param reused whether pieces stand in memory that is read into again
+   * @param reused whether pieces are in memory that is read into again
    */
   constructor(
     private readonly owner: BodyOwner,
@@ -148,7 +149,9 @@ export class RequestBody implements Guarded {
     if (!settled) sink?.onAbort();
   }
 
-  /** Nobody reads it (any more): reads on for so long, so that a client that is nearly done need not be told to stop. */
+  /**
+   * Nobody reads it (any more): reads on for so long, so that a client that is nearly done need not be told to stop.
+   */
   discardRest(ms: number): void {
     if (this.discarding) return;
     this.sink = undefined;

@@ -9,8 +9,8 @@ import { coarseNow } from "./clock.js";
  *
  * That writes end at once shows nothing by itself: the kernels of both sides swallow megabytes of which nobody reads a
  * byte. And who has read may stop at any time, with a large piece in hand that no write gives back. So large pieces are
- * lent: of a worker there are {@link LENT_BYTES_MAX} at most, and whoever finds none left goes on with small ones. A trial
- * is where a small piece is very small: a few clients at a time need not wait a turn of the event loop for each.
+ * lent: of a worker there are {@link LENT_BYTES_MAX} at most, and whoever finds none left goes on with small ones. A
+ * trial is where a small piece is very small: a few clients at a time need not wait a turn of the event loop for each.
  */
 export class SendPace {
   /** Whether the client takes what it is given, and has memory for large pieces. */
@@ -115,7 +115,7 @@ interface Loan {
 /** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
 export const LENT_BYTES_MAX = 32 * 1024 * 1024;
-/** Of eight clients over HTTP/2: more at a time are no faster for it, as they share the turns. */
+/** Of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
 const TRIAL_BYTES_MAX = 4 * 1024 * 1024;
 const LARGE: Lender = { left: LENT_BYTES_MAX };
 const TRIAL: Lender = { left: TRIAL_BYTES_MAX };

@@ -6,7 +6,7 @@ import { SendPace } from "../exchange/sendPace.js";
 import { batch } from "../exchange/writeBatch.js";
 import { MessageFraming } from "./framing.js";
 
-/** Body pieces up to this size are copied behind the head as text: what must be copied anyway, and what may stay. */
+/** Body pieces up to this size are copied after the head as text: what must be copied anyway, and what may stay. */
 const JOINED_BYTES_MAX = 16_384;
 const JOINED_KEPT_BYTES_MAX = 2_048;
 /** Of an answer, for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
@@ -72,7 +72,8 @@ export class AnswerWriter implements Guarded {
    * Sends a piece of the answer's body.
    *
    * @param transient true if the bytes change as soon as this returns
-   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is written
+   * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is
+   * written
    * @throws FramingError if the answer may not be that long; nothing of the piece is sent
    */
   body(bytes: Buffer, transient: boolean): boolean {
@@ -151,7 +152,7 @@ export class AnswerWriter implements Guarded {
 
   private readonly written = (): void => {
     try {
-      // The connection is gone, though its close is still to be told: nothing more is begun on it.
+      // The connection is gone, though its close is still to be reported: nothing more is begun on it.
       if (this.socket.destroyed) return;
       if (!this.pending) this.pace?.written();
       this.listener.onWritten();

@@ -118,10 +118,10 @@ export class ChunkDecoder {
       this.remaining = this.remaining * 16 + value;
       return;
     }
-    if (this.digits === 0) throw new ChunkError("chunk size is no hex number");
+    if (this.digits === 0) throw new ChunkError("chunk size is not a hex number");
     if (byte === CR) this.state = State.SizeLf;
     else if (byte === 0x3b) this.state = State.SizeExtension;
-    else throw new ChunkError("chunk size is no hex number");
+    else throw new ChunkError("chunk size is not a hex number");
   }
 
   private extension(byte: number): void {
@@ -138,7 +138,7 @@ export class ChunkDecoder {
    */
   private trailer(byte: number, next: State | undefined): void {
     if (++this.trailerBytes > TRAILER_BYTES_MAX) throw new ChunkError("trailers too long");
-    if (next === undefined) throw new ChunkError(`byte ${byte} where a trailer has none such`);
+    if (next === undefined) throw new ChunkError(`byte ${byte} is not allowed in a trailer`);
     this.state = next;
   }
 }

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../exchange/clock.js";
 import { adopt, readInto } from "../node/reads.js";
-import { tellIfReset } from "../node/peer.js";
+import { reportReset } from "../node/peer.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 
 /** How often a client is looked after while nothing is read from it. */
@@ -58,11 +58,14 @@ export class ClientInput {
     this.buffer.release();
   }
 
-  /** While nothing is read, as when an upstream takes no more of an upload, the client may go away and nobody be told. */
+  /**
+   * While nothing is read, as when an upstream takes no more of an upload, the client may go away without anybody
+   * noticing.
+   */
   look(now: number, writePending: boolean): void {
     if (now < this.lookAt) return;
     this.lookAt = now + LOOK_MS;
     this.socket.setKeepAlive(true, SILENT_MS);
-    if (!writePending) tellIfReset(this.socket);
+    if (!writePending) reportReset(this.socket);
   }
 }

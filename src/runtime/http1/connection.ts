@@ -136,7 +136,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.context.dispatcher.finished(exchange);
     if (!this.keepAlive || !this.writer.framing.atBoundary) return this.linger();
     if (this.state !== State.Body) return this.nextRequest();
-    // What is left of the body is read and dropped; the next request begins behind it.
+    // What is left of the body is read and dropped; the next request begins after it.
     exchange.body!.discardRest(exchange.bodyIdleMs);
     this.inputWanted();
   }
@@ -144,8 +144,8 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   exchangeAborted(exchange: Http1Exchange): void {
     this.context.dispatcher.finished(exchange);
     const { framing } = this.writer;
-    // Without a length or chunks only a reset tells the client that the answer is not whole.
-    // (TLS sockets cannot be reset; there the missing close_notify tells it.)
+    // Without a length or chunks only a reset shows the client that the answer is not whole.
+    // (TLS sockets cannot be reset; there the missing close_notify shows it.)
     if (!framing.endsByClose || framing.isTunnel) this.linger();
     else if (this.client.scheme === "http") this.socket.resetAndDestroy();
     else this.socket.destroy();
@@ -234,7 +234,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (body.attached) this.input.fit(body.left, chunk.length);
   }
 
-  /** Keeps bytes that nobody may read yet: those behind a complete request. */
+  /** Keeps bytes that nobody may read yet: those after a complete request. */
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
       this.state === State.Answering ||

@@ -7,7 +7,7 @@ import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 export interface Head {
   /** From the first byte of its first line to the end of the blank line, one char a byte. */
   readonly text: string;
-  /** What the head stands in; good only while it is being parsed. */
+  /** The buffer with the head; valid only while it is being parsed. */
   readonly bytes: Uint8Array;
   /** Where in `bytes` it begins. */
   readonly at: number;
@@ -39,7 +39,7 @@ export class Fields {
   userAgent: string | undefined = undefined;
   authorization: string | undefined = undefined;
   /**
-   * Lines that go on as they came, and the blank line behind them, if every field either does or is dropped; undefined
+   * Lines that go on as they came, and the blank line after them, if every field either does or is dropped; undefined
    * where one of them has to be weighed, or is not written as we write them.
    */
   plainLines: string | undefined = "\r\n";
@@ -103,7 +103,7 @@ export function parseFields(
     for (let kind; (kind = NAME_BYTES[bytes[i]!]!) !== 0; i++) seen |= kind;
     const colon = i;
     if (colon === start || bytes[colon] !== COLON)
-      throw new HeadError(400, "field name is no token, or no colon follows it");
+      throw new HeadError(400, "field name is not a token, or no colon follows it");
     let code = bytes[++i]!;
     while (code === SP || code === HTAB) code = bytes[++i]!;
     const valueFrom = i;
@@ -209,7 +209,7 @@ function noteContentLength(fields: Fields, value: string): void {
   // Several fields are refused even where they agree: peers differ in which one they read (decisions 3.1).
   if (fields.contentLength !== -1) throw new HeadError(400, "two Content-Length fields");
   const length = decimal(value);
-  if (length === undefined) throw new HeadError(400, "Content-Length is no number of bytes");
+  if (length === undefined) throw new HeadError(400, "Content-Length is not a number of bytes");
   fields.contentLength = length;
 }
 

@@ -1,4 +1,4 @@
-/** How the end of a message is told on the wire (RFC 9112, 6.3). */
+/** How the end of a message is marked on the wire (RFC 9112, 6.3). */
 const enum Kind {
   /** The head is all there is. */
   None,
@@ -15,10 +15,10 @@ const enum Kind {
 export class FramingError extends Error {}
 
 /**
- * The one owner of how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1 clients.
- * It writes the framing fields, counts what follows them, and refuses a byte more or an end too early: what the head
- * announced is what the peer reads, or else the next message would begin within this one. One object serves all messages
- * of a connection, one after the other.
+ * The one owner of how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1
+ * clients. It writes the framing fields, counts what follows them, and refuses a byte more or an end too early: what
+ * the head announced is what the peer reads, or else the next message would begin within this one. One object serves
+ * all messages of a connection, one after the other.
  */
 export class MessageFraming {
   private kind = Kind.None;
@@ -112,15 +112,15 @@ export class MessageFraming {
   /**
    * The message ends here.
    *
-   * @returns what tells so
+   * @returns the bytes that mark it
    * @throws FramingError if bytes that were announced are missing
    */
   end(): string {
     if (this.kind === Kind.Length && this.left > 0)
       throw new FramingError(`ended ${this.left} bytes before its length`);
-    const told = this.kind === Kind.Chunked && !this.ended;
+    const endsByChunk = this.kind === Kind.Chunked && !this.ended;
     this.ended = true;
-    return told ? "0\r\n\r\n" : "";
+    return endsByChunk ? "0\r\n\r\n" : "";
   }
 
   private begin(kind: Kind, left: number): void {

@@ -5,7 +5,7 @@ import { CR, IS_TOKEN, LF } from "./syntax.js";
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;
 
-/** Most heads are shorter; of what stands behind them no more is looked at. */
+/** Most heads are shorter; of what follows them no more is read. */
 const USUAL_BYTES_MAX = 4096;
 
 const headTooLong = (): HeadError =>
@@ -27,7 +27,7 @@ export class HeadReader implements Head {
   private length = 0;
   /** The first half of an empty line before a head has arrived. */
   private cr = false;
-  /** After `read` returned a head: index in the given buffer of the first byte behind it. */
+  /** After `read` returned a head: index in the given buffer of the first byte after it. */
   next = 0;
 
   constructor(
@@ -70,7 +70,8 @@ export class HeadReader implements Head {
       return false;
     }
     this.next = from + end + 4;
-    // A slice keeps what it was cut from, and fields of a head live as long as its answer: never with a body's beginning.
+    // A slice keeps what it was cut from, and fields of a head live as long as its answer: never with a body's
+    // beginning.
     const much = text.length - end > USUAL_BYTES_MAX;
     if (much) this.text = latin1(chunk, from, this.next);
     else this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
@@ -112,7 +113,7 @@ export class HeadReader implements Head {
     return true;
   }
 
-  /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was behind it. */
+  /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was after it. */
   private keep(chunk: Buffer, from: number): void {
     if (from >= chunk.length) return;
     const bytes = chunk.subarray(from, Math.min(chunk.length, from + this.bytesMax + 4));
@@ -139,7 +140,7 @@ export class HeadReader implements Head {
       }
     }
     if (this.length > 0 && held[0] !== CR && IS_TOKEN[held[0]!] !== 1)
-      throw new HeadError(400, "method is no token");
+      throw new HeadError(400, "method is not a token");
     const line = held.subarray(0, this.length).indexOf(LF);
     if (line === -1 && this.length > this.lineBytesMax) throw new HeadError(414, "request line too long");
     if (this.length > this.bytesMax) throw headTooLong();

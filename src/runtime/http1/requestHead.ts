@@ -86,7 +86,7 @@ function parseRequestLine(head: Head, bytesMax: number): RequestLine {
   const { text, bytes, at } = head;
   let i = at;
   while (IS_TOKEN[bytes[i]!] === 1) i++;
-  if (i === at || bytes[i] !== SP) throw new HeadError(400, "method is no token");
+  if (i === at || bytes[i] !== SP) throw new HeadError(400, "method is not a token");
   const method = text.slice(0, i - at);
   const from = ++i;
   while (IS_TARGET[bytes[i]!] === 1) i++;

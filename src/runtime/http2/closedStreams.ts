@@ -1,4 +1,4 @@
-/** The streams that were closed last, and by whom: frames that were on their way then are no fault of the client. */
+/** The streams that were closed last, and by whom: frames that were on their way then are not the client's fault. */
 export class ClosedStreams {
   private readonly ids = new Int32Array(256);
   private at = 0;

@@ -6,7 +6,7 @@ import type { ClientInfo } from "../exchange/exchange.js";
 import { unsentBytes } from "../node/peer.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange, UNROUTED_IDLE_MS } from "./exchange.js";
-import { FloodGuard, Nuisance } from "./floodGuard.js";
+import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ReceiveWindow, SendScheduler } from "./flowControl.js";
 import { FrameReader } from "./frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
@@ -119,7 +119,7 @@ export class Http2Connection implements FramedConnection {
     mainError.write("info", `client sent an invalid request: ${reason}`, exchange);
     if (complete && refusal?.malformed === false && !malformed) return respondError(exchange, refusal.status);
     exchange.refuse(400, complete ? ErrorCode.ProtocolError : ErrorCode.EnhanceYourCalm);
-    this.guard.count(Nuisance.Reset);
+    this.guard.count(FloodKind.Reset);
   }
 
   containFault(exchange: Http2Exchange, error: unknown): void {
@@ -175,7 +175,7 @@ export class Http2Connection implements FramedConnection {
       this.resetStream(id, code);
       this.closedStreams.add(id, true);
     } else exchange.fail(code);
-    this.guard.count(Nuisance.Reset);
+    this.guard.count(FloodKind.Reset);
   }
 
   closeStream(exchange: Http2Exchange, here = false): void {
@@ -216,7 +216,7 @@ export class Http2Connection implements FramedConnection {
     if (this.state !== State.Open || this.drainDeadline !== Infinity) return;
     this.drainDeadline = coarseNow() + DRAIN_MS;
     this.outbox.numbers(FrameType.GoAway, 0, 0, LAST_STREAM_MAX, ErrorCode.NoError);
-    // Its answer comes behind everything that was sent before the GOAWAY was seen.
+    // Its answer comes after everything that was sent before the GOAWAY was seen.
     this.outbox.numbers(FrameType.Ping, 0, 0, ...DRAIN_PING);
   }
 
@@ -260,7 +260,7 @@ export class Http2Connection implements FramedConnection {
   }
 
   private receive(chunk: Buffer): void {
-    if (this.state === State.Ended) return this.prolongLinger();
+    if (this.state === State.Ended) return this.extendLinger();
     guarded(this, this.read, chunk);
     // Whoever does not read the answers gets no further requests read.
     if (this.outbox.at > OUTBOX_BYTES_MAX) this.socket.pause();
@@ -329,7 +329,7 @@ export class Http2Connection implements FramedConnection {
   }
 
   /** The client is still at it. */
-  private prolongLinger(): void {
+  private extendLinger(): void {
     if (this.lingerUntil === Infinity) return;
     const until = Math.min(this.lingerUntil, coarseNow() + this.sendTimeoutMs);
     this.closeDeadline = Math.max(this.closeDeadline, until);

@@ -59,7 +59,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   queued = false;
   readonly waiting: Buffer[] = [];
   waitingAt = 0;
-  endsBehind = false;
+  endsAfter = false;
   flagsAt = 0;
   generation = -1;
   /** The request body, unless END_STREAM came with the head. */
@@ -196,11 +196,11 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     if (this.left > 0 && this.left !== Infinity)
       return this.onFault(new FramingError(`ended ${this.left} bytes before its length`));
     this.over = true;
-    if (this.waiting.length > 0) this.endsBehind = true;
+    if (this.waiting.length > 0) this.endsAfter = true;
     else this.connection.endStream(this);
     // Logged before the stream is closed: with the last one the connection may go as well.
     this.connection.finished(this);
-    if (!this.endsBehind) this.endSent();
+    if (!this.endsAfter) this.endSent();
     if (!this.closed && !this.requestEnded) this.body!.discardRest(DRAIN_MS);
   }
 
@@ -212,7 +212,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.connection.reset(this, ErrorCode.InternalError);
   }
 
-  /** Ends a request that is no valid one; it is logged as what it would have been answered with. */
+  /** Ends an invalid request; it is logged as what it would have been answered with. */
   refuse(status: number, code: ErrorCode): void {
     this.over = true;
     this.status = status;
@@ -226,7 +226,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   onSent(): void {
     this.writeDeadline = Infinity;
-    if (this.endsBehind) this.endSent();
+    if (this.endsAfter) this.endSent();
     else if (!this.over) this.onDrain?.();
   }
 

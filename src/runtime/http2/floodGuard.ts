@@ -2,7 +2,7 @@ import { coarseNow } from "../exchange/clock.js";
 import { ConnectionError, ErrorCode } from "./protocol.js";
 
 /** What a client can send much of that costs this side work, and gets nobody anywhere. */
-export const enum Nuisance {
+export const enum FloodKind {
   /** Its own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
   Reset,
   /** SETTINGS and PING, which are answered (CVE-2019-9512, 9515). */
@@ -29,22 +29,22 @@ export class FloodGuard {
    * @param weight how many of its kind it stands for
    * @throws ConnectionError with ENHANCE_YOUR_CALM (RFC 9113, 10.5)
    */
-  count(nuisance: Nuisance, weight = 1): void {
+  count(kind: FloodKind, weight = 1): void {
     const now = coarseNow();
     if (now - this.since >= 1_000) {
       this.since = now;
       this.counts.fill(0);
     }
-    this.counts[nuisance]! += weight;
-    if (this.counts[nuisance]! > this.limits[nuisance]!)
-      throw new ConnectionError(ErrorCode.EnhanceYourCalm, COMPLAINTS[nuisance]!);
+    this.counts[kind]! += weight;
+    if (this.counts[kind]! > this.limits[kind]!)
+      throw new ConnectionError(ErrorCode.EnhanceYourCalm, FLOOD_REASONS[kind]!);
   }
 }
 
-const COMPLAINTS = [
+const FLOOD_REASONS = [
   "client resets too many streams",
   "client sends too many SETTINGS or PING frames",
   "client sends too many empty DATA frames",
   "client opens too many streams at once",
-  "client sends too many frames without meaning",
+  "client sends too many frames that do nothing",
 ];

@@ -61,9 +61,9 @@ export interface SendingStream {
   readonly waiting: Buffer[];
   /** How much of the first of them went out. */
   waitingAt: number;
-  /** The answer ends behind them. */
-  readonly endsBehind: boolean;
-  /** Where the flags of its last frame stand in the outbox, and the outbox's generation then. */
+  /** The answer ends after them. */
+  readonly endsAfter: boolean;
+  /** Where the flags of its last frame are in the outbox, and the outbox's generation then. */
   flagsAt: number;
   generation: number;
   /** Some of what waited went out. */
@@ -142,7 +142,7 @@ export class SendScheduler {
     if (size === 0) return;
     const whole = from + size === bytes.length;
     const last = whole && waiting.length === 1;
-    this.put(stream, bytes, from, size, last && stream.endsBehind ? Flag.EndStream : 0);
+    this.put(stream, bytes, from, size, last && stream.endsAfter ? Flag.EndStream : 0);
     if (whole) waiting.shift();
     stream.waitingAt = whole ? 0 : from + size;
     this.wake(stream);

@@ -2,7 +2,7 @@ import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../exchange/clock.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
-import { type FloodGuard, Nuisance } from "./floodGuard.js";
+import { type FloodGuard, FloodKind } from "./floodGuard.js";
 import { type FrameSink, uint31, uint32 } from "./frames.js";
 import { HpackDecoder } from "./hpackDecoder.js";
 import { FieldKind, type HpackField } from "./hpackTables.js";
@@ -45,7 +45,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   private readonly block: FieldBlock;
   private readonly headMs: number;
   private readonly streamsMax: number;
-  private greeted = false;
+  private settingsReceived = false;
   /** Where the DATA frame that is being read goes, and what of its length was not passed on yet. */
   private target: Http2Exchange | undefined = undefined;
   private uncounted = 0;
@@ -75,7 +75,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.target = undefined;
     const exchange = connection.streams.get(stream);
     if (exchange === undefined || exchange.requestEnded) {
-      // What was sent before the client saw our reset is no fault (RFC 9113, 5.1); behind our GOAWAY neither.
+      // What was sent before the client saw our reset is not a fault (RFC 9113, 5.1), and nor is what came after our
+      // GOAWAY.
       const expected = connection.closing || connection.closedStreams.fate(stream) === "reset here";
       if (exchange !== undefined || !expected) connection.streamError(stream, ErrorCode.StreamClosed);
     } else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
@@ -99,9 +100,9 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     // Padding, or all of it if nobody wants it.
     if (open && uncounted > 0) target.bodyConsumed(uncounted);
     else if (uncounted > 0) connection.consumed(uncounted);
-    // Padding is no data either.
+    // Padding is not data either.
     if (!this.hadData && (!open || (flags & Flag.EndStream) === 0))
-      connection.guard.count(Nuisance.EmptyData);
+      connection.guard.count(FloodKind.EmptyData);
     if (open && (flags & Flag.EndStream) !== 0) this.endRequest(target);
   }
 
@@ -124,14 +125,14 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
         // Its streams go on, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
         checkSize(to - from >= 8, "GOAWAY");
-        return this.connection.guard.count(Nuisance.Ignored);
+        return this.connection.guard.count(FloodKind.Ignored);
       case FrameType.WindowUpdate:
         return this.onWindowUpdate(stream, bytes, from, to);
       case FrameType.Continuation:
         return this.onContinuation(flags, bytes, from, to);
       default:
         // RFC 9113, 5.5.
-        this.connection.guard.count(Nuisance.Ignored);
+        this.connection.guard.count(FloodKind.Ignored);
     }
   }
 
@@ -154,14 +155,14 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   /** RFC 9113, 3.4: SETTINGS first; 6.10: nothing between the frames of a field block. */
   private checkOrder(type: number, stream: number, flags = 0): void {
-    if (!this.greeted) {
+    if (!this.settingsReceived) {
       if (type !== FrameType.Settings || (flags & Flag.Ack) !== 0)
-        throw protocolError("no SETTINGS at first");
-      this.greeted = true;
+        throw protocolError("no SETTINGS frame at the start");
+      this.settingsReceived = true;
     }
     const { block } = this;
     if (block.stream !== 0 && (type !== FrameType.Continuation || stream !== block.stream))
-      throw protocolError("frame in the midst of a field block");
+      throw protocolError("frame in the middle of a field block");
     if (block.stream === 0 && type === FrameType.Continuation)
       throw protocolError("CONTINUATION without HEADERS");
   }
@@ -171,7 +172,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   }
 
   private onHeaders(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
-    if ((stream & 1) === 0) throw protocolError("HEADERS on a stream that is no client's");
+    if ((stream & 1) === 0) throw protocolError("HEADERS on a stream that is not a client's");
     let padding = 0;
     if ((flags & Flag.Padded) !== 0) {
       checkSize(from < to, "HEADERS");
@@ -223,7 +224,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (connection.streams.size >= this.streamsMax) {
       connection.resetStream(stream, ErrorCode.RefusedStream);
       connection.closedStreams.add(stream, true);
-      return connection.guard.count(Nuisance.Excess);
+      return connection.guard.count(FloodKind.Excess);
     }
     connection.open(stream, decoder.fields, ended, complete, dependsOnItself);
   }
@@ -242,7 +243,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   /** HEADERS for a stream that is closed, or was passed over (RFC 9113, 5.1 and 5.1.1). */
   private onLateHeaders(stream: number): void {
     const fate = this.connection.closedStreams.fate(stream);
-    if (fate === "reset here") return this.connection.guard.count(Nuisance.Ignored);
+    if (fate === "reset here") return this.connection.guard.count(FloodKind.Ignored);
     if (fate === "closed") throw new ConnectionError(ErrorCode.StreamClosed, "HEADERS on a closed stream");
     throw protocolError("HEADERS on a lower stream than before");
   }
@@ -255,7 +256,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   /** Priorities are not used (RFC 9113, 5.3.2); a frame must be well-formed all the same. */
   private onPriority(stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream === 0) throw protocolError("PRIORITY on stream 0");
-    this.connection.guard.count(Nuisance.Ignored);
+    this.connection.guard.count(FloodKind.Ignored);
     const code =
       to - from !== 5
         ? ErrorCode.FrameSizeError
@@ -277,17 +278,17 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       connection.closeStream(exchange);
       exchange.leave();
     }
-    connection.guard.count(Nuisance.Reset);
+    connection.guard.count(FloodKind.Reset);
   }
 
   private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("SETTINGS on a stream");
     if ((flags & Flag.Ack) !== 0) {
       checkSize(from === to, "SETTINGS with ACK");
-      return this.connection.guard.count(Nuisance.Ignored);
+      return this.connection.guard.count(FloodKind.Ignored);
     }
     // Each value may touch every stream that is open; no client has more of them than there are settings.
-    this.connection.guard.count(Nuisance.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
+    this.connection.guard.count(FloodKind.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
     this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
     // Behind the acknowledgement: only then the client counts with what was changed.
@@ -299,10 +300,10 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     checkSize(to - from === 8, "PING");
     const { connection } = this;
     if ((flags & Flag.Ack) !== 0) {
-      connection.guard.count(Nuisance.Ignored);
+      connection.guard.count(FloodKind.Ignored);
       return connection.pinged(uint32(bytes, from), uint32(bytes, from + 4));
     }
-    connection.guard.count(Nuisance.Answered);
+    connection.guard.count(FloodKind.Answered);
     connection.outbox.frame(FrameType.Ping, Flag.Ack, 0, bytes, from, to);
   }
 
@@ -312,9 +313,9 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     const { connection } = this;
     const { scheduler } = connection;
     // A fast download takes any number of them, but none of a few bytes.
-    if (increment < INCREMENT_USUAL) connection.guard.count(Nuisance.Ignored);
+    if (increment < INCREMENT_USUAL) connection.guard.count(FloodKind.Ignored);
     if (stream === 0) {
-      if (increment === 0) throw protocolError("WINDOW_UPDATE by nothing");
+      if (increment === 0) throw protocolError("WINDOW_UPDATE of 0");
       if (!scheduler.grant(increment))
         throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
       return scheduler.pump();

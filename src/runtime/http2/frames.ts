@@ -11,16 +11,16 @@ import {
 export interface FrameSink {
   /** A DATA frame begins; `length` is what counts for flow control, padding included (RFC 9113, 6.1). */
   onDataBegin(stream: number, length: number): void;
-  /** A piece of its data, as it lies in what was read. */
+  /** A piece of its data, in the buffer that was read. */
   onDataPiece(chunk: Buffer, from: number, to: number): void;
   onDataEnd(flags: number): void;
-  /** Any other frame, whole; its payload lies in `bytes` only until this returns. */
+  /** Any other frame, whole; its payload is in `bytes` only until this returns. */
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void;
 }
 
 /**
  * Cuts a client's bytes into frames (RFC 9113, 4.1). DATA is passed on piece by piece as it arrives, so that no frame
- * waits for its end; other frames are read where they lie, and copied only where they arrive split.
+ * waits for its end; other frames are read where they are, and copied only where they arrive split.
  */
 export class FrameReader {
   /** Set to have the rest of what was read thrown away. */
@@ -38,7 +38,7 @@ export class FrameReader {
 
   constructor(private readonly sink: FrameSink) {}
 
-  /** @throws ConnectionError if the bytes are no HTTP/2, or what the sink throws */
+  /** @throws ConnectionError if the bytes are not HTTP/2, or what the sink throws */
   read(chunk: Buffer): void {
     let at = this.prefaceAt < PREFACE.length ? this.readPreface(chunk) : 0;
     while (at < chunk.length && !this.stopped) {
@@ -56,7 +56,7 @@ export class FrameReader {
     return at;
   }
 
-  /** A frame whose head lies in the chunk. */
+  /** A frame whose head is in the chunk. */
   private readFrame(chunk: Buffer, at: number): number {
     const length = frameLength(chunk, at);
     const from = at + FRAME_HEAD_BYTES;

@@ -40,7 +40,7 @@ export class HpackDecoder {
       const first = bytes[this.at]!;
       if ((first & 0xe0) === 0x20) {
         // RFC 7541, 4.2: changes of size come before the first field, and only so.
-        if (!updatable) throw broken("table size update behind a field");
+        if (!updatable) throw broken("table size update after a field");
         this.resize(this.integer(bytes, to, 5));
         continue;
       }
@@ -94,7 +94,7 @@ export class HpackDecoder {
     this.evict(sizeMax);
   }
 
-  /** RFC 7541, 5.1. Nothing that is valid here needs more than 28 bits behind the prefix. */
+  /** RFC 7541, 5.1. Nothing that is valid here needs more than 28 bits after the prefix. */
   private integer(bytes: Buffer, to: number, prefixBits: number): number {
     const mask = (1 << prefixBits) - 1;
     const prefix = bytes[this.at++]! & mask;

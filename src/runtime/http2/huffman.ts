@@ -1,6 +1,7 @@
 /**
  * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: the lengths of its
- * codes say it all. The table of states is made of them for the first string, not for a worker to wait for at its start.
+ * codes say it all. The table of states is made of them for the first string, not for a worker to wait for at its
+ * start.
  */
 
 /**
@@ -28,7 +29,7 @@ export function huffmanDecode(bytes: Uint8Array, from: number, to: number, into:
 /** A step: the next state above {@link STATE_SHIFT}, whether it emits a byte, and the byte. */
 const EMITS = 0x100;
 const STATE_SHIFT = 9;
-/** The code has 256 inner nodes, which are the states; one more swallows everything behind an end of string. */
+/** The code has 256 inner nodes, which are the states; one more swallows everything after an end of string. */
 const BROKEN = 256;
 
 // prettier-ignore
@@ -50,7 +51,7 @@ interface Node {
   state: number;
   symbol: number;
   children: (Node | undefined)[];
-  /** Whether a string may end here: fewer than 8 bits behind the last symbol, all of them ones. */
+  /** Whether a string may end here: fewer than 8 bits after the last symbol, all of them ones. */
   accepts: boolean;
 }
 

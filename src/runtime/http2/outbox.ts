@@ -4,7 +4,10 @@ import { LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace
 import { batch, type Batched } from "../exchange/writeBatch.js";
 import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
 
-/** DATA is put in up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB for a download: one TLS write of it stays in a core's cache. */
+/**
+ * DATA is put in up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB for a download: one TLS
+ * write of it stays in a core's cache.
+ */
 const OUTBOX_DATA_BYTES = 131_072;
 
 const SMALL_BYTES = 16_384;
@@ -15,7 +18,7 @@ const PIECE_BYTES = 2 * FRAME_BYTES_MAX;
 /** A frame that was begun goes on here with no less than this. */
 const CUT_BYTES_MIN = 2_048;
 const LARGE_BYTES = OUTBOX_DATA_BYTES + 2 * SMALL_BYTES;
-/** A large write, as it is and encrypted, and as much that waits behind it and in hand. */
+/** A large write, as it is and encrypted, and as much that waits and is in hand. */
 const TRIAL_BYTES = 4 * OUTBOX_DATA_BYTES;
 
 /**
@@ -76,7 +79,7 @@ export class Outbox implements Batched {
     batch(this);
   }
 
-  /** Puts in the head of a frame and steps behind it; room must be reserved. */
+  /** Puts in the head of a frame and steps after it; room must be reserved. */
   frameHead(length: number, type: FrameType, flags: number, stream: number): void {
     writeFrameHead(this.buffer, this.at, length, type, flags, stream);
     this.at += FRAME_HEAD_BYTES;

@@ -5,7 +5,7 @@ import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
 import { repeatedField } from "../exchange/singleFields.js";
 import { FieldKind, type HpackField, isPseudo } from "./hpackTables.js";
 
-/** A request head, or what stands in for one that is refused. */
+/** A request head, or what replaces one that is refused. */
 export interface ParsedRequest extends LoggedRequest {
   readonly expectContinue: boolean;
 }
@@ -68,8 +68,8 @@ export function parseRequestHead(
 }
 
 /**
- * A WebSocket over HTTP/2 is asked for without a key (RFC 8441, 5), and HTTP/1.1 upstreams want one: it proves that they
- * understood. What a client says all the same proves nothing (RFC 8441, 5.1).
+ * A WebSocket over HTTP/2 is asked for without a key (RFC 8441, 5), and HTTP/1.1 upstreams want one: it proves that
+ * they understood. What a client says all the same proves nothing (RFC 8441, 5.1).
  */
 function giveKey(list: HeaderList): void {
   for (let i = list.length - 2; i >= 0; i -= 2)
@@ -142,7 +142,7 @@ function readFields(fields: readonly HpackField[]): Head {
 function notePseudo(head: Head, field: HpackField): void {
   const { kind, value } = field;
   // RFC 9113, 8.3: before all regular fields, each once.
-  if (head.list.length > 0) head.fault ??= "pseudo-field behind a regular one";
+  if (head.list.length > 0) head.fault ??= "pseudo-field after a regular one";
   if (kind === FieldKind.Method && head.method === "") head.method = value;
   else if (kind === FieldKind.Path && head.path === "") head.path = value;
   else if (kind === FieldKind.Authority && head.authority === "") head.authority = value;

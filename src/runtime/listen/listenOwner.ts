@@ -17,7 +17,7 @@ export function listenOwner(address: string, port: number): string | undefined {
 /** TCP_LISTEN of the kernel, as /proc/net/tcp writes it. */
 const LISTENING = "0A";
 
-/** Inodes of the sockets that may stand in the way: same port, and the same or all addresses. */
+/** Inodes of the sockets that may be in the way: same port, and the same or all addresses. */
 function listeningInodes(address: string, port: number): Set<string> {
   const wanted = kernelAddress(address);
   const isAll = (hex: string): boolean => /^0+$/.test(hex);

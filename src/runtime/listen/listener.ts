@@ -160,11 +160,11 @@ export class ListenerServer {
       return;
     }
     context.mainError.write("info", `TLS handshake failed (${error.reason ?? error.message}), ${client}`);
-    // Node tells of its timeout, and leaves the connection open.
+    // Node reports its timeout, and leaves the connection open.
     if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
   }
 
-  /** Out of descriptors, for one: libuv drops the connections that wait, so that this is no busy loop. */
+  /** Out of descriptors, for one: libuv drops the connections that wait, so that this is not a busy loop. */
   private acceptFailed(error: Error): void {
     const now = performance.now();
     if (now - this.acceptFailedAt < COMPLAIN_MS) return;

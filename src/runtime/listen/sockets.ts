@@ -153,7 +153,7 @@ export function keyOf(address: string, port: number): string {
 }
 
 interface InheritedSocket {
-  /** Undefined if it is no TCP socket. */
+  /** Undefined if it is not a TCP socket. */
   readonly handle: BoundSocket | undefined;
   readonly key: string;
   readonly name: string;
@@ -164,7 +164,7 @@ const FIRST_FD = 3;
 
 function passedBySystemd(env: NodeJS.ProcessEnv): PassedSocket[] {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env;
-  // Workers are no addressees of these.
+  // These are not meant for workers.
   for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID"]) delete env[name];
   if (LISTEN_PID !== String(process.pid)) return [];
   const names = LISTEN_FDNAMES?.split(":") ?? [];

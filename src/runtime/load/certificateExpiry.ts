@@ -2,7 +2,7 @@ import type { TlsContents } from "./tlsContents.js";
 import { X509Certificate } from "node:crypto";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
-/** The certificates of a PEM file, in its order; `undefined` stands for one that cannot be read. */
+/** The certificates of a PEM file, in its order; `undefined` is one that cannot be read. */
 export function certificatesOf(pem: string): (X509Certificate | undefined)[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.map((block) => {
@@ -46,7 +46,7 @@ export function expiryWarnings(
   });
 }
 
-/** What an administrator is to be told every day of the certificates in service, each file once. */
+/** What to report to an administrator every day about the certificates in service, each file once. */
 export function certificateWarnings(
   config: ProxyConfig,
   tls: Readonly<Record<string, TlsContents>>,

@@ -18,7 +18,7 @@ export interface LoadOptions {
   readonly file: string;
   /** Folder below which every path the config names is looked up; the config file itself is not. */
   readonly root?: string;
-  /** Changes the config before its files are read; its paths lie below `root` already. May throw a ProblemError. */
+  /** Changes the config before its files are read; its paths are below `root` already. May throw a ProblemError. */
   readonly adjust?: (config: ProxyConfig) => ProxyConfig;
   /** Whether lines go to standard error instead of log files; then no log file is asked for. */
   readonly logToStderr?: boolean;

@@ -95,7 +95,7 @@ async function prepare(directory: string): Promise<Problem | undefined> {
   }
   const found = await lstat(directory);
   if (found.isDirectory() && found.uid === process.geteuid!() && (found.mode & 0o022) === 0) return undefined;
-  return problem("files.bad-directory", directory, "is no place for secrets: others could write to it", {
+  return problem("files.bad-directory", directory, "is not safe for secrets: others could write to it", {
     fix: `Remove it: rm -rf ${directory}`,
   });
 }

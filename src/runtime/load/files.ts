@@ -32,7 +32,7 @@ export async function directoryProblem(directory: string, label: string): Promis
   try {
     if (!(await stat(directory)).isDirectory()) {
       const fix = { fix: "Give a directory." };
-      return problem("files.bad-directory", label, "is no directory", fix);
+      return problem("files.bad-directory", label, "is not a directory", fix);
     }
     await access(directory, constants.R_OK | constants.X_OK);
     return undefined;
@@ -54,11 +54,11 @@ export async function logProblem(file: string, label: string): Promise<Problem |
       }
       if (at !== file && !found.isDirectory()) {
         const fix = { fix: `Remove ${at}, or log to another directory.` };
-        return problem("files.log-not-writable", label, `lies below ${at}, which is no directory`, fix);
+        return problem("files.log-not-writable", label, `is below ${at}, which is not a directory`, fix);
       }
       if (found.nlink === 0) {
         // A service sees its log directory through a mount, which stays where it was when the directory is removed.
-        return problem("files.log-not-writable", label, `lies in ${at}, which was removed`, {
+        return problem("files.log-not-writable", label, `is in ${at}, which was removed`, {
           fix: logFix(file),
         });
       }
@@ -89,7 +89,7 @@ async function whyNot(path: string, error: NodeJS.ErrnoException, mode: string):
     try {
       const found = await stat(step);
       if (step === path) break;
-      if (!found.isDirectory()) return { message: `lies below ${step}, which is no directory` };
+      if (!found.isDirectory()) return { message: `is below ${step}, which is not a directory` };
       await access(step, constants.X_OK);
     } catch (failure) {
       const { code } = failure as NodeJS.ErrnoException;

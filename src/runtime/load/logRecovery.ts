@@ -1,7 +1,7 @@
 import fs from "node:fs";
 
 /**
- * Makes room for log files of our own where a file of another user stands, as a rotation that creates files leaves it:
+ * Makes room for log files of our own where a file of another user is, as a rotation that creates files leaves it:
  * an empty one goes, any other keeps its lines under the name `access.log.1763800000`. It takes no privileges but those
  * that the owner of a directory has. What cannot be helped stays, and is reported when it is opened.
  *

@@ -30,7 +30,7 @@ export interface TlsLoad {
  */
 export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "warning"): Promise<TlsLoad> {
   const result: TlsLoad = { files: {}, problems: [], warnings: [] };
-  // Listeners usually share their files (IPv4 and IPv6): one problem is told once, at the first of them.
+  // Listeners usually share their files (IPv4 and IPv6): one problem is reported once, at the first of them.
   const seen = new Map<string, TlsContents | undefined>();
   const findCredential = await credentials();
   for (const [i, listener] of config.listeners.entries()) {
@@ -105,7 +105,7 @@ async function loadListener(
   if (found.problems.length > 0 || key === undefined || cert === undefined) return found;
 
   found.files = { key, cert, ...(dhparam === undefined ? {} : { dhparam }) };
-  // Only real bytes tell whether key type, sizes, ciphers and curves go together.
+  // Only real bytes show whether key type, sizes, ciphers and curves go together.
   const failed = await handshakeProblem(policy, found.files, path, privateKey!.asymmetricKeyType);
   if (failed !== undefined) found.problems.push(failed);
   return found;
@@ -124,13 +124,13 @@ function parseKey(pem: string, file: string, label: string, problems: Problem[])
   }
   if (!/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.test(pem)) {
     return refuse(
-      `holds no private key in PEM form${pem.includes("CERTIFICATE-----") ? ", but a certificate" : ""}`,
+      `contains no private key in PEM form${pem.includes("CERTIFICATE-----") ? ", but a certificate" : ""}`,
     );
   }
   try {
     return createPrivateKey(pem);
   } catch {
-    // OpenSSL's words are about its decoders; they would tell nobody anything, and nothing of the key may be told.
+    // OpenSSL's words are about its decoders; they would help nobody, and nothing of the key may be shown.
     return refuse("is damaged: OpenSSL cannot read it as a private key");
   }
 }
@@ -139,7 +139,7 @@ function parseChain(pem: string, label: string, problems: Problem[]): X509Certif
   const chain = certificatesOf(pem);
   if (chain.length === 0) {
     const instead = /PRIVATE KEY-----/.test(pem) ? ", but a private key" : "";
-    problems.push(problem("files.bad-certificate", label, `holds no certificate in PEM form${instead}`));
+    problems.push(problem("files.bad-certificate", label, `contains no certificate in PEM form${instead}`));
     return undefined;
   }
   const bad = chain.findIndex((cert) => cert === undefined);
@@ -154,7 +154,7 @@ function checkDhparam(pem: string, file: string, label: string, problems: Proble
   if (bits !== undefined && bits >= DH_BITS_MIN) return;
   const fix = { fix: `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}` };
   const message =
-    bits === undefined ? "holds no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
+    bits === undefined ? "contains no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
   problems.push(
     problem("files.bad-dhparam", label, message, { ...fix, allowed: `at least ${DH_BITS_MIN} bits` }),
   );
@@ -181,7 +181,7 @@ function mismatch(
   if (fits(chain[0]!, key)) return [];
   const later = chain.findIndex((cert) => fits(cert, key));
   if (later > 0) {
-    const message = `has the server's certificate at place ${later + 1}: it must be the first`;
+    const message = `has the server's certificate at position ${later + 1}: it must be the first`;
     return [problem("files.bad-certificate", label.certificate, message)];
   }
   const certificate = label.certificate.replace(/^.*\((.*)\)$/, "$1");

@@ -28,7 +28,7 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
   }
   policy.curves.forEach((curve, i) => {
     if (contextError({ ecdhCurve: curve }) === undefined) return;
-    const message = `is no curve that this OpenSSL (${process.versions.openssl}) knows`;
+    const message = `is not a curve that this OpenSSL (${process.versions.openssl}) knows`;
     problems.push(problem("tls.bad-policy", field(`curves[${i}]`), message, { received: curve }));
   });
   return problems;

@@ -27,12 +27,12 @@ export class LogFile {
 
   /**
    * @param path the file; undefined for standard error, which is never opened, reopened or closed
-   * @param complain says once that lines cannot be written, and once that they can be again
+   * @param report says once that lines cannot be written, and once that they can be again
    * @param instead takes the lines as long as the file cannot be opened; without it they wait
    */
   constructor(
     readonly path: string | undefined,
-    private readonly complain: (message: string) => void,
+    private readonly report: (message: string) => void,
     public instead?: LogFile,
   ) {
     if (path === undefined) this.fd = STDERR;
@@ -87,7 +87,7 @@ export class LogFile {
   private tryAgain(): void {
     if (this.reopen() !== undefined) return;
     const lost = this.dropped > 0 ? `; ${this.dropped} lines were dropped` : "";
-    this.complain(`${this.name} is written again${lost}`);
+    this.report(`${this.name} is written again${lost}`);
     this.dropped = 0;
   }
 
@@ -110,7 +110,7 @@ export class LogFile {
     try {
       for (let at = 0; at < bytes.length;) at += fs.writeSync(this.fd, bytes, at);
     } catch (error) {
-      this.complain(`${this.name} lost its last lines ${systemReason(error as Error)}`);
+      this.report(`${this.name} lost its last lines ${systemReason(error as Error)}`);
     }
   }
 
@@ -176,18 +176,18 @@ export class LogFile {
   private failed(error: Error): void {
     if (this.failing) return;
     this.failing = true;
-    this.complain(`${this.name} cannot be written ${systemReason(error)}; lines wait in memory, up to 8 MiB`);
+    this.report(`${this.name} cannot be written ${systemReason(error)}; lines wait in memory, up to 8 MiB`);
   }
 
   private recovered(): void {
-    if (this.dropped > 0) this.complain(`${this.name} is written again; ${this.dropped} lines were dropped`);
-    else if (this.failing) this.complain(`${this.name} is written again; no line was lost`);
+    if (this.dropped > 0) this.report(`${this.name} is written again; ${this.dropped} lines were dropped`);
+    else if (this.failing) this.report(`${this.name} is written again; no line was lost`);
     this.failing = false;
     this.dropped = 0;
   }
 
   private drop(): void {
-    if (this.dropped === 0) this.complain(`${this.name} is not written fast enough; lines are dropped`);
+    if (this.dropped === 0) this.report(`${this.name} is not written fast enough; lines are dropped`);
     this.dropped++;
   }
 }

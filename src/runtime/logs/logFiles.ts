@@ -27,7 +27,7 @@ export class LogFiles {
   readonly mainAccess: AccessLog;
   readonly mainError: ErrorLog;
   private readonly files = new Map<string, LogFile>();
-  private readonly stderr = new LogFile(undefined, complain);
+  private readonly stderr = new LogFile(undefined, report);
   private readonly copyToStderr: boolean;
   private readonly toFiles: boolean;
   private readonly insteadOfErrors: LogFile | undefined;
@@ -105,7 +105,7 @@ export class LogFiles {
     const targets: LogFile[] = this.copyToStderr ? [this.stderr] : [];
     if (!this.toFiles) return targets;
     let file = this.files.get(path);
-    if (file === undefined) this.files.set(path, (file = new LogFile(path, complain)));
+    if (file === undefined) this.files.set(path, (file = new LogFile(path, report)));
     return [file, ...targets];
   }
 }
@@ -133,8 +133,8 @@ function errorWriter(files: readonly LogFile[]): ErrorLog {
   };
 }
 
-/** Trouble with a log goes where no log file is needed; if that fails too, there is nobody left to tell. */
-function complain(message: string): void {
+/** Trouble with a log goes where no log file is needed; if that fails too, there is nobody left to report it to. */
+function report(message: string): void {
   try {
     fs.writeSync(2, `portico: ${message}\n`);
   } catch {

@@ -11,7 +11,7 @@ export function bind(address: string, port: number): BoundSocket | number {
   return typeof handle === "number" ? handle : boundSocket(handle);
 }
 
-/** A socket that this process was started with; undefined if it is no TCP socket. */
+/** A socket that this process was started with; undefined if it is not a TCP socket. */
 export function socketOf(fd: number): BoundSocket | undefined {
   try {
     if (!uses.boundSockets) return tcpOnly(holdSocket({ fd }));

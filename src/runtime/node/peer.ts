@@ -8,11 +8,11 @@ import { writeError } from "./writeErrors.js";
 /** What a connection shows of the one who should be reading from it. */
 
 /**
- * Emits `error` on the socket if its peer is known to have reset the connection. One that is neither read nor written tells
- * nothing by itself; a write of no bytes brings the kernel's error, and past TLS, which swallows it. Nothing may wait to be
- * written.
+ * Emits `error` on the socket if its peer is known to have reset the connection. One that is neither read nor written
+ * tells nothing by itself; a write of no bytes brings the kernel's error, and past TLS, which swallows it. Nothing may
+ * wait to be written.
  */
-export function tellIfReset(socket: Socket): void {
+export function reportReset(socket: Socket): void {
   const tcp = tcpSocketOf(socket as TLSSocket) ?? socket;
   const handle = uses.directWrites ? handleOf(tcp) : undefined;
   if (handle === undefined) {
@@ -24,8 +24,8 @@ export function tellIfReset(socket: Socket): void {
 }
 
 /**
- * Bytes that TLS and the kernel have yet to take; Node itself watches writes by this number. 0 where it is not told: then
- * writes must be so small that the end of one is progress enough.
+ * Bytes that TLS and the kernel have yet to take; Node itself watches writes by this number. 0 where Node does not show
+ * it: then writes must be so small that the end of one is progress enough.
  */
 export function unsentBytes(socket: TLSSocket): number {
   if (!uses.unsentBytes) return 0;

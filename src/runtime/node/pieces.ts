@@ -36,7 +36,7 @@ export function unused(): Piece[] {
 /** The variable that names pieces to do without, separated by commas; `all` for all. */
 export const WITHOUT = "PORTICO_NODE_WITHOUT";
 
-/** What {@link WITHOUT} asks for, and what it names that is no piece. */
+/** What {@link WITHOUT} asks for, and the names in it that are not pieces. */
 export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
   readonly pieces: readonly Piece[];
   readonly unknown: readonly string[];

@@ -82,10 +82,10 @@ async function tryTls({ near, far }: Connection): Promise<void> {
   server.on("secureConnection", tcpSocketOf);
   const secured = once(server, "secureConnection") as Promise<[TLSSocket]>;
   shakeHands(server, far);
-  const shaken = await Promise.race([secured, ended, patience()]);
+  const handshake = await Promise.race([secured, ended, patience()]);
   // Some builds and policies of OpenSSL forbid such keys: then nothing is known.
-  if (!shaken) return;
-  const [socket] = shaken;
+  if (!handshake) return;
+  const [socket] = handshake;
   socket.on("error", ignore);
   await attempt("tcpBelowTls", () => tcpSocketOf(socket) === far);
   await attempt("tlsReadBuffers", async () => {
@@ -117,7 +117,8 @@ interface Connection {
 }
 
 async function onConnection(trial: (connection: Connection) => Promise<void>): Promise<void> {
-  // Unix sockets stand on the same layer, and need neither an address nor, as `listen` would to find it, a resolver.
+  // Unix sockets are built on the same layer, and need neither an address nor, as `listen` would to find it, a
+  // resolver.
   const path = `\0portico ${process.pid} ${++connections}`;
   const server = createServer({ allowHalfOpen: true }).listen(path);
   try {
@@ -142,7 +143,7 @@ async function onConnection(trial: (connection: Connection) => Promise<void>): P
 
 let connections = 0;
 
-/** What was read, and whether it lay in the buffer that all sockets share. */
+/** What was read, and whether it was in the buffer that all sockets share. */
 class Arrived {
   private text = "";
   private shared = true;

@@ -12,7 +12,7 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
       // Without a read before it a handle asks for its first buffer: one for each address that is tried.
       if (!read) return buffer.first;
       read = false;
-      // Anything that is no buffer means the same again.
+      // Anything that is not a buffer means the same again.
       return buffer.next() as Buffer;
     },
     callback: (bytes: number): boolean => {

@@ -27,22 +27,22 @@ export function holdSocket(options: ListenOptions & { readonly fd?: number }): B
   thread.unref();
   // What it could not do shows by its silence.
   thread.on("error", () => undefined);
-  if (Atomics.wait(state, 0, Told.Nothing, WAIT_MS) === "timed-out") return -constants.errno.ETIMEDOUT;
-  if (state[0] === Told.Failed) return state[1]!;
+  if (Atomics.wait(state, 0, HolderState.Nothing, WAIT_MS) === "timed-out") return -constants.errno.ETIMEDOUT;
+  if (state[0] === HolderState.Failed) return state[1]!;
   const text = Buffer.from(new Uint8Array(shared, 8, state[1]));
   const { address, port } = JSON.parse(text.toString()) as { address?: string; port?: number };
   const fd = options.fd ?? addedListener(before, port!);
   const close = (): void => {
-    Atomics.store(state, 0, Told.ToClose);
+    Atomics.store(state, 0, HolderState.ToClose);
     Atomics.notify(state, 0);
-    Atomics.wait(state, 0, Told.ToClose, WAIT_MS);
+    Atomics.wait(state, 0, HolderState.ToClose, WAIT_MS);
   };
   if (fd !== undefined) return { fd, address: address ?? "", port: port ?? 0, close };
   close();
   return -constants.errno.EBADF;
 }
 
-const enum Told {
+const enum HolderState {
   Nothing,
   Failed,
   Listens,
@@ -58,22 +58,22 @@ const WAIT_MS = 10_000;
 const HOLDER = `
 const { options, shared } = require("node:worker_threads").workerData;
 const state = new Int32Array(shared, 0, 2);
-const tell = (what, number) => {
+const publish = (what, number) => {
   state[1] = number;
   Atomics.store(state, 0, what);
   Atomics.notify(state, 0);
 };
 const server = require("node:net").createServer();
-const fail = (error) => tell(${Told.Failed}, error.errno ?? ${-constants.errno.EINVAL});
+const fail = (error) => publish(${HolderState.Failed}, error.errno ?? ${-constants.errno.EINVAL});
 server.on("error", fail);
 const listening = () => {
   const at = server.address();
   const text = Buffer.from(JSON.stringify(typeof at === "string" ? {} : at));
   new Uint8Array(shared, 8).set(text);
-  tell(${Told.Listens}, text.length);
-  Atomics.wait(state, 0, ${Told.Listens});
+  publish(${HolderState.Listens}, text.length);
+  Atomics.wait(state, 0, ${HolderState.Listens});
   server.close();
-  tell(${Told.Closed}, 0);
+  publish(${HolderState.Closed}, 0);
 };
 try {
   server.listen(options, listening);

@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import { doWithout } from "./pieces.js";
 
 /**
- * The layer of Node that `net.Socket` itself stands on. Through it a read or a small write costs one call instead of a
- * walk through the stream machinery. `streams` is undefined in a Node that hides or changes it.
+ * The layer of Node that `net.Socket` itself is built on. Through it a read or a small write costs one call instead of
+ * a walk through the stream machinery. `streams` is undefined in a Node that hides or changes it.
  */
 export interface StreamBinding {
-  /** What a write is told by when it did not end at once. Good for any number of writes that did. */
+  /** The request that a write reports to when it did not end at once. Good for any number of writes that did. */
   readonly WriteWrap: new () => WriteRequest;
   /** What the last call or callback came to, by the two indices below. */
   readonly streamBaseState: Int32Array;
@@ -22,13 +22,13 @@ export interface WriteRequest {
 export interface StreamHandle {
   /** Called for every read; what it returns is the buffer for the next one, nothing for the same again. */
   onread: (this: StreamHandle, bytes: ArrayBuffer | undefined) => unknown;
-  /** @returns 0, or an error; `streamBaseState` tells whether all was written at once */
+  /** @returns 0, or an error; `streamBaseState` says whether all was written at once */
   writeLatin1String(request: WriteRequest, text: string): number;
 }
 
 export const streams: StreamBinding | undefined = findStreams();
 
-/** The handle of an open socket that is no TLS socket; undefined where it is not what is expected. */
+/** The handle of an open socket that is not a TLS socket; undefined where it is not what is expected. */
 export function handleOf(socket: Socket): StreamHandle | undefined {
   const handle = (socket as unknown as { _handle?: StreamHandle | null })._handle;
   return typeof handle?.writeLatin1String === "function" && typeof handle.onread === "function"

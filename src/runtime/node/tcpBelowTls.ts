@@ -10,8 +10,8 @@ export function shakeHands(server: Server, tcp: Socket): void {
 }
 
 /**
- * The TCP socket below one of TLS; undefined where nobody can tell. By its public names it is known only while Node calls
- * back on account of it: then it is remembered.
+ * The TCP socket below one of TLS; undefined where that cannot be found out. By its public names it is known only while
+ * Node calls back on account of it: then it is remembered.
  */
 export function tcpSocketOf(socket: TLSSocket): Socket | undefined {
   if (uses.tcpBelowTls) return (socket as unknown as { _parent?: Socket })._parent;

@@ -4,8 +4,8 @@ import { handleOf, streams, type StreamHandle, type WriteRequest } from "./strea
 import { writeError } from "./writeErrors.js";
 
 /**
- * Writes text to a socket at once, past Node's stream machinery, whenever nothing else waits to be written; else
- * behind it. Most heads and small answers fit the kernel's buffer whole, and then nothing is allocated and nobody called.
+ * Writes text to a socket at once, past Node's stream machinery, whenever nothing else waits to be written; else after
+ * it. Most heads and small answers fit the kernel's buffer whole, and then nothing is allocated and nobody called.
  */
 export class TextWriter {
   /** A write of ours has not reached the kernel whole. */

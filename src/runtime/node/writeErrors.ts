@@ -4,7 +4,7 @@ import { getSystemErrorName } from "node:util";
 type WriteDone = (error?: Error | null) => void;
 
 /**
- * Node destroys a socket when a write fails, and with it an answer that already lies in the receive buffer: the 413 of
+ * Node destroys a socket when a write fails, and with it an answer that is already in the receive buffer: the 413 of
  * an upstream that closed early would become 502 (nodejs/node#54366). Here the stream hears nothing of it: the error is
  * emitted, the write counts as done, and reading goes on.
  */

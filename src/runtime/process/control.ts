@@ -27,7 +27,8 @@ export interface Done {
  * The master's ear: a Unix socket that takes one request a connection, as a line of JSON, and answers with a line when
  * the outcome is known. Who may ask is who may open the socket: root, and the user that the service runs as.
  *
- * It is made under another name and renamed, so that a new master takes over the name of an old one between two clients.
+ * It is made under another name and renamed, so that a new master takes over the name of an old one between two
+ * clients.
  */
 export class ControlServer {
   private readonly server: Server;
@@ -81,7 +82,7 @@ export class ControlServer {
     const request = parseRequest(text);
     const outcome: ControlOutcome =
       request === undefined
-        ? { ok: false, problems: [problem("control.bad-request", "", "is no request that portico knows")] }
+        ? { ok: false, problems: [problem("control.bad-request", "", "is not a request that portico knows")] }
         : await this.handle(request);
     return `${JSON.stringify(outcome)}\n`;
   }

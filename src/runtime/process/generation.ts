@@ -21,8 +21,8 @@ export class Generation implements WorkerEvents {
   private state: "starting" | "serving" | "draining" = "starting";
   private readonly workers = new Set<WorkerHandle>();
   private readonly respawns = new Set<NodeJS.Timeout>();
-  private youngDeaths = 0;
-  /** Workers that were told to drain and may still accept. */
+  private earlyExits = 0;
+  /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
@@ -86,7 +86,7 @@ export class Generation implements WorkerEvents {
   onDraining(worker: WorkerHandle): void {
     this.acceptsNoMore(worker);
     if (this.state !== "serving") return;
-    this.options.log("info", `worker ${worker.pid} was told to stop; another one starts`);
+    this.options.log("info", `worker ${worker.pid} was asked to stop; another one starts`);
     this.respawnIn(BACKOFF_MIN_MS);
     this.leaving.add(worker);
   }
@@ -105,7 +105,7 @@ export class Generation implements WorkerEvents {
     this.respawnIn(delayMs);
   }
 
-  /** Workers that go because they were told to, and have their successor already. */
+  /** Workers that exit because they were asked to, and are replaced already. */
   private readonly leaving = new Set<WorkerHandle>();
 
   private spawn(): void {
@@ -120,11 +120,11 @@ export class Generation implements WorkerEvents {
     this.respawns.add(timer);
   }
 
-  /** Nothing for a worker that served a while; for one that dies young ever more, so that a crash is no busy loop. */
+  /** Nothing for a worker that served a while; for one that exits early more and more, so that a crash does not become a busy loop. */
   private backoff(worker: WorkerHandle): number {
-    this.youngDeaths = performance.now() - worker.startedAt < YOUNG_MS ? this.youngDeaths + 1 : 0;
-    if (this.youngDeaths === 0) return 0;
-    return Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.youngDeaths - 1));
+    this.earlyExits = performance.now() - worker.startedAt < EARLY_EXIT_MS ? this.earlyExits + 1 : 0;
+    if (this.earlyExits === 0) return 0;
+    return Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.earlyExits - 1));
   }
 
   /** Those that are ready may be in the middle of a request already: they finish it. */
@@ -161,7 +161,7 @@ export class Generation implements WorkerEvents {
 }
 
 /** A worker that lived longer than this died of something new. */
-const YOUNG_MS = 10_000;
+const EARLY_EXIT_MS = 10_000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 /** How long an answer to a reload or an upgrade waits for workers that may be busy, or hung. */

@@ -12,7 +12,7 @@ import { execArgv } from "./workerHandle.js";
  *
  *     old: spawn ── start ──> new: load, start workers on the same sockets
  *          <───────── ready ──
- *     orphan the new one; tell systemd MAINPID=new
+ *     orphan the new one; notify systemd: MAINPID=new
  *          ────── takeOver ──> opens the control socket
  *          <────── tookOver ──
  *     drain workers, exit  ──> (channel closed) predecessor is gone
@@ -22,12 +22,12 @@ import { execArgv } from "./workerHandle.js";
  * Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk and no command
  * line. Both ends may be of different releases: messages may gain fields, never change them.
  */
-interface StartSuccessor extends Inheritance {
+interface StartSuccessor extends Handover {
   readonly type: "start";
 }
 
 /** What a new master takes along from the old one. */
-export interface Inheritance {
+export interface Handover {
   readonly sockets: readonly PassedSocket[];
   readonly ticketKeys: string;
   /** Number of the generation that serves. */
@@ -41,8 +41,8 @@ type ToPredecessor =
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" };
 
-/** Something that runs for the master, and that it does not leave behind. */
-export interface Charge {
+/** Something that runs for the master, and that it waits for before it ends. */
+export interface Supervised {
   readonly gone: Promise<void>;
   /** May resolve when it accepts no more. */
   drain(): void | Promise<void>;
@@ -60,7 +60,7 @@ export interface Program {
 
 /** What a new master has the old one do. */
 export interface SuccessorOrders {
-  /** It was told to stop, and the service with it. */
+  /** It was asked to stop, and the service with it. */
   drain(): void;
   stop(): void;
   reopenLogs(): void;
@@ -69,11 +69,11 @@ export interface SuccessorOrders {
 /**
  * A new master, seen from the old one.
  *
- * A shell stands between the two until the new one takes over, and ends as the new one does. Without it the new one is
+ * A shell is between the two until the new one takes over, and ends as the new one does. Without it the new one is
  * systemd's child, as systemd expects of a main process: one of another parent it would kill at a stop without waiting,
  * and not see die.
  */
-export class Successor implements Charge {
+export class Successor implements Supervised {
   readonly gone: Promise<void>;
   /** Its process; known once it runs. */
   pid: number | undefined;
@@ -84,22 +84,22 @@ export class Successor implements Charge {
 
   constructor(
     program: Program,
-    inheritance: Inheritance,
+    handover: Handover,
     env: NodeJS.ProcessEnv,
     private readonly orders: SuccessorOrders,
   ) {
     this.gone = new Promise((resolve) => (this.died = resolve));
     const { node = commandOfNode(), runtime = process.argv[1]! } = program;
-    const sockets = inheritance.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
+    const sockets = handover.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
     const command = [node, ...execArgv(), runtime, ...process.argv.slice(2)];
     this.shell = spawn("/bin/sh", ["-c", '"$@" & wait $!', "portico", ...command], {
-      stdio: ["ignore", "inherit", "inherit", "ipc", ...inheritance.sockets.map(({ fd }) => fd)],
+      stdio: ["ignore", "inherit", "inherit", "ipc", ...handover.sockets.map(({ fd }) => fd)],
       env: { ...process.env, ...env, [SUCCESSOR]: "1" },
     });
     this.shell.on("message", (message) => this.received(message as ToPredecessor));
     this.shell.on("error", (error) => this.ended(`could not be started: ${error.message}`));
-    this.shell.on("close", (code) => this.ended(howShellEnded(code, node)));
-    this.send({ type: "start", ...inheritance, sockets });
+    this.shell.on("close", (code) => this.ended(exitText(code, node)));
+    this.send({ type: "start", ...handover, sockets });
   }
 
   /** Resolves when its workers accept, or with what kept them from it. */
@@ -108,7 +108,7 @@ export class Successor implements Charge {
   }
 
   /** Makes it an orphan, which process 1 takes in. */
-  async letGo(): Promise<void> {
+  async detach(): Promise<void> {
     const { exitCode, signalCode } = this.shell;
     if (this.isGone || exitCode !== null || signalCode !== null) return;
     this.shell.kill("SIGKILL");
@@ -166,7 +166,7 @@ export class Successor implements Charge {
         return this.wake(message.problems);
       case "drain":
         this.orders.drain();
-        return this.wake(failure("was told to stop"));
+        return this.wake(failure("was asked to stop"));
       case "stop":
         return this.orders.stop();
       case "reopenLogs":
@@ -204,29 +204,29 @@ export interface PredecessorOrders {
 }
 
 /** The old master, seen from the new one. */
-export class Predecessor implements Charge {
+export class Predecessor implements Supervised {
   /** What it passes on; nothing if it is gone before it could. */
-  readonly inheritance: Promise<Inheritance | undefined>;
-  /** Resolves when this process is to be the master: because it is told so, or because the old one died. */
+  readonly handover: Promise<Handover | undefined>;
+  /** Resolves when this process is to be the master: because the old one says so, or because it died. */
   readonly takeOver: Promise<void>;
   readonly gone: Promise<void>;
   orders: PredecessorOrders | undefined;
 
   private constructor() {
     this.gone = new Promise((resolve) => process.once("disconnect", resolve));
-    let inherit: (inheritance: Inheritance) => void;
-    let relieve: () => void;
-    this.inheritance = new Promise((resolve) => {
-      inherit = resolve;
+    let resolveHandover: (handover: Handover) => void;
+    let resolveTakeOver: () => void;
+    this.handover = new Promise((resolve) => {
+      resolveHandover = resolve;
       void this.gone.then(() => resolve(undefined));
     });
     this.takeOver = new Promise((resolve) => {
-      relieve = resolve;
+      resolveTakeOver = resolve;
       void this.gone.then(resolve);
     });
     process.on("message", (message: ToSuccessor) => {
-      if (message.type === "start") inherit(message);
-      else if (message.type === "takeOver") relieve();
+      if (message.type === "start") resolveHandover(message);
+      else if (message.type === "takeOver") resolveTakeOver();
       else this.orders?.[message.type]();
     });
     void this.send({ type: "started", pid: process.pid });
@@ -253,7 +253,7 @@ export class Predecessor implements Charge {
     this.send({ type: "tookOver" });
   }
 
-  /** One that was relieved drains already. */
+  /** One that was replaced drains already. */
   drain(): void {
     this.send({ type: "drain" });
   }
@@ -279,7 +279,7 @@ export class Predecessor implements Charge {
 
 const SUCCESSOR = "PORTICO_SUCCESSOR";
 
-/** First descriptor behind standard input, output, error and the channel. */
+/** First descriptor after standard input, output, error and the channel. */
 const FIRST_FD = 4;
 
 /** Loading, and workers that get 30 s by themselves. */
@@ -288,13 +288,13 @@ const TAKE_OVER_MS = 10_000;
 /** Longer than it gives its own workers. */
 const KILL_AFTER_MS = 10_000;
 
-/** As the unit names it: behind that path, be it a link, may be a newer Node than the one that runs. */
+/** As the unit names it: if that path is a link, it may lead to a newer Node than the one that runs. */
 function commandOfNode(): string {
   return isAbsolute(process.argv0) ? process.argv0 : process.execPath;
 }
 
 /** How the new master ended, by the status of the shell that waited for it; sh reports a signal as 128 and more. */
-function howShellEnded(code: number | null, node: string): string {
+function exitText(code: number | null, node: string): string {
   if (code === null) return "is gone";
   if (code === 126 || code === 127) return `could not be started: no program at ${node}`;
   const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128);

@@ -2,7 +2,7 @@ import type { Problem } from "../../model/index.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { Piece } from "../node/pieces.js";
 
-/** What the master tells a worker. All of it is JSON. */
+/** What the master sends to a worker. All of it is JSON. */
 export type MasterMessage =
   | StartMessage
   /** Stop accepting, let running requests finish, exit. */
@@ -25,7 +25,7 @@ export interface StartMessage {
   readonly without: readonly Piece[];
 }
 
-/** What a worker tells the master. */
+/** What a worker sends to the master. */
 export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }

@@ -6,7 +6,7 @@ import { certificateWarnings } from "../load/certificateExpiry.js";
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
-import { type Charge, type Predecessor, type Program, Successor } from "./handover.js";
+import { type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
 import { type LoadedConfig, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
 import { loadedStateOf, sha256 } from "../load/loadedState.js";
@@ -35,11 +35,11 @@ export interface MasterOptions {
  * Holds the listening sockets and looks after the workers, which accept and serve by themselves.
  *
  *     start ──> serving ──reload──> serving (new generation; the old one drains)
- *                  ├──upgrade──> relieved by a new master (`handover.ts`), draining ──> gone
+ *                  ├──upgrade──> replaced by a new master (`handover.ts`), draining ──> gone
  *                  └──shutDown──> draining ──shutDown again──> gone
  *
- * Owner of all live state of the master: the sockets, what runs for it, and the TLS ticket keys. What changes them takes
- * turns.
+ * Owner of all live state of the master: the sockets, what runs for it, and the TLS ticket keys. What changes them
+ * takes turns.
  */
 export class Master {
   private readonly sockets = new ListenSockets();
@@ -51,7 +51,7 @@ export class Master {
   /** Number of the current generation. */
   private generation = 0;
   /** All that runs for this master: every generation that has workers, a master before it, one that is to follow. */
-  private readonly charges = new Set<Charge>();
+  private readonly supervised = new Set<Supervised>();
   private loaded: LoadedConfig | undefined;
   /** The main error log, if it is a file. */
   private fileLog: LogFiles | undefined;
@@ -60,11 +60,11 @@ export class Master {
   private readonly timers: NodeJS.Timeout[] = [];
   /** Reloads that were asked for and have not begun are one. */
   private nextReload: Promise<ControlOutcome> | undefined;
-  /** Why the last reload or upgrade came to nothing. */
-  private trouble: string | undefined;
-  /** Whether this is the process that speaks for the service. */
-  private inCharge = false;
-  private relievedBy: Successor | undefined;
+  /** Why the last reload or upgrade failed, if it did. */
+  private lastFailure: string | undefined;
+  /** Whether this is the service's main process. */
+  private isMain = false;
+  private replacedBy: Successor | undefined;
   private stopping = false;
   private stop: () => void = () => undefined;
   private readonly ending = new Promise<void>((resolve) => (this.stop = resolve));
@@ -81,7 +81,7 @@ export class Master {
   async run(): Promise<number> {
     const { predecessor } = this.options;
     const problems = await this.turns.take(() => this.start());
-    // A stop in the middle of the start is no failure.
+    // A stop in the middle of the start is not a failure.
     this.failed = problems.length > 0 && !this.stopping;
     if (this.failed) {
       const verdict = `cannot start: ${report.problemCount(problems)}`;
@@ -90,7 +90,7 @@ export class Master {
       void this.end();
     } else {
       await Promise.race([predecessor?.takeOver, this.ending]);
-      if (!this.stopping) await this.takeCharge();
+      if (!this.stopping) await this.becomeMain();
     }
     await this.allGone();
     for (const timer of this.timers) clearInterval(timer);
@@ -113,7 +113,7 @@ export class Master {
   /** As `reload`, for a signal: nobody waits for the outcome. */
   async reloadOnSignal(): Promise<void> {
     await this.reload();
-    this.relievedBy?.signal("SIGHUP");
+    this.replacedBy?.signal("SIGHUP");
   }
 
   /**
@@ -127,27 +127,27 @@ export class Master {
   /** Stops accepting and ends when running requests are done; called again, at once. */
   shutDown(): void {
     // The new master says what becomes of this one.
-    if (this.relievedBy !== undefined) return;
-    // Whoever stops a master that is about to take over means the service, and with it the old master.
-    if (!this.stopping && this.options.predecessor !== undefined) this.answerFor(this.options.predecessor);
+    if (this.replacedBy !== undefined) return;
+    // To stop a master that is about to take over is to stop the service, and with it the old master.
+    if (!this.stopping && this.options.predecessor !== undefined) this.supervise(this.options.predecessor);
     void this.end();
-    void this.tell({ STOPPING: 1, STATUS: "Finishing the requests that run" });
+    void this.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
   }
 
   reopenLogs(): void {
     if (this.loaded !== undefined && this.options.logToStderr !== true)
       recoverLogs(logPaths(this.loaded.config));
     for (const p of this.fileLog?.reopen() ?? []) this.log("error", `${p.path}: ${p.message}`);
-    for (const charge of this.charges) charge.broadcast({ type: "reopenLogs" });
+    for (const each of this.supervised) each.broadcast({ type: "reopenLogs" });
   }
 
   private async start(): Promise<readonly Problem[]> {
     const { predecessor } = this.options;
-    const inheritance = await predecessor?.inheritance;
-    if (inheritance !== undefined) {
-      this.sockets.adopt(inheritance.sockets);
-      this.ticketKeys = inheritance.ticketKeys;
-      this.generation = inheritance.generation;
+    const handover = await predecessor?.handover;
+    if (handover !== undefined) {
+      this.sockets.adopt(handover.sockets);
+      this.ticketKeys = handover.ticketKeys;
+      this.generation = handover.generation;
     }
     const loaded = await this.options.load("warning");
     if (!loaded.ok) return loaded.problems;
@@ -161,14 +161,14 @@ export class Master {
     return [];
   }
 
-  /** From here on people and systemd speak to this process. */
-  private async takeCharge(): Promise<void> {
+  /** From here on this process is the service's main process, for people and for systemd. */
+  private async becomeMain(): Promise<void> {
     const { predecessor, onReady } = this.options;
-    if (predecessor !== undefined) this.answerFor(predecessor);
-    this.inCharge = true;
+    if (predecessor !== undefined) this.supervise(predecessor);
+    this.isMain = true;
     await this.openControl();
     predecessor?.tookOver();
-    await this.tell({ READY: 1 });
+    await this.notify({ READY: 1 });
     const { config } = this.loaded!;
     report.write(process.stdout, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
     onReady?.();
@@ -195,45 +195,45 @@ export class Master {
   }
 
   private async tryReload(): Promise<ControlOutcome> {
-    void this.tell({ RELOADING: 1 });
+    void this.notify({ RELOADING: 1 });
     const loaded = await this.options.load("problem");
     const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
     if (!loaded.ok || problems.length > 0) {
       if (!this.stopping) this.refuse("reload refused, the running configuration stays", problems);
-      await this.tell({ READY: 1 });
+      await this.notify({ READY: 1 });
       return { ok: false, problems };
     }
     const { config, warnings } = loaded.value;
     const message = `configuration reloaded: ${report.servingText(config)}`;
-    this.trouble = undefined;
-    await this.tell({ READY: 1 });
+    this.lastFailure = undefined;
+    await this.notify({ READY: 1 });
     this.log("info", message);
     return { ok: true, value: { message, warnings } };
   }
 
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
-    const inheritance = {
+    const handover = {
       sockets: this.sockets.passable(),
       ticketKeys: this.ticketKeys,
       generation: this.generation,
     };
-    const successor: Successor = new Successor(program, inheritance, this.manager.environment, {
-      drain: () => void this.beRelieved(successor),
+    const successor: Successor = new Successor(program, handover, this.manager.environment, {
+      drain: () => void this.retire(successor),
       stop: () => void this.end(),
       reopenLogs: () => this.reopenLogs(),
     });
-    this.answerFor(successor);
+    this.supervise(successor);
     const problems = await this.handOver(successor);
     if (problems.length > 0) {
-      if (this.relievedBy !== undefined) return { ok: false, problems };
+      if (this.replacedBy !== undefined) return { ok: false, problems };
       successor.drain();
       if (!this.stopping) this.refuse("upgrade refused, the running portico stays", problems);
-      await this.tell({ MAINPID: process.pid });
+      await this.notify({ MAINPID: process.pid });
       return { ok: false, problems };
     }
-    const message = `relieved by a new master, process ${successor.pid}`;
+    const message = `a new master, process ${successor.pid}, has taken over`;
     this.log("info", message);
-    await this.beRelieved(successor);
+    await this.retire(successor);
     return { ok: true, value: { message, warnings: [] } };
   }
 
@@ -241,24 +241,24 @@ export class Master {
     const notReady = await successor.ready();
     if (notReady.length > 0) return notReady;
     if (this.stopping) return [stopped("upgrade")];
-    await successor.letGo();
+    await successor.detach();
     // Before the new master speaks for the service, and before this one's end could be taken for the service's.
-    await this.tell({ MAINPID: successor.pid! });
+    await this.notify({ MAINPID: successor.pid! });
     return this.stopping ? [stopped("upgrade")] : successor.takeOver();
   }
 
-  private beRelieved(successor: Successor): Promise<void> {
-    if (this.relievedBy !== undefined) return Promise.resolve();
-    this.relievedBy = successor;
-    this.charges.delete(successor);
+  private retire(successor: Successor): Promise<void> {
+    if (this.replacedBy !== undefined) return Promise.resolve();
+    this.replacedBy = successor;
+    this.supervised.delete(successor);
     successor.release();
     this.control?.close();
-    void successor.gone.then(() => this.bereave());
+    void successor.gone.then(() => this.successorDied());
     return this.end();
   }
 
   /** The new master died. systemd sees the service fail, and starts it again. */
-  private bereave(): void {
+  private successorDied(): void {
     this.failed = true;
     this.log("crit", "the new master is gone, and nobody accepts connections");
   }
@@ -278,7 +278,7 @@ export class Master {
       logToStderr: this.options.logToStderr ?? false,
       log: (level, message) => this.log(level, message),
     });
-    this.answerFor(next);
+    this.supervise(next);
     const problems = await next.start();
     if (problems.length > 0) {
       this.sockets.keepOnly(this.loaded?.config.listeners ?? []);
@@ -311,19 +311,19 @@ export class Master {
     await previous?.close();
   }
 
-  /** Has it stopped with this master, and waited for. */
-  private answerFor(charge: Charge): void {
-    if (this.charges.has(charge)) return;
-    this.charges.add(charge);
-    void charge.gone.then(() => {
-      this.charges.delete(charge);
-      if (!this.stopping && this.current !== undefined) void this.tell({});
+  /** Stops it with this master, which waits for it. */
+  private supervise(each: Supervised): void {
+    if (this.supervised.has(each)) return;
+    this.supervised.add(each);
+    void each.gone.then(() => {
+      this.supervised.delete(each);
+      if (!this.stopping && this.current !== undefined) void this.notify({});
     });
   }
 
   /** Resolves when no worker of this master accepts any more. */
   private async end(): Promise<void> {
-    const drained = [...this.charges].map((charge) => (this.stopping ? charge.stop() : charge.drain()));
+    const drained = [...this.supervised].map((each) => (this.stopping ? each.stop() : each.drain()));
     this.stopping = true;
     this.stop();
     // Nobody is to wait in the queue of a socket that no worker will accept from.
@@ -331,32 +331,32 @@ export class Master {
     await Promise.all(drained);
   }
 
-  /** Charges may still be added by a reload that is under way. */
+  /** A reload that is under way may still add some. */
   private async allGone(): Promise<void> {
-    while (this.charges.size > 0) await Promise.all([...this.charges].map(({ gone }) => gone));
+    while (this.supervised.size > 0) await Promise.all([...this.supervised].map(({ gone }) => gone));
   }
 
   private notNow(what: string): Promise<ControlOutcome> | undefined {
-    if (this.relievedBy !== undefined) {
-      const message = `a new master, process ${this.relievedBy.pid}, serves in place of this one`;
+    if (this.replacedBy !== undefined) {
+      const message = `a new master, process ${this.replacedBy.pid}, serves in place of this one`;
       return Promise.resolve({ ok: false, problems: [problem("control.replaced", "", message)] });
     }
     return this.stopping ? Promise.resolve({ ok: false, problems: [stopped(what)] }) : undefined;
   }
 
-  /** Tells systemd; only the process in charge does. */
-  private tell(state: ServiceState): Promise<void> {
-    if (!this.inCharge || this.relievedBy !== undefined) return Promise.resolve();
-    const { generation, trouble } = this;
-    const finishing = this.charges.size - 1;
-    const STATUS = report.statusText({ config: this.loaded!.config, generation, finishing, trouble });
-    return this.manager.tell({ STATUS, ...state });
+  /** Notifies systemd; only the main process does. */
+  private notify(state: ServiceState): Promise<void> {
+    if (!this.isMain || this.replacedBy !== undefined) return Promise.resolve();
+    const { generation, lastFailure } = this;
+    const finishing = this.supervised.size - 1;
+    const STATUS = report.statusText({ config: this.loaded!.config, generation, finishing, lastFailure });
+    return this.manager.notify({ STATUS, ...state });
   }
 
   private refuse(verdict: string, problems: readonly Problem[]): void {
     const [first] = problems;
     const text = `${verdict}: ${report.problemCount(problems)}`;
-    this.trouble = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
+    this.lastFailure = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
     report.write(process.stderr, `${report.problemsText(problems)}portico: ${text}\n`);
     this.fileLog?.mainError.write("error", text);
     for (const p of problems) this.fileLog?.mainError.write("error", report.problemLine(p));
@@ -378,8 +378,8 @@ export class Master {
 
   private rotateTicketKeys(): void {
     this.ticketKeys = newTicketKeys();
-    for (const charge of this.charges) {
-      charge.broadcast({ type: "ticketKeys", ticketKeys: this.ticketKeys });
+    for (const each of this.supervised) {
+      each.broadcast({ type: "ticketKeys", ticketKeys: this.ticketKeys });
     }
   }
 }

@@ -20,13 +20,13 @@ export interface Status {
   /** How many older generations, and masters, still finish their requests. */
   readonly finishing: number;
   /** What went wrong last. */
-  readonly trouble: string | undefined;
+  readonly lastFailure: string | undefined;
 }
 
 /** One line for `systemctl status`. */
-export function statusText({ config, generation, finishing, trouble }: Status): string {
+export function statusText({ config, generation, finishing, lastFailure }: Status): string {
   const older = finishing === 0 ? "" : `, ${finishing} older finishing`;
-  const last = trouble === undefined ? "" : `; last ${trouble}`;
+  const last = lastFailure === undefined ? "" : `; last ${lastFailure}`;
   return `Serving ${servingText(config)}, generation ${generation}${older}${last}`;
 }
 

@@ -9,7 +9,7 @@ export interface ServeOptions extends LoadOptions {
   /** Arguments to Node that start a worker; default: this script with `worker`. */
   readonly workerCommand?: readonly string[];
   /**
-   * Path of the socket that `portico reload` and `portico upgrade` ask by; by default it lies in the directory that
+   * Path of the socket that `portico reload` and `portico upgrade` ask by; by default it is in the directory that
    * systemd made for the service (`RuntimeDirectory=`), and without one there is none.
    */
   readonly control?: string;
@@ -56,5 +56,5 @@ export function controlSocket(env: NodeJS.ProcessEnv = process.env): string | un
   return directory === undefined || directory === "" ? undefined : join(directory, "control.sock");
 }
 
-/** A closed terminal or log pipe is no reason to stop serving. */
+/** A closed terminal or log pipe must not stop the service. */
 const ignore = (): void => undefined;

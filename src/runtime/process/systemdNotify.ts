@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** What a service tells about itself, by the names of sd_notify(3). */
+/** What a service reports about itself, by the names of sd_notify(3). */
 export interface ServiceState {
   /** The start, or a reload, is over. */
   readonly READY?: 1;
@@ -16,7 +16,7 @@ export interface ServiceState {
  * Tells systemd how the service is, if systemd wants to know (`Type=notify`); otherwise does nothing.
  *
  * Node has no datagram sockets of the Unix kind, so `systemd-notify` sends the messages, for which the unit needs
- * `NotifyAccess=all`. They arrive in the order they were told.
+ * `NotifyAccess=all`. They arrive in the order in which they were sent.
  */
 export class SystemdNotify {
   private readonly socket: string | undefined;
@@ -24,8 +24,8 @@ export class SystemdNotify {
   private complained = false;
 
   /**
-   * @param env where systemd says that it listens; the variable is removed, as workers have nothing to tell
-   * @param complain is told once if nothing can be sent
+   * @param env where systemd says that it listens; the variable is removed, as workers have nothing to report
+   * @param complain is called once if nothing can be sent
    */
   constructor(
     env: NodeJS.ProcessEnv,
@@ -41,7 +41,7 @@ export class SystemdNotify {
   }
 
   /** Resolves when systemd has taken it, or cannot; never rejects. */
-  tell(state: ServiceState): Promise<void> {
+  notify(state: ServiceState): Promise<void> {
     if (this.socket === undefined) return Promise.resolve();
     const lines = Object.entries(state).map(([name, value]) => `${name}=${oneLine(String(value))}`);
     this.last = this.last.then(() => this.send(lines));
@@ -54,7 +54,9 @@ export class SystemdNotify {
       execFile("systemd-notify", lines, options, (error) => {
         if (error !== null && !this.complained) {
           this.complained = true;
-          this.complain(`systemd cannot be told how the service is: systemd-notify: ${error.message.trim()}`);
+          this.complain(
+            `the state of the service cannot be reported to systemd: systemd-notify: ${error.message.trim()}`,
+          );
         }
         resolve();
       });

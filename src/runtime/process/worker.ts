@@ -81,13 +81,13 @@ class Worker {
   private async drained(): Promise<void> {
     await this.opening;
     this.service?.stopAccepting();
-    tell({ type: "draining" });
+    send({ type: "draining" });
     await this.service?.drain();
   }
 
   private async open(service: WorkerServer): Promise<void> {
     const problems = await service.open();
-    if (problems.length === 0) return tell({ type: "ready" });
+    if (problems.length === 0) return send({ type: "ready" });
     await fail(problems);
   }
 
@@ -103,7 +103,7 @@ class Worker {
 /** Log lines that cannot be written in this time are lost. */
 const FLUSH_MS = 1_000;
 
-function tell(message: WorkerMessage): void {
+function send(message: WorkerMessage): void {
   if (process.connected) process.send!(message, undefined, undefined, () => undefined);
 }
 

@@ -59,7 +59,7 @@ export class WorkerHandle {
     // `close`, not `exit`: it comes after the last message was read.
     this.child.on("close", (code, signal) => {
       if (refusedOptions(code, options)) this.start();
-      else this.ended(howItEnded(code, signal));
+      else this.ended(exitText(code, signal));
     });
     // It loads while the probe runs.
     void missingPieces().then((without) => this.send(startMessage(spec, fds, ticketKeys, without)));
@@ -70,7 +70,7 @@ export class WorkerHandle {
   }
 
   send(message: MasterMessage): void {
-    // A worker that is gone is reported by its `close`; that it misses a message is no error.
+    // A worker that is gone is reported by its `close`; that it misses a message is not an error.
     if (this.child?.connected === true) this.child.send(message, () => undefined);
   }
 
@@ -108,7 +108,7 @@ export class WorkerHandle {
 /** A worker that takes longer to start is taken for hung. */
 const START_MS = 30_000;
 
-/** First descriptor behind standard input, output, error and the IPC channel. */
+/** First descriptor after standard input, output, error and the IPC channel. */
 const FIRST_LISTEN_FD = 4;
 
 function startMessage(
@@ -129,6 +129,6 @@ export function execArgv(): string[] {
   return process.execArgv.filter((arg) => !arg.startsWith("--inspect"));
 }
 
-function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
+function exitText(code: number | null, signal: NodeJS.Signals | null): string {
   return signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
 }

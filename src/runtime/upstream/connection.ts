@@ -7,7 +7,7 @@ import { ChunkDecoder, ChunkError, type ChunkSink } from "../http1/chunkDecoder.
 import { HeadError } from "../http1/fields.js";
 import { HeadReader } from "../http1/headReader.js";
 import { CR } from "../http1/syntax.js";
-import { tellIfReset } from "../node/peer.js";
+import { reportReset } from "../node/peer.js";
 import { onRead, readDirectly } from "../node/reads.js";
 import { keepReadableAfterWriteErrors } from "../node/writeErrors.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
@@ -162,7 +162,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   onWrite(): void {
-    // Until the connection stands, its own deadline runs.
+    // Until the connection is established, its own deadline runs.
     if (this.connecting) return;
     this.writeDeadline = this.request.pending ? coarseNow() + this.config.sendTimeoutMs : Infinity;
   }
@@ -220,7 +220,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
       if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
       return this.fail(502, `upstream sent an invalid answer: ${error.message}`);
     }
-    // Bytes behind a complete answer belong to no request: such a connection is not used again.
+    // Bytes after a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
     const left = this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1;
@@ -268,7 +268,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     return to;
   }
 
-  /** @param clean whether nothing came behind the answer */
+  /** @param clean whether nothing came after the answer */
   private complete(clean: boolean): void {
     const { answer, head } = this;
     // The answer's reader may have given up while it took the last piece.
@@ -299,13 +299,13 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /**
    * The end of the connection is all that ends this answer, so it must be one: libuv takes a reset for an end where it
-   * comes with the last bytes. Writes tell them apart: a reset in place of an end fails the first by ECONNRESET, one
-   * behind it, by an upstream that answered and closed before it had read the whole request, by EPIPE.
+   * comes with the last bytes. Writes distinguish them: a reset in place of an end fails the first by ECONNRESET, one
+   * after it, by an upstream that answered and closed before it had read the whole request, by EPIPE.
    */
   private endedWithAnswer(): void {
-    // A write that waits fails in this turn of the event loop, behind the read.
+    // A write that waits fails in this turn of the event loop, after the read.
     if (this.request.pending) return void setImmediate(() => guarded(this, this.completeUnlessReset));
-    if (!this.request.failed) tellIfReset(this.socket);
+    if (!this.request.failed) reportReset(this.socket);
     this.completeUnlessReset();
   }
 

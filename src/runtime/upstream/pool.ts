@@ -104,7 +104,7 @@ export class UpstreamPool {
     for (;;) {
       const idle = this.idleConnections.pop();
       if (idle === undefined) return this.all.size < this.config.connectionsMax ? this.open() : undefined;
-      // One that was closed stays in the list until its close is told.
+      // One that was closed stays in the list until its close is reported.
       if (idle.usable) return idle;
     }
   }

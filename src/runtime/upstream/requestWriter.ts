@@ -5,11 +5,11 @@ import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
 import { batch } from "../exchange/writeBatch.js";
 
-/** Body pieces up to this size go out in one write with what stands around them. */
+/** Body pieces up to this size go out in one write with what is around them. */
 const JOINED_BYTES_MAX = 16_384;
 /**
- * Gathered pieces are written before the end of the turn when they come to this much. They lie where they were read: with
- * another read, it has to be less than a receive buffer (`receiveBuffer.ts`), or the next would overwrite them.
+ * Gathered pieces are written before the end of the turn when they come to this much. They are where they were read:
+ * with another read, it has to be less than a receive buffer (`receiveBuffer.ts`), or the next would overwrite them.
  */
 const GATHERED_BYTES_MAX = 524_288;
 /** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
@@ -26,8 +26,8 @@ export interface WriteListener extends Guarded {
 }
 
 /**
- * Writes requests to an upstream's socket in as few system calls as their pieces allow, and no byte beyond what their heads
- * announce.
+ * Writes requests to an upstream's socket in as few system calls as their pieces allow, and no byte beyond what their
+ * heads announce.
  */
 export class RequestWriter implements Guarded {
   readonly framing = new MessageFraming();
@@ -59,7 +59,7 @@ export class RequestWriter implements Guarded {
     return this.head !== "";
   }
 
-  /** The connection stands. */
+  /** The connection is established. */
   connected(): void {
     this.text.direct();
   }
@@ -115,7 +115,7 @@ export class RequestWriter implements Guarded {
     if (this.failed) return true;
     this.writeGathered();
     this.text.write(this.takeHead() + text);
-    return this.told();
+    return this.notifyListener();
   }
 
   /** Sends text, bytes and text in one system call where the platform allows. */
@@ -138,7 +138,7 @@ export class RequestWriter implements Guarded {
       if (after !== "") socket.write(after, "latin1", this.written);
       socket.uncork();
     }
-    return this.told();
+    return this.notifyListener();
   }
 
   onFault(error: unknown): void {
@@ -152,12 +152,12 @@ export class RequestWriter implements Guarded {
       const text = this.joined;
       this.joined = "";
       this.text.write(text);
-      return this.told();
+      return this.notifyListener();
     }
     if (!this.gathering) return true;
     this.gathering = false;
     this.socket.uncork();
-    const taken = this.told();
+    const taken = this.notifyListener();
     if (!taken) this.socket.write("", "latin1", this.written);
     return taken;
   }
@@ -190,7 +190,7 @@ export class RequestWriter implements Guarded {
     return more || this.writeGathered();
   }
 
-  private told(): boolean {
+  private notifyListener(): boolean {
     this.listener.onWrite();
     return !this.pending;
   }
