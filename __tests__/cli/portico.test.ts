@@ -406,7 +406,10 @@ describe("preview and check --live", () => {
   test("options that do not fit the config are refused before anything is served", async () => {
     const root = await layOutHost("options", { mode: "plain" });
     const unknown = await portico("preview", "--root", root, "--upstream", "wb=http://127.0.0.1:1");
-    expect([unknown.code, unknown.err]).toEqual([1, expect.stringMatching(/--upstream: is not the name of an upstream/)]);
+    expect([unknown.code, unknown.err]).toEqual([
+      1,
+      expect.stringMatching(/--upstream: is not the name of an upstream/),
+    ]);
     const range = await portico("preview", "--root", root, "--port-offset", "65500");
     expect([range.code, range.err]).toEqual([1, expect.stringMatching(/Give another --port-offset/)]);
   });

@@ -813,7 +813,12 @@ const proxies = of("a proxy", [
     "config.bad-file-path",
     "stack/p.paths.logDirectory",
   ],
-  ["with a log as a string", proxy({ logs: { access: "/a.log" } }), "config.not-one-of", "stack/p.logs.access"],
+  [
+    "with a log as a string",
+    proxy({ logs: { access: "/a.log" } }),
+    "config.not-one-of",
+    "stack/p.logs.access",
+  ],
   ["without listeners", proxy({}), "config.out-of-range", "stack/p.listeners"],
   [
     "with the config of another one",
