@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePorts } from "../../proof/kit/ports.js";
 
 /** A MariaDB of the test's own: data below a temporary folder, a private port and socket, ended by its own pid. */
@@ -55,7 +56,7 @@ export async function startMariaDb(): Promise<MariaDb> {
         return { port: port!, sql, stop };
       } catch (error) {
         if (attempt === 100 || server.exitCode !== null) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        await sleep(200);
       }
     }
   } catch (error) {

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFi
 import type { Server } from "node:http";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { BUNDLE, ROOT } from "../../build/paths.js";
 import { freePortOffset } from "../../demo/previewProcess.js";
 import { createMedia } from "../../demo/media.js";
@@ -253,7 +254,7 @@ class Preview {
     const end = Date.now() + 15_000;
     while (!seen()) {
       if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${this.out}\n${this.err}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
   }
 

@@ -4,10 +4,12 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePorts } from "../../proof/kit/ports.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { ACK, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
-import { alive, eventually, openFolder, Portico } from "../../proof/kit/portico.js";
+import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /**
  * A reload while clients do not read: what they asked for before waits in the kernel and in the proxy, and arrives whole
@@ -145,7 +147,7 @@ const PROTOCOLS: Readonly<Record<string, Download>> = {
 };
 
 test("a reload cuts no client that reads late, over any protocol, of files and of proxied answers", async () => {
-  const deaf = new Promise<void>((resolve) => setTimeout(resolve, DEAF_MS));
+  const deaf = sleep(DEAF_MS);
   const downloads = Object.entries(PROTOCOLS).flatMap(([protocol, download]) =>
     SOURCES.flatMap((source) =>
       SIZES.map(async (size) => {
@@ -154,7 +156,7 @@ test("a reload cuts no client that reads late, over any protocol, of files and o
       }),
     ),
   );
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await sleep(1_000);
   portico.signal("SIGHUP");
   await portico.says(/configuration reloaded/);
   const outcomes = await Promise.all(downloads);
@@ -168,15 +170,10 @@ test("a client that never reads holds an old worker for no longer than its route
   const forever = new Promise<void>(() => undefined);
   for (const download of Object.values(PROTOCOLS))
     for (const size of [100_000, 30_000_000]) void download(`/impatient/${size}.bin`, size, forever);
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await sleep(1_000);
   portico.errors = "";
   portico.signal("SIGHUP");
   await portico.says(/configuration reloaded/);
   // Of the answers that the kernel holds nothing is known; their connections linger for five seconds.
-  await eventually(
-    () => !before.some(alive),
-    "for the old worker to go",
-    () => "",
-    12_000,
-  );
+  await eventually(() => !before.some(alive), "for the old worker to go", { seen: () => "", ms: 12_000 });
 }, 30_000);

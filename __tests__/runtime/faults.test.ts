@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FileLookup } from "../../src/runtime/actions/fileLookup.js";
 import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
@@ -228,5 +229,3 @@ describe.each(FILE_STEPS)("%#", (prototype, owner, step, path) => {
     },
   );
 });
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

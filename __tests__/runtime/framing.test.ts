@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
@@ -52,8 +53,6 @@ afterAll(async () => {
   await front.close();
   await upstream.close();
 });
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const POST = (path: string, ...more: (readonly [string, string])[]) =>
   [[":method", "POST"], [":scheme", "https"], [":authority", "a"], [":path", path], ...more] as const;

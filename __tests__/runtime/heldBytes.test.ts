@@ -6,9 +6,10 @@ import type { Http2Connection } from "../../src/runtime/http2/connection.js";
 import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
-import { connectHttp2, until } from "../../proof/kit/http2Server.js";
+import { connectHttp2 } from "../../proof/kit/http2Server.js";
 import { connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { openFolder } from "../../proof/kit/portico.js";
+import { eventually, settled } from "../../proof/kit/waiting.js";
 
 /** Figures of docs/limits.md, counted where the bytes wait: what garbage and V8 add is measured elsewhere. */
 
@@ -37,15 +38,6 @@ afterAll(async () => {
   await front.close();
   await upstream.close();
 });
-
-/** Resolves when the number has stood still for a while: nobody takes any more. */
-async function settled(count: () => number): Promise<void> {
-  for (let last = -1, same = 0; same < 20;) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    same = count() === last ? same + 1 : 0;
-    last = count();
-  }
-}
 
 const LENGTH = 64 * MIB;
 const UPLOADS: Readonly<Record<string, [limit: number, send: (body: Buffer) => Promise<() => void>]>> = {
@@ -77,7 +69,7 @@ test.each(Object.entries(UPLOADS))(
     const bodies = jest.spyOn(RequestBody.prototype, "data");
     script = () => upstream.connections.at(-1)!.socket.pause();
     const close = await send(Buffer.alloc(LENGTH - 1));
-    await until(() => written.mock.contexts.length > 0);
+    await eventually(() => written.mock.contexts.length > 0);
     const { socket } = written.mock.contexts.at(-1) as unknown as { socket: { writableLength: number } };
     const waiting = (): number =>
       (bodies.mock.contexts.at(-1) as unknown as { waiting?: { bytes: number } } | undefined)?.waiting
@@ -109,7 +101,7 @@ test.each([
       [...all].flatMap(({ streams }) =>
         [...streams.values()].map(({ waiting }) => waiting.reduce((sum, { length }) => sum + length, 0)),
       );
-    await until(() => held().filter((bytes) => bytes > 0).length === STREAMS);
+    await eventually(() => held().filter((bytes) => bytes > 0).length === STREAMS);
     await settled(() => held().reduce((sum, bytes) => sum + bytes, 0));
     const most = Math.max(...held());
     session.destroy();

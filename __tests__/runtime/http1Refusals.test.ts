@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
 
@@ -219,7 +220,7 @@ test.each([
   client.socket.setNoDelay(true);
   for (const piece of pieces) {
     client.send(piece);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
   }
   await client.until((peer) => peer.ended || peer.closed);
   client.socket.destroy();

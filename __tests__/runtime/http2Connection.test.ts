@@ -1,4 +1,5 @@
 import * as net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
@@ -8,8 +9,8 @@ import {
   type Http2Server,
   KeepingSink,
   startHttp2Server,
-  until,
 } from "../../proof/kit/http2Server.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** Flow control, timers, tunnels and the limits of a connection. */
 
@@ -44,7 +45,7 @@ beforeEach(async () => {
 afterEach(() => client.destroy());
 afterAll(() => server.close());
 
-const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const later = (ms: number): Promise<void> => sleep(ms);
 
 function put(stream: number, flags = 0): void {
   client.request(
@@ -105,10 +106,10 @@ describe("a request body", () => {
     expect(credit(1)).toBe(4 * MiB - 65_535);
     sink.more = true;
     last.resumeBody();
-    await until(() => sink.body.length === 4 * MiB);
+    await eventually(() => sink.body.length === 4 * MiB);
     await client.next((f) => f.type === Frame.WINDOW_UPDATE && f.stream === 1);
     client.send(Frame.DATA, END_STREAM, 1, "end");
-    await until(() => sink.ended);
+    await eventually(() => sink.ended);
     answer(last, 200);
     expect(await client.outcome(1)).toBe("200");
   });
@@ -269,14 +270,14 @@ describe("a response body", () => {
       expect(exchange.sendData(chunk)).toBe(false);
     };
     client.request(1, GET);
-    await until(
+    await eventually(
       () =>
         client.frames.filter((f) => f.type === Frame.DATA).reduce((n, f) => n + f.payload.length, 0) ===
         65_535,
     );
     expect(drained).toBe(0);
     for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 1, 0, 0]));
-    await until(() => drained === 1);
+    await eventually(() => drained === 1);
     last.end();
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
@@ -296,7 +297,7 @@ describe("a response body", () => {
     await later(100);
     expect(accepted).toBeLessThan(300);
     for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 15, 0, 0]));
-    await until(() => drained === 1);
+    await eventually(() => drained === 1);
     last.end();
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
@@ -333,12 +334,12 @@ describe("extended CONNECT", () => {
     expect(await client.outcome(1)).toBe("200");
     await later(1_300);
     client.send(Frame.DATA, 0, 1, "up");
-    await until(() => sink.body === "up");
+    await eventually(() => sink.body === "up");
     last.sendData(Buffer.from("down"));
     last.flush();
     expect((await client.next((f) => f.type === Frame.DATA))!.payload.toString()).toBe("down");
     client.send(Frame.DATA, END_STREAM, 1, "");
-    await until(() => sink.ended);
+    await eventually(() => sink.ended);
     last.end();
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
@@ -362,7 +363,7 @@ describe("the end of a connection", () => {
     }
     await client.whenClosed(4_000);
     expect(goaways()).toEqual([when.endsWith("answer") ? 1 : 0]);
-    await until(() => server.connections.size === 0);
+    await eventually(() => server.connections.size === 0);
   });
 
   test("comes where the client never speaks", async () => {
@@ -377,13 +378,13 @@ describe("the end of a connection", () => {
     client.destroy();
     client = await RawClient.connect(draining.port);
     client.request(1, GET);
-    await until(() => last !== undefined && last.client.port === client.socket.localPort);
+    await eventually(() => last !== undefined && last.client.port === client.socket.localPort);
     draining.connections.drain();
     // On its way before the client can know: still served (RFC 9113, 6.8).
     await client.next((f) => f.type === Frame.GOAWAY);
     const first = last;
     client.request(3, GET);
-    await until(() => last !== first);
+    await eventually(() => last !== first);
     await client.next((f) => f.type === Frame.GOAWAY && f.payload.readUInt32BE(0) !== 0x7fffffff);
     expect(goaways()).toEqual([0x7fffffff, 3]);
     const second = last;
@@ -396,7 +397,7 @@ describe("the end of a connection", () => {
     expect(await client.outcome(1)).toBe("200");
     expect(await client.outcome(3)).toBe("200");
     await client.whenClosed();
-    await until(() => draining.connections.size === 0);
+    await eventually(() => draining.connections.size === 0);
     await draining.close();
   });
 
@@ -410,7 +411,7 @@ describe("the end of a connection", () => {
     await later(50);
     server.connections.closeAll();
     await client.whenClosed();
-    await until(() => gone === 2 && server.connections.size === 0);
+    await eventually(() => gone === 2 && server.connections.size === 0);
   });
 
   test.each(["a close", "a reset"])("by the client, by %s, is silent in the error log", async (how) => {
@@ -420,11 +421,11 @@ describe("the end of a connection", () => {
     let gone = 0;
     handler = (exchange) => (exchange.onClientGone = () => gone++);
     other.request(1, GET);
-    await until(() => last.client.port === tcp.localPort);
+    await eventually(() => last.client.port === tcp.localPort);
     if (how === "a close") other.destroy();
     else tcp.resetAndDestroy();
     client.destroy();
-    await until(() => gone === 1 && server.connections.size === 0);
+    await eventually(() => gone === 1 && server.connections.size === 0);
     expect(await server.errorLog()).toBe(before);
   });
 
@@ -435,7 +436,7 @@ describe("the end of a connection", () => {
     breaksRules.send(Frame.DATA, 0, 0, "");
     await Promise.all([breaksRules, idles].map((each) => each.next((f) => f.type === Frame.GOAWAY)));
     expect(server.connections.size).toBe(2);
-    await until(() => server.connections.size === 0, 9_000);
+    await eventually(() => server.connections.size === 0, undefined, { ms: 9_000 });
     expect([breaksRules.closed, idles.closed]).toEqual([false, false]);
     breaksRules.destroy();
   });
@@ -500,7 +501,7 @@ describe("floods", () => {
       if (i % 10 === 9) await later(0);
     }
     await client.whenClosed();
-    await until(() => server.connections.size === 0);
+    await eventually(() => server.connections.size === 0);
     expect(await lines()).toBe(before + 1);
     const session = connectHttp2(server.port);
     handler = (exchange) => answer(exchange, 200);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
@@ -8,8 +9,8 @@ import {
   type Http2Server,
   KeepingSink,
   startHttp2Server,
-  until,
 } from "../../proof/kit/http2Server.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** What an action sees of a request, and what a client sees of an answer. */
 
@@ -219,7 +220,7 @@ describe("an answer", () => {
     if (more > 0) last.sendData(Buffer.alloc(more));
     cut();
     await client.next((f) => f.type === Frame.RST_STREAM || f.type === Frame.GOAWAY);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     expect(client.frames.filter((f) => f.stream === 1 && f.type === Frame.DATA && f.flags !== 0)).toEqual([]);
     client.destroy();
   });
@@ -260,17 +261,17 @@ describe("finished", () => {
     handler = () => undefined;
     const gone = session.request({ ":authority": "app.example" });
     gone.on("error", () => undefined);
-    await until(() => server.finished.length === from + 2);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => server.finished.length === from + 2);
+    await sleep(20);
     gone.close(8);
-    await until(() => server.finished.length === from + 3);
+    await eventually(() => server.finished.length === from + 3);
     last.end();
     last.abort();
     const left = session.request({ ":authority": "app.example" });
     left.on("error", () => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
     session.destroy();
-    await until(() => server.finished.length === from + 4);
+    await eventually(() => server.finished.length === from + 4);
     expect(server.finished.slice(from).map((e) => e.status)).toEqual([200, 0, 0, 0]);
   });
 
@@ -294,9 +295,9 @@ describe("finished", () => {
       const fields = GET.map(([name, value]) => [name, name === ":method" ? method : value] as const);
       client.request(stream, fields, method === "HEAD" ? END_STREAM : 0);
       if (method === "PUT") client.send(Frame.DATA, 0, stream, "abc");
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      await sleep(30);
       client.send(Frame.RST_STREAM, 0, stream, Buffer.from([0, 0, 0, code]));
-      await until(() => server.finished.length === before + 1);
+      await eventually(() => server.finished.length === before + 1);
     }
     client.destroy();
     expect(gone).toBe(2);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type FrameSink, FrameReader } from "../../src/runtime/http2/frames.js";
 import { ConnectionError } from "../../src/runtime/http2/protocol.js";
 import { seeded } from "../../proof/kit/random.js";
@@ -116,7 +117,7 @@ describe("a server", () => {
               : random.pick(2) * END_STREAM + random.pick(2) * END_HEADERS;
           client.send(type, flags, random.pick(4) === 0 ? 0 : random.pick(12), payload);
         }
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await sleep(2);
         client.destroy();
       }
       const session = connectHttp2(server.port);

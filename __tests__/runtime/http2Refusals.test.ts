@@ -1,11 +1,6 @@
 import { END_HEADERS, END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
-import {
-  answer,
-  type Http2Server,
-  KeepingSink,
-  startHttp2Server,
-  until,
-} from "../../proof/kit/http2Server.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** Malformed requests, sent as raw frames: what RFC 9113, 8 calls malformed is reset, the rest refused by status. */
 
@@ -160,7 +155,7 @@ test.each([
   client.send(Frame.DATA, END_STREAM, 1, data);
   expect(await client.outcome(1)).toMatch(expected);
   client.destroy();
-  await until(() => server.finished.length === before + 1);
+  await eventually(() => server.finished.length === before + 1);
   expect(server.finished.at(-1)!.status).toBe(0);
 });
 

@@ -5,11 +5,13 @@ import * as http2 from "node:http2";
 import * as net from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, eventually, openFolder, Portico } from "../../proof/kit/portico.js";
+import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** Master and workers as processes, over real sockets. */
 
@@ -51,7 +53,7 @@ afterEach(async () => {
   for (const response of owed) response.end();
   while (portico?.ended === false) {
     portico.signal("SIGTERM");
-    await Promise.race([portico.gone, new Promise((resolve) => setTimeout(resolve, 50))]);
+    await Promise.race([portico.gone, sleep(50)]);
   }
   portico = undefined;
 });
@@ -395,7 +397,7 @@ describe("reload", () => {
   test("asked for again while one runs, happens again", async () => {
     portico = await Portico.start(config("one"));
     portico.signal("SIGHUP");
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     portico.rewrite(config("two"));
     portico.signal("SIGHUP");
     await portico.says(/configuration reloaded[^]*configuration reloaded/);
@@ -583,9 +585,9 @@ describe("limits", () => {
     const sockets = Array.from({ length: 120 }, () =>
       net.connect(port, "127.0.0.1").on("error", () => undefined),
     );
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     const before = cpuTicks(worker!);
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await sleep(1000);
     expect(cpuTicks(worker!) - before).toBeLessThan(60);
     for (const socket of sockets) socket.destroy();
     await eventually(

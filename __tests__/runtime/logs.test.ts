@@ -9,7 +9,7 @@ import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
-import { eventually } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 let folder: string;
 const opened: LogFiles[] = [];

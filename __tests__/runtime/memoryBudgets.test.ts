@@ -10,6 +10,10 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { settled } from "../../proof/kit/waiting.js";
+
+/** Resident memory stands still when a second brings less than a megabyte a look. */
+const GROWTH = { by: 1024 * 1024, looks: 4, everyMs: 250 };
 
 /**
  * What clients cost that are idle, or ask for much and read nothing (docs/limits.md): memory of the worker, without what
@@ -218,7 +222,7 @@ describe.each(Object.keys(PROTOCOLS))("clients over %s that read nothing", (prot
       const clients: Client[] = [];
       while (clients.length < CLIENTS)
         clients.push(...(await Promise.all(Array.from({ length: 25 }, () => connect(path)))));
-      await settled(() => residentBytes(worker));
+      await settled(() => residentBytes(worker), GROWTH);
       const grown = (await heldBytes(worker)) - before;
       const read = await Promise.all(clients.slice(0, READERS).map((client) => client.read()));
       for (const client of clients) client.destroy();
@@ -243,7 +247,7 @@ test.each(Object.entries(IDLE_BYTES))(
     const sockets: net.Socket[] = [];
     while (sockets.length < IDLE_CLIENTS)
       sockets.push(...(await Promise.all(Array.from({ length: 50 }, connect))));
-    await settled(() => residentBytes(worker));
+    await settled(() => residentBytes(worker), GROWTH);
     const grown = (await heldBytes(worker)) - before;
     for (const socket of sockets) socket.destroy();
     await portico.stop();
@@ -277,14 +281,4 @@ async function idler(secure: boolean): Promise<net.Socket> {
   socket.write("GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n");
   await once(socket, "data");
   return socket;
-}
-
-/** Waits until a number has stopped growing. */
-async function settled(value: () => number): Promise<void> {
-  for (let still = 0, last = value(); still < 4;) {
-    await new Promise((resolve) => setTimeout(resolve, 250));
-    const now = value();
-    still = now - last < 1024 * 1024 ? still + 1 : 0;
-    last = Math.max(last, now);
-  }
 }

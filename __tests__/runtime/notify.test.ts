@@ -11,7 +11,6 @@ import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { NotifySocket } from "../../proof/kit/notifySocket.js";
 import {
   alive,
-  eventually,
   installedRuntime,
   killAll,
   openFolder,
@@ -19,6 +18,7 @@ import {
   processes,
   type StartOptions,
 } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** What systemd is told, by the real systemd-notify, and when. */
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Accepted,
   answering,
@@ -258,7 +259,7 @@ describe("request bodies", () => {
     const peer = await upstream.connection();
     for (let before = -1; before !== taken;) {
       before = taken;
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await sleep(400);
     }
     // What kernels hold on both ways (they tune their buffers as they go), and not all of it.
     expect([taken > 0, taken < 48 * MiB]).toEqual([true, true]);
@@ -329,7 +330,7 @@ describe("request bodies", () => {
       const piece = Buffer.alloc(1 << 20, 0x61);
       for (let i = 0; i < 40 && !client.received.includes("big"); i++) {
         client.send(piece);
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await sleep(5);
       }
       await client.receives("big");
       expect(parseAnswer(client.received)).toMatchObject({ status: 413, body: "big" });
@@ -365,7 +366,7 @@ describe("request bodies", () => {
     const before = process.memoryUsage().external + process.memoryUsage().arrayBuffers;
     const piece = Buffer.alloc(1 << 20);
     for (let i = 0; i < 64; i++) client.socket.write(piece);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await sleep(500);
     // The same buffer was queued 64 times; what left the client's queue is in kernels and in the proxy.
     expect(client.socket.writableLength).toBeGreaterThan(40 << 20);
     expect(process.memoryUsage().external + process.memoryUsage().arrayBuffers - before).toBeLessThan(
@@ -580,13 +581,13 @@ describe("answers", () => {
     client.socket.pause();
     client.send(GET);
     const peer = await upstream.connection();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await sleep(500);
     expect(peer.socket.writableLength).toBeGreaterThan(size / 2);
     let bytes = 0;
     client.socket.removeAllListeners("data");
     client.socket.on("data", (chunk: Buffer) => (bytes += chunk.length));
     client.socket.resume();
-    for (let i = 0; i < 100 && bytes <= size; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let i = 0; i < 100 && bytes <= size; i++) await sleep(50);
     expect(bytes).toBeGreaterThan(size);
     client.socket.destroy();
   });
@@ -705,7 +706,7 @@ describe("connections", () => {
       const client = await connectTo(proxy.port);
       client.send(request);
       await client.receives("ok");
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
       expect([request, client.ended]).toEqual([request, !open]);
       client.socket.destroy();
     }
@@ -729,7 +730,7 @@ describe("connections", () => {
     await peer.receives("\r\n\r\n");
     client.socket.destroy();
     await peer.until((p) => p.closed || p.ended);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     expect(await proxy.accessLog()).toContain('"GET /sync/ HTTP/1.1" 499 0');
   });
 
@@ -861,7 +862,7 @@ describe("timeouts", () => {
     const client = await connectTo(proxy.port);
     client.send("PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n");
     for (let i = 0; i < 8; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await sleep(200);
       client.send("x");
     }
     await client.receives("HTTP/1.1 200 OK");

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
 import type { Faults } from "../../src/runtime/exchange/faults.js";
 import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
@@ -68,8 +69,6 @@ const get = (path: string, fields = ""): string => `GET ${path} HTTP/1.1\r\nHost
 const NO_FAULTS = {
   report: (error: unknown): void => onFault(error),
 } as Faults;
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** Bytes after the first head. */
 const bodyOf = (text: string): string => text.slice(text.indexOf("\r\n\r\n") + 4);
 

@@ -3,6 +3,7 @@ import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /**
  * An answer with neither length nor chunks ends with its connection: by FIN it is whole, by RST it is not, and no
@@ -97,10 +98,6 @@ afterEach(() => {
 });
 
 const turn = (): Promise<void> => new Promise(setImmediate);
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await turn();
-}
-
 /** How far the request is when the answer ends. */
 type State = (client: Uploading, peer: Accepted, end: () => Promise<void>) => Promise<void>;
 const STATES: Readonly<Record<string, State>> = {
@@ -113,7 +110,7 @@ const STATES: Readonly<Record<string, State>> = {
     client.send(LENGTH - 2);
     await peer.receives("\r\n\r\n");
     peer.socket.pause();
-    await until(() => connection().request.pending);
+    await eventually(() => connection().request.pending);
     await end();
   },
   "a write of it met the end before a read did": async (client, peer, end) => {

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
@@ -61,7 +62,7 @@ function write(name: string, content: string | Buffer): string {
 /**
  * Waits until a change just made cannot be confused with a next one: then a file has the same entity tag at each look.
  */
-const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 130));
+const settled = (): Promise<void> => sleep(130);
 
 /** The strong entity tag of a file whose last change is settled. */
 function etagOf(name: string): string {
@@ -113,7 +114,7 @@ const openFiles = (): string[] =>
 /** Files still open after a while: a descriptor is closed after the answer, by a thread of its own. */
 async function filesLeftOpen(): Promise<string[]> {
   for (let tries = 0; tries < 100 && openFiles().length > 0; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
   }
   return openFiles();
 }
@@ -629,7 +630,7 @@ describe("files that change", () => {
     expect(find).toHaveBeenCalledTimes(3);
     // It is there before the second request, while the look of the first is under way.
     find.mockImplementationOnce(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
       return openFailure("coming", Object.assign(new Error(), { code: "ENOENT" }));
     });
     const first = get(on, "coming");
@@ -687,7 +688,7 @@ describe("files that change", () => {
 });
 
 describe("clients that leave", () => {
-  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
+  const settle = (): Promise<void> => sleep(60);
 
   test.each(["a.txt", "large.bin", "missing", "img"])("%s: while the file is looked up", async (path) => {
     const exchange = new FakeExchange({ target: `/syncmedia/${path}` }, { route: fakeRoute({}, errors) });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { TextWriter } from "../../src/runtime/node/textWriter.js";
 
 /** Writes past the stream, on real sockets: all of it arrives in order, and what goes wrong is told. */
@@ -107,7 +108,7 @@ test("a reset under a write that waits is told once, as Node tells it", async ()
   (near as unknown as { _readableState: { autoDestroy: boolean } })._readableState.autoDestroy = false;
   fill();
   far.resetAndDestroy();
-  while (written.length === 0) await new Promise((done) => setTimeout(done, 5));
+  while (written.length === 0) await sleep(5);
   expect(written.map((error) => (error as NodeJS.ErrnoException).syscall)).toEqual(["write"]);
   expect(["ECONNRESET", "EPIPE"]).toContain(errors[0]!.code);
   expect([errors[0]!.syscall, writer.pending]).toEqual(["write", false]);
@@ -121,7 +122,7 @@ test.each(["reset", "end"] as const)(
     near.on("error", (error) => errors.push(error));
     if (how === "end") await new Promise<void>((done) => far.end("", done));
     far.resetAndDestroy();
-    await new Promise((done) => setTimeout(done, 50));
+    await sleep(50);
     writer.write("a");
     expect(errors).toMatchObject([{ syscall: "write", code: how === "end" ? "EPIPE" : "ECONNRESET" }]);
     expect([writer.pending, written]).toEqual([false, []]);
@@ -133,7 +134,7 @@ test("destroying the socket forgets a write that waits", async () => {
   fill();
   near.destroy();
   await once(near, "close");
-  await new Promise((done) => setTimeout(done, 20));
+  await sleep(20);
   expect(written).toEqual([]);
   writer.write("after the end");
   near.on("error", () => undefined);

@@ -14,7 +14,6 @@ import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import {
   alive,
-  eventually,
   installedRuntime,
   killAll,
   openFolder,
@@ -23,6 +22,7 @@ import {
   type StartOptions,
   workersOf,
 } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** What changes while clients are served: config, certificate, runtime; and what is lost when processes are killed. */
 
@@ -454,7 +454,7 @@ describe("what is asked of a running portico", () => {
     const slow = net.connect(at("control.sock"));
     for (const piece of ['{"comm', 'and":"stat', 'us"}\n']) {
       slow.write(piece);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
     }
     let told = "";
     for await (const chunk of slow) told += String(chunk);

@@ -1,14 +1,10 @@
 import type { ClientHttp2Session } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
-import {
-  answerOf,
-  connectHttp2,
-  type Http2Server,
-  startHttp2Server,
-  until,
-} from "../../proof/kit/http2Server.js";
+import { answerOf, connectHttp2, type Http2Server, startHttp2Server } from "../../proof/kit/http2Server.js";
 import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../proof/kit/peers.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** The limit of connections to an upstream, and the queue in front of it. */
 
@@ -142,8 +138,8 @@ describe.each([
     const asked: Asked[] = [];
     for (const name of names) {
       asked.push(await front.ask(`/sync/${name}`));
-      await until(() => received.length >= Math.min(asked.length, seen));
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventually(() => received.length >= Math.min(asked.length, seen));
+      await sleep(10);
     }
     return asked;
   }
@@ -154,7 +150,7 @@ describe.each([
     const asked = await askAll(names, 2);
     expect(paths()).toEqual(["/sync/0", "/sync/1"]);
     for (let i = 0; i < names.length; i++) {
-      await until(() => received.length > i);
+      await eventually(() => received.length > i);
       answer(i);
     }
     const answers = await Promise.all(asked.map((one) => one.answer));
@@ -167,9 +163,9 @@ describe.each([
     front = await start({ connectionsMax: 1, idleConnectionsMax: 0 });
     const asked = await askAll(["a", "b", "c"], 1);
     answer(0);
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     received[1]!.peer.socket.destroy();
-    await until(() => received.length === 3);
+    await eventually(() => received.length === 3);
     answer(2);
     const statuses = await Promise.all(asked.map(async (one) => (await one.answer).status));
     expect(statuses).toEqual([200, 502, 200]);
@@ -184,7 +180,7 @@ describe.each([
       "all 1 connections to upstream are in use, and the queue for one is full",
     );
     answer(0);
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     answer(1);
     expect([(await first!.answer).status, (await second!.answer).status]).toEqual([200, 200]);
   });
@@ -198,7 +194,7 @@ describe.each([
     expect((await first!.answer).status).toBe(200);
     // Nothing of it is left: the connection serves whoever comes.
     const later = await front.ask("/sync/later");
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     answer(1);
     expect((await later.answer).body).toBe("/sync/later");
   });
@@ -209,13 +205,13 @@ describe.each([
     void second!.answer.catch(() => undefined);
     second!.leave();
     // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (decisions 4.4).
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await sleep(1_500);
     // Its place in the queue is free again.
     const fourth = await front.ask("/sync/d");
     answer(0);
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     answer(1);
-    await until(() => received.length === 3);
+    await eventually(() => received.length === 3);
     answer(2);
     await Promise.all([first!.answer, third!.answer, fourth.answer]);
     expect(paths()).toEqual(["/sync/a", "/sync/c", "/sync/d"]);
@@ -226,7 +222,7 @@ describe.each([
     const [first, second] = await askAll(["a", "b"], 1);
     void first!.answer.catch(() => undefined);
     first!.leave();
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     answer(1);
     expect((await second!.answer).body).toBe("/sync/b");
   });
@@ -234,13 +230,13 @@ describe.each([
   test("an upload waits with its body, and arrives whole", async () => {
     front = await start({ connectionsMax: 1 });
     const first = await front.ask("/sync/a");
-    await until(() => received.length === 1);
+    await eventually(() => received.length === 1);
     const body = "0123456789".repeat(20_000);
     const upload = await front.ask("/sync/up", body);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
     answer(0);
     await first.answer;
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     expect(received[1]!.text.endsWith(`\r\n\r\n${body}`)).toBe(true);
     answer(1);
     expect((await upload.answer).status).toBe(200);
@@ -249,16 +245,16 @@ describe.each([
   test("a retry takes the place of the connection that died, before all who wait", async () => {
     front = await start({ connectionsMax: 1 });
     const warm = await front.ask("/sync/warm");
-    await until(() => received.length === 1);
+    await eventually(() => received.length === 1);
     answer(0);
     await warm.answer;
     const asked = await askAll(["a", "b"], 2);
-    await until(() => received.length === 2);
+    await eventually(() => received.length === 2);
     received[1]!.peer.socket.destroy();
-    await until(() => received.length === 3);
+    await eventually(() => received.length === 3);
     expect(paths()).toEqual(["/sync/warm", "/sync/a", "/sync/a"]);
     answer(2);
-    await until(() => received.length === 4);
+    await eventually(() => received.length === 4);
     answer(3);
     expect((await Promise.all(asked.map((one) => one.answer))).map(({ body }) => body)).toEqual([
       "/sync/a",
@@ -275,16 +271,16 @@ test("a tunnel counts as long as it is open", async () => {
     "GET /sync/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
   );
-  await until(() => received.length === 1);
+  await eventually(() => received.length === 1);
   received[0]!.peer.send(
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
   );
   await client.receives("101 Switching");
   const waiting = await front.ask("/sync/next");
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   expect(received).toHaveLength(1);
   received[0]!.peer.socket.end();
-  await until(() => received.length === 2);
+  await eventually(() => received.length === 2);
   answer(1);
   expect((await waiting.answer).status).toBe(200);
   client.socket.destroy();
@@ -294,12 +290,12 @@ test("a drain serves those who wait", async () => {
   const started = await overHttp1({ connectionsMax: 1 });
   front = started;
   const first = await front.ask("/sync/a");
-  await until(() => received.length === 1);
+  await eventually(() => received.length === 1);
   const second = await front.ask("/sync/b");
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   started.proxy.drain();
   answer(0);
-  await until(() => received.length === 2);
+  await eventually(() => received.length === 2);
   answer(1);
   expect([(await first.answer).status, (await second.answer).status]).toEqual([200, 200]);
 });

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Ability, type ProxyKind, type RunningProxy, type Setup, startProxy } from "./proxy.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { busyNanoseconds, coreNumbers, cpuNanoseconds, peakBytes, resetPeak } from "./processes.js";
@@ -217,8 +218,4 @@ export async function costOf<T>(proxy: RunningProxy, load: () => Promise<T>): Pr
   const available = (performance.now() - at) * 1e6 * coreNumbers(proxy.cores).length;
   const othersShare = Math.max(0, busyNanoseconds(proxy.cores) - busy - cpuNs) / available;
   return { result, cpuNs, circumstances: { peakBytes: peakBytes(after), othersShare } };
-}
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,11 +1,12 @@
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** Waits until a port accepts connections. */
 export async function accepting(port: number, alive: () => boolean, limitMs = 15_000): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (!(await accepts(port))) {
     if (!alive() || performance.now() > deadline) return false;
-    await new Promise((done) => setTimeout(done, 10));
+    await sleep(10);
   }
   return true;
 }

@@ -1,4 +1,5 @@
-import { able, type Bench, type Row, sleep, startKind } from "../lib/bench.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { able, type Bench, type Row, startKind } from "../lib/bench.js";
 import { runChecked, stop } from "../lib/children.js";
 import { startHelper } from "../lib/helpers.js";
 import { proportionalBytes, writtenBytes } from "../lib/processes.js";

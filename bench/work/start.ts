@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { rmSync } from "node:fs";
 import { connect } from "node:net";
-import { able, ALL_CORES, type Bench, type Row, setupOf, sleep } from "../lib/bench.js";
+import { able, ALL_CORES, type Bench, type Row, setupOf } from "../lib/bench.js";
 import { stop } from "../lib/children.js";
 import { cpuNanoseconds, familyOf } from "../lib/processes.js";
 import { median } from "../lib/statistics.js";

@@ -9,7 +9,7 @@ import { type Application, startApplication } from "./application.js";
 import { Browser } from "./browser.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** A real application behind the front end, and a real browser in front of it. */
 
@@ -74,7 +74,7 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
   await eventually(
     async () => (await browser.evaluate<number>("return document.images.length")) > 0,
     "for the page with the image",
-    () => "",
+    { seen: () => "" },
   );
   expect(await browser.url()).toBe(`${origin}/sync/`);
   const image = await browser.evaluate<{ src: string; width: number }>(
@@ -115,7 +115,7 @@ const arrivedAt = (url: string): Promise<void> =>
   eventually(
     async () => (await browser.url()) === url && (await browser.title()) !== "",
     `to arrive at ${url}`,
-    () => "",
+    { seen: () => "" },
   );
 
 /** A page of another origin with a form that goes to the site, token included. @returns its URL */

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const HERE = __dirname;
 const ENVIRONMENT = join(HERE, "../../.cache/application");
@@ -99,7 +100,7 @@ async function listening(port: number, child: ChildProcess, stderr: () => string
     ]).catch(() => false);
     socket.destroy();
     if (open) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
   throw new Error(`the application does not start: ${stderr()}`);
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../kit/ports.js";
 
 /** Headless Chromium, driven by W3C WebDriver (chromedriver). */
@@ -89,6 +90,6 @@ async function untilReady(url: string): Promise<void> {
     } catch (error) {
       if (tries >= 100) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
 }

@@ -6,6 +6,7 @@ import https from "node:https";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ROOT } from "../../build/paths.js";
 import { createFileServer } from "../../demo/upstreams/fileServer.js";
 import { createWebUi } from "../../demo/upstreams/webUi.js";
@@ -134,9 +135,9 @@ describe("the file server", () => {
       const { port } = new URL(base);
       const socket = net.connect(Number(port), "127.0.0.1");
       socket.write("PUT /files/cut HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nonly this");
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
       socket.destroy();
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
       expect(readdirSync(path.join(folder, "files2"))).toEqual([]);
     });
   });
@@ -176,7 +177,7 @@ describe("npm start", () => {
       const match = seen.exec(demo.text());
       if (match !== null) return match;
       if (Date.now() > end || demo.child.exitCode !== null) throw new Error(demo.text());
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
     }
   }
 

@@ -1,5 +1,5 @@
 import * as net from "node:net";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ClientScript } from "./case.js";
 import type { Part, Turn } from "./input.js";
@@ -176,7 +176,7 @@ export abstract class Client {
       this.sent += Math.min(bytes.length, left);
       for (const { exchange, at } of wholes) if (at <= this.sent) this.whole.add(exchange);
       if (left <= bytes.length && abort !== undefined) return this.leave(abort.how);
-      if (apart === "moment") await setTimeout(MOMENT_MS);
+      if (apart === "moment") await sleep(MOMENT_MS);
       else if (apart === "turn") await setImmediate();
       if (this.closed) return false;
     }

@@ -1,5 +1,5 @@
 import { Agent, request } from "node:http";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { Case } from "./case.js";
 import type { Client, Ports } from "./client.js";
 import { Http1Client } from "./http1Client.js";
@@ -55,7 +55,7 @@ export class Lane {
       if (c < played.clients.length - 1) await rest();
     }
     await rest();
-    await Promise.race([upstream.endAll(), setTimeout(patienceMs)]);
+    await Promise.race([upstream.endAll(), sleep(patienceMs)]);
     const found = [...upstream.violations, ...notAtRest, ...judge(played, clients, upstream.seen)];
     upstream.abandon();
     return found;
@@ -82,7 +82,7 @@ export class Lane {
       for (let i = 0; i < 2; i++) await setImmediate();
     }
     const deadline = Date.now() + patienceMs;
-    while (this.upstream.busy !== undefined && Date.now() < deadline) await setTimeout(1);
+    while (this.upstream.busy !== undefined && Date.now() < deadline) await sleep(1);
     return this.upstream.busy;
   }
 

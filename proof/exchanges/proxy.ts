@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { LIMITED_BYTES } from "./case.js";
@@ -42,7 +42,7 @@ export class Proxy {
   }
 
   async errorLog(): Promise<string> {
-    await setTimeout(LOGGED_MS);
+    await sleep(LOGGED_MS);
     return readFileSync(join(this.frontEnd.logDirectory, ERROR_LOG), "latin1");
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Case } from "./case.js";
 import { caseAt } from "./generate.js";
 import { faultsOf } from "./judge.js";
@@ -123,9 +123,9 @@ export async function playAlone(subject: Subject, played: Case): Promise<string[
 
 async function restarted(subject: Subject): Promise<void> {
   const until = Date.now() + RESTART_MS;
-  while (subject.workers() === "" && Date.now() < until) await setTimeout(50);
+  while (subject.workers() === "" && Date.now() < until) await sleep(50);
   // It listens a moment later.
-  await setTimeout(500);
+  await sleep(500);
 }
 
 /** Lines of the error log that a script does not explain: trouble of ours, or somebody blamed who did nothing wrong. */

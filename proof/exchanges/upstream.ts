@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { playedAnswer } from "./answer.js";
 import { bytesOf, type Case, type ClientScript, type ExchangeScript, idOf, isUpgrade } from "./case.js";
 import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
@@ -232,7 +232,7 @@ class UpstreamConnection {
     if (!apart) this.socket.write(Buffer.concat(parts));
     else
       for (const [i, part] of parts.entries()) {
-        if (i > 0) await setTimeout(1);
+        if (i > 0) await sleep(1);
         this.socket.write(part);
       }
   }

@@ -14,9 +14,10 @@ import * as net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type FrontEnd, type FrontEndOptions, startFrontEnd } from "../kit/frontEnd.js";
 import { freePort } from "../kit/ports.js";
-import { eventually } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
 
 /** What happens around a front end that is not its fault, and what its users see of it. */
 
@@ -213,13 +214,12 @@ describe("an upstream", () => {
       client.write("PUT /synchttp/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\n\r\n");
       client.write(Buffer.alloc(50_000_000));
       // Until all buffers on the way are full, and nothing is read or written any more.
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await sleep(1_500);
       tcp.resetAndDestroy();
       await eventually(
         () => accessLogs(frontEnd).includes('"PUT /synchttp/x HTTP/1.1" 499 '),
         "for the line of an upload that was given up",
-        () => accessLogs(frontEnd),
-        12_000,
+        { seen: () => accessLogs(frontEnd), ms: 12_000 },
       );
       stuck.close();
     },
@@ -252,12 +252,10 @@ describe("an upstream", () => {
     expect((await get(plainPort)).body).toBe("old");
     writeFileSync(hosts, "127.0.0.3 backend.example\n127.0.0.1 localhost\n");
     const start = Date.now();
-    await eventually(
-      async () => (await get(plainPort)).body === "new",
-      "for the new address",
-      () => "",
-      20_000,
-    );
+    await eventually(async () => (await get(plainPort)).body === "new", "for the new address", {
+      seen: () => "",
+      ms: 20_000,
+    });
     expect(Date.now() - start).toBeLessThan(15_000);
   }, 40_000);
 });

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../kit/http2Server.js";
 import { connectTo, exchange } from "../kit/peers.js";
 import { ANSWER_CASES, type AnswerCase } from "./cases/answers.js";
@@ -127,7 +128,7 @@ async function write(socket: Socket, pieces: readonly string[], then: AnswerCase
   if (then === "reset") socket.resetAndDestroy();
 }
 
-const pause = (ms = PAUSE_MS): Promise<void> => new Promise((done) => setTimeout(done, ms));
+const pause = (ms = PAUSE_MS): Promise<void> => sleep(ms);
 
 function check({ outcome }: AnswerCase, answer: ClientAnswer): void {
   if (outcome === "502") expect(answer).toMatchObject({ status: 502, complete: true });

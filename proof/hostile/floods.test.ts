@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { connectHttp2, ask } from "../kit/http2Server.js";
 import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack, RawClient } from "../kit/http2RawClient.js";
 import { type Stage, startStage, watchMemory } from "./stage.js";
@@ -233,7 +234,7 @@ test.each(FLOODS)(
         const { status } = await ask(other, { ":path": "/sync/", ":authority": "sync.example" });
         if (status !== 200) throw new Error(`another client got ${status}`);
         slowest = Math.max(slowest, Date.now() - from);
-        await new Promise((done) => setTimeout(done, 20));
+        await sleep(20);
       }
     })();
     try {
@@ -294,5 +295,3 @@ async function logLines(from: number): Promise<string[]> {
 
 /** Longer than lines wait to be written together. */
 const SECOND_LINE_MS = 300;
-
-const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,7 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Accepted, connectTo } from "../kit/peers.js";
 import { type Stage, startStage, watchMemory } from "./stage.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Neither a client nor an upstream is trusted with the memory of the proxy. */
 const MIB = 1024 * 1024;
@@ -44,7 +46,7 @@ describe.each(["http", "https"] as const)("an upstream that sends %s clients wit
       Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
     );
     for (const client of clients) client.send("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
-    await until(() => sent.length === PEERS);
+    await eventually(() => sent.length === PEERS);
     // Each was cut off by the proxy, and not by having sent all that it would.
     for (const bytes of await Promise.all(sent)) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
     for (const client of clients) client.socket.destroy();
@@ -68,8 +70,8 @@ test("an answer that the client does not read waits at the upstream", async () =
   for (let i = 0; i < PEERS; i++) {
     session.request({ ":path": "/sync/case", ":authority": "sync.example" }).pause();
   }
-  await until(() => sockets.length === 2 * PEERS);
-  await new Promise((done) => setTimeout(done, 1_500));
+  await eventually(() => sockets.length === 2 * PEERS);
+  await sleep(1_500);
   for (const watch of watches) expect(watch()).toBeLessThan(GROWTH_MAX);
   session.destroy();
   for (const client of plain) client.destroy();
@@ -155,7 +157,7 @@ async function deafUpstreams(clients: readonly Accepted[]): Promise<Socket[]> {
   stage.upstream.script = (_line, socket) => sockets.push(socket);
   for (const client of clients) client.send("GET /sync/deaf HTTP/1.1\r\nHost: sync.example\r\n\r\n");
   // All of them at the same time: none is asked on a connection that was another's.
-  await until(() => sockets.length === clients.length);
+  await eventually(() => sockets.length === clients.length);
   for (const socket of sockets) socket.pause().write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndeaf");
   await Promise.all(clients.map((client) => client.receives("deaf")));
   stage.upstream.script = undefined;
@@ -190,12 +192,4 @@ async function sendWithoutEnd(
     if (!taken) break;
   }
   return bytes;
-}
-
-async function until(holds: () => boolean, ms = 5_000): Promise<void> {
-  const deadline = Date.now() + ms;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error("it never came true");
-    await new Promise((done) => setTimeout(done, 5));
-  }
 }

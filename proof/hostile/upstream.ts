@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseMessage } from "../nginx/messages.js";
 
 /** One connection that the proxy made, as far as it concerns the case under way. */
@@ -44,8 +45,7 @@ export class RecordingUpstream {
   /** What came since the last `forget`, once each connection is between two requests or closed. */
   async settled(ms: number): Promise<RecordedConnection[]> {
     const deadline = Date.now() + ms;
-    while (this.connections.some((connection) => connection.busy) && Date.now() < deadline)
-      await new Promise((done) => setTimeout(done, 2));
+    while (this.connections.some((connection) => connection.busy) && Date.now() < deadline) await sleep(2);
     return this.connections
       .map(({ received, closed }) => ({ bytes: received, closed }))
       .filter(({ bytes }) => bytes.length > 0);

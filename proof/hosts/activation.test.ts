@@ -17,6 +17,7 @@ import {
   values,
 } from "./activationHost.js";
 import type { Result, TestHost } from "./harness/index.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Activation on a real Debian: what systemd really does, in which order, and what comes back from a failure. */
 let site: ActivationHost;
@@ -293,13 +294,6 @@ const slowStart: HostedFiles = {
   },
 };
 
-async function waitFor(ask: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await ask()); tries++) {
-    if (tries > 300) throw new Error("it never came");
-    await new Promise((wake) => setTimeout(wake, 50));
-  }
-}
-
 test("a firewall comes, changes and goes with the deployment; one that locks out is refused", async () => {
   const walled = (ports: readonly number[]): [HostedFiles, Partial<DeploymentInput>] => [
     site.withFirewall(site.base, ports),
@@ -336,7 +330,8 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
     (
       await host.must("systemctl list-units --plain --no-legend 'portico-activation-*' | cut -d ' ' -f 1")
     ).trim();
-  const ended = (): Promise<void> => waitFor(async () => (await worker()) === "");
+  const ended = (): Promise<void> =>
+    eventually(async () => (await worker()) === "", undefined, { everyMs: 50 });
 
   test.each<[string, () => Promise<unknown>]>([
     ["kill -9", () => host.must("kill -9 $(cat /run/caller)")],
@@ -347,13 +342,17 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
     async (_what, end) => {
       await host.must("touch /run/slow");
       const asked = slow();
-      await waitFor(async () => (await active("sync-web.service")) === "activating");
+      await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
+        everyMs: 50,
+      });
       await end();
       expect((await asked).code).not.toBe(0);
       expect(await worker()).toMatch(/^portico-activation-/);
       // A second one says for whom it waits.
       const second = deploy({ ...site.changedConfig(), ...slowStart });
-      await waitFor(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0);
+      await eventually(async () => (await host.run("pgrep -f '^flock .*--wait'")).code === 0, undefined, {
+        everyMs: 50,
+      });
       await host.must("rm /run/slow");
       const { code, stdout, stderr } = await second;
       expect([code, stderr]).toEqual([0, ""]);
@@ -375,7 +374,9 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
   test("killed itself between two services, it comes back and brings all to the end", async () => {
     await host.must("touch /run/slow");
     const asked = slow();
-    await waitFor(async () => (await active("sync-web.service")) === "activating");
+    await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
+      everyMs: 50,
+    });
     await host.must(`rm /run/slow; systemctl kill --signal=KILL ${await worker()}`);
     const result = await asked;
     expect([result.stderr, result.code]).toEqual(["", 0]);
@@ -389,7 +390,9 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
     const before = await traces();
     await host.must("touch /run/slow");
     const asked = slow().catch(() => undefined);
-    await waitFor(async () => (await active("sync-web.service")) === "activating");
+    await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
+      everyMs: 50,
+    });
     await host.reboot();
     await asked;
     expect(await traces()).toBe(before);
@@ -450,7 +453,9 @@ test("a port that somebody else holds is found before anything is stopped, and t
   const squatter = host.start(
     `exec /opt/sync/node -e 'process.title = "squatter"; require("net").createServer().listen(8888, "0.0.0.0")'`,
   );
-  await waitFor(async () => (await host.run("ss -Hltn | grep -q :8888")).code === 0);
+  await eventually(async () => (await host.run("ss -Hltn | grep -q :8888")).code === 0, undefined, {
+    everyMs: 50,
+  });
   const before = await traces();
   const [result, done] = await observed(() => deploy(site.withListener(site.base)));
   expect([result.code, done]).toEqual([1, []]);
@@ -461,7 +466,9 @@ test("a port that somebody else holds is found before anything is stopped, and t
   squatter.kill();
   // What runs in the container outlives the command that started it.
   await host.must("pkill -x squatter || true");
-  await waitFor(async () => (await host.run("ss -Hltn | grep -q :8888")).code !== 0);
+  await eventually(async () => (await host.run("ss -Hltn | grep -q :8888")).code !== 0, undefined, {
+    everyMs: 50,
+  });
 }, 60_000);
 
 test("deactivated, the host is as it was found", async () => {

@@ -12,7 +12,8 @@ import {
   values,
 } from "./activationHost.js";
 import { Random, SEED } from "../kit/random.js";
-import { type Result, until } from "./harness/index.js";
+import { type Result } from "./harness/index.js";
+import { eventually } from "../kit/waiting.js";
 
 /**
  * Activations and deactivations that are cut off at a step, before it is begun or once it is: by a kill of the process,
@@ -139,12 +140,18 @@ export class CutOffHost {
     const going = this.act(to);
     if (way === "power" || way === "reboot") {
       const mark = path.join(host.root, MARK);
-      await until(`${way} at step ${at}`, 60, async () => existsSync(mark));
+      await eventually(async () => existsSync(mark), `until ${way} at step ${at}`, {
+        ms: 60_000,
+        everyMs: 100,
+      });
       await (way === "power" ? host.powerCut() : host.reboot());
       await going;
       // The boot's own jobs, and then the recovery, where there is anything to recover.
       const jobs = async (): Promise<string> => (await host.run(RECOVERY)).stdout;
-      await until("it has come to its end", 60, async () => (await jobs()) === "inactive\n");
+      await eventually(async () => (await jobs()) === "inactive\n", "until it has come to its end", {
+        ms: 60_000,
+        everyMs: 100,
+      });
       // A shutdown lets it roll back; after a loss of power the boot does, and the next run tells of it.
       if (way === "power") await this.expectRecord();
       else await host.must(`rm -f ${RECORDS}`);
@@ -153,7 +160,10 @@ export class CutOffHost {
     const { code, stderr } = await going;
     if (way === "kill") expect({ cut, code, stderr }).toEqual({ cut, code: 0, stderr: "" });
     else {
-      await until("it has come to its end", 60, async () => (await host.run(WORKERS)).stdout === "");
+      await eventually(async () => (await host.run(WORKERS)).stdout === "", "until it has come to its end", {
+        ms: 60_000,
+        everyMs: 100,
+      });
       await this.expectRecord();
     }
     return (await host.must("rm /run/cut; cat /run/steps")).trim().split("\n");

@@ -1,5 +1,6 @@
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { terraformIsHere } from "../terraform/workspace.js";
 import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
 import { bundleLoad, Deployment } from "./deploy/deployment.js";
@@ -332,7 +333,7 @@ run("a deployment over ssh", () => {
 async function loading(child: ChildProcess, text: () => string): Promise<void> {
   while (!text().startsWith("loading\n")) {
     if (child.exitCode !== null) throw new Error(`the load ended: ${text()}`);
-    await new Promise((wake) => setTimeout(wake, 50));
+    await sleep(50);
   }
 }
 

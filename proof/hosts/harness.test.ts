@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { bootHost, Namespace, type TestHost, until } from "./harness/index.js";
+import { bootHost, Namespace, type TestHost } from "./harness/index.js";
+import { eventually } from "../kit/waiting.js";
 
 /** The test hosts themselves: what other tests take for granted. */
 let host: TestHost;
@@ -85,7 +86,10 @@ test("a host of a test that was killed is gone, and the next one clears up behin
   // The folder names the process that booted it; npx is only its parent.
   process.kill(Number(/portico-host-(\d+)/.exec(root)![1]), "SIGKILL");
   const processes = async (): Promise<string> => (await host.outside()).must("ps -eo args");
-  await until("its processes are gone", 10, async () => !(await processes()).includes(root));
+  await eventually(async () => !(await processes()).includes(root), "until its processes are gone", {
+    ms: 10_000,
+    everyMs: 100,
+  });
   expect(existsSync(root)).toBe(true);
   const next = await bootHost({ name: "next", address6: null });
   await next.stop();

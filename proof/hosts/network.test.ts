@@ -12,7 +12,8 @@ import {
 import { synthesizedFiles } from "../../src/testing/index.js";
 import { frontEnd, newStack } from "../kit/stacks.js";
 import { stopCommand as stop } from "./harness/commands.js";
-import { bootHost, Namespace, type TestHost, until } from "./harness/index.js";
+import { bootHost, Namespace, type TestHost } from "./harness/index.js";
+import { eventually } from "../kit/waiting.js";
 
 /** Firewall, static address and daemons' units on a real host, seen from the network outside. */
 let host: TestHost;
@@ -68,7 +69,10 @@ describe("firewall", () => {
   let heard = "";
   const say = async (word: string): Promise<void> => {
     session.stdin!.write(`${word}\n`);
-    await until(`the session answers ${word}`, 10, async () => heard.includes(`${word}\n`));
+    await eventually(async () => heard.includes(`${word}\n`), `until the session answers ${word}`, {
+      ms: 10_000,
+      everyMs: 100,
+    });
   };
 
   beforeAll(async () => {
@@ -101,14 +105,24 @@ END`);
     expect(await verify("portico-firewall.service")).toBe("");
     // A transfer that the host began itself must go on as well.
     const server = outside.start(`${process.execPath} -e '${SLOW_SERVER}'`);
-    await until("it listens", 10, async () => (await outside.run("ss -Hltn sport = 7000")).stdout !== "");
+    await eventually(
+      async () => (await outside.run("ss -Hltn sport = 7000")).stdout !== "",
+      "until it listens",
+      { ms: 10_000, everyMs: 100 },
+    );
     const download = host.start("timeout 60 cat < /dev/tcp/203.0.113.1/7000 > /root/download");
-    await until("it flows", 10, async () => (await host.run("test -s /root/download")).code === 0);
+    await eventually(async () => (await host.run("test -s /root/download")).code === 0, "until it flows", {
+      ms: 10_000,
+      everyMs: 100,
+    });
     await host.must("systemctl enable --now portico-firewall.service");
     expect(await open(host.address)).toEqual([22, 80, 443, 9100]);
     expect(await open(host.address6)).toEqual([22, 80, 443]);
     await say("after");
-    await until("the download ends", 20, async () => download.exitCode !== null);
+    await eventually(async () => download.exitCode !== null, "until the download ends", {
+      ms: 20_000,
+      everyMs: 100,
+    });
     expect(await host.must("tail -n 1 /root/download")).toBe("200\n");
     stop(server);
     expect(await others()).toBe(before);
@@ -201,8 +215,10 @@ END`);
   test("comes back behind the distribution's own rules, which flush everything", async () => {
     for (const verbs of ["start", "restart", "reload", "stop start"]) {
       for (const verb of verbs.split(" ")) await host.must(`systemctl ${verb} nftables`);
-      await until("no job is left", 10, async () =>
-        (await host.must("systemctl list-jobs")).includes("No jobs"),
+      await eventually(
+        async () => (await host.must("systemctl list-jobs")).includes("No jobs"),
+        "until no job is left",
+        { ms: 10_000, everyMs: 100 },
       );
       expect([verbs, await echo(host.address, 8000), await echo(host.address, 80)]).toEqual([
         verbs,
@@ -254,7 +270,7 @@ describe("static address", () => {
     expect(await reached(host.address, host.address6)).toBe(true);
     expect(await reached(NEW[0]!)).toBe(false);
     await host.must("networkctl reload");
-    await until("the new addresses answer", 20, () => reached(...NEW));
+    await eventually(() => reached(...NEW), "until the new addresses answer", { ms: 20_000, everyMs: 100 });
     const status = await host.must("networkctl status eth0");
     expect(status).toMatch(/Network File: .*05-portico\.network/);
     expect(status).toMatch(/DNS: 203\.0\.113\.53\s+2001:db8:113::53\s+Search Domains: example\.org/);
@@ -275,7 +291,7 @@ describe("static address", () => {
     const macAddress = (await host.must("cat /sys/class/net/eth0/address")).trim();
     await put(network({ interface: { macAddress }, ipv6Gateway: "2001:db8:113::1" }));
     await host.must("networkctl reload");
-    await until("the addresses answer", 20, () => reached(...NEW));
+    await eventually(() => reached(...NEW), "until the addresses answer", { ms: 20_000, everyMs: 100 });
     expect(await host.must("networkctl status eth0")).toMatch(/Network File: .*05-portico\.network/);
   });
 
@@ -288,8 +304,10 @@ describe("static address", () => {
       const macAddress = (await host.must("cat /sys/class/net/eth0/address")).trim();
       await put(network({ interface: { macAddress } }));
       await host.must("networkctl reload");
-      await until("the route is there", 30, async () =>
-        (await host.must("ip -6 route show default")).includes("proto ra"),
+      await eventually(
+        async () => (await host.must("ip -6 route show default")).includes("proto ra"),
+        "until the route is there",
+        { ms: 30_000, everyMs: 100 },
       );
       const addresses = await host.must("ip -6 -o address show dev eth0 scope global");
       expect(
@@ -306,7 +324,10 @@ describe("static address", () => {
 
   afterAll(async () => {
     await host.must("rm -f /etc/systemd/network/05-portico.network; networkctl reload");
-    await until("the old addresses answer", 20, () => reached(host.address, host.address6));
+    await eventually(() => reached(host.address, host.address6), "until the old addresses answer", {
+      ms: 20_000,
+      everyMs: 100,
+    });
   });
 });
 
@@ -402,10 +423,14 @@ describe("daemons", () => {
     for (let round = 0; round < 2; round++) {
       const before = await pid("sync-file-server.service");
       await host.must(`kill -KILL ${before}`);
-      await until("it runs again", 20, async () => {
-        const now = await pid("sync-file-server.service");
-        return now !== "0" && now !== before;
-      });
+      await eventually(
+        async () => {
+          const now = await pid("sync-file-server.service");
+          return now !== "0" && now !== before;
+        },
+        "until it runs again",
+        { ms: 20_000, everyMs: 100 },
+      );
     }
     // The web application went on meanwhile.
     expect(await show("sync-web-application.service", "NRestarts")).toBe("0");

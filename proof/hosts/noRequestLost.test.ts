@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { LoadReport } from "../kit/load/steadyLoad.js";
 import { issue } from "../kit/certificates.js";
-import { until } from "./harness/index.js";
 import { PorticoHost } from "./porticoHost.js";
+import { eventually } from "../kit/waiting.js";
 
 /** What clients notice of changes and faults on a real host: small requests without pause, and long transfers. */
 let portico: PorticoHost;
@@ -72,7 +73,11 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
   expect((await portico.processes("master")).length).toBe(3);
   expect(await portico.show("StatusText")).toMatch(/, generation \d+, 1 older finishing$/);
   expectNothingLost(await load.stop(), moments);
-  await until("the old masters are gone", 15, async () => (await portico.processes("master")).length === 1);
+  await eventually(
+    async () => (await portico.processes("master")).length === 1,
+    "until the old masters are gone",
+    { ms: 15_000, everyMs: 100 },
+  );
   const main = await portico.show("MainPID");
   expect(main).not.toBe(first);
   expect(await portico.processes("master")).toEqual([Number(main)]);
@@ -129,7 +134,7 @@ test("a worker that is killed costs at most what it served", async () => {
   const served = Number(await portico.host.must(`ss -Htnp | grep -c 'pid=${victim},'`));
   const moment = Date.now();
   await portico.host.must(`kill -9 ${victim}`);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await sleep(1_500);
   const report = await load.stop();
   expect(refusedConnections(report)).toEqual([]);
   const lost = [...report.failures.map(({ at }) => at), ...lostTransfers(report).map(({ from }) => from)];
@@ -143,8 +148,15 @@ describe("a master that is killed", () => {
     const restarts = Number(await portico.show("NRestarts"));
     const load = await portico.load(TRANSFER_MS);
     const moment = await kill();
-    await until("it runs again", 20, async () => Number(await portico.show("NRestarts")) === restarts + 1);
-    await until("it is active", 20, async () => (await portico.show("ActiveState")) === "active");
+    await eventually(
+      async () => Number(await portico.show("NRestarts")) === restarts + 1,
+      "until it runs again",
+      { ms: 20_000, everyMs: 100 },
+    );
+    await eventually(async () => (await portico.show("ActiveState")) === "active", "until it is active", {
+      ms: 20_000,
+      everyMs: 100,
+    });
     const back = Date.now();
     const report = await load.stop();
     expect(refusedConnections(report)).toEqual([]);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { buildBundle } from "../../build/bundle.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
@@ -14,7 +15,8 @@ import {
 } from "../../src/render/index.js";
 import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
 import { type Issued, issue } from "../kit/certificates.js";
-import { bootHost, type HostOptions, type TestHost, until } from "./harness/index.js";
+import { bootHost, type HostOptions, type TestHost } from "./harness/index.js";
+import { eventually } from "../kit/waiting.js";
 
 /** A host with portico as its units run it, an application after it, and load from outside. */
 export class PorticoHost {
@@ -186,9 +188,12 @@ export class PorticoHost {
     const script = join(this.folder, "load.js");
     const child = outside.start(`exec ${process.execPath} ${script} load '${JSON.stringify(options)}'`);
     const load = new Load(child);
-    await until("the load has begun", 20, async () => load.text.startsWith("loading\n"));
+    await eventually(async () => load.text.startsWith("loading\n"), "until the load has begun", {
+      ms: 20_000,
+      everyMs: 100,
+    });
     // The long transfers begin with the small requests.
-    await new Promise((resolve) => setTimeout(resolve, transferMs / 4));
+    await sleep(transferMs / 4);
     return load;
   }
 }

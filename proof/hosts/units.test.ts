@@ -1,8 +1,9 @@
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { proxyServiceUnit, renderUnit } from "../../src/render/index.js";
 import { issue } from "../kit/certificates.js";
-import { until } from "./harness/index.js";
 import { PorticoHost } from "./porticoHost.js";
+import { eventually } from "../kit/waiting.js";
 
 /** The units of the proxy under a real systemd. */
 let portico: PorticoHost;
@@ -21,7 +22,7 @@ const said = (since: string): Promise<string> =>
 
 const now = async (): Promise<string> => {
   // The journal counts whole seconds.
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await sleep(1_000);
   return (await portico.host.must("date '+%F %T'")).trim();
 };
 
@@ -60,10 +61,10 @@ test("start when the proxy serves, on sockets of systemd, as a user without priv
   expect((await portico.curl("-s http://HOST/media/picture.txt")).stdout).toBe("a picture\n");
   expect(await host.must("stat -Lc '%a' /var/log/portico")).toBe("750\n");
   const log = "/var/log/portico/access.log";
-  await until(
-    "the line is written",
-    5,
+  await eventually(
     async () => (await host.run(`grep -q picture.txt ${log}`)).code === 0,
+    "until the line is written",
+    { ms: 5_000, everyMs: 100 },
   );
 });
 
@@ -129,8 +130,14 @@ test("a reload takes renewed TLS files, all or none, and a restart does too", as
   expect((await reload()).code).toBe(0);
   await portico.useCertificate(await issue({ name: "fifth" }));
   await portico.host.must(`kill -9 ${await portico.show("MainPID")}`);
-  await until("it runs again", 20, async () => (await portico.show("NRestarts")) !== "0");
-  await until("it serves again", 20, async () => (await portico.certificate()) === "fifth");
+  await eventually(async () => (await portico.show("NRestarts")) !== "0", "until it runs again", {
+    ms: 20_000,
+    everyMs: 100,
+  });
+  await eventually(async () => (await portico.certificate()) === "fifth", "until it serves again", {
+    ms: 20_000,
+    everyMs: 100,
+  });
 });
 
 test("a host recovers by itself once the cause is fixed, however long that took", async () => {
@@ -139,7 +146,11 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   await portico.host.must(`kill -9 ${await portico.show("MainPID")}`);
   const before = Number(await portico.show("NRestarts"));
   // More often than systemd would try by default.
-  await until("it has tried often", 60, async () => Number(await portico.show("NRestarts")) > before + 6);
+  await eventually(
+    async () => Number(await portico.show("NRestarts")) > before + 6,
+    "until it has tried often",
+    { ms: 60_000, everyMs: 100 },
+  );
   expect(await said(since)).toMatch(/config\.not-json/);
   const waiting = (await portico.host.outside()).start(`curl -s http://${portico.host.address}/load/small`);
   let answer = "";
@@ -149,7 +160,10 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   await answered;
   // The connection waited in the socket all the time.
   expect(answer).toBe("small\n");
-  await until("it is active", 10, async () => (await portico.show("ActiveState")) === "active");
+  await eventually(async () => (await portico.show("ActiveState")) === "active", "until it is active", {
+    ms: 10_000,
+    everyMs: 100,
+  });
 }, 120_000);
 
 test("a worker that the kernel kills for want of memory does not end the service", async () => {
@@ -157,16 +171,19 @@ test("a worker that the kernel kills for want of memory does not end the service
   expect(await portico.show("OOMPolicy")).toBe("continue");
   const [victim] = await portico.processes("worker");
   await portico.host.must(`kill -9 ${victim}`);
-  await until("a new worker runs", 10, async () => (await portico.processes("worker")).length === 2);
+  await eventually(async () => (await portico.processes("worker")).length === 2, "until a new worker runs", {
+    ms: 10_000,
+    everyMs: 100,
+  });
   expect(await portico.show("MainPID")).toBe(main);
 });
 
 test("after a boot it serves", async () => {
   await portico.host.reboot();
-  await until(
-    "it serves",
-    20,
+  await eventually(
     async () => (await portico.curl("-s http://HOST/load/small")).stdout === "small\n",
+    "until it serves",
+    { ms: 20_000, everyMs: 100 },
   );
   expect(await portico.host.must("systemctl is-active portico.service portico.socket")).toBe(
     "active\nactive\n",

@@ -38,6 +38,7 @@ export class RawClient {
     readonly socket: tls.TLSSocket,
     private readonly speaks: boolean,
   ) {
+    socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => undefined);
     socket.on("close", () => {

@@ -241,12 +241,3 @@ export function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
     );
   });
 }
-
-/** Resolves once the condition holds. */
-export async function until(holds: () => boolean, ms = 5_000): Promise<void> {
-  const deadline = Date.now() + ms;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error("it never came true");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -30,7 +30,7 @@ export class KeepAliveClient {
   }
 
   static async connect(port: number): Promise<KeepAliveClient> {
-    const socket = net.connect(port, "127.0.0.1");
+    const socket = net.connect({ port, host: "127.0.0.1", noDelay: true });
     await once(socket, "connect");
     return new KeepAliveClient(socket);
   }

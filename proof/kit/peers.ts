@@ -13,6 +13,8 @@ export class Accepted {
   private readonly waiting = new Set<() => void>();
 
   constructor(readonly socket: net.Socket) {
+    // Pieces arrive as they were sent, and no small one waits for an acknowledgement.
+    socket.setNoDelay(true);
     const wake = (): void => this.waiting.forEach((check) => check());
     socket.on("data", (chunk: Buffer) => {
       this.received += chunk.toString("latin1");

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { WITHOUT } from "../../src/runtime/node/pieces.js";
+import { eventually } from "./waiting.js";
 
 /** The runtime as users run it, in processes of its own. */
 
@@ -95,11 +96,9 @@ export class Portico {
       },
     );
     const portico = new Portico(child, file);
-    await eventually(
-      () => portico.ended || portico.output.includes(" ready: "),
-      "for it to be ready",
-      () => portico.errors,
-    );
+    await eventually(() => portico.ended || portico.output.includes(" ready: "), "for it to be ready", {
+      seen: () => portico.errors,
+    });
     return portico;
   }
 
@@ -122,11 +121,9 @@ export class Portico {
 
   /** Resolves when it has written something that matches, on either stream. */
   async says(words: RegExp): Promise<void> {
-    await eventually(
-      () => words.test(this.output + this.errors),
-      `to say ${words}`,
-      () => this.output + this.errors,
-    );
+    await eventually(() => words.test(this.output + this.errors), `to say ${words}`, {
+      seen: () => this.output + this.errors,
+    });
   }
 
   /** SIGTERM, and the exit code. */
@@ -206,20 +203,6 @@ export async function checkAsNobody(file: string, env: NodeJS.ProcessEnv = {}): 
 
 /** Who may do nothing that is not allowed to everyone. */
 export const NOBODY = 65_534;
-
-/** Waits until something holds; says what it waited for, and what was there, when it takes too long. */
-export async function eventually(
-  holds: () => boolean | Promise<boolean>,
-  what: string,
-  seen: () => string = () => "",
-  ms = 15_000,
-): Promise<void> {
-  const end = Date.now() + ms;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited in vain ${what}: ${seen()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 /** True while a process exists and is no zombie. */
 export function alive(pid: number): boolean {

@@ -1,5 +1,6 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, type Message, parseMessage } from "./messages.js";
 
 /** What a client does: writes bytes (chars of latin1), waits, or closes. */
@@ -70,7 +71,7 @@ function methodOf(steps: readonly Step[]): string {
 
 async function perform(peer: Peer, step: Step, method: string, upstreamBytes: () => number): Promise<void> {
   if (typeof step === "string") return peer.write(step);
-  if ("pauseMs" in step) return new Promise((done) => setTimeout(done, step.pauseMs));
+  if ("pauseMs" in step) return sleep(step.pauseMs);
   if ("close" in step) return peer.close(step.close);
   const { until } = step;
   await peer.until(() => {

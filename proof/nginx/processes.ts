@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** A proxy that runs as a process of its own. */
 export interface RunningProcess {
@@ -61,7 +62,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   for (const port of options.ports) {
     while (!(await accepts(port))) {
       if (running && Date.now() < deadline) {
-        await new Promise((done) => setTimeout(done, 20));
+        await sleep(20);
         continue;
       }
       await stop().catch(() => undefined);

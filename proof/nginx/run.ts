@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Case } from "./deviations.js";
 import { ALL, type Channel, HTTP1, type Request } from "./case.js";
 import { type Facts, factsOf } from "./facts.js";
@@ -57,7 +58,7 @@ export async function observe(row: Case, channel: Channel, subject: Subject): Pr
     throw error;
   }
   // A connection that was begun for a refused request must not be taken for one of the next case.
-  if (row.wholeRequestsOnly === true) await new Promise((done) => setTimeout(done, LATE_MS));
+  if (row.wholeRequestsOnly === true) await sleep(LATE_MS);
   const all = await upstreams.settle();
   const whole = row.wholeRequestsOnly === true ? all.filter((request) => request.complete) : all;
   const requests = whole.map((request) => ({

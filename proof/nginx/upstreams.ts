@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, parseMessage } from "./messages.js";
 import type { Ports } from "./site.js";
 
@@ -157,7 +158,7 @@ class Connection {
 
   private async send({ pieces, then }: AnswerScript): Promise<void> {
     for (const [i, piece] of pieces.entries()) {
-      if (i > 0) await new Promise((done) => setTimeout(done, PIECE_PAUSE_MS));
+      if (i > 0) await sleep(PIECE_PAUSE_MS);
       if (!this.socket.destroyed) this.socket.write(Buffer.from(piece, "latin1"));
     }
     if (then === "close") this.socket.end();

@@ -4,6 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, write
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../kit/ports.js";
 import type { Suite } from "./litmus.js";
 
@@ -166,6 +167,6 @@ async function listening(port: number, child: ChildProcess, said: () => string):
     if (open) return;
     if (child.exitCode !== null || Date.now() > deadline)
       throw new Error(`the server does not start: ${said()}`);
-    await new Promise((wake) => setTimeout(wake, 100));
+    await sleep(100);
   }
 }

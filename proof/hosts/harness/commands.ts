@@ -74,12 +74,3 @@ export function stopCommand(child: ChildProcess, signal: NodeJS.Signals = "SIGKI
     // It ended between the look and the signal.
   }
 }
-
-/** Asks until the answer is yes. */
-export async function until(what: string, seconds: number, ask: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + seconds * 1000;
-  while (!(await ask())) {
-    if (Date.now() > end) throw new Error(`not within ${seconds} s: ${what}`);
-    await new Promise((wake) => setTimeout(wake, 100));
-  }
-}

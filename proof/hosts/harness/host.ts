@@ -4,17 +4,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync }
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  mustRun,
-  type Result,
-  runCommand,
-  type RunOptions,
-  startCommand,
-  stopCommand,
-  until,
-} from "./commands.js";
+import { mustRun, type Result, runCommand, type RunOptions, startCommand, stopCommand } from "./commands.js";
 import { hostImage, refuseMissingTools } from "./image.js";
 import { Namespace } from "./namespace.js";
+import { eventually } from "../../kit/waiting.js";
 
 export interface HostOptions {
   /** Host name; also tells its folder from others. */
@@ -125,7 +118,10 @@ export class TestHost {
   async reboot(): Promise<void> {
     const before = this.leader();
     await this.run("systemctl reboot");
-    await until("the host goes down", 60, async () => this.leader() !== before);
+    await eventually(async () => this.leader() !== before, "until the host goes down", {
+      ms: 60_000,
+      everyMs: 100,
+    });
     await this.up();
   }
 
@@ -218,18 +214,20 @@ export class TestHost {
       state = (await this.run("systemctl is-system-running --wait")).stdout.trim();
       return state === "running" || state === "degraded";
     };
-    await until(`${this.name} is up`, 90, ask).catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await this.console()}`);
-    });
+    await eventually(ask, `until ${this.name} is up`, { ms: 90_000, everyMs: 100 }).catch(
+      async (error: Error) => {
+        throw new Error(`${error.message}\n${await this.console()}`);
+      },
+    );
     if (state === "degraded") {
       throw new Error(
         `units failed on ${this.name}:\n${await this.must("systemctl --failed; journalctl -b -p err")}`,
       );
     }
-    await until(
-      "sshd answers",
-      20,
+    await eventually(
       async () => (await this.gateway!.run(`: < /dev/tcp/${this.address}/22`)).code === 0,
+      "until sshd answers",
+      { ms: 20_000, everyMs: 100 },
     );
   }
 
@@ -313,7 +311,10 @@ async function removeTraces(id: string): Promise<void> {
   const group = `${UNIFIED}/${id}`;
   if (!existsSync(group)) return;
   // Processes that were killed a moment ago may still be leaving.
-  await until(`control group ${id} is empty`, 10, async () => removeGroup(group));
+  await eventually(async () => removeGroup(group), `until control group ${id} is empty`, {
+    ms: 10_000,
+    everyMs: 100,
+  });
 }
 
 function removeGroup(group: string): boolean {

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How tests wait: for something to hold, or for a number to stand still. Plain time is `setTimeout` of `node:timers/promises`. */
+
+export interface Waiting {
+  /** What was there instead, for the error. Default: nothing. */
+  readonly seen?: () => string;
+  /** How long at most, in milliseconds. Default 15,000. */
+  readonly ms?: number;
+  /** How long between two looks, in milliseconds. Default 5. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Waits until something holds.
+ *
+ * @param what reads on from "waited in vain"; default: the condition itself
+ * @throws if it takes too long, with what it waited for and what was there
+ */
+export async function eventually(
+  holds: () => boolean | Promise<boolean>,
+  what = `for ${holds}`,
+  { seen = () => "", ms = 15_000, everyMs = 5 }: Waiting = {},
+): Promise<void> {
+  const end = Date.now() + ms;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`waited ${ms} ms in vain ${what}: ${seen()}`);
+    await sleep(everyMs);
+  }
+}
+
+export interface Standing {
+  /** How much it may grow between two looks. Default 0. */
+  readonly by?: number;
+  /** How many looks in a row find the same. Default 20. */
+  readonly looks?: number;
+  /** How long between two looks, in milliseconds. Default 10. */
+  readonly everyMs?: number;
+}
+
+/** Waits until a number has stopped growing. */
+export async function settled(
+  value: () => number,
+  { by = 0, looks = 20, everyMs = 10 }: Standing = {},
+): Promise<void> {
+  for (let same = 0, last = value(); same < looks;) {
+    await sleep(everyMs);
+    const now = value();
+    same = now - last <= by ? same + 1 : 0;
+    last = Math.max(last, now);
+  }
+}
