@@ -1,4 +1,9 @@
 const { execFileSync } = require("node:child_process");
+const { randomInt } = require("node:crypto");
+
+// All that is random in tests comes from one seed, the same in every worker: another one in each run, or the one given.
+process.env.PORTICO_SEED ??= String(randomInt(1, 2 ** 31));
+process.stderr.write(`PORTICO_SEED=${process.env.PORTICO_SEED}\n`);
 
 /** Tests that need more than Node: programs of these names, and root for mounts, namespaces and other users' files. */
 const NEEDS = [

@@ -7,6 +7,7 @@ import { editWebApplication } from "../../src/applicationSettings/webApplication
 import { scanPython } from "../../src/applicationSettings/python/tokens.js";
 import { revertWebApplication } from "../../src/applicationSettings/webApplicationRevert.js";
 import { evaluate, type Evaluated, wantedValues } from "./oracle.js";
+import { SEED } from "../../proof/kit/random.js";
 
 /** The web application's settings file, edited in place; what the edit means is asked of the real Python. */
 
@@ -620,11 +621,10 @@ function differenceOf(old: Names, now: Names): string | undefined {
 }
 
 test("generated modules: the items are as wanted, all other names as before, a second edit changes nothing, and taken back it is the same", () => {
-  const seed = Number(process.env["PORTICO_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-  const modules = fc.sample(module_, { numRuns: 1_000, seed });
+  const modules = fc.sample(module_, { numRuns: 1_000, seed: SEED });
   const outcomes = outcomesOf(modules);
   const faults = outcomes.flatMap(({ fault }, i) =>
-    fault === undefined ? [] : [{ seed, fault, text: modules[i]! }],
+    fault === undefined ? [] : [{ seed: SEED, fault, text: modules[i]! }],
   );
   expect(faults.sort((a, b) => a.text.length - b.text.length)[0]).toBeUndefined();
   // The property must not hold for want of cases.
