@@ -136,8 +136,8 @@ const QUICK_TOLERANCE = 1.25;
  * What a quick run fails for; time by the clock is nothing to be judged where others work. With few rounds one happy
  * round of nginx moves the lowest, and one bad round of ours the median: code that became slower moves both.
  */
-function isRegression({ by }: Result, { passed, reached, median, limit }: Verdict): boolean {
-  return passed === false && by === "cpu" && Math.min(reached!, median!) > limit * QUICK_TOLERANCE;
+function isRegression({ by }: Result, { passed, reached, median, limit, worst = limit }: Verdict): boolean {
+  return passed === false && by === "cpu" && Math.min(reached!, median!) > worst * QUICK_TOLERANCE;
 }
 
 /** Whoever shares the proxy's core empties its cache, which costs more where more is copied: that is no verdict. */

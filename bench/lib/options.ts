@@ -61,7 +61,7 @@ export function usage(all: readonly Work[]): string {
 
   --only NAME[,NAME]     only these items; "download-*" for all that begin so
   --quick                under three minutes: what is judged by CPU time, and the start; Portico and nginx only.
-                         Fails when a CPU ratio is more than 25 % over its bar
+                         Fails when a CPU ratio is more than 25 % over the highest seen
   --rounds N             rounds of each item (default 8; quick: 6)
   --workers N            workers of each proxy (default 1)
   --proxies NAME[,NAME]  only these proxies

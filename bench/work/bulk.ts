@@ -1,6 +1,6 @@
 import { alternate, type Rounds } from "../lib/bench.js";
 import { curl } from "../lib/loads.js";
-import { type Bar, cpuBar, type Work } from "../lib/work.js";
+import { type Bar, quickBar, type Work } from "../lib/work.js";
 
 /** 1 GiB through one connection, down through `/synchttp`, up through `/syncdav`; neither buffers requests. */
 
@@ -31,14 +31,14 @@ const HTTP2: Variant = {
 };
 
 export const downloads: readonly Work[] = [
-  download(PLAIN, [cpuBar(0.5)]),
-  download(TLS, [cpuBar(0.6)]),
+  download(PLAIN, [quickBar(0.5, 0.81)]),
+  download(TLS, [quickBar(0.6, 0.6)]),
   download(HTTP2, []),
 ];
 
 export const uploads: readonly Work[] = [
-  upload(PLAIN, [cpuBar(0.7)]),
-  upload(TLS, [cpuBar(0.8)]),
+  upload(PLAIN, [quickBar(0.7, 1.22)]),
+  upload(TLS, [quickBar(0.8, 1.17)]),
   upload(HTTP2, []),
 ];
 

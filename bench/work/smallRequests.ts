@@ -1,6 +1,6 @@
 import { alternate } from "../lib/bench.js";
 import { h2load, wrk } from "../lib/loads.js";
-import { cpuBar, type Work } from "../lib/work.js";
+import { cpuBar, quickBar, type Work } from "../lib/work.js";
 
 /** GET of 90 bytes through `/sync`, which has all the header rules and a log of its own. */
 const TARGET = "/sync/small";
@@ -11,7 +11,7 @@ export const smallHttp1: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [cpuBar(1.0), cpuBar(0.5, "best Node peer")],
+  bars: [quickBar(1.0, 1.2), cpuBar(0.5, "best Node peer")],
   quick: true,
   run: (bench) => alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
 };
@@ -22,7 +22,7 @@ export const smallTls: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [cpuBar(1.0)],
+  bars: [quickBar(1.0, 1.27)],
   quick: true,
   run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => wrk(bench, proxy, TARGET)),
 };
@@ -33,7 +33,7 @@ export const smallHttp2: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [cpuBar(1.2)],
+  bars: [quickBar(1.2, 1.2)],
   quick: true,
   run: (bench) =>
     // h2load opens no new connection when nginx closes one after 1000 requests: it would stop measuring.
