@@ -141,8 +141,8 @@ function basic(pair: string): string {
 
 /** Runs a script in a process of its own, with our modules as `format` and `logs`. */
 function script(code: string, env: NodeJS.ProcessEnv = {}): Promise<{ stdout: string; stderr: string }> {
-  const runtime = join(__dirname, "../../src/runtime");
-  const modules = `const format = require("${runtime}/logFormat.ts"); const logs = require("${runtime}/logs.ts");`;
+  const runtime = join(__dirname, "../../src/runtime/logs");
+  const modules = `const format = require("${runtime}/logFormat.ts"); const logs = require("${runtime}/logFiles.ts");`;
   const path = join(folder, `script-${scripts++}.cjs`);
   fs.writeFileSync(path, `${modules}\n${code}\n`);
   return promisify(execFile)(process.execPath, ["--import", TSX, path], { env: { ...process.env, ...env } });
