@@ -6,7 +6,7 @@ import { ROOT } from "../paths.js";
 
 export interface ApiExport {
   readonly name: string;
-  /** Name of the source file without its extension, which names the page. */
+  /** The source file. */
   readonly module: string;
   /** Where users import it from. */
   readonly from: string;
@@ -56,7 +56,7 @@ function exportOf(symbol: ts.Symbol, from: string, checker: ts.TypeChecker): Api
   const declaration = symbol.declarations![0]!;
   return {
     name: symbol.name,
-    module: path.basename(declaration.getSourceFile().fileName, ".ts"),
+    module: declaration.getSourceFile().fileName,
     from,
     declaration,
     doc: docOf(symbol, checker),

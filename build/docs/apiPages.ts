@@ -14,15 +14,22 @@ export async function apiPages(): Promise<Page[]> {
   const api = readApi(ENTRIES);
   const problems = docProblems(api);
   if (problems.length > 0) throw new Error(problems.join("\n"));
-  const links = new Map(api.map(({ name, module }) => [name, `${module}.md#${anchor(name)}`]));
-  const modules = [...new Set(api.map(({ module }) => module))];
+  const modules = [...new Set(api.map(({ module }) => module))].map((module) =>
+    api.filter((one) => one.module === module),
+  );
+  const links = new Map(
+    modules.flatMap((exports) => exports.map(({ name }) => [name, `${titleOf(exports)}.md#${anchor(name)}`])),
+  );
   return Promise.all([
     page(`${FOLDER}/README.md`, FROM, index(api, links)),
-    ...modules.map((module) => {
-      const exports = api.filter((one) => one.module === module);
-      return page(`${FOLDER}/${module}.md`, FROM, modulePage(module, exports, links));
-    }),
+    ...modules.map((exports) => page(`${FOLDER}/${titleOf(exports)}.md`, FROM, modulePage(exports, links))),
   ]);
+}
+
+/** A page has the name of the class that its module is for, or of the first thing in it. */
+function titleOf(exports: readonly ApiExport[]): string {
+  const inOrder = [...exports].sort((a, b) => a.declaration.pos - b.declaration.pos);
+  return (inOrder.find(({ declaration }) => ts.isClassDeclaration(declaration)) ?? inOrder[0]!).name;
 }
 
 const FROM = "the docstrings of the sources";
@@ -43,10 +50,8 @@ function index(api: readonly ApiExport[], links: Links): string {
 const firstSentence = (text: string): string =>
   /^.*?[.:](?=\s|$)/s.exec(text)?.[0].replace(/\s+/g, " ").replace(/:$/, ".") ?? text;
 
-function modulePage(module: string, exports: readonly ApiExport[], links: Links): string {
-  const [main] = exports;
-  const title = exports.length === 1 ? main!.name : module;
-  return [`# ${title}`, ...exports.map((one) => exportText(one, links))].join("\n\n");
+function modulePage(exports: readonly ApiExport[], links: Links): string {
+  return [`# ${titleOf(exports)}`, ...exports.map((one) => exportText(one, links))].join("\n\n");
 }
 
 function exportText(one: ApiExport, links: Links): string {

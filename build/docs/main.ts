@@ -1,18 +1,19 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ROOT } from "../paths.js";
 import { apiPages } from "./apiPages.js";
 import { configPage } from "./configPage.js";
 import { errorsPage } from "./errorsPage.js";
-import { isStale } from "./page.js";
+import { isStale, type Page } from "./page.js";
 
 /** `npm run docs`: writes the pages that come from the sources. With `--check` it says which of them are stale. */
 async function main(): Promise<void> {
   const pages = [await configPage(), ...(await apiPages()), await errorsPage()];
   const stale = pages.filter(isStale);
+  const left = leftOver(pages);
   if (process.argv.includes("--check")) {
-    if (stale.length === 0) return;
-    const files = stale.map(({ file }) => file).join(", ");
+    if (stale.length + left.length === 0) return;
+    const files = [...stale.map(({ file }) => file), ...left].join(", ");
     throw new Error(`${files} differ from the sources: run \`npm run docs\``);
   }
   for (const { file, text } of stale) {
@@ -21,6 +22,15 @@ async function main(): Promise<void> {
     writeFileSync(target, text);
     console.log(file);
   }
+  for (const file of left) rmSync(path.join(ROOT, file));
+}
+
+/** Pages of what is no longer there; all of `docs/api` is written. */
+function leftOver(pages: readonly Page[]): string[] {
+  const written = new Set(pages.map(({ file }) => file));
+  return readdirSync(path.join(ROOT, "docs/api"))
+    .map((name) => `docs/api/${name}`)
+    .filter((file) => !written.has(file));
 }
 
 main().catch((error: Error) => {
