@@ -550,7 +550,7 @@ describe("logs", () => {
 });
 
 describe("limits", () => {
-  test("connections beyond connectionsMax are closed at once, and told of once", async () => {
+  test("connections beyond connectionsMax are closed at once, and reported once", async () => {
     portico = await Portico.start({ ...config("one", { limits: { connectionsMax: 2 } }), workers: 1 });
     const kept = [await KeepAliveClient.connect(port), await KeepAliveClient.connect(port)];
     for (const client of kept) expect((await client.ask()).body).toBe("one");

@@ -99,7 +99,7 @@ const accessLogs = ({ logDirectory }: FrontEnd): string =>
 const occurrences = (text: string, words: string): number => text.split(words).length - 1;
 
 describe("connections", () => {
-  test("of one client beyond its limit are closed, told of once, and others are served", async () => {
+  test("of one client beyond its limit are closed, reported once, and others are served", async () => {
     const upstream = await daemon("yes");
     const frontEnd = await frontEndOf(portOf(upstream), {
       proxy: { limits: { connectionsPerClientMax: 3 } },
@@ -260,7 +260,7 @@ describe("an upstream", () => {
   }, 40_000);
 });
 
-test("a full disk stops the logs and nothing else, is told of once, and lines that waited are written", async () => {
+test("a full disk stops the logs and nothing else, is reported once, and lines that waited are written", async () => {
   const upstream = await daemon("yes");
   const mount = folder();
   const logs = join(mount, "logs");

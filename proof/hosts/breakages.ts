@@ -133,7 +133,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the application's server tells its version",
+    name: "the application's server shows its version",
     breaks: `${sed(CONFIG, 's/"name": "application",/"name": "application", "versionTokens": true,/')} && ${reload}`,
     rows: ["response: application's Server field", "files"],
     says: /default virtual server answered[^]*portico\/\d/,
@@ -444,14 +444,14 @@ const LOG_FILES: readonly Breakage[] = [
     heals: reopen,
   },
   {
-    name: "a log file is renamed, and the proxy not told",
+    name: "a log file is renamed, without a signal to the proxy",
     breaks: `mv ${LOGS}/error.log ${LOGS}/error.log.1`,
     rows: ["logs"],
     says: /error\.log: is written as error\.log\.1/,
     heals: `${reopen}; sleep 0.5`,
   },
   {
-    name: "a rotation creates files of root's, and tells the proxy",
+    name: "a rotation creates files of root's, and signals the proxy",
     breaks: `mv ${LOGS}/error.log ${LOGS}/error.log.1 && install -m 640 /dev/null ${LOGS}/error.log && ${reopen}; sleep 0.5`,
     rows: [],
     heals: "itself",
@@ -577,7 +577,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the file server is told another port",
+    name: "the file server has another port in its settings",
     breaks: sed(FILE_SERVER_CONF, "s/^port.*/port = 9999/"),
     rows: ["settings"],
     says: /port is 9999/,

@@ -86,7 +86,7 @@ export interface ResponseProbe {
   readonly timeoutSeconds?: number;
 }
 
-/** What an activation is told about a host beside its files and units. */
+/** What an activation knows about a host beside its files and units. */
 export interface HostDescription {
   /**
    * Name of the deployment in messages: letters, digits, `-`, `_`, `.`.

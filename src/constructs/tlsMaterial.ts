@@ -114,7 +114,7 @@ export interface TlsContext {
 
 /** Key, certificate and parameters that Terraform makes, and their files. */
 export class SelfSignedTls extends Construct {
-  /** The resource that makes the key; the key stands in state in plain text. */
+  /** The resource that makes the key; the key is in state in plain text. */
   readonly privateKey: PrivateKey;
   /** The resource that makes the certificate. */
   readonly certificate: SelfSignedCert;

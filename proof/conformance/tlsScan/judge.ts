@@ -9,7 +9,7 @@ type Reasons = Readonly<Record<string, string>>;
 const IMPLIED: Readonly<Record<TlsPolicyName, Reasons>> = {
   "file-sync": {
     cipherlist_AVERAGE:
-      "EECDH and EDH in the policy's cipher string select AES-CBC ciphers too, behind the AEAD ones",
+      "EECDH and EDH in the policy's cipher string select AES-CBC ciphers too, after the AEAD ones",
     LUCKY13:
       "the same CBC ciphers; OpenSSL checks their padding in constant time, and encrypt-then-MAC is negotiated",
     cert_chain_of_trust:
