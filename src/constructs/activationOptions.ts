@@ -2,7 +2,7 @@ import type { ApplicationSettingsValues } from "../render/index.js";
 import type { DnsRecord, PortForward } from "../model/host.js";
 
 /**
- * What a deployment is told, as it stands in its document. The document's own types are made from its schema, which says
+ * What a deployment is given, as its document has it. The document's own types are made from its schema, which says
  * nothing to an editor, so each field is described here once more; tests hold the two together.
  */
 

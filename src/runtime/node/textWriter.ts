@@ -38,7 +38,7 @@ export class TextWriter {
   /** @returns false if the text has to take the usual way */
   private writeDirectly(text: string): boolean {
     const { handle, socket } = this;
-    // A destroyed socket's handle is closed; an ended one has told the kernel that nothing follows.
+    // A destroyed socket's handle is closed; an ended one has announced to the kernel that nothing follows.
     if (handle === undefined || !socket.writable || this.pending) return false;
     const request = (spare ??= new streams!.WriteWrap());
     const status = handle.writeLatin1String(request, text);
