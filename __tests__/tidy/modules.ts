@@ -37,7 +37,7 @@ const target = (file: string, specifier: string): string =>
 function filesBelow(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (name === "node_modules" || name === "corpus") return [];
+    if (name === "node_modules") return [];
     return statSync(path).isDirectory() ? filesBelow(path) : path.endsWith(".ts") ? [path] : [];
   });
 }

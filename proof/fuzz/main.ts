@@ -6,7 +6,6 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -120,20 +119,20 @@ function journal(target: string): (input: Buffer) => void {
 
 const currentInput = (target: string): string => join(FINDINGS, `current-${target}`);
 
+/** Inputs of a target, one char a byte, in one file. */
+const corpusFile = (target: string): string => join(CORPUS, `${target}.json`);
+
 function corpusOf(target: string): Buffer[] {
-  const folder = join(CORPUS, target);
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .sort()
-    .map((name) => readFileSync(join(folder, name)));
+  const file = corpusFile(target);
+  if (!existsSync(file)) return [];
+  return (JSON.parse(readFileSync(file, "utf8")) as string[]).map((input) => Buffer.from(input, "latin1"));
 }
 
 /** Replaces the corpus of a target by what is needed of it and of new inputs. */
 function keep(target: FuzzTarget, added: readonly Buffer[]): void {
-  const folder = join(CORPUS, target.name);
   const needed = distilled(target, [...corpusOf(target.name), ...added]);
-  rmSync(folder, { recursive: true, force: true });
-  for (const input of needed) save(folder, input);
+  const inputs = needed.map((input) => input.toString("latin1")).sort();
+  writeFileSync(corpusFile(target.name), `${JSON.stringify(inputs, undefined, 2)}\n`);
 }
 
 function repeat(targets: readonly FuzzTarget[], input: Buffer): void {
