@@ -1,6 +1,6 @@
 import { Fn } from "cdktf";
 import { Construct } from "constructs";
-import { canonicalIpv6, type Problem, problem } from "../model/index.js";
+import { canonicalIpv6, isPort, type Problem, problem } from "../model/index.js";
 import {
   DOMAIN_NAME_LENGTH_MAX,
   DOMAIN_NAME_PATTERN,
@@ -117,7 +117,7 @@ const NAMESERVER = { pattern: `^(?:${IPV4_PATTERN}|${IPV6_PATTERN})$`, allowed: 
 
 function sshPortProblems({ sshPort }: HostProps, path: string): Problem[] {
   if (sshPort === undefined || sshPort === false || !isKnown(sshPort)) return [];
-  if (Number.isInteger(sshPort) && sshPort >= 1 && sshPort <= 65_535) return [];
+  if (isPort(sshPort)) return [];
   const allowed = "1 to 65535, or `false`";
   return [problem("config.out-of-range", `${path}.sshPort`, "is not a port", { received: sshPort, allowed })];
 }

@@ -1,5 +1,5 @@
 import { Construct } from "constructs";
-import type { ListenerInput } from "../model/index.js";
+import { canonicalAddress, isIpv6, isWildcard, type ListenerInput } from "../model/index.js";
 import { refuseListener } from "./props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "./props/instances.js";
 import {
@@ -56,8 +56,10 @@ export class Listener extends Construct {
   /** @internal Whether only one of the two can have the port, as far as it is known. */
   clashesWith({ address, port }: Listener): boolean {
     if (port !== this.port || !isKnown([port, address, this.address])) return false;
-    const isWildcard = [address, this.address].some((one) => /^[0:.]+$/.test(one));
-    return address === this.address || (isWildcard && address.includes(":") === this.address.includes(":"));
+    if (isIpv6(address) !== isIpv6(this.address)) return false;
+    return (
+      canonicalAddress(address) === canonicalAddress(this.address) || [address, this.address].some(isWildcard)
+    );
   }
 
   /** @internal Its section of the config. */

@@ -2,6 +2,7 @@ import { isIPv6 } from "node:net";
 import {
   CATCH_ALL,
   directoriesOf,
+  isWildcard,
   type ListenerConfig,
   type ProxyConfig,
   redirectPort,
@@ -259,8 +260,8 @@ class Site {
 
   private addressOf(listener: ListenerConfig): string {
     if (this.options.connect !== undefined) return this.options.connect;
-    if (listener.address === "0.0.0.0") return "127.0.0.1";
-    return /^[0:]+$/.test(listener.address) ? "::1" : listener.address;
+    if (!isWildcard(listener.address)) return listener.address;
+    return isIPv6(listener.address) ? "::1" : "127.0.0.1";
   }
 }
 

@@ -51,6 +51,12 @@ export function canonicalIpv6(address: string): string | undefined {
   return `${hex.slice(0, best.at).join(":")}::${hex.slice(best.at + best.length).join(":")}`;
 }
 
+/** An address in the one form that it is compared by; anything else as it is. */
+export const canonicalAddress = (address: string): string => canonicalIpv6(address) ?? address;
+
+/** Whether a listener there takes connections to every address of its family. */
+export const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonicalAddress(address));
+
 /** True for an IP address, or a range of them such as `10.0.0.0/8`. */
 export function isCidr(value: string): boolean {
   const [address = "", length, ...rest] = value.split("/");

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import * as z from "zod";
 import { isCidr } from "./address.js";
 import { FILE_PATH } from "./filePath.js";
+import { HOP_BY_HOP } from "./hopByHop.js";
 import type { ProblemCode } from "./problem.js";
 import { SERVER_NAME } from "./serverName.js";
 import {
@@ -119,15 +120,17 @@ export const routePath = (description: string, example?: string) =>
   ).meta(described(description, example));
 
 // Framing and connection management belong to the codec; a rule that set them would make messages ambiguous.
-const NOT_SETTABLE =
-  /^(?:host|connection|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|content-length|expect|http2-settings)$/i;
+const NOT_SETTABLE: readonly string[] = [...HOP_BY_HOP, "host", "expect"];
 const TOKEN = "^[!#$%&'*+.^`|~0-9A-Za-z-]+$";
 
 export const headerName = text(
   "config.bad-header",
   "a field name that is a token, and not Host or a field of the connection or the framing",
   // Names are keys, which Terraform cannot fill in.
-  { pattern: TOKEN, accepts: (value) => new RegExp(TOKEN).test(value) && !NOT_SETTABLE.test(value) },
+  {
+    pattern: TOKEN,
+    accepts: (value) => new RegExp(TOKEN).test(value) && !NOT_SETTABLE.includes(value.toLowerCase()),
+  },
 );
 
 export const headerValue = text("config.bad-header", "visible ASCII, spaces and tabs, not at either end", {

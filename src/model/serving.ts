@@ -9,6 +9,7 @@ export type * from "./actions/table.js";
 export * from "./address.js";
 export * from "./authority.js";
 export type * from "./config/config.js";
+export * from "./hopByHop.js";
 export { onePiece } from "./onePiece.js";
 export * from "./problem.js";
 export * from "./refusals.js";

@@ -1,4 +1,4 @@
-import { bracketed, type ListenerInput } from "../model/index.js";
+import { bracketed, isWildcard, type ListenerInput } from "../model/index.js";
 import type { TextRule } from "../model/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
@@ -78,7 +78,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
 
 /** `portico.socket`: ports below 1024 without privileges, and connections that wait while the proxy restarts. */
 export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInput): UnitDocument {
-  const named = listeners.some(({ address }) => address !== "0.0.0.0" && address !== "::");
+  const named = listeners.some(({ address }) => !isWildcard(address));
   return {
     Unit: { Description: "Sockets of the Portico reverse proxy" },
     Socket: {

@@ -1,4 +1,4 @@
-import { type Problem, problem } from "../../model/index.js";
+import { isPort, type Problem, problem } from "../../model/index.js";
 import { accepting, type TextRule } from "../../model/textRule.js";
 import { type LateCheck, lateNumber, latePort, lateText } from "../props/lateChecks.js";
 import type { SshDeliveryOptions, SshLogin } from "./connection.js";
@@ -154,7 +154,7 @@ function destroyProblems(options: SshDeliveryOptions, at: (name: string) => stri
 }
 
 function portProblems(port: number | undefined, path: string): Problem[] {
-  if (port === undefined || !isKnown(port) || isWithin(port, 1, 65_535)) return [];
+  if (port === undefined || !isKnown(port) || isPort(port)) return [];
   return [problem("config.out-of-range", path, "is not a port", { received: port, allowed: "1 to 65535" })];
 }
 

@@ -1,3 +1,5 @@
+import { defaultPort, type Scheme } from "../authority.js";
+import { HOP_BY_HOP } from "../hopByHop.js";
 import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
 import { normalisePath, upstreamTarget } from "../target.js";
@@ -280,7 +282,7 @@ function ownTarget(uri: string, request: ForwardedRequest): string | undefined {
   const named = parseHost(authority);
   const asked = parseHost(request.host);
   if (named === undefined || asked === undefined || named.serverName !== asked.serverName) return undefined;
-  const port = named.port || (scheme.toLowerCase() === "https" ? "443" : "80");
+  const port = named.port || String(defaultPort(scheme.toLowerCase() as Scheme));
   // Behind a TLS-terminating balancer, or after a redirect, a client may write the other scheme's default port.
   const own = asked.port === "" ? ["80", "443"] : [asked.port];
   return own.includes(port) ? (rest.charCodeAt(0) === 0x2f ? rest : `/${rest}`) : undefined;
@@ -319,17 +321,6 @@ export const enum FieldFate {
   Type,
 }
 
-const HOP_BY_HOP = [
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-  "content-length",
-];
 const REQUEST_FATES = new Map<string, FieldFate>([
   ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, FieldFate.Drop] as const),
   // What gunicorn, wsgidav and Django frameworks take for the word of a proxy.

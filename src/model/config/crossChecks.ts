@@ -1,5 +1,5 @@
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
-import { canonicalIpv6, isIpv6 } from "../address.js";
+import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
 import { endpoint, isLoopback, upstreamAuthority } from "../authority.js";
 import {
   type ListenerConfig,
@@ -83,7 +83,7 @@ function listenerProblems(config: ProxyConfig): Problem[] {
   listeners.forEach((a, i) => {
     listeners.slice(0, i).forEach((b, j) => {
       if (a.port !== b.port || isIpv6(a.address) !== isIpv6(b.address)) return;
-      if (canonical(a.address) === canonical(b.address)) {
+      if (canonicalAddress(a.address) === canonicalAddress(b.address)) {
         const message = `listens on the same address and port as listeners[${j}]`;
         problems.push(
           problem("config.duplicate-listener", `listeners[${i}]`, message, { received: endpointOf(a) }),
@@ -131,8 +131,6 @@ function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
       ];
 }
 
-const canonical = (address: string): string => canonicalIpv6(address) ?? address;
-const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonical(address));
 const endpointOf = ({ address, port }: ListenerConfig): string => endpoint({ host: address, port });
 
 function serverNameProblems(config: ProxyConfig): Problem[] {
@@ -229,12 +227,14 @@ function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteCo
  * @param ownNames further addresses and names that lead to the host
  */
 export function proxyLoops(config: ProxyConfig, ownNames: readonly string[] = []): Problem[] {
-  const own = [...ownNames, ...config.virtualServers.flatMap((server) => server.serverNames)].map(canonical);
+  const own = [...ownNames, ...config.virtualServers.flatMap((server) => server.serverNames)].map(
+    canonicalAddress,
+  );
   return config.upstreams.flatMap((upstream, i) => {
     const { host: named, port } = upstreamAuthority(upstream.url);
-    const host = canonical(named);
+    const host = canonicalAddress(named);
     const leadsTo = ({ address }: ListenerConfig): boolean =>
-      canonical(address) === host || (isWildcard(address) && (isLoopback(host) || own.includes(host)));
+      canonicalAddress(address) === host || (isWildcard(address) && (isLoopback(host) || own.includes(host)));
     const listener = config.listeners.find((l) => l.port === port && leadsTo(l));
     if (listener === undefined) return [];
     const message = `is this proxy's own listener ${listener.name}`;

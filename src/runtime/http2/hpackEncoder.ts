@@ -1,3 +1,4 @@
+import { HOP_BY_HOP } from "../../model/serving.js";
 import type { HeaderList } from "../exchange/exchange.js";
 import {
   FIELD_OVERHEAD,
@@ -189,19 +190,8 @@ const USES: ReadonlyMap<string, Use> = new Map<string, Use>([
     (name) => [name, Use.Literal] as const,
   ),
   ["set-cookie", Use.Sensitive],
-  ...[
-    ...[
-      "connection",
-      "http2-settings",
-      "keep-alive",
-      "proxy-connection",
-      "te",
-      "transfer-encoding",
-      "upgrade",
-    ],
-    // The engine's own.
-    ...["content-length", "date", "server"],
-  ].map((name) => [name, Use.Dropped] as const),
+  // Date and server are the engine's own, as the length is.
+  ...[...HOP_BY_HOP, "date", "server"].map((name) => [name, Use.Dropped] as const),
 ]);
 
 function makeName(lower: string, use: Use): Name {

@@ -1,3 +1,4 @@
+import { CONNECTION_FIELDS } from "../../model/serving.js";
 import { IS_TARGET, IS_TOKEN, IS_VALUE } from "../http1/syntax.js";
 
 /** What a field of a request is to this engine; decided once for a field that stays in a table. */
@@ -47,12 +48,7 @@ const KINDS: ReadonlyMap<string, FieldKind> = new Map([
   ["host", FieldKind.Host],
   ["content-length", FieldKind.ContentLength],
   ["expect", FieldKind.Expect],
-  // RFC 9113, 8.2.2.
-  ["connection", FieldKind.Malformed],
-  ["keep-alive", FieldKind.Malformed],
-  ["proxy-connection", FieldKind.Malformed],
-  ["transfer-encoding", FieldKind.Malformed],
-  ["upgrade", FieldKind.Malformed],
+  ...CONNECTION_FIELDS.map((name) => [name, FieldKind.Malformed] as const),
 ]);
 
 const COLON = 0x3a;

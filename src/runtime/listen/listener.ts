@@ -13,7 +13,7 @@ import { secureContextOptions } from "../load/tlsPolicyCheck.js";
 import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
-export interface Connections {
+export interface Acceptor {
   accept(socket: Socket, listener: ListenerConfig): void;
 }
 
@@ -24,8 +24,8 @@ export interface ListenerOptions {
   readonly ticketKeys: string;
   readonly context: WorkerContext;
   readonly gate: ConnectionGate;
-  readonly http1: Connections;
-  readonly http2: Connections;
+  readonly http1: Acceptor;
+  readonly http2: Acceptor;
 }
 
 /**

@@ -1,0 +1,17 @@
+/** Fields of a connection, which HTTP/2 does not know (RFC 9113, 8.2.2); lower case. */
+export const CONNECTION_FIELDS: readonly string[] = [
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+];
+
+/** Fields that each connection on the way of a message has of its own, framing included (RFC 9110, 7.6.1). */
+export const HOP_BY_HOP: readonly string[] = [
+  ...CONNECTION_FIELDS,
+  "te",
+  "trailer",
+  "http2-settings",
+  "content-length",
+];

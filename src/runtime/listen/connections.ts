@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import type { ListenerConfig } from "../../model/index.js";
+import { sweepRegularly } from "../exchange/clock.js";
+import { guarded, type Guarded } from "../exchange/guarded.js";
+import type { WorkerContext } from "../exchange/workerContext.js";
+
+/** What a worker does with a client connection, whichever protocol it speaks. */
+interface ClientConnection extends Guarded {
+  drain(): void;
+  destroy(): void;
+  sweep(now: number): void;
+}
+
+/** All client connections of a worker that speak one protocol. */
+export abstract class Connections<C extends ClientConnection> {
+  draining = false;
+  private readonly all = new Set<C>();
+  private stopSweeping: (() => void) | undefined = undefined;
+
+  constructor(protected readonly context: WorkerContext) {}
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Takes a connection over, also after draining began: a TLS handshake may end then. */
+  abstract accept(socket: Socket, listener: ListenerConfig): void;
+
+  /** The clock runs before the connection is made, which sets deadlines by it. */
+  protected add(make: () => C): C {
+    this.stopSweeping ??= sweepRegularly(this);
+    const connection = make();
+    this.all.add(connection);
+    return connection;
+  }
+
+  /** Each connection closes when the requests on it are done. */
+  drain(): void {
+    this.draining = true;
+    for (const connection of this.all) connection.drain();
+  }
+
+  closeAll(): void {
+    for (const connection of this.all) connection.destroy();
+  }
+
+  sweep(now: number): void {
+    for (const connection of this.all) guarded(connection, connection.sweep, now);
+  }
+
+  onFault(error: unknown): void {
+    this.context.faults.report(error);
+  }
+
+  delete(connection: C): void {
+    this.all.delete(connection);
+    if (this.all.size > 0) return;
+    this.stopSweeping?.();
+    this.stopSweeping = undefined;
+  }
+}
