@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { actingOn, ROOT } from "../asOwner/acting.js";
-import { endpoint, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
+import { endpoint, isIpv6, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
 import { quote } from "../render/hostScripts.js";
 import { listenOwner } from "../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
@@ -31,7 +31,7 @@ export async function unopenable(
   const without6 = (opens || deployment.probe.enabled) && !hasIpv6();
   return parsed.value.listeners.flatMap(({ address, port }) => {
     const at = endpoint({ host: address, port });
-    if (without6 && address.includes(":"))
+    if (without6 && isIpv6(address))
       return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off on this host")];
     const owner = opens ? listenOwner(address, port) : undefined;
     if (owner === undefined || isOurs(owner, [...ending, service])) return [];

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { hasStartLinks, shownProperty } from "../diagnosis/shownUnit.js";
 import { type Problem, problem, ProblemError } from "../model/index.js";
 
 /** What systemd says of a unit. */
@@ -42,7 +43,7 @@ export async function unitStatus(units: readonly string[]): Promise<Map<string, 
 
 /** What `systemctl show` prints of one unit. */
 export function statusOf(block: string): UnitStatus {
-  const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
+  const value = (name: string): string => shownProperty(block, name);
   const state = value("ActiveState");
   // A service that has died and is to be started again is `activating` too, but can be neither reloaded nor used.
   const starts = state === "activating" && !value("SubState").startsWith("auto-restart");
@@ -52,7 +53,7 @@ export function statusOf(block: string): UnitStatus {
     active: state === "active" || state === "reloading" || starts,
     unsettled: state === "activating" || state === "deactivating",
     failed: state === "failed",
-    enabled: /^(?:enabled|enabled-runtime|linked|alias)$/.test(value("UnitFileState")),
+    enabled: hasStartLinks(value("UnitFileState")),
   };
 }
 

@@ -3,10 +3,9 @@ import { isIP } from "node:net";
 import { type Command, InvalidArgumentError } from "commander";
 import { seeDrift } from "../activation/index.js";
 import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
-import { isLoopback } from "../diagnosis/hostFacts.js";
 import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
-import { DEPLOYMENT_FILE } from "../model/index.js";
+import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface DoctorFlags {

@@ -1,5 +1,5 @@
 import { Fn, Op } from "cdktf";
-import { IPV4_SPECIAL_RANGES } from "../model/address.js";
+import { IPV4_SPECIAL_RANGES, IPV6_RANGES } from "../model/address.js";
 import type { Host } from "./host.js";
 import { hasTokens } from "./props/tokens.js";
 
@@ -27,7 +27,10 @@ function isInNetwork(address: string, length: number, base: string): unknown {
   return Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base);
 }
 
-/** As the model's `ipv6Scope`: 2000::/3 without the documentation's range. */
+/** As the model's `ipv6Scope`: in the range of public addresses, and in none that goes before it. */
 function isPublicIpv6(address: string): unknown {
-  return Op.and(isInNetwork(address, 3, "2000::"), Op.not(isInNetwork(address, 32, "2001:db8::")));
+  const at = IPV6_RANGES.findIndex(([, , scope]) => scope === "public");
+  const [base, length] = IPV6_RANGES[at]!;
+  const others = IPV6_RANGES.slice(0, at).map(([other, bits]) => isInNetwork(address, bits, other));
+  return Op.and(isInNetwork(address, length, base), Op.not(Fn.anytrue(others)));
 }

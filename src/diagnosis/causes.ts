@@ -1,6 +1,6 @@
 import { isOwnErrorPage, isVersioned, type ProbeAnswer } from "./expectation.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
-import { isLoopback } from "./hostFacts.js";
+import { isLoopback } from "../model/index.js";
 import type { ProbeFailure } from "./probe.js";
 
 /** The likely cause of a row that fails, as service 6 names it. */

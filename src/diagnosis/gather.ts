@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { dirname } from "node:path";
 import {
   type Deployment,
+  isLoopback,
   parseConfigText,
   parseDeploymentText,
   type ProxyConfig,
@@ -19,7 +20,7 @@ import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses } from "./expectedResponses.js";
-import { isLoopback, isOpen, listeningSockets, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
+import { isOpen, listeningSockets, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
 import { mediaFileOf } from "./mediaFile.js";

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { ipv4Scope } from "../model/address.js";
+import { hasStartLinks, shownProperty } from "./shownUnit.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
 
@@ -117,13 +118,15 @@ async function unitState(name: string): Promise<UnitState | undefined> {
   const properties = "--property=LoadState,ActiveState,UnitFileState,ExecStart,MainPID";
   const text = await output("systemctl", ["show", properties, "--", name]);
   if (text === undefined) return undefined;
-  const value = (property: string): string => new RegExp(`^${property}=(.*)$`, "m").exec(text)?.[1] ?? "";
+  const value = (property: string): string => shownProperty(text, property);
+  const file = value("UnitFileState");
   return {
     name,
     load: value("LoadState"),
     mainPid: Number(value("MainPID")),
     state: value("ActiveState"),
-    enabled: /^(?:enabled|enabled-runtime|linked|alias|static|indirect)$/.test(value("UnitFileState")),
+    // What others start needs no links of its own.
+    enabled: hasStartLinks(file) || file === "static" || file === "indirect",
     command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
   };
 }
@@ -150,9 +153,4 @@ export function isOpen(address: string, port: number, timeoutMs: number): Promis
     socket.once("connect", () => done(true));
     socket.once("error", () => done(false));
   });
-}
-
-/** An address by which only this machine reaches itself. */
-export function isLoopback(address: string): boolean {
-  return address.startsWith("127.") || address === "::1" || /^0:0:0:0:0:ffff:7f[0-9a-f]{2}:/.test(address);
 }

@@ -1,8 +1,7 @@
-import type { Problem } from "../model/index.js";
+import { isLoopback, type Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
 import type { Drift, Evidence, SeenResponse } from "./evidence.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
-import { isLoopback } from "./hostFacts.js";
 import { HOST_QUESTIONS, NODE_QUESTION, SERVING_QUESTIONS } from "./hostRows.js";
 import {
   type DiagnosisRow,

@@ -99,16 +99,29 @@ export function sameNetwork(a: number, b: number, length: number): boolean {
   return Math.floor(a / size) === Math.floor(b / size);
 }
 
+/** As {@link IPV4_SPECIAL_RANGES}; the first that has an address counts, and one outside all of them is unusable. */
+export const IPV6_RANGES: readonly (readonly [string, number, AddressScope])[] = [
+  ["::1", 128, "loopback"],
+  ["fe80::", 10, "linkLocal"],
+  ["fc00::", 7, "private"],
+  ["2001:db8::", 32, "private"],
+  ["2000::", 3, "public"],
+];
+
 /** Scope of an IPv6 address; unique-local and documentation addresses count as private. */
 export function ipv6Scope(address: string): AddressScope | undefined {
   const groups = ipv6Groups(address);
   if (groups === undefined) return undefined;
-  const first = groups[0]!;
-  if (groups.slice(0, 7).every((g) => g === 0)) return groups[7] === 1 ? "loopback" : "unusable";
-  if ((first & 0xffc0) === 0xfe80) return "linkLocal";
-  if ((first & 0xffc0) === 0xfec0 || first >= 0xff00) return "unusable";
-  if ((first & 0xfe00) === 0xfc00 || (first === 0x2001 && groups[1] === 0xdb8)) return "private";
-  return (first & 0xe000) === 0x2000 ? "public" : "unusable";
+  const hit = IPV6_RANGES.find(([base, length]) => shareBits(groups, ipv6Groups(base)!, length));
+  return hit?.[2] ?? "unusable";
+}
+
+/** Whether the first `length` bits of two IPv6 addresses are the same. */
+function shareBits(a: readonly number[], b: readonly number[], length: number): boolean {
+  return a.every((group, i) => {
+    const others = 16 - Math.min(16, Math.max(0, length - i * 16));
+    return group >> others === b[i]! >> others;
+  });
 }
 
 /** True for a TCP or UDP port that can be listened on. */

@@ -1,4 +1,4 @@
-import { isIpv6 } from "./address.js";
+import { ipv6Groups, ipv6Scope, isIpv6 } from "./address.js";
 
 /** Hosts and ports as URLs, sockets and messages write them (RFC 3986, 3.2). */
 
@@ -39,5 +39,8 @@ export function upstreamAuthority(url: string): Authority {
 
 /** Whether a host leads to the machine itself, whatever its addresses are. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (!isIpv6(host) && /^127\.[\d.]+$/.test(host));
+  if (!isIpv6(host)) return host === "localhost" || /^127\.[\d.]+$/.test(host);
+  const groups = ipv6Groups(host)!;
+  const isMapped = groups.slice(0, 6).join() === "0,0,0,0,0,65535";
+  return ipv6Scope(host) === "loopback" || (isMapped && groups[6]! >> 8 === 127);
 }

@@ -1,3 +1,4 @@
+import { configNode, meant, type SchemaNode, variants } from "../model/config/schema.js";
 import { configJsonSchema, type ProxyConfigInput } from "../model/index.js";
 
 /** Where editors find the JSON Schema of the config: beside the runtime it belongs to. */
@@ -18,33 +19,18 @@ export function renderProxyConfig(config: ProxyConfigInput): string {
 
 /** The same document with its fields in the order of the field table, and without fields that are undefined. */
 export function orderProxyConfig(config: ProxyConfigInput): ProxyConfigInput {
-  schema ??= configJsonSchema() as SchemaNode;
-  return ordered({ $schema: CONFIG_SCHEMA_FILE, ...config }, [schema]) as ProxyConfigInput;
+  return ordered({ $schema: CONFIG_SCHEMA_FILE, ...config }, [configNode()]) as ProxyConfigInput;
 }
-
-interface SchemaNode {
-  readonly properties?: Record<string, SchemaNode>;
-  readonly items?: SchemaNode;
-  readonly anyOf?: SchemaNode[];
-  readonly oneOf?: SchemaNode[];
-  readonly const?: unknown;
-}
-
-let schema: SchemaNode | undefined;
 
 function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
-  const spread = nodes.flatMap(alternatives);
+  const kinds = meant(variants(nodes), value);
   if (Array.isArray(value)) {
-    const items = spread.flatMap((node) => node.items ?? []);
+    const items = kinds.flatMap((node) => node.items ?? []);
     return value.map((item) => ordered(item, items));
   }
   if (typeof value !== "object" || value === null) return value;
   const fields = value as Record<string, unknown>;
-  const fitting = spread.filter(({ properties }) => {
-    const type = properties?.["type"]?.const;
-    return properties !== undefined && (type === undefined || type === fields["type"]);
-  });
-  const table = fitting.flatMap((node) => Object.keys(node.properties!));
+  const table = kinds.flatMap((node) => Object.keys(node.properties ?? {}));
   // What the table does not know keeps its place at the end: header names, which are data, and mistakes.
   const place = (name: string): number => (table.includes(name) ? table.indexOf(name) : table.length);
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
@@ -55,13 +41,8 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
         name,
         ordered(
           fields[name],
-          fitting.flatMap((node) => node.properties![name] ?? []),
+          kinds.flatMap((node) => node.properties?.[name] ?? []),
         ),
       ]),
   );
-}
-
-function alternatives(node: SchemaNode): SchemaNode[] {
-  const inner = node.anyOf ?? node.oneOf;
-  return inner === undefined ? [node] : inner.flatMap(alternatives);
 }
