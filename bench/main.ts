@@ -140,7 +140,7 @@ function isRegression({ by }: Result, { passed, reached, median, limit, worst = 
   return passed === false && by === "cpu" && Math.min(reached!, median!) > worst * QUICK_TOLERANCE;
 }
 
-/** Whoever shares the proxy's core empties its cache, which costs more where more is copied: that is no verdict. */
+/** Whoever shares the proxy's core empties its cache, which costs more where more is copied: that is not a verdict. */
 const BUSY_SHARE = 0.2;
 
 function wasBusy({ lines }: Result): boolean {

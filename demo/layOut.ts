@@ -84,7 +84,7 @@ class Resources {
   async arguments(address: string): Promise<Arguments> {
     const [type = "", name = ""] = address.split(".");
     const args = this.all[type]?.[name];
-    if (args === undefined) throw new Error(`${address} is referred to, but is no resource of the stack`);
+    if (args === undefined) throw new Error(`${address} is referred to, but is not a resource of the stack`);
     for (const meta of ["count", "for_each"]) {
       if (meta in args) throw new Error(`${address} uses ${meta}, which needs Terraform`);
     }

@@ -140,7 +140,7 @@ test("files that leave the deployment become what they were before; directories 
 describe("nothing is touched when", () => {
   test.each<[string, (s: Site) => void, string[]]>([
     [
-      "the document is no JSON",
+      "the document is not JSON",
       (s) => writeFileSync(path.join(s.incoming, "deployment.json"), "{"),
       ["config.not-json"],
     ],
@@ -674,7 +674,7 @@ describe("logs that were to go:", () => {
       })),
     ],
     [
-      "what is no regular file stays",
+      "what is not a regular file stays",
       () => {
         mkdirSync(site.at(`${LOG}-20260101`), { recursive: true });
         execFileSync("mknod", [site.at(LOG), "c", "1", "3"]);

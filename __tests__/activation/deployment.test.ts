@@ -72,7 +72,7 @@ test.each<[string, object, [string, string][]]>([
   ["a file twice", { files: [valid.files[0], valid.files[0]] }, [["files[1].path", "config.duplicate-name"]]],
   ["files out of order", { files: [...valid.files].reverse() }, [["files[1].path", "config.duplicate-name"]]],
   [
-    "a config that is no config",
+    "a config that is not a config",
     { config: "/etc/portico/tls/privkey.pem" },
     [["config", "config.unknown-reference"]],
   ],

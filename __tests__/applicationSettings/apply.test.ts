@@ -249,7 +249,7 @@ test("two roles in one file", async () => {
   expect(await portico("apply")).toMatchObject({ out: "nothing to change\n" });
 });
 
-test("bytes that are no UTF-8 come out as they went in", async () => {
+test("bytes that are not UTF-8 come out as they went in", async () => {
   const source = Buffer.from(`# coding: latin-1\nA = '\xfc\xff'\n${PYTHON.split("\n")[1]}\n`, "latin1");
   write(FILES.webApplication, source, 0o640);
   expect(await portico("apply")).toMatchObject({ code: 0 });

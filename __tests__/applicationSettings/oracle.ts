@@ -16,7 +16,7 @@ export function wantedValues(input: Partial<ApplicationSettingsInput> = {}) {
   });
 }
 
-/** A module's names and their values as Python sees them (`repr` of what is no JSON), or its error. */
+/** A module's names and their values as Python sees them (`repr` of what is not JSON), or its error. */
 export type Evaluated = { readonly names: Readonly<Record<string, unknown>> } | { readonly error: string };
 
 /** Runs modules with the real Python, all in one process. */

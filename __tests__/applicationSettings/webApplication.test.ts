@@ -346,7 +346,7 @@ test("a statement that is in the way of all items is named once", () => {
   ]);
 });
 
-test("a star import in front of the new items is no obstacle", () => {
+test("a star import in front of the new items is not an obstacle", () => {
   expect(edited(`from os.path import *\n${KEY}\n`)).toBe(`from os.path import *\n${KEY}\n${newLines()}`);
 });
 

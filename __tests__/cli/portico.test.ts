@@ -198,7 +198,7 @@ describe("check", () => {
     }
   });
 
-  test("--live has nothing to say on a config that is no file-sync front end", async () => {
+  test("--live has nothing to say on a config that is not a file-sync front end", async () => {
     const file = path.join(folder, "other.json");
     const text = JSON.stringify(siteConfig({ mode: "plain" })).replaceAll('"application"', '"something"');
     writeFileSync(file, text);

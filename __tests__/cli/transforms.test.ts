@@ -59,7 +59,7 @@ describe("previewConfig", () => {
 
   test.each<[string, object]>([
     ["another host", { host: "other.example.org" }],
-    ["a port that is no listener's", { port: 8443 }],
+    ["a port that is not a listener's", { port: 8443 }],
     ["another scheme than the listener's", { scheme: "http", port: 443 }],
   ])("a redirect to %s stays", (_what, target) => {
     const input = JSON.parse(JSON.stringify(siteConfig({ mode: "tls" })));

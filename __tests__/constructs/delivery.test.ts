@@ -106,7 +106,12 @@ describe("delivery over ssh", () => {
       "config.out-of-range",
       "connectTimeoutSeconds",
     ],
-    ["a script that is no path", () => ({ scriptPath: "tmp/x.sh" }), "delivery.bad-connection", "scriptPath"],
+    [
+      "a script that is not a path",
+      () => ({ scriptPath: "tmp/x.sh" }),
+      "delivery.bad-connection",
+      "scriptPath",
+    ],
     ...["/tmp/x-%RAND%.sh", "/var/tmp/own/x.sh", "//dev/shm/x.sh", "/root/../tmp/x.sh"].map(
       (scriptPath): [string, () => SshDeliveryOptions, string, string] => [
         `a script where everybody writes: ${scriptPath}`,

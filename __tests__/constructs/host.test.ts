@@ -30,7 +30,7 @@ describe("a host is refused", () => {
     ],
     ["with a gateway outside", at({ ...lan, gateway: "192.168.2.1" }), "host.bad-network", "gateway"],
     ["with a gateway that is itself", at({ ...lan, gateway: "192.168.1.10" }), "host.bad-network", "gateway"],
-    ["with a gateway that is no address", at({ gateway: "router" }), "host.bad-network", "gateway"],
+    ["with a gateway that is not an address", at({ gateway: "router" }), "host.bad-network", "gateway"],
     [
       "with a nameserver by name",
       at({ nameservers: ["9.9.9.9", "dns"] }),

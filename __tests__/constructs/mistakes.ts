@@ -1691,7 +1691,7 @@ const shapes = of("", [
     "stack/d.webdav.startTimeoutSeconds",
   ],
   [
-    "a database that is no unit",
+    "a database that is not a unit",
     daemons({ databaseUnit: "my db", webdav: DAEMON }),
     "unit.bad-value",
     "stack/d.databaseUnit",

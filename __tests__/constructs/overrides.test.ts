@@ -119,7 +119,7 @@ test.each<[string, string[], string]>([
     "concerns more than the config",
   ],
   [
-    "is no path",
+    "is not a path",
     [
       "",
       ".",

@@ -7,7 +7,7 @@ import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 
-test("a SERVICE_URL that is no URL is no end of the diagnosis", async () => {
+test("a SERVICE_URL that is not a URL is not an end of the diagnosis", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "portico doctor "));
   try {
     const configFile = path.join(folder, "portico.json");

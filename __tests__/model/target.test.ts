@@ -149,7 +149,7 @@ describe("parseHost (decisions 1.1)", () => {
     "a\tb",
     "ä",
     "a,b",
-  ])("%j is no host", (value) => expect(parseHost(value)).toBeUndefined());
+  ])("%j is not a host", (value) => expect(parseHost(value)).toBeUndefined());
 });
 
 describe("addresses", () => {

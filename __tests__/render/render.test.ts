@@ -153,7 +153,7 @@ describe("systemd units", () => {
   });
 
   test.each([["start"], ["start-fast"], ["/srv/fastcgi/start.sh"]])(
-    "%s is no FastCGI variant",
+    "%s is not a FastCGI variant",
     (argument) => {
       expect(commandProblems(["/srv/web.sh", argument], "x")).toEqual([]);
     },

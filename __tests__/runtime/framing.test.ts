@@ -139,7 +139,7 @@ describe("an upgrade", () => {
   });
 });
 
-describe("what is no request, or no answer", () => {
+describe("what is not a request, or not an answer", () => {
   test("an Expect of something else over HTTP/2 is a 417, and nothing goes upstream", async () => {
     const client = await RawClient.connect(front.securePort);
     client.request(1, POST("/web", ["expect", "200-ok"]), 0);
@@ -149,7 +149,7 @@ describe("what is no request, or no answer", () => {
   });
 
   test.each(["abc", "X : y", ": y", "GET /web/next HTTP/1.1"])(
-    "trailers of an upstream that are no field lines cut the answer: %j",
+    "trailers of an upstream that are not field lines cut the answer: %j",
     async (trailer) => {
       script = (peer) =>
         peer.socket.once("data", () =>

@@ -80,10 +80,10 @@ test.each<[string, Fields]>([
   ["a control byte in :path", request({ ":path": "/\0" })],
   ["CR LF in :path", request({ ":path": "/ HTTP/1.1\r\nhost: x" })],
   ["a space in :path", request({ ":path": "/a b" })],
-  ["a method that is no token", request({ ":method": "GET /" })],
+  ["a method that is not a token", request({ ":method": "GET /" })],
   ["CR LF in :authority", request({ ":authority": "app.example\r\nx: y" })],
   ["two equal Content-Lengths", [...PLAIN, ["content-length", "0"], ["content-length", "0"]]],
-  ["a Content-Length that is no number", withField("content-length", "+0")],
+  ["a Content-Length that is not a number", withField("content-length", "+0")],
   ["a Content-Length where the stream has ended", withField("content-length", "5")],
   ["plain CONNECT with :path", request({ ":method": "CONNECT" })],
   [":protocol without CONNECT", request({ ":protocol": "websocket" })],
@@ -98,7 +98,7 @@ test.each<[string, Fields, string]>([
   ["OPTIONS *", request({ ":method": "OPTIONS", ":path": "*" }), "400"],
   ["Host that differs from :authority", withField("host", "other.example"), "400"],
   ["an authority with user info", request({ ":authority": "user@app.example" }), "400"],
-  ["an authority that is no host", request({ ":authority": "a..b" }), "400"],
+  ["an authority that is not a host", request({ ":authority": "a..b" }), "400"],
   ["a scheme that is not HTTP's", request({ ":scheme": "ftp" }), "400"],
   ["a target that climbs out of the root", request({ ":path": "/../x" }), "400"],
   ["a target with a bad percent-encoding", request({ ":path": "/%zz" }), "400"],
@@ -128,7 +128,7 @@ test.each([
   ["NUL in a value", "x-bad", "a\0b"],
   ["CR LF in a value", "x-bad", "a\r\nx-injected: b"],
   ["a control byte in a value", "x-bad", "a\x01b"],
-  ["a name that is no token", "x(bad)", "x"],
+  ["a name that is not a token", "x(bad)", "x"],
   ["an empty name", "", "x"],
   ["a blank at the beginning of a value", "x-bad", " x"],
   ["a blank at the end of a value", "x-bad", "x\t"],
@@ -148,7 +148,7 @@ test("a malformed request is logged once, as the 400 that it would be elsewhere"
 test.each([
   ["less DATA than Content-Length", "abc", /^RST PROTOCOL_ERROR$/],
   ["more DATA than Content-Length", "abcdefgh", /^RST PROTOCOL_ERROR$/],
-])("%s is an error, and the body is no complete one", async (_what, data, expected) => {
+])("%s is an error, and the body is not complete", async (_what, data, expected) => {
   const before = server.finished.length;
   const client = await RawClient.connect(server.port);
   client.request(1, [...request({ ":method": "PUT" }), ["content-length", "5"]], 0);

@@ -132,7 +132,7 @@ describe("the document", () => {
     expect(loaded.ok ? "" : formatProblem(loaded.problems[0]!)).toMatch(expected);
   });
 
-  test("is no JSON, or no valid config", async () => {
+  test("is not JSON, or not a valid config", async () => {
     expect(await problemsOf("{")).toContain("[config.not-json]");
     expect(await problemsOf(config({ config: { workers: 0 } }))).toContain("workers: is too small");
   });

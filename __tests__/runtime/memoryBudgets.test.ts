@@ -214,7 +214,7 @@ describe.each(Object.keys(PROTOCOLS))("clients over %s that read nothing", (prot
       const portico = await start();
       const [worker] = portico.workers() as [number];
       const connect = PROTOCOLS[protocol]!;
-      // What is compiled and kept by the first is no cost of the others.
+      // What is compiled and kept by the first does not count for the others.
       const warm = await connect(path);
       expect(await warm.read()).toBe(true);
       warm.destroy();

@@ -496,7 +496,7 @@ describe("answers", () => {
     },
   );
 
-  test("a reset is no end of an answer without a length, though it comes with its last bytes", async () => {
+  test("a reset is not an end of an answer without a length, though it comes with its last bytes", async () => {
     await start();
     // Both are there when the proxy reads.
     script = (peer) =>

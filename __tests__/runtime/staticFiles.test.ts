@@ -579,7 +579,7 @@ describe("files that change", () => {
     ["never", false],
     ["inside", true],
   ] as const)(
-    "a switch of the directory to another is no way out of it (%s; the old one removed: %s)",
+    "a switch of the directory to another is not a way out of it (%s; the old one removed: %s)",
     async (symlinks, gone) => {
       const realpath = fs.promises.realpath;
       const releases = ["one", "two"].map((name) => join(base, `release-${name}-${symlinks}-${gone}`));

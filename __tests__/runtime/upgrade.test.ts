@@ -268,7 +268,7 @@ describe("under load nothing is lost by", () => {
     expect(await refusal({ command: "upgrade" })).toBe(
       ": the new master exited with code 4 [serve.upgrade-failed]",
     );
-    writeFileSync(runtime, "this is no script");
+    writeFileSync(runtime, "this is not a script");
     expect(await refusal({ command: "upgrade" })).toMatch(/exited with code 1 \[serve\.upgrade-failed\]$/);
     writeFileSync(runtime, good);
     expect(await refusal({ command: "upgrade", runtime: at("none.js") })).toMatch(/exited with code 1/);

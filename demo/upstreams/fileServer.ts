@@ -45,7 +45,7 @@ async function handle(store: Store, request: IncomingMessage, response: ServerRe
   sendJson(response, 405, { error: `${method} is not for files` });
 }
 
-/** One segment that is no dot file: nothing else can leave the folder or hide in it. */
+/** One segment that is not a dot file: nothing else can leave the folder or hide in it. */
 function fileName(target: string): string | undefined {
   try {
     const name = decodeURIComponent(/^\/files\/([^/]+)$/.exec(target)?.[1] ?? "");

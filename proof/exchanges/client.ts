@@ -123,7 +123,7 @@ export abstract class Client {
   /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
   protected abstract opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined;
 
-  /** Sends what is no part of the script. */
+  /** Sends what is not part of the script. */
   protected control(bytes: Buffer): void {
     if (this.controls !== undefined) this.controls.push(bytes);
     else this.write(bytes);

@@ -29,7 +29,7 @@ const isRefused = ({ protocol }: ClientScript, { upgrade, body }: ExchangeScript
 const isOverLimit = ({ limited, body }: ExchangeScript): boolean =>
   limited && body !== undefined && body.bytes + Math.max(0, body.off) > LIMITED_BYTES;
 
-/** Whether what the client sends for one exchange is no request, or one that is refused. */
+/** Whether what the client sends for one exchange is not a request, or one that is refused. */
 function isBroken(client: ClientScript, exchange: ExchangeScript): boolean {
   const { body } = exchange;
   if (body === undefined) return false;

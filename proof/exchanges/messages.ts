@@ -8,7 +8,7 @@ export interface MessageHead {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** Bytes of a body, or what ends it; `raw` for bytes that are no message any more. */
+/** Bytes of a body, or what ends it; `raw` for bytes that are not a message any more. */
 export type BodyKind = number | "chunked" | "close" | "raw";
 
 export interface MessageSink {

@@ -89,7 +89,7 @@ export async function search(subject: Subject, options: SearchOptions): Promise<
     if (faults.length > 0) {
       if (findings.some((known) => alike(known.faults, faults))) continue;
       add({ index, faults, least: await shrunk(subject, played, faults), alone: true });
-      // Whoever was served by a worker as it died is no finding, but who ended it is.
+      // Whoever was served by a worker as it died is not a finding, but who ended it is.
     } else if (!died) add({ index, faults: before, least: played, alone: false });
   }
   if (died && findings.length === 0)

@@ -9,7 +9,7 @@ export interface ClientAnswer {
 }
 
 /**
- * Final answers in what a client received. Bytes that are no answer show as one of status 0.
+ * Final answers in what a client received. Bytes that are not an answer show as one of status 0.
  *
  * @param methods of the requests in turn; GET for those after them
  */

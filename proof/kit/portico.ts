@@ -204,7 +204,7 @@ export async function checkAsNobody(file: string, env: NodeJS.ProcessEnv = {}): 
 /** Who may do nothing that is not allowed to everyone. */
 export const NOBODY = 65_534;
 
-/** True while a process exists and is no zombie. */
+/** True while a process exists and is not a zombie. */
 export function alive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));

@@ -92,7 +92,7 @@ export const RULES = {
   },
   claimsDropped: {
     allowedBy: "decisions 2.3",
-    why: "forwarding fields of clients that are no trusted proxy are dropped",
+    why: "forwarding fields of clients that are not trusted proxies are dropped",
     explains: (d) => CLAIMS.test(upstreamFact(d) ?? "") && d.portico === undefined,
   },
   namedByConnection: {

@@ -185,7 +185,7 @@ class Peer {
   }
 }
 
-/** 101 is final: what follows is no HTTP message any more. */
+/** 101 is final: what follows is not an HTTP message any more. */
 function isInformational(message: Message): boolean {
   return /^HTTP\/1\.[01] 1(?!01)\d\d/.test(message.startLine);
 }

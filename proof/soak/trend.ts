@@ -8,7 +8,7 @@ export interface Trend {
   readonly slopePerMinute: number;
 }
 
-/** The first part of a run, in which caches fill and code is compiled, is no part of the trend. */
+/** The first part of a run, in which caches fill and code is compiled, is not part of the trend. */
 const WARM_UP = 0.3;
 
 /** @param samples minutes and values, in order of time */

@@ -64,7 +64,7 @@ function digest(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-// A proxy that gave up is no error of ours.
+// A proxy that gave up is not an error of ours.
 server.on("clientError", (_error, socket) => socket.destroy());
 server.keepAliveTimeout = 10_000;
 server.listen(0, "127.0.0.1", function (this: Server) {

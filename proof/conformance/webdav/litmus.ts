@@ -60,8 +60,8 @@ const SUITES = ["basic", "copymove", "props", "locks", "http"] as const;
 export type Suite = (typeof SUITES)[number];
 
 /**
- * Why a run without the front end is no measure for those through it: suites that did not run, and tests that do not pass
- * in suites that must.
+ * Why a run without the front end is not a measure for those through it: suites that did not run, and tests that do not
+ * pass in suites that must.
  */
 export function unfit(direct: readonly Outcome[], mustPass: readonly Suite[]): string[] {
   const of = (suite: Suite): Outcome[] => direct.filter(({ test }) => test.startsWith(`${suite}/`));

@@ -25,7 +25,7 @@ interface Way {
   readonly warnings: number;
   /** What passes directly and does not here. */
   readonly worse: readonly string[];
-  /** Why the run without the front end is no measure; empty for the others. */
+  /** Why the run without the front end is not a measure; empty for the others. */
   readonly unfit: readonly string[];
   readonly tree: TreeResult;
 }
@@ -90,7 +90,7 @@ function missingTools(names: readonly string[]): string[] {
     ...(litmusVersion() === undefined ? ["litmus is missing: it is the Debian package litmus"] : []),
     ...[...new Set([...names, "rclone"])].flatMap((name) => {
       const recipe = SERVERS[name];
-      if (recipe === undefined) return [`${name} is no server: ${Object.keys(SERVERS).join(", ")}`];
+      if (recipe === undefined) return [`${name} is not a server: ${Object.keys(SERVERS).join(", ")}`];
       return recipe.version() === undefined ? [`${name} is missing: it needs ${recipe.needs}`] : [];
     }),
   ];

@@ -26,7 +26,7 @@ const SECRET = "s3cr3t-that-nobody-sees";
 function checkEdit(text: string, edit: (text: string) => SettingsEdit): string | undefined {
   const first = edit(text);
   const { findings, problems, splices, notes } = first;
-  // The value that an item of ours has is no secret, whatever it is.
+  // The value that an item of ours has is not secret, whatever it is.
   const words = JSON.stringify({ problems, notes, added: splices.map((splice) => splice.text) });
   demand(!words.includes(SECRET), "the secret shows", words);
   for (const { code, message, fix } of problems)
@@ -106,7 +106,7 @@ const python: FuzzTarget = {
     const text = input.toString("utf8");
     const edited = checkEdit(text, (given) => editWebApplication(given, VALUES, "settings.py"));
     if (edited === undefined) return;
-    // What stands by itself on a line is no part of anything that may be replaced.
+    // What stands by itself on a line is not part of anything that may be replaced.
     const secret = (given: string): string[] =>
       given.split(/\r\n|\n|\r/).filter((line) => line === `SECRET_KEY = "${SECRET}"`);
     demand(secret(edited).join("\n") === secret(text).join("\n"), "the secret key's line changed", {

@@ -71,7 +71,7 @@ const DISGUISED: readonly RequestCase[] = [
     "Length: 300",
     "X-A: Content-Length: 300",
   ]),
-  ...rows("name that is no token:", 400, (line) => post(["Content-Length: 5", line], END), [
+  ...rows("name that is not a token:", 400, (line) => post(["Content-Length: 5", line], END), [
     "Transfer-Encoding\x00: chunked",
     "Transfer-Encoding\x0b: chunked",
     "Transfer-Encoding\x0c: chunked",

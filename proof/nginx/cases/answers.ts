@@ -264,14 +264,14 @@ export const ANSWER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "answer: a body shorter than its length is no whole answer",
+    name: "answer: a body shorter than its length is not a whole answer",
     send: get("/sync/"),
     answer: { pieces: [answer(["HTTP/1.1 200 OK", "Content-Length: 100"], "short")], then: "close" },
     status: 200,
     expect: { complete: "false", body: "short" },
   },
   {
-    name: "answer: a chunked body that breaks off is no whole answer",
+    name: "answer: a chunked body that breaks off is not a whole answer",
     send: get("/sync/"),
     answer: {
       pieces: [answer(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], "5\r\nhello\r\n")],
@@ -281,7 +281,7 @@ export const ANSWER_CASES: readonly Case[] = [
     expect: { complete: "false", body: "hello" },
   },
   {
-    name: "answer: a chunked body whose sizes break is no whole answer",
+    name: "answer: a chunked body whose sizes break is not a whole answer",
     send: get("/sync/"),
     answer: {
       pieces: [

@@ -160,7 +160,7 @@ export const REQUEST_HEADER_CASES: readonly Case[] = [
     status: 200,
   },
   {
-    name: "request field: a name that is no token",
+    name: "request field: a name that is not a token",
     send: line("GET /sync/ HTTP/1.1", "X(A): 1"),
     status: 200,
     rules: ["strictRequest"],

@@ -160,7 +160,7 @@ export const GENERATED_RULES = {
   },
   twoRanges: {
     allowedBy: "decisions 6.5",
-    why: "Range is no list: two of them are none that can be satisfied; nginx reads the first",
+    why: "Range is not a list: two of them are none that can be satisfied; nginx reads the first",
     about: (generated) => names(generated).filter((name) => name === "range").length > 1,
     explains: (_, { portico }) => portico["status"] === "416",
   },

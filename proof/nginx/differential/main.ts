@@ -53,7 +53,7 @@ const ATTEMPTS_MAX = 3;
 
 /**
  * Compares in a process of its own. Among thousands of sessions Node 20 now and then aborts as it collects one of its
- * HTTP/2 client's (`current_nghttp2_memory_`, as in nodejs/node#39951): that is no verdict, and the run begins again.
+ * HTTP/2 client's (`current_nghttp2_memory_`, as in nodejs/node#39951): that is not a verdict, and the run starts again.
  */
 function supervise(seed: number): void {
   for (let attempt = 1; ; attempt++) {
