@@ -2,11 +2,14 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  closeSync,
   cpSync,
   existsSync,
+  fstatSync,
   mkdirSync,
-  readdirSync,
+  openSync,
   readFileSync,
+  readdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -266,7 +269,8 @@ describe("nothing is touched when", () => {
     site.deliver(one);
     await site.activate();
     const lock = site.at("/var/lib/portico/lock");
-    const inode = statSync(lock).ino;
+    // Kept open, so that no new file can get its inode.
+    const removed = openSync(lock, "r");
     const holder = spawn("flock", [lock, "sh", "-c", 'echo; read -r _; rm "$1"', "sh", lock], {
       stdio: ["pipe", "pipe", "inherit"],
     });
@@ -281,7 +285,8 @@ describe("nothing is touched when", () => {
     while (site.lines.filter((line) => line.startsWith("waiting for ")).length < 2) await nextTurn();
     holder.stdin.end("\n");
     expect((await Promise.all(activations)).map(({ plan }) => plan.steps.length).sort()).toEqual([0, 1]);
-    expect(statSync(lock).ino).not.toBe(inode);
+    expect(statSync(lock).ino).not.toBe(fstatSync(removed).ino);
+    closeSync(removed);
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
   });
 
