@@ -72,6 +72,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "faults",
     "fuzz",
     "hosts",
+    "mutate",
     "nodeVersions",
     "package",
     "slowClients",

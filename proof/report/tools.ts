@@ -52,6 +52,13 @@ export const TOOLS: readonly Tool[] = [
       "Tests of every way in and out and of the processes, on each maintained line of Node and on the oldest that is supported: without each piece of Node that has no public name alone, and without all of them.",
   },
   {
+    name: "mutate",
+    title: "Faults put into the sources",
+    command: "npm run mutate -- --record",
+    shows:
+      "Single faults chosen at random over all sources (a comparison turned round, an anchor or a default left out, a step skipped): the tests notice at least 95 % of each area.",
+  },
+  {
     name: "webdav",
     title: "WebDAV",
     command: "npm run webdav",

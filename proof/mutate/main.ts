@@ -1,0 +1,168 @@
+import { execFileSync } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { ROOT } from "../../build/paths.js";
+import { randomFrom } from "../kit/randomFrom.js";
+import { writeResult } from "../kit/results.js";
+import { areaOf, AREAS } from "./areas.js";
+import { equivalence } from "./equivalents.js";
+import { type Fault, faultsOf } from "./faults.js";
+import { Reach } from "./reach.js";
+import { apart } from "./switches.js";
+import { MutatedTree, type NumberedFault } from "./tree.js";
+
+/**
+ * `npm run mutate -- [--count N] [--seed S] [--area NAME]`: gives `src` single faults chosen at random, and counts those
+ * that the tests notice. First come the tests that reach a fault, nearest first; what they let pass is tried together
+ * against the rest.
+ *
+ *   --count N    how many faults (default 100)
+ *   --seed S     which (default: printed)
+ *   --area NAME  only of this area
+ *   --record     keeps the table for docs/reliability.md
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      count: { type: "string", default: "100" },
+      seed: { type: "string" },
+      area: { type: "string" },
+      record: { type: "boolean", default: false },
+    },
+  });
+  const seed = Number(values.seed ?? randomInt(1, 2 ** 31));
+  const faults = choose(Number(values.count), seed, values.area);
+  console.log(`seed ${seed}, ${faults.length} faults`);
+  const tree = new MutatedTree(faults);
+  try {
+    const survivors = await tried(tree, faults);
+    report(faults, survivors, values.record ? seed : undefined);
+  } finally {
+    tree.remove();
+  }
+}
+
+/** Faults chosen at random, each as likely as any other. */
+function choose(count: number, seed: number, area: string | undefined): NumberedFault[] {
+  if (area !== undefined && !AREAS.some(([name]) => name === area))
+    throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${area}`);
+  const files = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
+  const all = files
+    .filter((file) => file.endsWith(".ts") && (area === undefined || areaOf(file) === area))
+    .flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")))
+    .filter((fault) => equivalence(fault) === undefined);
+  const next = randomFrom(seed);
+  const order = all.map((fault) => ({ fault, at: next() })).sort((a, b) => a.at - b.at);
+  return apart(order.map(({ fault }) => fault))
+    .slice(0, count)
+    .map((fault, id) => ({ ...fault, id }));
+}
+
+/** @returns the faults that no test noticed */
+async function tried(tree: MutatedTree, faults: readonly NumberedFault[]): Promise<NumberedFault[]> {
+  const reach = new Reach(tree.root);
+  const sound = await soundTests(tree, reach.tests);
+  const left: NumberedFault[] = [];
+  for (const fault of faults) {
+    const near = reach.testsOf(fault.file).filter((test) => sound.has(test));
+    const noticed = await isNoticed(tree, fault, near.slice(0, NEAR_MAX));
+    console.log(`${noticed ? "noticed " : "passed  "} ${text(fault)}`);
+    if (!noticed) left.push(fault);
+  }
+  return againstTheRest(tree, left, [...sound]);
+}
+
+/** Tests that pass with no fault switched on; those that read the sources themselves do not. */
+async function soundTests(tree: MutatedTree, tests: readonly string[]): Promise<Set<string>> {
+  const { failed } = await tree.test(tests, { bail: false, ms: SUITE_MS });
+  if (failed === undefined) throw new Error("the tests come to no end without a fault");
+  if (failed.length > 0) console.log(`left out, as they fail without a fault: ${failed.join(", ")}`);
+  return new Set(tests.filter((test) => !failed.includes(test)));
+}
+
+async function isNoticed(
+  tree: MutatedTree,
+  fault: NumberedFault,
+  tests: readonly string[],
+): Promise<boolean> {
+  if (tests.length === 0) return false;
+  tree.switchOn([fault]);
+  const { failed } = await tree.test(tests, { bail: true, ms: NEAR_MS });
+  tree.switchOn([]);
+  return failed === undefined || failed.length > 0;
+}
+
+/** Several faults at once against every test; who failed is then asked about each fault by itself. */
+async function againstTheRest(
+  tree: MutatedTree,
+  left: readonly NumberedFault[],
+  tests: readonly string[],
+): Promise<NumberedFault[]> {
+  const survivors: NumberedFault[] = [];
+  for (let at = 0; at < left.length; at += TOGETHER) {
+    const together = left.slice(at, at + TOGETHER);
+    tree.switchOn(together);
+    const { failed } = await tree.test(tests, { bail: false, ms: SUITE_MS });
+    tree.switchOn([]);
+    for (const fault of together) if (!(await isNoticed(tree, fault, failed ?? tests))) survivors.push(fault);
+  }
+  return survivors;
+}
+
+/** Test files that are asked about one fault by itself. */
+const NEAR_MAX = 12;
+const NEAR_MS = 300_000;
+const SUITE_MS = 1_800_000;
+const TOGETHER = 8;
+
+const text = ({ file, line, kind, from, to }: Fault): string =>
+  `${file}:${line} ${kind}: ${short(from)} -> ${to === "" ? "(left out)" : short(to)}`;
+
+const short = (code: string): string => {
+  const line = code.replace(/\s+/g, " ");
+  return line.length > 70 ? `${line.slice(0, 67)}...` : line;
+};
+
+function report(
+  faults: readonly NumberedFault[],
+  survivors: readonly NumberedFault[],
+  seed: number | undefined,
+): void {
+  const rows = count(faults, survivors, ({ file }) => areaOf(file));
+  const kinds = count(faults, survivors, ({ kind }) => kind);
+  console.log("");
+  for (const [name, noticed, all] of [...rows, ...kinds]) console.log(`${noticed} of ${all}  ${name}`);
+  console.log(`\n${faults.length - survivors.length} of ${faults.length} were noticed; not noticed:`);
+  for (const fault of survivors) console.log(text(fault));
+  if (seed === undefined) return;
+  const noticed = (counted: readonly Count[]): Record<string, string> =>
+    Object.fromEntries(counted.map(([name, some, all]) => [name, `${some} of ${all}`]));
+  writeResult({
+    name: "mutate",
+    passed: rows.every(([, some, all]) => some >= 0.95 * all),
+    seed,
+    faults: faults.length,
+    noticed: faults.length - survivors.length,
+    "by area": noticed(rows),
+    "by kind": noticed(kinds),
+    "not noticed": survivors.map(text),
+  });
+}
+
+type Count = readonly [name: string, noticed: number, all: number];
+
+function count(
+  faults: readonly NumberedFault[],
+  survivors: readonly NumberedFault[],
+  by: (fault: Fault) => string,
+): Count[] {
+  const names = [...new Set(faults.map(by))].sort();
+  return names.map((name) => {
+    const all = faults.filter((fault) => by(fault) === name);
+    return [name, all.filter((fault) => !survivors.includes(fault)).length, all.length];
+  });
+}
+
+void main();

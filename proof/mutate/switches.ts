@@ -1,0 +1,38 @@
+import type { Fault } from "./faults.js";
+
+/**
+ * A source that has several faults built in, each switched on by its number. All faults of a run are in one tree, so that
+ * it is built once; the numbers are read from a file, so that processes which start others with an environment of their
+ * own, or as another user, have them as well.
+ */
+export function withSwitches(
+  text: string,
+  faults: readonly (Fault & { readonly id: number })[],
+  switchFile: string,
+): string {
+  const heading = `const __faults = new Set(process.getBuiltinModule("node:fs").readFileSync(${JSON.stringify(switchFile)}, "utf8").split(" "));`;
+  // One behind the other from the end, so that positions stay true; of two inside each other the inner one comes first.
+  let out = text;
+  for (const fault of [...faults].sort((a, b) => b.start - a.start || a.end - b.end)) {
+    const original = out.slice(fault.start, fault.end);
+    const on = `__faults.has("${fault.id}")`;
+    const switched = fault.expression
+      ? `(${on} ? (${fault.to}) : (${original}))`
+      : `if (!${on}) { ${original} }`;
+    out = out.slice(0, fault.start) + switched + out.slice(fault.end);
+  }
+  // Types are checked on the sources as they are.
+  return `// @ts-nocheck\n${heading} ${out}`;
+}
+
+/** Faults that can be in one tree: none touches a part of another's. */
+export function apart(faults: readonly Fault[]): Fault[] {
+  const taken: Fault[] = [];
+  for (const fault of faults) {
+    const overlaps = taken.some(
+      ({ file, start, end }) => file === fault.file && start < fault.end && fault.start < end,
+    );
+    if (!overlaps) taken.push(fault);
+  }
+  return taken;
+}

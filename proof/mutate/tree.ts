@@ -1,0 +1,81 @@
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "../../build/paths.js";
+import type { Fault } from "./faults.js";
+import { withSwitches } from "./switches.js";
+
+export type NumberedFault = Fault & { readonly id: number };
+
+/** What became of a run of tests. */
+export interface Verdict {
+  /** Test files that failed; `undefined` if the run itself came to no end. */
+  readonly failed: readonly string[] | undefined;
+}
+
+/** A copy of the repository with all faults of a run built in, each switched off. */
+export class MutatedTree {
+  readonly root = mkdtempSync(join(tmpdir(), "portico-mutate-"));
+  private readonly switchFile = join(this.root, ".faults");
+
+  constructor(faults: readonly NumberedFault[]) {
+    // Other users run some of the processes.
+    chmodSync(this.root, 0o755);
+    const copy =
+      'git ls-files -z | tar --null --files-from=- --create --file=- | tar --extract --directory "$1"';
+    execFileSync("sh", ["-c", copy, "sh", this.root], { cwd: ROOT });
+    execFileSync("cp", ["-al", join(ROOT, "node_modules"), join(this.root, "node_modules")]);
+    execFileSync("cp", ["-al", join(ROOT, ".cache"), join(this.root, ".cache")]);
+    this.switchOn([]);
+    for (const file of new Set(faults.map((fault) => fault.file))) {
+      const path = join(this.root, file);
+      const own = faults.filter((fault) => fault.file === file);
+      writeFileSync(path, withSwitches(readFileSync(path, "utf8"), own, this.switchFile));
+    }
+    this.npx("tsx", "build/build.ts");
+  }
+
+  /** Has these faults and no others. */
+  switchOn(faults: readonly NumberedFault[]): void {
+    writeFileSync(this.switchFile, faults.map(({ id }) => id).join(" "), { mode: 0o644 });
+  }
+
+  /** Runs test files until one fails, or all of them. */
+  async test(files: readonly string[], { bail, ms }: { bail: boolean; ms: number }): Promise<Verdict> {
+    const report = join(this.root, ".report.json");
+    rmSync(report, { force: true });
+    const args = ["--no-install", "jest", "--json", `--outputFile=${report}`, ...(bail ? ["--bail=1"] : [])];
+    const jest = spawn("npx", [...args, "--runTestsByPath", ...files], {
+      cwd: this.root,
+      stdio: "ignore",
+      detached: true,
+      env: { ...process.env, CI: "true", PORTICO_SEED: "20261121" },
+    });
+    const overdue = setTimeout(() => process.kill(-jest.pid!, "SIGKILL"), ms);
+    await new Promise((done) => jest.once("close", done));
+    clearTimeout(overdue);
+    try {
+      const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
+      const failed = testResults.filter(({ status }) => status === "failed");
+      return { failed: failed.map(({ name }) => name.slice(this.root.length + 1)) };
+    } catch {
+      return { failed: undefined };
+    }
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  private npx(...command: string[]): void {
+    execFileSync("npx", ["--no-install", ...command], {
+      cwd: this.root,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+  }
+}
+
+interface Report {
+  readonly testResults: readonly { readonly name: string; readonly status: "passed" | "failed" }[];
+}
