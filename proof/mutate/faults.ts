@@ -127,16 +127,18 @@ function ofStep(node: ts.ExpressionStatement): Found[] {
   return [{ kind: "step", node, to: "", expression: false }];
 }
 
-const METHODS: Readonly<Record<string, string>> = {
-  every: "some",
-  some: "every",
-  startsWith: "endsWith",
-  endsWith: "startsWith",
-  min: "max",
-  max: "min",
-  indexOf: "lastIndexOf",
-  lastIndexOf: "indexOf",
-};
+const METHODS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    every: "some",
+    some: "every",
+    startsWith: "endsWith",
+    endsWith: "startsWith",
+    min: "max",
+    max: "min",
+    indexOf: "lastIndexOf",
+    lastIndexOf: "indexOf",
+  }),
+);
 /** Methods whose result may as well be what they are called on. */
 const IDENTITIES = new Set(["filter", "toLowerCase", "toUpperCase", "trim", "trimEnd", "reverse", "sort"]);
 
@@ -146,7 +148,7 @@ function ofCall(node: ts.CallExpression): Found[] {
   const on = called.expression.getText();
   const name = called.name.text;
   const args = node.arguments.map((argument) => argument.getText()).join(", ");
-  const other = METHODS[name];
+  const other = METHODS.get(name);
   if (other !== undefined) return [{ kind: "call", node, to: `${on}.${other}(${args})` }];
   return IDENTITIES.has(name) ? [{ kind: "call", node, to: on }] : [];
 }

@@ -1,0 +1,81 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import ts from "typescript";
+import { ROOT } from "../../build/paths.js";
+import { areaOf } from "./areas.js";
+import { type FaultKind, faultsOf } from "./faults.js";
+import { apart, withSwitches } from "./switches.js";
+
+const SOURCES = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" })
+  .trim()
+  .split("\n")
+  .filter((file) => file.endsWith(".ts"));
+
+test.each<[code: string, ...faults: string[]]>([
+  ["a === b;", "comparison (a) !== (b)", "step "],
+  [
+    "const c = a < 2 && !b;",
+    "logic (a < 2) || (!b)",
+    "comparison (a) <= (2)",
+    "number (2 + 1)",
+    "condition b",
+  ],
+  ["if (a) return;", "step ", "condition !(a)"],
+  ["const c = a ?? b;", "default a"],
+  ["const f = (a = 5, { b = true }) => a;", "default (5 + 1)", "default false"],
+  ["const c = a ? b : d;", "condition a ? d : b"],
+  ["const r = /^a+$/i;", "regex /a+$/i", "regex /^a+/i", "regex /^a*$/i", "regex /^a+$/"],
+  ["const m = a.every(b);", "call a.some(b)"],
+  ["const m = a.trim();", "call a"],
+  [
+    'const t = "word"; const s = "a sentence"; const o = { "name": 1 }; import "x";',
+    'text ""',
+    "number (1 + 1)",
+  ],
+  ["type T = 1; interface I { a: 2 }"],
+])("of %s", (code, ...expected) => {
+  const found = faultsOf("src/a.ts", code).map(({ kind, to }) => `${kind} ${to}`);
+  expect(found.sort()).toEqual(expected.sort());
+});
+
+test("every source has faults of a known area, and can be compiled with them built in", () => {
+  for (const file of SOURCES) {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    const faults = apart(faultsOf(file, text)).map((fault, id) => ({ ...fault, id }));
+    expect(areaOf(file)).not.toBe("");
+    const { diagnostics } = ts.transpileModule(withSwitches(text, faults, "/none"), {
+      reportDiagnostics: true,
+      compilerOptions: { target: ts.ScriptTarget.ES2023 },
+    });
+    expect({ file, faults: diagnostics!.map(({ messageText }) => messageText) }).toEqual({
+      file,
+      faults: [],
+    });
+  }
+});
+
+test("a fault does what it says when it is switched on, and nothing else", () => {
+  const folder = mkdtempSync(join(tmpdir(), "portico-faults-"));
+  const file = join(folder, "on");
+  const code =
+    "const seen = [1 + 2, [3, 4].every((n) => n > 3)]; if (seen[0] === 3) seen.pop(); return seen;";
+  const seen = (on: boolean, ...kinds: FaultKind[]): unknown => {
+    const faults = apart(faultsOf("src/a.ts", code).filter(({ kind }) => kinds.includes(kind)));
+    const switched = withSwitches(
+      code,
+      faults.map((fault, id) => ({ ...fault, id })),
+      file,
+    );
+    writeFileSync(file, on ? faults.map((_, id) => id).join(" ") : "");
+    return (0, eval)(`(() => { ${ts.transpile(switched)} })()`);
+  };
+  try {
+    expect(seen(false, "step", "arithmetic", "call")).toEqual([3]);
+    expect(seen(true, "step")).toEqual([3, false]);
+    expect(seen(true, "arithmetic", "call")).toEqual([-1, true]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
