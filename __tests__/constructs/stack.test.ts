@@ -189,6 +189,7 @@ describe("what works and is hardly meant is warned of", () => {
       expect.stringMatching(/^stack\/files\/Proxy\/empty: .*404/),
       expect.stringMatching(/^stack\/files\/Proxy\/more: HTTP\/2 is offered over TLS only/),
     ]);
+    expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
   });
 
   test("a path that looks like a pattern, two daemons of one URL, a firewall that shuts SSH out", () => {

@@ -65,12 +65,13 @@ export class Listener extends Construct {
   /** @internal Its section of the config. */
   render(): ListenerInput {
     const { name, address, protocol } = this;
-    const { tls, ...options } = this.props;
+    const { tls, http2, ...options } = this.props;
     const rendered = { ...options, name, address, protocol };
+    // Without TLS the option means nothing, which a warning says.
     if (tls === undefined) return rendered;
     const { material, serverNames, policy = TlsPolicy.fileSync(), ...tlsOptions } = tls;
     const { selfSigned, ...files } = this.tlsFiles!;
-    return { ...rendered, tls: { ...tlsOptions, ...files, policy: policy.settings } };
+    return { ...rendered, http2, tls: { ...tlsOptions, ...files, policy: policy.settings } };
   }
 }
 
