@@ -398,6 +398,19 @@ describe("JSON Schema", () => {
     );
     expect(undescribed).toEqual([]);
   });
+
+  test("a description says range and default, which editors do not show by themselves", () => {
+    const { properties } = configJsonSchema() as {
+      properties: Record<
+        string,
+        { description: string; properties: Record<string, { description: string }> }
+      >;
+    };
+    expect(properties.workers!.description).toMatch(/ 1 to 256 processes; default "auto"\.$/);
+    expect(properties.timeouts!.properties.drainMs!.description).toMatch(
+      / 1 to 2147483647 milliseconds; default 36000000\.$/,
+    );
+  });
 });
 
 describe("problem codes", () => {

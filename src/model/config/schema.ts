@@ -11,7 +11,8 @@ export function configJsonSchema(): Record<string, unknown> {
 
 /** Editors show a field's description and nothing else that is known of it, so its range and default join it. */
 function describeFacts(node: SchemaNode): void {
-  const { description, default: byDefault, minimum, maximum, unit, properties } = node;
+  const { description, default: byDefault, unit, properties } = node;
+  const { minimum, maximum } = variants([node]).find((one) => one.minimum !== undefined) ?? node;
   const facts = [
     ...(minimum === undefined ? [] : [`${minimum} to ${maximum}${unit === undefined ? "" : ` ${unit}`}`]),
     ...(byDefault === undefined ? [] : [`default ${JSON.stringify(byDefault)}`]),
