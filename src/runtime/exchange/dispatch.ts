@@ -2,6 +2,9 @@ import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } fro
 import { respondError } from "./errorPages.js";
 import type { AccessLog, LoggedExchange, RouteRuntime } from "./exchange.js";
 
+/** Idle time of exchanges without a route: timeouts are a route's. */
+export const UNROUTED_IDLE_MS = 30_000;
+
 /** An exchange whose server and route the dispatcher still has to find. */
 export interface DispatchedExchange extends LoggedExchange {
   server: VirtualServerConfig;

@@ -1,6 +1,6 @@
 import { guarded } from "../exchange/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
-import type { DispatchedExchange } from "../exchange/dispatch.js";
+import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { httpDate } from "../exchange/httpDate.js";
@@ -8,9 +8,6 @@ import type { BodyOwner } from "../exchange/requestBody.js";
 import type { AnswerWriter } from "./answerWriter.js";
 import { Http1Body } from "./body.js";
 import type { ParsedRequest } from "./requestHead.js";
-
-/** Idle times of exchanges without a route, which has no timeouts of its own. */
-export const UNROUTED_IDLE_MS = 30_000;
 
 /** What an exchange needs of the connection that carries it. */
 export interface ExchangeConnection {

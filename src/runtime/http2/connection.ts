@@ -1,11 +1,12 @@
 import { guarded } from "../exchange/guarded.js";
 import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../exchange/clock.js";
+import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { unsentBytes } from "../node/peer.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
-import { Http2Exchange, UNROUTED_IDLE_MS } from "./exchange.js";
+import { Http2Exchange } from "./exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
 import { ReceiveWindow, SendScheduler } from "./flowControl.js";
 import { FrameReader } from "./frames.js";

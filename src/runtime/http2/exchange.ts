@@ -1,7 +1,7 @@
 import { guarded } from "../exchange/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../exchange/clock.js";
-import type { DispatchedExchange } from "../exchange/dispatch.js";
+import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../http1/framing.js";
@@ -13,9 +13,6 @@ import type { ParsedRequest } from "./requestHead.js";
 import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "./settings.js";
 import type { Outbox } from "./outbox.js";
 import type { AnswerHead } from "./hpackEncoder.js";
-
-/** Idle times of exchanges without a route, which has no timeouts of its own. */
-export const UNROUTED_IDLE_MS = 30_000;
 
 /** How long the rest of a body that nobody reads is waited for once its answer is complete. */
 const DRAIN_MS = 1_000;
