@@ -7,7 +7,7 @@ import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
 import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
-import { deliveredUnits, wasAbsentBefore, statusOf, unitsInQuestion } from "./transition.js";
+import { deliveredUnits, cameByDeployment, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
   /** Whether the proxy's logs go as well. */
@@ -55,7 +55,7 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
   const units = await statusOf(unitsInQuestion(last.deployment), systemd);
   const ours = new Set(
     deliveredUnits(last.deployment.files)
-      .filter(({ file }) => wasAbsentBefore(last, file.path))
+      .filter(({ file }) => cameByDeployment(last, file.path))
       .map(({ unit }) => unit),
   );
   return {

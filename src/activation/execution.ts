@@ -1,7 +1,7 @@
 import { type Problem, problem, ProblemError } from "../model/index.js";
 import { askMaster } from "../runtime/process/control.js";
 import { systemReason } from "../runtime/load/systemReason.js";
-import { restoreState, type FileChange, makeDirectories } from "./fileChanges.js";
+import { putState, type FileChange, makeDirectories } from "./fileChanges.js";
 import { sameState } from "./fileState.js";
 import { actOnUnit, controlSocketOf, reloadNetwork, reloadServiceManager, unitStatus } from "./systemctl.js";
 import { formatStep, type Step } from "./serviceSteps.js";
@@ -21,7 +21,7 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
   }
 }
 
-/** A proxy that dies while it is to take the new state by a reload is started with it: its death is not its fault. */
+/** A proxy that dies while it is to take the new state by a reload is started with it: the new state is not to blame. */
 async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<void> {
   try {
     await perform(step);
@@ -62,7 +62,7 @@ async function writeFiles(store: Store, plan: Plan, report: Report): Promise<voi
   await makeDirectories(store, plan.directories);
   for (const change of plan.files) {
     if (sameState(change.now, change.to)) continue;
-    await restoreState(store, change.path, change.to);
+    await putState(store, change.path, change.to);
     report(`  ${formatChange(change)}`);
   }
   await makeEdits(plan.settings);

@@ -100,7 +100,7 @@ export async function removeDirectories(store: Store, directories: readonly stri
 }
 
 /** Brings a path of the host to a state; contents come from the store. */
-export async function restoreState(store: Store, path: string, to: FileState): Promise<void> {
+export async function putState(store: Store, path: string, to: FileState): Promise<void> {
   const target = store.onHost(path);
   switch (to.kind) {
     case "absent":

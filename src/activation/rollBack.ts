@@ -1,7 +1,7 @@
 import type { Report } from "./report.js";
 import { type Problem, problem } from "../model/index.js";
 import { attempt, perform, problemsOf } from "./execution.js";
-import { restoreState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
+import { putState, removeTemporary, makeParents, removeDirectories } from "./fileChanges.js";
 import { observe, sameState } from "./fileState.js";
 import { removeLogs } from "./logs.js";
 import { formatStep, type Step, type WantedUnit } from "./serviceSteps.js";
@@ -84,7 +84,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       const found = await observe(store.onHost(path));
       if (found !== "unfit" && sameState(found, state)) return removeTemporary(store, path);
       if (state.kind !== "absent") await makeParents(store, path);
-      await restoreState(store, path, state);
+      await putState(store, path, state);
       report(`  ${path}: ${state.kind === "absent" ? "removed" : "restored"}`);
     });
   }

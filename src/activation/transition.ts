@@ -86,12 +86,12 @@ export async function wantedUnits(
 function removedUnits(deployment: Deployment, last: GoodState | undefined): string[] {
   const staying = new Set(deployment.files.map(({ path }) => path));
   return deliveredUnits(last?.deployment.files ?? [])
-    .filter(({ file: { path } }) => !staying.has(path) && wasAbsentBefore(last!, path))
+    .filter(({ file: { path } }) => !staying.has(path) && cameByDeployment(last!, path))
     .map(({ unit }) => unit);
 }
 
-/** Whether nothing was at a path before the first deployment. */
-export function wasAbsentBefore(last: GoodState, path: string): boolean {
+/** Whether a file came by a deployment: as far as is known, nothing was at its path before the first one. */
+export function cameByDeployment(last: GoodState, path: string): boolean {
   const before = last.before[path];
   return before !== undefined && (before === "unknown" || before.kind === "absent");
 }

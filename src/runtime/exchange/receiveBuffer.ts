@@ -4,10 +4,15 @@
  * bytes are good only during the read callback, and a socket with a bulk transfer gets a large one of its own.
  *
  *     read ──> shared (64 KiB): bytes must be copied to outlive the callback ("transient")
- *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until reading goes on, so they
- * can be written as they are
+ *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until reading goes on, so
+ *              that they can be written as they are
  */
 export class ReceiveBuffer {
+  /**
+   * Whether what was just read has to be copied by whoever keeps it. Known by the buffer it was read into: sizing takes
+   * effect with the read after the next callback, not at once.
+   */
+  transient = true;
   private own: Buffer | undefined = undefined;
   /** What the socket reads into now. */
   private into: Buffer = shared;
@@ -24,12 +29,6 @@ export class ReceiveBuffer {
    *   together later: then each is put after the one before, and the buffer is started again only when it is full
    */
   constructor(private readonly pieces = false) {}
-
-  /**
-   * Whether what was just read has to be copied by whoever keeps it. Told by the buffer it was read into: sizing takes
-   * effect with the read after the next callback, not at once.
-   */
-  transient = true;
 
   /** The buffer for the first read. */
   get first(): Buffer {

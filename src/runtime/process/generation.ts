@@ -22,6 +22,8 @@ export class Generation implements WorkerEvents {
   private readonly workers = new Set<WorkerHandle>();
   private readonly respawns = new Set<NodeJS.Timeout>();
   private earlyExits = 0;
+  /** Workers that exit because they were asked to, and are replaced already. */
+  private readonly leaving = new Set<WorkerHandle>();
   /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
   private nobodyAccepts: () => void = () => undefined;
@@ -105,9 +107,6 @@ export class Generation implements WorkerEvents {
     this.respawnIn(delayMs);
   }
 
-  /** Workers that exit because they were asked to, and are replaced already. */
-  private readonly leaving = new Set<WorkerHandle>();
-
   private spawn(): void {
     this.workers.add(new WorkerHandle(this.options, this.options.ticketKeys, this));
   }
@@ -120,7 +119,10 @@ export class Generation implements WorkerEvents {
     this.respawns.add(timer);
   }
 
-  /** Nothing for a worker that served a while; for one that exits early more and more, so that a crash does not become a busy loop. */
+  /**
+   * Nothing for a worker that served a while; for one that exits early more and more, so that a crash does not become a
+   * busy loop.
+   */
   private backoff(worker: WorkerHandle): number {
     this.earlyExits = performance.now() - worker.startedAt < EARLY_EXIT_MS ? this.earlyExits + 1 : 0;
     if (this.earlyExits === 0) return 0;

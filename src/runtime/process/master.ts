@@ -43,7 +43,7 @@ export interface MasterOptions {
  */
 export class Master {
   private readonly sockets = new ListenSockets();
-  private readonly manager = new SystemdNotify(process.env, (message) => this.log("warn", message));
+  private readonly systemd = new SystemdNotify(process.env, (message) => this.log("warn", message));
   private readonly turns = new Turns();
   /** Hash of this program: what is installed may be another by the time somebody asks. */
   private readonly runtime = sha256(readFileSync(process.argv[1]!));
@@ -217,7 +217,7 @@ export class Master {
       ticketKeys: this.ticketKeys,
       generation: this.generation,
     };
-    const successor: Successor = new Successor(program, handover, this.manager.environment, {
+    const successor: Successor = new Successor(program, handover, this.systemd.environment, {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),
       reopenLogs: () => this.reopenLogs(),
@@ -350,7 +350,7 @@ export class Master {
     const { generation, lastFailure } = this;
     const finishing = this.supervised.size - 1;
     const STATUS = report.statusText({ config: this.loaded!.config, generation, finishing, lastFailure });
-    return this.manager.notify({ STATUS, ...state });
+    return this.systemd.notify({ STATUS, ...state });
   }
 
   private refuse(verdict: string, problems: readonly Problem[]): void {
