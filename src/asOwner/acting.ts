@@ -92,9 +92,7 @@ function sharedDirectory(path: string, why: string): ProblemError {
       "files.shared-directory",
       shown(path),
       `belongs to root, and ${why}: root goes no further there`,
-      {
-        fix,
-      },
+      { fix },
     ),
   ]);
 }

@@ -73,7 +73,7 @@ export class HostFile extends Construct {
 /** Owner may write; `0600` for secrets, `0755` for programs, `0644` for everything else. */
 export type FileMode = "0600" | "0640" | "0644" | "0755";
 
-/** A file: where it lies and what is in it. */
+/** A file: where it is and what is in it. */
 export interface HostFileProps {
   /** The host that gets the file. */
   readonly host: Host;

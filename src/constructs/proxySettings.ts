@@ -1,5 +1,5 @@
 /**
- * Settings of a proxy as a whole, as they stand in its config. The config's own types are made from its schema, which says
+ * Settings of a proxy as a whole, as its config has them. The config's own types are made from its schema, which says
  * nothing to an editor, so each field is described here once more; tests hold the two together.
  */
 

@@ -79,13 +79,14 @@ export interface RouteProps {
    */
   readonly requestBodyBytesMax?: number;
   /**
-   * Idle time allowed between two reads of a request body, in milliseconds from 1 to 2147483647; then 408. Not the time of
-   * the whole body.
+   * Idle time allowed between two reads of a request body, in milliseconds from 1 to 2147483647; then 408. Not the time
+   * of the whole body.
    * @default 60000
    */
   readonly requestBodyTimeoutMs?: number;
   /**
-   * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is closed.
+   * Idle time allowed between two writes to the client, in milliseconds from 1 to 2147483647; then the connection is
+   * closed.
    * @default 60000 (the front end's proxied routes: 36000000)
    */
   readonly sendTimeoutMs?: number;

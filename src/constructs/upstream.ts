@@ -50,8 +50,8 @@ export interface UpstreamProps {
    */
   readonly sendTimeoutMs?: number;
   /**
-   * Idle time allowed between two reads of an answer, in milliseconds from 1 to 2147483647; 504 when exceeded before the
-   * answer began.
+   * Idle time allowed between two reads of an answer, in milliseconds from 1 to 2147483647; 504 when exceeded before
+   * the answer began.
    * @default 60000 (the front end's routes: 36000000)
    */
   readonly readTimeoutMs?: number;
@@ -80,8 +80,8 @@ export interface UpstreamProps {
    */
   readonly idleConnectionsMax?: number;
   /**
-   * How long an idle connection is kept, in milliseconds from 1 to 2147483647. Keep it below the upstream's own keep-alive time, or
-   * requests meet connections that are just being closed.
+   * How long an idle connection is kept, in milliseconds from 1 to 2147483647. Keep it below the upstream's own
+   * keep-alive time, or requests meet connections that are just being closed.
    * @default 1500 (gunicorn closes after 2 s)
    */
   readonly idleTimeoutMs?: number;

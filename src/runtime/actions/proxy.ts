@@ -29,7 +29,7 @@ export class ProxyAction implements Action {
 
   handle(exchange: Exchange): void {
     const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
-    // It exists only to open such tunnels.
+    // No other CONNECT gets this far than one that asks for a tunnel.
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
     new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }

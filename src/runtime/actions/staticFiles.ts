@@ -24,8 +24,8 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
  * What is known of a file, and the content of a small one, is kept; every answer looks whether it still is so. Length,
  * validators and content of an answer always belong together: a small file is read whole between two equal looks at
  * it, a large one is opened for the answer and compared with what is announced. If a large file shrinks while it is
- * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can notice in
- * time: replace files by renaming.
+ * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can notice
+ * in time: replace files by renaming.
  *
  * The look is a system call that waits for the disk, as nginx's do: a directory on a network file system that hangs
  * holds up its worker.

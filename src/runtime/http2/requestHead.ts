@@ -72,8 +72,7 @@ export function parseRequestHead(
  * they understood. What a client says all the same proves nothing (RFC 8441, 5.1).
  */
 function giveKey(list: HeaderList): void {
-  for (let i = list.length - 2; i >= 0; i -= 2)
-    if (list[i]!.toLowerCase() === "sec-websocket-key") list.splice(i, 2);
+  for (let i = list.length - 2; i >= 0; i -= 2) if (list[i] === "sec-websocket-key") list.splice(i, 2);
   list.push("Sec-WebSocket-Key", randomBytes(16).toString("base64"));
 }
 

@@ -3,7 +3,7 @@ import type { ListenOptions } from "node:net";
 import { constants } from "node:os";
 import { Worker } from "node:worker_threads";
 
-/** A TCP socket that is bound, stays open whatever becomes of the workers, and from which this process does not accept. */
+/** A bound TCP socket that stays open whatever becomes of the workers, and from which this process does not accept. */
 export interface BoundSocket {
   readonly fd: number;
   readonly address: string;
