@@ -203,7 +203,7 @@ function http2Client(options: LoadOptions): Client {
         // Node kept a request to itself that it had not sent when the first GOAWAY came, which refuses none yet.
         const unsent =
           stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM && String(served) === ANY_STREAM;
-        if (unsent) resolve(ask(method, path));
+        if (unsent) resolve(ask(method, path, body));
         else reject(error);
       });
       stream.on("response", (headers) => {
