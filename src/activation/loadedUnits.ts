@@ -1,3 +1,4 @@
+import { shownProperty } from "../diagnosis/shownUnit.js";
 import { run } from "./systemctl.js";
 
 /** What systemd has loaded of a unit, beside what it runs (`UnitStatus`). */
@@ -30,8 +31,8 @@ export async function loadedUnits(units: readonly string[]): Promise<LoadedUnit[
 }
 
 /** What `systemctl show` prints of one unit. */
-export function loadedUnitOf(unit: string, block: string): LoadedUnit {
-  const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
+function loadedUnitOf(unit: string, block: string): LoadedUnit {
+  const value = (name: string): string => shownProperty(block, name);
   return {
     unit,
     load: value("LoadState"),

@@ -39,7 +39,7 @@ export function namedUnits(services: DeploymentServices): Record<string, string 
 }
 
 /** Units that deployed files are about. */
-export function unitsOfFiles(files: readonly { readonly path: string; readonly role: FileRole }[]): string[] {
+function unitsOfFiles(files: readonly { readonly path: string; readonly role: FileRole }[]): string[] {
   return [...new Set(files.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)))];
 }
 

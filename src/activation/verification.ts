@@ -62,7 +62,7 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
  * Whether an answer is wrong only because of settings that are left to the application's owner: a first deployment
  * cannot wait for settings whose values it brings along itself. They are reported, and are not a reason to go back.
  */
-export function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {
+function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {
   return !row.pass && row.settings !== undefined && settings?.apply !== true;
 }
 

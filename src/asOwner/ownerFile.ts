@@ -31,7 +31,7 @@ export interface ReadAnswer {
 }
 
 /** A settings file is small; what is not is something else. */
-export const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
+const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
 
 /** What `openRegular` may do with a file: never wait for it, never follow a link in its place. */
 const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;

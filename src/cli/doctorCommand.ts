@@ -7,6 +7,7 @@ import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
 import { EXIT, json, type Output } from "./output.js";
+import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
 
 interface DoctorFlags {
   deployment: string;
@@ -42,7 +43,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .option("--timeout <SECONDS>", "time for each request", seconds, 10)
     .option(
       "--database-option-file <FILE>",
-      "option file of the mariadb client with the password (default: PORTICO_DATABASE_PASSWORD)",
+      `option file of the mariadb client with the password (default: ${PASSWORD_VARIABLE})`,
     )
     .option("--json", "print the rows as JSON")
     .addHelpText("after", HELP)
@@ -63,7 +64,7 @@ Examples:
 Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;
 
 async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
-  const databasePassword = process.env["PORTICO_DATABASE_PASSWORD"];
+  const databasePassword = process.env[PASSWORD_VARIABLE];
   const options: DiagnosisOptions = {
     deploymentFile: flags.deployment,
     place: flags.elsewhere === true ? "elsewhere" : "host",

@@ -1,3 +1,4 @@
+import { isWildcard } from "../model/index.js";
 import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
 import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
@@ -126,8 +127,6 @@ function askAddresses(evidence: Evidence): Verdict {
     "the host lacks an address that it was deployed for",
   );
 }
-
-const isWildcard = (address: string): boolean => address === "0.0.0.0" || /^[0:]+$/.test(address);
 
 /** Findings listed in one row; the next run shows the others. */
 const LISTED_MAX = 12;

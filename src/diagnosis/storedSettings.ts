@@ -56,6 +56,6 @@ function withoutSlash(url: string): string {
 }
 
 /** `user@host:port/name`, without a password. */
-export function describeDatabase({ user, host, port, name }: DatabaseAccess): string {
+function describeDatabase({ user, host, port, name }: DatabaseAccess): string {
   return `${user}@${isIPv6(host) ? `[${host}]` : host}:${port}/${name}`;
 }

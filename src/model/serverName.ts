@@ -21,7 +21,7 @@ export const isDomainName = accepting({
 });
 
 /** True for what is allowed in `serverNames`: domain name, IPv4, canonical IPv6 without brackets, or `_`. */
-export function isServerName(name: string): boolean {
+function isServerName(name: string): boolean {
   return (
     name === CATCH_ALL || isIPv4(name) || (isIpv6(name) && canonicalIpv6(name) === name) || isDomainName(name)
   );

@@ -1,4 +1,4 @@
-import { type Problem, problem } from "../model/index.js";
+import { isPort, type Problem, problem } from "../model/index.js";
 import { PUBLIC_NAME } from "../model/serverName.js";
 import { accepting, type TextRule } from "../model/textRule.js";
 import { type PublicOrigin, renderOrigin } from "./publicOrigin.js";
@@ -175,7 +175,7 @@ export function settingsProblems(input: ApplicationSettingsInput): Problem[] {
         : [problem("settings.bad-value", path, `is not ${allowed}`, { received, allowed })];
     }),
     ...ports.flatMap(([path, received]) =>
-      Number.isInteger(Number(received)) && Number(received) >= 1 && Number(received) <= 65_535
+      isPort(Number(received))
         ? []
         : [problem("config.out-of-range", path, "is not a port", { received, allowed: "1 to 65535" })],
     ),

@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { isCidr, type Problem, problem } from "../model/index.js";
+import { isCidr, isPort, type Problem, problem } from "../model/index.js";
 import type { UnitDocument } from "./systemdUnit.js";
 
 /** What a host lets in. */
@@ -117,7 +117,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
   return [
     ...[...open, ...loopbackPorts.map((port, i) => [`loopbackPorts[${i}]`, port] as const)].flatMap(
       ([path, port]) =>
-        Number.isInteger(port) && port >= 1 && port <= 65_535
+        isPort(port)
           ? []
           : [
               problem("config.out-of-range", path, "is not a port", {

@@ -198,7 +198,7 @@ export class FileLookup {
 }
 
 /** How long the way to a file is taken for checked. */
-export const WAY_CHECK_MS = 1_000;
+const WAY_CHECK_MS = 1_000;
 
 /** How often a file may be replaced between its opening and the look at it. */
 const ATTEMPTS_MAX = 5;

@@ -5,7 +5,7 @@ import type { BodySink } from "./exchange.js";
 import { PieceQueue } from "./pieceQueue.js";
 
 /** What is left of a request body after the answer is read up to here; a client that sends more is told to stop. */
-export const DRAINED_BYTES_MAX = 65_536;
+const DRAINED_BYTES_MAX = 65_536;
 
 /** What a body needs of its exchange, whichever protocol carries it. */
 export interface BodyOwner extends Guarded {

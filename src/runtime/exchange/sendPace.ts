@@ -114,7 +114,7 @@ interface Loan {
 
 /** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
-export const LENT_BYTES_MAX = 32 * 1024 * 1024;
+const LENT_BYTES_MAX = 32 * 1024 * 1024;
 /** Of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
 const TRIAL_BYTES_MAX = 4 * 1024 * 1024;
 const LARGE: Lender = { left: LENT_BYTES_MAX };

@@ -28,7 +28,7 @@ export function missingPieces(): Promise<readonly Piece[]> {
 let tried: Promise<void> | undefined;
 
 /** Does without the pieces that do not do what they should. */
-export function tryAll(): Promise<void> {
+function tryAll(): Promise<void> {
   return onConnection(tryReads)
     .then(() => onConnection(tryWrites))
     .then(() => onConnection(tryTls))
