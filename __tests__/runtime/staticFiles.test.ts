@@ -720,7 +720,7 @@ describe("clients that leave", () => {
 
 describe("redirect (service 4.3)", () => {
   const redirect = (config: object = {}): RedirectAction =>
-    new RedirectAction({} as RouteConfig, {
+    new RedirectAction({
       type: "redirect",
       status: 301,
       scheme: "https",
@@ -771,7 +771,7 @@ describe("redirect (service 4.3)", () => {
 
 describe("respond", () => {
   const respond = (config: object): RespondAction =>
-    new RespondAction({} as RouteConfig, {
+    new RespondAction({
       type: "respond",
       status: 200,
       contentType: "text/plain",

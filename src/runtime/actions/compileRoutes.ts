@@ -53,8 +53,8 @@ function createAction(route: RouteConfig, pool: (upstream: UpstreamConfig["name"
     case "staticFiles":
       return new StaticFilesAction(route, action);
     case "redirect":
-      return new RedirectAction(route, action);
+      return new RedirectAction(action);
     case "respond":
-      return new RespondAction(route, action);
+      return new RespondAction(action);
   }
 }

@@ -1,13 +1,10 @@
-import { type ActionOf, hostAsked, redirectLocation, type RouteConfig } from "../../model/serving.js";
+import { type ActionOf, hostAsked, redirectLocation } from "../../model/serving.js";
 import { sendPage } from "../exchange/errorPages.js";
 import type { Action, Exchange } from "../exchange/exchange.js";
 
 /** Sends the client to the same target under another scheme, host or port (decisions 1.5: port 80 in TLS mode). */
 export class RedirectAction implements Action {
-  constructor(
-    _route: RouteConfig,
-    private readonly config: ActionOf<"redirect">,
-  ) {}
+  constructor(private readonly config: ActionOf<"redirect">) {}
 
   handle(exchange: Exchange): void {
     const { request, server, client } = exchange;

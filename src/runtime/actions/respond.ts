@@ -1,4 +1,4 @@
-import type { ActionOf, RouteConfig } from "../../model/index.js";
+import type { ActionOf } from "../../model/index.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import type { Action, Exchange, HeaderList } from "../exchange/exchange.js";
 
@@ -10,7 +10,7 @@ export class RespondAction implements Action {
   private readonly body: Buffer;
   private readonly length: number;
 
-  constructor(_route: RouteConfig, config: ActionOf<"respond">) {
+  constructor(config: ActionOf<"respond">) {
     this.status = config.status;
     this.reason = reasonPhrase(config.status);
     this.body = Buffer.from(config.body, "utf8");
