@@ -1,8 +1,8 @@
-import type { Report } from "./report.js";
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Report } from "./report.js";
 import { problem, ProblemError } from "../model/index.js";
 
 /** Who holds the lock, and what for. */

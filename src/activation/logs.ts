@@ -1,6 +1,6 @@
-import type { Report } from "./report.js";
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Report } from "./report.js";
 import {
   type Deployment,
   parseConfigText,

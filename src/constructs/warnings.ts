@@ -1,11 +1,11 @@
-import { Annotations, Aspects } from "cdktf";
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { Annotations, Aspects } from "cdktf";
+import type { IConstruct } from "constructs";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import type { Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
-import type { IConstruct } from "constructs";
 import type { ProxyConfigInput } from "../model/index.js";
 import type { Host } from "./host.js";
 import type { Upstream } from "./upstream.js";

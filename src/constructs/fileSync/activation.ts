@@ -1,6 +1,6 @@
+import type { Construct } from "constructs";
 import { Activation } from "../activation.js";
 import type { HostDescription } from "../activationOptions.js";
-import type { Construct } from "constructs";
 import type { Host } from "../host.js";
 import type { ProxyService } from "../proxyService.js";
 import type { ApplicationSettings } from "./settings.js";

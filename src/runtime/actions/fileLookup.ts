@@ -1,6 +1,6 @@
-import type { ErrorLevel } from "../exchange/exchange.js";
 import fs from "node:fs";
 import { promisify } from "node:util";
+import type { ErrorLevel } from "../exchange/exchange.js";
 import { type ActionOf, belowDirectory } from "../../model/serving.js";
 import { systemError, systemReason } from "../load/systemReason.js";
 import { CONTENT_BYTES_MAX, describeFile, isSameState, type StaticFile } from "./fileCache.js";

@@ -1,5 +1,5 @@
-import { guarded, type Guarded } from "../exchange/guarded.js";
 import fs from "node:fs";
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import type { Exchange } from "../exchange/exchange.js";
 import type { ByteRange, Segment } from "./ranges.js";
 

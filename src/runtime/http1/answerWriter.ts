@@ -1,5 +1,5 @@
-import type { Guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
+import type { Guarded } from "../exchange/guarded.js";
 import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
 import { SendPace } from "../exchange/sendPace.js";

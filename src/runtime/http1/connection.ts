@@ -1,5 +1,5 @@
-import { guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
+import { guarded } from "../exchange/guarded.js";
 import { coarseNow } from "../exchange/clock.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";

@@ -1,5 +1,5 @@
-import { guarded } from "../exchange/guarded.js";
 import type { TLSSocket } from "node:tls";
+import { guarded } from "../exchange/guarded.js";
 import { coarseNow } from "../exchange/clock.js";
 import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";

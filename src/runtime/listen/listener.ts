@@ -1,7 +1,7 @@
-import type { TlsContents } from "../load/tlsContents.js";
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import type { TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";

@@ -1,5 +1,5 @@
-import type { BoundSocket } from "../node/socketHolder.js";
 import { getSystemErrorName } from "node:util";
+import type { BoundSocket } from "../node/socketHolder.js";
 import {
   canonicalIpv6,
   endpoint,

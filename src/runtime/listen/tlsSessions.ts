@@ -1,5 +1,5 @@
-import type { TlsContents } from "../load/tlsContents.js";
 import { createHash, hkdfSync } from "node:crypto";
+import type { TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 
 /**

@@ -1,5 +1,5 @@
-import type { TlsContents } from "./tlsContents.js";
 import { X509Certificate } from "node:crypto";
+import type { TlsContents } from "./tlsContents.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
 /** The certificates of a PEM file, in its order; `undefined` is one that cannot be read. */

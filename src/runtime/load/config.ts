@@ -1,5 +1,5 @@
-import type { TlsContents } from "./tlsContents.js";
 import { join, resolve } from "node:path";
+import type { TlsContents } from "./tlsContents.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import {

@@ -1,6 +1,6 @@
-import type { TlsContents } from "./tlsContents.js";
 import { duplexPair } from "node:stream";
 import { connect, createSecureContext, type SecureContextOptions, TLSSocket } from "node:tls";
+import type { TlsContents } from "./tlsContents.js";
 import { type Problem, problem, type TlsPolicySettings } from "../../model/serving.js";
 
 /** A policy and its material as Node takes them; the listeners use the same. */

@@ -1,5 +1,5 @@
-import type { ErrorLevel } from "../exchange/exchange.js";
 import { closeSync, openSync } from "node:fs";
+import type { ErrorLevel } from "../exchange/exchange.js";
 import { sweepRegularly } from "../exchange/clock.js";
 
 /**

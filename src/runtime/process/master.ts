@@ -1,6 +1,6 @@
-import type { ErrorLevel } from "../exchange/exchange.js";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { ErrorLevel } from "../exchange/exchange.js";
 import { type Problem, problem, type ProxyConfig, type Result } from "../../model/serving.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";

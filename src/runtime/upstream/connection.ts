@@ -1,5 +1,5 @@
-import { guarded } from "../exchange/guarded.js";
 import { connect, type Socket } from "node:net";
+import { guarded } from "../exchange/guarded.js";
 import type { Authority, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../exchange/clock.js";
 import { type Faults } from "../exchange/faults.js";

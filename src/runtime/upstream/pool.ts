@@ -1,5 +1,5 @@
-import { guarded, type Guarded } from "../exchange/guarded.js";
 import { isIP } from "node:net";
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../exchange/clock.js";
 import { type Faults } from "../exchange/faults.js";

@@ -1,5 +1,5 @@
-import { guarded, type Guarded } from "../exchange/guarded.js";
 import type { Socket } from "node:net";
+import { guarded, type Guarded } from "../exchange/guarded.js";
 import { MessageFraming } from "../http1/framing.js";
 import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
