@@ -2,6 +2,7 @@ import { bootUnit } from "../../src/activation/bootUnit.js";
 import { foreignDirectories } from "../../src/activation/preconditions.js";
 import { admits } from "../../src/activation/firewallRules.js";
 import { statusOf } from "../../src/activation/systemctl.js";
+import { shownUnit } from "../../src/diagnosis/shownUnits.js";
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";
@@ -19,7 +20,7 @@ test.each([
   ["failed", "failed", false],
 ])("a unit that is %s (%s) runs: %s", (state, sub, active) => {
   const shown = `LoadState=loaded\nActiveState=${state}\nSubState=${sub}\nUnitFileState=enabled`;
-  expect(statusOf(shown)).toEqual({
+  expect(statusOf(shownUnit("a.service", shown))).toEqual({
     known: true,
     masked: false,
     active,

@@ -20,7 +20,7 @@ import {
   renderDefaultPage,
   renderLogRotation,
   renderOrigin,
-  renderProxyConfig,
+  proxyConfigText,
   renderUnit,
   settingsProblems,
   type UnitDocument,
@@ -337,7 +337,7 @@ describe("proxy config", () => {
   };
 
   test("has the field order of the field table, and header fields in theirs", () => {
-    const text = renderProxyConfig(config);
+    const text = proxyConfigText(config);
     expectGolden("config-order.json", text);
     expect(Object.keys(orderProxyConfig(config))).toEqual([
       "$schema",
@@ -349,7 +349,7 @@ describe("proxy config", () => {
   });
 
   test("reads back as the same config", () => {
-    const read = parseConfigText(renderProxyConfig(config));
+    const read = parseConfigText(proxyConfigText(config));
     const direct = parseConfig(config);
     expect(read.ok && direct.ok).toBe(true);
     if (!read.ok || !direct.ok) return;
@@ -360,7 +360,7 @@ describe("proxy config", () => {
 
   test("a mistake is kept, so that it is reported", () => {
     const wrong = { ...config, lisseners: [] } as ProxyConfigInput;
-    const read = parseConfigText(renderProxyConfig(wrong));
+    const read = parseConfigText(proxyConfigText(wrong));
     expect(read.ok || read.problems.map((p) => p.code)).toEqual(["config.unknown-field"]);
   });
 });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
 import { nodeInternals } from "./nodeInternals.js";
@@ -125,6 +126,12 @@ test(`files have at most ${FILE_LINES_MAX} lines, functions ${FUNCTION_LINES_MAX
 test("a function that is too long is found", () => {
   const text = `function long() {\n${"  work();\n".repeat(FUNCTION_LINES_MAX)}}\n`;
   expect(longFunctions("a.ts", text)).toEqual([`a.ts:1: ${FUNCTION_LINES_MAX + 2} lines`]);
+});
+
+test("fields of a class are at its top", () => {
+  expect(sources.flatMap((module) => lateFields(module.path, textOf(module)))).toEqual([]);
+  const late = "class A {\n  early = 1;\n  run() {}\n  late = 2;\n  bound = () => 3;\n}";
+  expect(lateFields("a.ts", late)).toEqual(["a.ts:4: late"]);
 });
 
 test("exceptions that are no longer needed are gone", () => {

@@ -4,7 +4,7 @@ import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { ROOT } from "../../build/paths.js";
 import { Action, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
-import { renderProxyConfig } from "../../src/render/index.js";
+import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
 import type { ProxyKind, Setup } from "../lib/proxy.js";
 
@@ -71,7 +71,7 @@ function porticoConfig(setup: Setup): string {
   }
   const { config } = frontEnd.proxy;
   // Only the address differs from what is deployed: a benchmark must not be reachable from outside.
-  return renderProxyConfig({ ...config, listeners: config.listeners.map((l) => ({ ...l, address: HOST })) });
+  return proxyConfigText({ ...config, listeners: config.listeners.map((l) => ({ ...l, address: HOST })) });
 }
 
 function mode({ mode: name, port, redirectPort, site }: Setup): Mode {

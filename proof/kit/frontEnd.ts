@@ -9,7 +9,7 @@ import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { TlsPolicy } from "../../src/constructs/index.js";
 import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { dhParametersPem, renderProxyConfig } from "../../src/render/index.js";
+import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
 import { freePorts } from "./ports.js";
 
 const HOST = "127.0.0.1";
@@ -134,7 +134,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
       server.name === "application" ? { ...server, listeners: [...server.listeners, "plain"] } : server,
     ),
   };
-  return renderProxyConfig(options.change?.(changed) ?? changed);
+  return proxyConfigText(options.change?.(changed) ?? changed);
 }
 
 async function writeTlsFiles(folder: string): Promise<void> {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { FileSyncFrontEnd, Mode as FrontEndMode, TlsMaterial } from "../../src/constructs/index.js";
-import { renderProxyConfig } from "../../src/render/index.js";
+import { proxyConfigText } from "../../src/render/index.js";
 import { type RunningProcess, startProcess } from "./processes.js";
 import { HOST, type Mode, type Ports, type Site } from "./site.js";
 
@@ -51,7 +51,7 @@ export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory
     paths: { defaultPageDirectory: site.defaultPage, logDirectory },
     proxy: { workers: 1 },
   });
-  return renderProxyConfig(frontEnd.proxy.config);
+  return proxyConfigText(frontEnd.proxy.config);
 }
 
 /** Clients use port 443, which does not stand in the redirect's Location. */

@@ -13,7 +13,8 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Programs } from "./programs.js";
-import { run, systemdIsHere } from "./systemctl.js";
+import { run } from "../diagnosis/command.js";
+import { systemdIsHere } from "./systemctl.js";
 
 /**
  * A command that goes on to its end whatever becomes of the terminal, the connection and the process that asked for it:

@@ -13,8 +13,8 @@ import { differences, type FileState, observe } from "./fileState.js";
 import { inKernel, type Loaded, proxyReasons, seeLoaded } from "./loaded.js";
 import { runningPrograms } from "./programs.js";
 import { foreignDirectories } from "./preconditions.js";
-import { type LoadedUnit, loadedUnits, STARTS_WITH_HOST } from "./loadedUnits.js";
-import { run } from "./systemctl.js";
+import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
+import { run } from "../diagnosis/command.js";
 import { type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { deliveredUnits, namedUnits } from "./transition.js";
 
@@ -172,12 +172,18 @@ function directoriesOf({ deployment, directories }: GoodState): string[] {
   return [...new Set([...directories, ...parents])].sort();
 }
 
+const SHOW_SECONDS = 30;
+
 async function unitFindings(store: Store, deployment: Deployment, { units }: Loaded): Promise<Finding[]> {
   const { proxy } = deployment.services;
   const delivered = new Map(deliveredUnits(deployment.files).map(({ unit, file }) => [unit, file.path]));
   const dropIns = new Set(deployment.files.map(({ path }) => path));
   const named = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
-  const others = (await loadedUnits(named.filter((unit) => !delivered.has(unit)))) ?? [];
+  const shown = await showUnits(
+    named.filter((unit) => !delivered.has(unit)),
+    SHOW_SECONDS,
+  );
+  const others = "code" in shown ? [] : shown;
   const own = (units ?? []).flatMap((unit) => [
     ...ownFindings(store, unit, delivered.get(unit.unit)!, dropIns),
     // Whether the proxy starts with the host has its own row.
@@ -194,7 +200,7 @@ const installs = (path: string): boolean =>
 /** A unit of ours: its own file, read by systemd as it is now, and nothing added to it. */
 function ownFindings(
   store: Store,
-  { unit, load, outdated, fragment, dropIns }: LoadedUnit,
+  { unit, load, outdated, fragment, dropIns }: ShownUnit,
   file: string,
   delivered: ReadonlySet<string>,
 ): Finding[] {
@@ -213,7 +219,7 @@ function ownFindings(
   ];
 }
 
-function startFindings({ unit, load, enabled, active }: LoadedUnit, starts: boolean): Finding[] {
+function startFindings({ unit, load, startLinks, active }: ShownUnit, starts: boolean): Finding[] {
   if (load === "masked")
     return [
       { at: unit, what: "is masked", fix: `systemctl unmask ${unit} && systemctl enable --now ${unit}` },
@@ -221,12 +227,12 @@ function startFindings({ unit, load, enabled, active }: LoadedUnit, starts: bool
   if (load === "not-found") return [{ at: unit, what: "does not exist", fix: `Install ${unit} again` }];
   if (active === "failed")
     return [{ at: unit, what: "has failed", fix: `systemctl restart ${unit}; journalctl -u ${unit}` }];
-  return !starts || STARTS_WITH_HOST.test(enabled)
+  return !starts || startsWithHost(startLinks)
     ? []
     : [
         {
           at: unit,
-          what: `is ${enabled || "not enabled"}: it does not start with the host`,
+          what: `is ${startLinks || "not enabled"}: it does not start with the host`,
           fix: `systemctl enable ${unit}`,
         },
       ];

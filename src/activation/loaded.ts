@@ -6,7 +6,7 @@ import { loadConfig } from "../runtime/load/config.js";
 import { type LoadedState, loadedStateOf } from "../runtime/load/loadedState.js";
 import { hashOf } from "./fileState.js";
 import { type LoadedRules, loadedRules } from "./loadedRules.js";
-import { type LoadedUnit, loadedUnits } from "./loadedUnits.js";
+import { showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { controlSocketOf } from "./systemctl.js";
 import { isDropIn, type Stale } from "./serviceSteps.js";
 import type { Store } from "./store.js";
@@ -20,7 +20,7 @@ export interface Loaded {
   /** By path of the rule set. */
   readonly rules: ReadonlyMap<string, LoadedRules>;
   /** Units that the deployment brings; undefined where systemd does not answer. */
-  readonly units: readonly LoadedUnit[] | undefined;
+  readonly units: readonly ShownUnit[] | undefined;
   /** What the proxy runs, and what it would load now; undefined where it could not be asked. */
   readonly proxy: { readonly running: LoadedState; readonly installed: LoadedState } | undefined;
   /** Directories of logs that are gone, or that the running proxy no longer sees. */
@@ -32,7 +32,8 @@ export async function seeLoaded(store: Store, deployment: Deployment): Promise<L
   for (const { path, role } of deployment.files)
     if (role === "firewall" && !isDropIn(path)) rules.set(path, await loadedRules(store.onHost(path)));
   const brought = deliveredUnits(deployment.files).map(({ unit }) => unit);
-  const units = await loadedUnits(brought);
+  const shown = await showUnits(brought, SHOW_SECONDS);
+  const units = "code" in shown ? undefined : shown;
   const service = units?.find(({ unit }) => unit === deployment.services.proxy.service);
   const config = await configOf(store, deployment);
   return {
@@ -57,6 +58,7 @@ async function seeProxy(store: Store, deployment: Deployment): Promise<Loaded["p
 }
 
 const STATUS_MS = 5_000;
+const SHOW_SECONDS = 30;
 
 async function configOf(store: Store, { config }: Deployment): Promise<ProxyConfig | undefined> {
   const file = store.onHost(config);

@@ -1,4 +1,4 @@
-import { type Outcome, run } from "./systemctl.js";
+import { type Outcome, run } from "../diagnosis/command.js";
 
 /** Whether the kernel has the rules of a file; `unknown` where this cannot be found out, with the reason. */
 export type LoadedRules =

@@ -4,7 +4,8 @@ import { type DeployedFile, type Problem, problem } from "../model/index.js";
 import { loadConfig } from "../runtime/load/config.js";
 import type { Delivered } from "./delivered.js";
 import { admits } from "./firewallRules.js";
-import { commandProblem, run, type UnitStatus } from "./systemctl.js";
+import { run } from "../diagnosis/command.js";
+import { commandProblem, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 

@@ -1,6 +1,6 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { hasStartLinks, shownProperty } from "../diagnosis/shownUnit.js";
+import { type Outcome, run } from "../diagnosis/command.js";
+import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { type Problem, problem, ProblemError } from "../model/index.js";
 
 /** What systemd says of a unit. */
@@ -34,26 +34,21 @@ export function systemdIsHere(): boolean {
 
 /** Units by name, as they are now. */
 export async function unitStatus(units: readonly string[]): Promise<Map<string, UnitStatus>> {
-  if (units.length === 0) return new Map();
-  const properties = "--property=LoadState,ActiveState,SubState,UnitFileState";
-  const text = await mustRun(["systemctl", "show", properties, "--", ...units], COMMAND_SECONDS);
-  const blocks = text.trimEnd().split("\n\n");
-  return new Map(units.map((unit, i) => [unit, statusOf(blocks[i] ?? "")]));
+  const shown = await showUnits(units, COMMAND_SECONDS);
+  if ("code" in shown) throw commandFailed("systemctl show", shown);
+  return new Map(shown.map((unit) => [unit.unit, statusOf(unit)]));
 }
 
-/** What `systemctl show` prints of one unit. */
-export function statusOf(block: string): UnitStatus {
-  const value = (name: string): string => shownProperty(block, name);
-  const state = value("ActiveState");
+export function statusOf({ load, active, sub, startLinks }: ShownUnit): UnitStatus {
   // A service that has died and is to be started again is `activating` too, but can be neither reloaded nor used.
-  const starts = state === "activating" && !value("SubState").startsWith("auto-restart");
+  const starts = active === "activating" && !sub.startsWith("auto-restart");
   return {
-    known: value("LoadState") !== "not-found",
-    masked: value("LoadState") === "masked",
-    active: state === "active" || state === "reloading" || starts,
-    unsettled: state === "activating" || state === "deactivating",
-    failed: state === "failed",
-    enabled: hasStartLinks(value("UnitFileState")),
+    known: load !== "not-found",
+    masked: load === "masked",
+    active: active === "active" || active === "reloading" || starts,
+    unsettled: active === "activating" || active === "deactivating",
+    failed: active === "failed",
+    enabled: hasStartLinks(startLinks),
   };
 }
 
@@ -98,39 +93,6 @@ export async function reloadNetwork(): Promise<void> {
   if (status.get("systemd-networkd.service")?.active === true) {
     await mustRun(["networkctl", "reload"], COMMAND_SECONDS);
   }
-}
-
-export interface Outcome {
-  /** Exit status; 127 for a command that cannot be started, 124 for one that took too long. */
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command to its end. Never rejects. */
-export function run(
-  command: readonly [string, ...string[]],
-  seconds: number,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
-  const [program, ...args] = command;
-  return new Promise((resolve) => {
-    const options = {
-      timeout: seconds * 1000,
-      maxBuffer: 16 << 20,
-      // Messages are read by a program.
-      env: { ...process.env, LC_ALL: "C.UTF-8", ...environment },
-    };
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
-      if (error === null) return resolve({ code: 0, stdout, stderr });
-      const { code } = error as { code?: unknown };
-      if (error.killed === true)
-        return resolve({ code: 124, stdout, stderr: `did not end within ${seconds} s` });
-      if (typeof code === "number") return resolve({ code, stdout, stderr });
-      resolve({ code: 127, stdout, stderr: error.message });
-    });
-    child.stdin?.end();
-  });
 }
 
 async function mustRun(command: readonly [string, ...string[]], seconds: number): Promise<string> {

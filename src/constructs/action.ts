@@ -14,6 +14,11 @@ import type { Upstream } from "./upstream.js";
 
 /** What answers the requests of a route. A closed choice: take one of the static methods. */
 export abstract class Action {
+  /** The upstream that requests go to; undefined for actions that answer by themselves. */
+  readonly upstream?: Upstream;
+  /** The directory that files are served from; undefined for other actions. */
+  readonly directory?: string;
+
   /** Requests go to an upstream; bodies stream both ways, unbuffered. */
   static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
     refuseOptions("Action.proxy", { upstream }, { upstream: required(UPSTREAM) });
@@ -49,11 +54,6 @@ export abstract class Action {
     refuseOptions("Action.respond", options, RESPOND_OPTIONS);
     return new RespondAction(status, options);
   }
-
-  /** The upstream that requests go to; undefined for actions that answer by themselves. */
-  readonly upstream?: Upstream;
-  /** The directory that files are served from; undefined for other actions. */
-  readonly directory?: string;
 
   /** @internal Its section of the config. */
   abstract render(): ActionInput;

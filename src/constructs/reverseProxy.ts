@@ -1,6 +1,6 @@
 import { Construct, type IConstruct } from "constructs";
 import { formatProblem, type Problem, problem, type ProxyConfigInput } from "../model/index.js";
-import { DEFAULT_HOST_PATHS, type HostPaths, renderProxyConfig } from "../render/index.js";
+import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
 import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
 import { configProblems, hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
@@ -32,11 +32,6 @@ import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
  * What passes when the app is synthesized loads on the host, since both use the same rules.
  */
 export class ReverseProxy extends Construct implements ProxyScope {
-  /** The proxy that a construct belongs to: the nearest one above it. */
-  static of(construct: IConstruct): ReverseProxy {
-    return proxyOf(construct) as ReverseProxy;
-  }
-
   /** @internal */
   readonly [PROXY] = true;
   /** The host it runs on. */
@@ -50,6 +45,11 @@ export class ReverseProxy extends Construct implements ProxyScope {
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
 
+  /** The proxy that a construct belongs to: the nearest one above it. */
+  static of(construct: IConstruct): ReverseProxy {
+    return proxyOf(construct) as ReverseProxy;
+  }
+
   constructor(scope: Construct, id: string, props: ReverseProxyProps) {
     super(scope, id);
     refuseProps(this, props, REVERSE_PROXY_PROPS);
@@ -62,7 +62,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     this.configFile = new HostFile(this, "Config", {
       host,
       path: this.paths.config,
-      content: () => renderJsonAroundTokens(this.config, renderProxyConfig),
+      content: () => renderJsonAroundTokens(this.config, proxyConfigText),
       role: "config",
     });
     this.configFile.checkLate(() => [...this.host.lateChecks(), ...this.lateChecks(() => true)]);

@@ -1,11 +1,10 @@
-import { execFile } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { ipv4Scope } from "../model/address.js";
-import { hasStartLinks, shownProperty } from "./shownUnit.js";
+import { hasStartLinks, showUnits, type ShownUnit } from "./shownUnits.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
 
@@ -100,46 +99,22 @@ function sourceTo(address: string): Promise<string | undefined> {
 /** The units of a deployment; undefined where no systemd answers. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
   const { proxy, ...others } = services;
-  const names: Partial<Record<keyof Units, string>> = {
-    proxy: proxy.service,
-    proxySocket: proxy.socket,
-    ...others,
-  };
-  const units: Partial<Record<keyof Units, UnitState>> = {};
-  for (const [role, name] of Object.entries(names) as [keyof Units, string][]) {
-    const state = await unitState(name);
-    if (state === undefined) return undefined;
-    units[role] = state;
-  }
-  return units;
+  const named = Object.entries({ proxy: proxy.service, proxySocket: proxy.socket, ...others });
+  const shown = await showUnits(
+    named.map(([, unit]) => unit),
+    SHOW_SECONDS,
+  );
+  if ("code" in shown) return undefined;
+  return Object.fromEntries(named.map(([role], i) => [role, unitState(shown[i]!)]));
 }
 
-async function unitState(name: string): Promise<UnitState | undefined> {
-  const properties = "--property=LoadState,ActiveState,UnitFileState,ExecStart,MainPID";
-  const text = await output("systemctl", ["show", properties, "--", name]);
-  if (text === undefined) return undefined;
-  const value = (property: string): string => shownProperty(text, property);
-  const file = value("UnitFileState");
-  return {
-    name,
-    load: value("LoadState"),
-    mainPid: Number(value("MainPID")),
-    state: value("ActiveState"),
-    // What others start needs no links of its own.
-    enabled: hasStartLinks(file) || file === "static" || file === "indirect",
-    command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
-  };
-}
+const SHOW_SECONDS = 10;
 
-/** What a command prints; undefined if it is not there or fails. */
-function output(program: string, args: readonly string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const options = { timeout: COMMAND_MS, env: { ...process.env, LC_ALL: "C.UTF-8" } };
-    execFile(program, args, options, (error, stdout) => resolve(error === null ? stdout : undefined));
-  });
+function unitState({ unit, load, active, startLinks, command, mainPid }: ShownUnit): UnitState {
+  // What others start needs no links of its own.
+  const enabled = hasStartLinks(startLinks) || startLinks === "static" || startLinks === "indirect";
+  return { name: unit, load, mainPid, state: active, enabled, command };
 }
-
-const COMMAND_MS = 10_000;
 
 /** Whether something accepts connections there. */
 export function isOpen(address: string, port: number, timeoutMs: number): Promise<boolean> {

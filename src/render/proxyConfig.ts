@@ -13,7 +13,7 @@ export function renderConfigSchema(): string {
  * The config file: indented JSON, one field order for every config, so that a diff shows changes only.
  * Fields that are left out stay out; the host fills in the same defaults.
  */
-export function renderProxyConfig(config: ProxyConfigInput): string {
+export function proxyConfigText(config: ProxyConfigInput): string {
   return `${JSON.stringify(orderProxyConfig(config), null, 2)}\n`;
 }
 

@@ -6,7 +6,7 @@ import {
   parseHost,
   upstreamTarget,
 } from "../../../src/model/index.js";
-import { renderProxyConfig } from "../../../src/render/index.js";
+import { proxyConfigText } from "../../../src/render/index.js";
 import { demand, type FuzzTarget } from "../target.js";
 
 const target: FuzzTarget = {
@@ -109,7 +109,7 @@ const config: FuzzTarget = {
       return;
     }
     demand(Object.isFrozen(parsed.value), "the config is not frozen");
-    const text = renderProxyConfig(parsed.value);
+    const text = proxyConfigText(parsed.value);
     const again = parseConfigText(text);
     demand(again.ok, "what was rendered is refused", again.ok ? undefined : again.problems);
     // Rendering adds where the schema is.

@@ -9,6 +9,15 @@ import { isKnown } from "../props/tokens.js";
 
 /** Whether the application is reached over HTTP or over TLS. A closed choice: take one of the static methods. */
 export abstract class Mode {
+  /** Scheme that clients use. */
+  abstract readonly scheme: "http" | "https";
+  /** Port that the host listens on for HTTP. */
+  abstract readonly httpPort: number;
+  /** Port that clients use. */
+  abstract readonly publicPort: number;
+  /** What the TLS listener is made of; undefined in plain mode. */
+  readonly https?: HttpsOptions;
+
   /**
    * HTTP on port 80. Passwords cross the network in the clear: for tests, never for logins from the
    * internet.
@@ -25,15 +34,6 @@ export abstract class Mode {
     refuse(portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }));
     return new TlsMode(options);
   }
-
-  /** Scheme that clients use. */
-  abstract readonly scheme: "http" | "https";
-  /** Port that the host listens on for HTTP. */
-  abstract readonly httpPort: number;
-  /** Port that clients use. */
-  abstract readonly publicPort: number;
-  /** What the TLS listener is made of; undefined in plain mode. */
-  readonly https?: HttpsOptions;
 }
 
 /** Options of plain HTTP. */

@@ -1,0 +1,34 @@
+import { execFile } from "node:child_process";
+
+export interface Outcome {
+  /** Exit status; 127 for a command that cannot be started, 124 for one that took too long. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. Never rejects. */
+export function run(
+  command: readonly [string, ...string[]],
+  seconds: number,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const [program, ...args] = command;
+  return new Promise((resolve) => {
+    const options = {
+      timeout: seconds * 1000,
+      maxBuffer: 16 << 20,
+      // Messages are read by a program.
+      env: { ...process.env, LC_ALL: "C.UTF-8", ...environment },
+    };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, stdout, stderr });
+      const { code } = error as { code?: unknown };
+      if (error.killed === true)
+        return resolve({ code: 124, stdout, stderr: `did not end within ${seconds} s` });
+      if (typeof code === "number") return resolve({ code, stdout, stderr });
+      resolve({ code: 127, stdout, stderr: error.message });
+    });
+    child.stdin?.end();
+  });
+}

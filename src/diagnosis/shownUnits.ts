@@ -1,0 +1,59 @@
+import { type Outcome, run } from "./command.js";
+
+/** What systemd has loaded of a unit, in the words of `systemctl show`. */
+export interface ShownUnit {
+  readonly unit: string;
+  /** `loaded`, `not-found`, `masked`, `bad-setting`, … */
+  readonly load: string;
+  /** `active`, `inactive`, `failed`, … */
+  readonly active: string;
+  readonly sub: string;
+  /** Whether links start it with the host: `enabled`, `disabled`, `static`, … */
+  readonly startLinks: string;
+  /** Whether its files have changed since systemd read them. */
+  readonly outdated: boolean;
+  /** The unit file. */
+  readonly fragment: string;
+  readonly dropIns: readonly string[];
+  /** Its main process; 0 if it has none. */
+  readonly mainPid: number;
+  /** Program and arguments of the first ExecStart. */
+  readonly command: string;
+}
+
+const PROPERTIES =
+  "LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
+
+/** @returns the units in their order, or what the command came to where systemd does not answer */
+export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
+  if (units.length === 0) return [];
+  const outcome = await run(["systemctl", "show", `--property=${PROPERTIES}`, "--", ...units], seconds);
+  if (outcome.code !== 0) return outcome;
+  const blocks = outcome.stdout.trimEnd().split("\n\n");
+  return units.map((unit, i) => shownUnit(unit, blocks[i] ?? ""));
+}
+
+/** What `systemctl show` prints of one unit. */
+export function shownUnit(unit: string, block: string): ShownUnit {
+  const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
+  return {
+    unit,
+    load: value("LoadState"),
+    active: value("ActiveState"),
+    sub: value("SubState"),
+    startLinks: value("UnitFileState"),
+    outdated: value("NeedDaemonReload") === "yes",
+    fragment: value("FragmentPath"),
+    dropIns: value("DropInPaths").split(" ").filter(Boolean),
+    mainPid: Number(value("MainPID")),
+    command: /argv\[\]=(.*?) ; ignore_errors=/.exec(value("ExecStart"))?.[1] ?? "",
+  };
+}
+
+/** Whether a unit has links by which it starts with the machine, by its `UnitFileState`. */
+export const hasStartLinks = (state: string): boolean =>
+  /^(?:enabled|enabled-runtime|linked|alias)$/.test(state);
+
+/** Whether a unit starts with the host, by links or by what needs it. */
+export const startsWithHost = (state: string): boolean =>
+  hasStartLinks(state) || /^(?:static|indirect|generated)$/.test(state);
