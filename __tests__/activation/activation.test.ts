@@ -252,7 +252,7 @@ describe("nothing is touched when", () => {
     expect(outcomes.map(({ plan }) => plan.steps.length)).toEqual([1, 1]);
     expect(
       site.lines.filter((line) =>
-        /^waiting for (?:the activation that process \d+ has run|another activation)/.test(line),
+        /^waiting for (?:the activation that process \d+ has been running|another activation)/.test(line),
       ),
     ).toHaveLength(1);
     // The last one stands, whole.
@@ -305,7 +305,7 @@ const HOLDER = {
   incoming: "/var/lib/portico/incoming/two",
 };
 const HELD_BY =
-  "the deactivation that process 4711 has run since 2026-01-02T03:04:05.678Z, asked for from 192.0.2.7, with the uploads in /var/lib/portico/incoming/two";
+  "the deactivation that process 4711 has been running since 2026-01-02T03:04:05.678Z, started from 192.0.2.7, with the uploads in /var/lib/portico/incoming/two";
 
 function damage(s: Site): void {
   writeFileSync(path.join(s.incoming, sha256(two[CONFIG]!.content)), "half");
@@ -542,7 +542,7 @@ describe("application settings", () => {
     site.lines.length = 0;
     expect(await site.deactivate()).toEqual([]);
     expect(site.lines.filter((line) => line.includes("/conf/"))).toEqual([
-      expect.stringContaining(`${files.fileServer}: our settings are taken back`),
+      expect.stringContaining(`${files.fileServer}: our settings are undone`),
       expect.stringMatching(
         /web_settings\.py:\d+: SITE_ROOT was changed by somebody else and stays as it is; before the first deployment it was '\/old\/'$/,
       ),

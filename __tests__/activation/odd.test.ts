@@ -125,7 +125,7 @@ describe("deployed files are below directories that only root can change:", () =
       "one that everybody adds to",
       () => made("sticky", 0, 0o1777),
       "sticky/new/file",
-      /everybody may put files/,
+      /everyone may put files/,
     ],
     [
       "a link to another user's",

@@ -138,7 +138,7 @@ describe("check", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/: ok \(/);
     expect(err).toMatch(
-      /^warning: .*cacert\.pem\): ends on .*, in 12 days \[files\.certificate-expires-soon\]\n/,
+      /^warning: .*cacert\.pem\): expires on .*, in 12 days \[files\.certificate-expires-soon\]\n/,
     );
     const past = await layOutHost("past", { mode: "tls" }, -1);
     expect(await portico("check", "--root", past)).toMatchObject({

@@ -259,7 +259,7 @@ describe("judging an answer", () => {
       "wrong host",
       login,
       answer(302, { location: "http://localhost/sync/accounts/login/?next=/sync/" }),
-      /leads to http:\/\/localhost\/\S*: SERVICE_URL is wrong/,
+      /redirects to http:\/\/localhost\/\S*: SERVICE_URL is wrong/,
     ],
     [
       "no LOGIN_URL",

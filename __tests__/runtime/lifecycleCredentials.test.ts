@@ -176,12 +176,12 @@ test("the daily look at the certificates in service names those that end, ended 
   expect(seen(0)).toEqual([]);
   expect(seen(5)).toEqual([]);
   expect(seen(7)).toEqual([
-    `files.certificate-expires-soon ${label} certificate 2 of the chain ends on DATE, in 13 days`,
+    `files.certificate-expires-soon ${label} certificate 2 of the chain expires on DATE, in 13 days`,
   ]);
   expect(seen(21)).toEqual([`files.certificate-expired ${label} certificate 2 of the chain expired on DATE`]);
   expect(seen(60)).toEqual([
     `files.certificate-expired ${label} certificate 2 of the chain expired on DATE`,
-    `files.certificate-expires-soon ${label} ends on DATE, in less than a day`,
+    `files.certificate-expires-soon ${label} expires on DATE, in less than a day`,
   ]);
   expect(seen(-2)).toHaveLength(2);
 });

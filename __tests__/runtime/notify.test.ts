@@ -220,6 +220,8 @@ test("a certificate that ends soon is warned of at the start and by a reload", a
     ok: true,
     value: { warnings: [{ code: "files.certificate-expires-soon" }] },
   });
-  expect(portico.errors).toMatch(/warning: listeners\[0\]\.tls\.certificate \(.*\): ends on .*, in 8 days/);
+  expect(portico.errors).toMatch(
+    /warning: listeners\[0\]\.tls\.certificate \(.*\): expires on .*, in 8 days/,
+  );
   await eventually(() => readFileSync(at("error.log"), "utf8").includes("expires-soon"), "for the log line");
 });

@@ -411,7 +411,7 @@ describe("an upgrade", () => {
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
     process.kill(next!, "SIGKILL");
-    await portico.says(/the new master is gone, and nobody accepts connections/);
+    await portico.says(/the new master is gone, and no process accepts connections/);
     expect(await whole()).toBe(200_000);
     await portico.gone;
     expect(portico.code).toBe(1);

@@ -356,7 +356,7 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
       await host.must("rm /run/slow");
       const { code, stdout, stderr } = await second;
       expect([code, stderr]).toEqual([0, ""]);
-      expect(stdout).toMatch(/^waiting for the activation that process \d+ has run since /);
+      expect(stdout).toMatch(/^waiting for the activation that process \d+ has been running since /);
       expect(stdout).toMatch(/nothing to do: the host is as deployed\n$/);
       await ended();
       expect(await active(...everything)).toBe("active active active active active");
@@ -365,7 +365,7 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
       const third = await deploy(site.base);
       expect(third.code).toBe(0);
       expect(third.stderr).toMatch(
-        /^the activate begun at \S+, which nobody watched to its end, printed:\n[^]*activated\nit ended with status 0\n$/,
+        /^output of the activate of \S+, which was not shown to its end:\n[^]*activated\nit ended with status 0\n$/,
       );
     },
     180_000,
@@ -478,7 +478,7 @@ test("deactivated, the host is as it was found", async () => {
   const [result, done] = await observed(() => host.run("/root/node /root/portico.mjs deactivate --purge"));
   expect([result.stderr, result.code]).toEqual(["", 0]);
   // By item: ours go, and every other line is as its owner last wrote it.
-  expect(result.stdout).toContain(`${SETTINGS.fileServer}: our settings are taken back`);
+  expect(result.stdout).toContain(`${SETTINGS.fileServer}: our settings are undone`);
   expect(await host.must(`cat ${SETTINGS.fileServer}`)).toBe(`${FILE_SERVER_CONF}# by hand\n`);
   expect(done.filter((job) => job.includes("portico"))).toEqual(["stop portico", "stop portico.socket"]);
   expect(await host.must(`stat -c %a ${CLOSED.join(" ")}`)).toBe("600\n710\n");

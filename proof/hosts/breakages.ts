@@ -367,7 +367,7 @@ const SYSTEM: readonly Breakage[] = [
     name: "the packet filter's unit is not enabled",
     breaks: "systemctl disable portico-firewall 2>&1",
     rows: ["units"],
-    says: /portico-firewall\.service: is disabled: it does not start with the host/,
+    says: /portico-firewall\.service: is disabled: it does not start at boot/,
     heals: "again",
   },
   {
@@ -594,7 +594,7 @@ const APPLICATION: readonly Breakage[] = [
     name: "a media directory that others may not enter",
     breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
     rows: ["media-permissions"],
-    says: /is not readable for others[^]*\/srv\/sync\/media\/icons/,
+    says: /is not readable by others[^]*\/srv\/sync\/media\/icons/,
     down: ["media"],
     heals: "chmod o+rx /srv/sync/media/icons; sleep 1.1",
   },
@@ -664,7 +664,7 @@ const ACTIVATION: readonly Breakage[] = [
     name: "everybody may look into the store",
     breaks: `chmod 755 ${STORE}`,
     rows: ["activation"],
-    says: /can be reached by others than root \(mode 0755\)/,
+    says: /can be accessed by users other than root \(mode 0755\)/,
     heals: `chmod 700 ${STORE}`,
   },
   {

@@ -95,7 +95,7 @@ export async function runDetached(
   closeSync(openSync(file, "a", 0o600));
   const isAlive = await start(`portico-activation-${id}`, command);
   const leave = (): never => {
-    streams.err("it goes on without this terminal; the next `portico activate` shows how it ended\n");
+    streams.err("it continues without this terminal; the next `portico activate` shows how it ended\n");
     process.exit(INTERRUPTED);
   };
   process.once("SIGINT", leave).once("SIGTERM", leave);
@@ -174,7 +174,7 @@ async function showUnwatched(streams: Streams): Promise<void> {
     const ended = entries.some((entry) => "exit" in entry);
     // One that still runs has the lock, which shows it; its record is shown once it has ended.
     if (begun === undefined || (!ended && isRunning(begun.pid))) continue;
-    streams.err(`the ${begun.command} begun at ${begun.since}, which nobody watched to its end, printed:\n`);
+    streams.err(`output of the ${begun.command} of ${begun.since}, which was not shown to its end:\n`);
     const exit = repeat(entries, { out: (text) => streams.err(text), err: (text) => streams.err(text) });
     streams.err(exit === undefined ? "it was cut off\n" : `it ended with status ${exit}\n`);
     rmSync(file, { force: true });

@@ -106,10 +106,14 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
   const { mode, uid } = lstatSync(store.directory);
   if ((mode & 0o077) !== 0 || uid !== 0) {
     const fix = `chown root:root ${store.directory} && chmod 700 ${store.directory}`;
-    findings.push({ at: store.directory, what: `can be reached by others than root (${octal(mode)})`, fix });
+    findings.push({
+      at: store.directory,
+      what: `can be accessed by users other than root (${octal(mode)})`,
+      fix,
+    });
   }
   if (!(await store.hasCommand())) {
-    const what = "is missing or was changed: it runs portico on this host, and takes the deployment away";
+    const what = "is missing or was changed: it runs portico on this host, and removes the deployment";
     findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
   }
   // A content that is in its place as well is not hashed twice.
@@ -232,7 +236,7 @@ function startFindings({ unit, load, startLinks, active }: ShownUnit, starts: bo
     : [
         {
           at: unit,
-          what: `is ${startLinks || "not enabled"}: it does not start with the host`,
+          what: `is ${startLinks || "not enabled"}: it does not start at boot`,
           fix: `systemctl enable ${unit}`,
         },
       ];

@@ -92,7 +92,7 @@ function describe(holder: Holder): Description {
   return { pid: process.pid, since, ...holder, ...(from === undefined || from === "" ? {} : { from }) };
 }
 
-/** `the activation that process 4711 has run since …, from 192.0.2.1, with the uploads in …` */
+/** `the activation that process 4711 has been running since …, from 192.0.2.1, with the uploads in …` */
 async function holderOf(handle: FileHandle): Promise<string> {
   try {
     const buffer = Buffer.alloc(4096);
@@ -100,9 +100,9 @@ async function holderOf(handle: FileHandle): Promise<string> {
     const { what, pid, since, from, incoming } = JSON.parse(
       buffer.toString("utf8", 0, bytesRead),
     ) as Description;
-    const session = from === undefined ? "" : `, asked for from ${from}`;
+    const session = from === undefined ? "" : `, started from ${from}`;
     const uploads = incoming === undefined ? "" : `, with the uploads in ${incoming}`;
-    return `the ${what} that process ${pid} has run since ${since}${session}${uploads}`;
+    return `the ${what} that process ${pid} has been running since ${since}${session}${uploads}`;
   } catch {
     // It has just begun, or has just ended.
     return "another activation";

@@ -57,7 +57,7 @@ export async function foreignDirectories(paths: readonly string[]): Promise<Prob
 async function unsafePath(directory: string): Promise<string | undefined> {
   try {
     const { uid } = await actingOn(Buffer.from(directory, "utf8").toString("latin1"));
-    return uid === ROOT ? undefined : `is below a directory of user ${uid}: root writes nothing there`;
+    return uid === ROOT ? undefined : `is below a directory of user ${uid}: root does not write there`;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     const [{ path, message }] = error.problems as [Problem];

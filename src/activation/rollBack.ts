@@ -93,7 +93,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       const changed = await undoEdits(store, path, journal.settings);
       // What was changed meanwhile is somebody's work; it stays, and is reported.
       for (const p of changed) report(`  ${p.path}: ${p.message}`);
-      if (changed.length === 0) report(`  ${path}: our settings are taken back`);
+      if (changed.length === 0) report(`  ${path}: our settings are undone`);
     });
   }
   await undoModes(journal.media ?? [], report);

@@ -51,7 +51,7 @@ async function followAsRoot(path: string): Promise<Acting> {
     });
     if (found === undefined) {
       // Nothing is there; where everybody may put something, that may be another thing in a moment.
-      if (within === "sticky") throw sharedDirectory(at, "everybody may put files there");
+      if (within === "sticky") throw sharedDirectory(at, "everyone may put files there");
       return { uid: ROOT, path: remaining };
     }
     if (found.uid !== ROOT && (found.isDirectory() || within === "sticky")) {
@@ -88,12 +88,9 @@ export function howShared({ mode }: { readonly mode: number | bigint }): "alone"
 function sharedDirectory(path: string, why: string): ProblemError {
   const fix = `Give the directory to the application's user, or take the permission away: chmod go-w ${shown(path)}`;
   return new ProblemError([
-    problem(
-      "files.shared-directory",
-      shown(path),
-      `belongs to root, and ${why}: root goes no further there`,
-      { fix },
-    ),
+    problem("files.shared-directory", shown(path), `belongs to root, and ${why}: root does not go further`, {
+      fix,
+    }),
   ]);
 }
 

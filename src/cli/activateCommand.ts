@@ -42,7 +42,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
     .description("make the delivered deployment the running state of this host, or leave the host as it was")
     .option(
       "--incoming <DIR>",
-      "folder that the delivery uploaded to (default: the files are in place already)",
+      "folder that the delivery uploaded to (default: the files are already in place)",
     )
     .option("--again", "activate the last deployment again: undoes what was changed on the host since")
     .option("--document <SHA256>", "the deployment document among the uploads (default: deployment.json)")
@@ -52,7 +52,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
       done(await toItsEnd(runActivate, flags, output, runningPrograms)),
     );
   withCommon(program.command("deactivate"))
-    .description("take the deployment away and put back what was there before")
+    .description("remove the deployment and restore what was there before")
     .option("--purge", "remove the proxy's logs as well")
     .addHelpText("after", DEACTIVATE_HELP)
     .action(async (flags: DeactivateFlags) =>
@@ -66,12 +66,12 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
 
 const ACTIVATE_HELP = `
 Everything is checked first. Then only what the change concerns is stopped, written and started, in the order web
-application, file server, files, file server, web application, proxy; and the expected responses are probed. When
-anything fails, the last good state comes back and the exit code is 1. When it was cut off (power, kill), the host goes
-back to the last good state as it boots, or the next activation does before it begins.
+application, file server, files, file server, web application, proxy; and the expected responses are probed. If
+anything fails, the last good state is restored and the exit code is 1. If it was cut off (power failure, kill), the
+last good state is restored when the host boots, or before the next activation.
 
-Once begun it goes on to its end, as a unit of its own: neither Ctrl-C nor a lost connection ends it. The next run shows
-how one ended that nobody watched. \`systemctl stop 'portico-activation-*'\` makes it roll back.
+Once begun, it continues to its end, as its own unit: neither Ctrl-C nor a lost connection ends it. If its end was not
+shown, the next run shows it. \`systemctl stop 'portico-activation-*'\` makes it roll back.
 
 Examples:
   portico activate --incoming ${INCOMING_DIRECTORY}/ID
@@ -80,23 +80,23 @@ Examples:
   portico activate --root ./out/host         lay files out below ./out/host; no service is touched`;
 
 const DEACTIVATE_HELP = `
-Edits of the application's settings are taken back item by item; what somebody has changed since stays.
+Edits of the application's settings are undone item by item; what somebody has changed since then stays.
 
 Examples:
   portico deactivate
   portico deactivate --purge`;
 
 const RECOVER_HELP = `
-Goes back to the last good state from an activation, and to the end of a deactivation. \`activate\` and \`deactivate\`
-begin with it, and a host that boots does it by itself: \`journalctl -u portico-recovery\` shows what was done.
+Rolls back an activation to the last good state, and completes a deactivation. \`activate\` and \`deactivate\` begin
+with it, and the host does it at boot: \`journalctl -u portico-recovery\` shows what was done.
 
 Examples:
   portico recover`;
 
 function withCommon(command: Command): Command {
   return command
-    .option("--root <DIR>", "folder that stands for the host's /; then no service is touched", "/")
-    .option("--json", "print the outcome as JSON, and what is being done to standard error")
+    .option("--root <DIR>", "folder to use as the host's /; no service is touched then", "/")
+    .option("--json", "print the outcome as JSON, and progress to standard error")
     .option("--wait <SECONDS>", "how long to wait for another activation", seconds, 300)
     .addOption(new Option("--record <FILE>").hideHelp());
 }

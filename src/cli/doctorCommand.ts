@@ -29,17 +29,17 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     .description("find out why the front end does not work as it should, and how to fix it")
     .option("--deployment <FILE>", "what is deployed", DEPLOYMENT_FILE)
     .option("--config <FILE>", "proxy config (default: the one of the deployment)")
-    .option("--elsewhere", "this is another machine than the host: look at the network only")
+    .option("--elsewhere", "this machine is not the host: look at the network only")
     .option("--host <NAME>", "name or address that clients use (default: that of SERVICE_URL)")
     .option("--connect <ADDRESS>", "where to connect (default: loopback, or with --elsewhere the host)")
     .option(
       "--public-address <ADDRESS>",
-      "address by which the outside reaches the host; may be given several times",
+      "address by which the host is reached from outside; may be given several times",
       publicAddress,
       [],
     )
     .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
-    .option("--no-insecure", "verify the certificate, which a self-signed one does not pass")
+    .option("--no-insecure", "verify the certificate (a self-signed one fails)")
     .option("--timeout <SECONDS>", "time for each request", seconds, 10)
     .option(
       "--database-option-file <FILE>",
@@ -53,12 +53,12 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
 const HELP = `
 Asks for every expected response, looks for every known cause of trouble, and compares files, units, packet filter, logs
 and what runs with what was deployed. Nothing is changed. A row that fails names the cause, what was seen, and what to do.
-A symptom whose cause is another row that failed says which one. Run it as root on the host: other users may not see the
+A symptom of another failed row names that row. Run it as root on the host: other users may not be able to see the
 private key, or which unit does what.
 
 Examples:
   portico doctor
-  portico doctor --public-address 198.51.100.7      does the router let the LAN in by the public address?
+  portico doctor --public-address 198.51.100.7      can the LAN reach the host by its public address?
   portico doctor --elsewhere --config portico.json --deployment deployment.json --host files.example.org
 
 Exit codes: 0 nothing failed, 1 a row failed or nothing could be read, 2 wrong usage.`;

@@ -23,8 +23,8 @@ export function addPreview(program: Command, output: Output, done: (code: number
     .addHelpText(
       "after",
       `
-Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. Log files are left alone. All else is as it will
-be on the host: TLS, routes, headers, limits.
+Listeners move to 127.0.0.1 (IPv6: ::1), and redirects follow them. Log files are not written. Everything else is as
+it will be on the host: TLS, routes, headers, limits.
 
 Examples:
   portico preview ./portico.json

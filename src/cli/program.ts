@@ -25,7 +25,7 @@ async function createProgram(
   done: (code: number) => void,
 ): Promise<Command> {
   const program = new Command("portico")
-    .description("Reverse-proxy front end: HTTP/1.1, HTTP/2 and TLS on one file of configuration.")
+    .description("Reverse-proxy front end: HTTP/1.1, HTTP/2 and TLS from one configuration file.")
     .version(versionText(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [COMMAND]", "print help for a command")
@@ -53,7 +53,7 @@ Examples:
   portico check --live                       does the running front end answer as it should?
   portico preview --root ./out/host          look at a laid-out host on 127.0.0.1:10080 and :10443
   portico serve                              serve; SIGHUP reloads, SIGUSR1 reopens logs, SIGTERM stops
-  portico reload                             take the changed config without cutting a request
+  portico reload                             load the changed config without interrupting requests
 
 Exit codes: 0 ok, 1 a problem was found or serving failed, 2 wrong usage.`;
 
@@ -65,10 +65,10 @@ function addServe(program: Command, done: (code: number) => void): void {
       `
 SIGHUP   reads the config again; a bad one is refused with every problem and the old one keeps serving
 SIGUSR1  reopens the log files, after they were rotated
-SIGUSR2  hands over to the runtime that is installed now, as does \`portico upgrade\`
-SIGTERM  stops accepting, lets running requests finish, exits; SIGINT the same
+SIGUSR2  hands over to the installed runtime, like \`portico upgrade\`
+SIGTERM  stops accepting, lets running requests finish, exits; SIGINT does the same
 
-Sockets that systemd passes in are used where they fit a listener; no privilege is needed then.
+Sockets that systemd passes in are used where they match a listener; no privilege is needed then.
 
 Examples:
   portico serve

@@ -58,7 +58,7 @@ interface ReloadFlags {
 
 export function addReload(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("reload"))
-    .description("have the running portico take its config and TLS files as they are now")
+    .description("make the running portico reload its config and TLS files")
     .optionsGroup("Options that the service's unit uses, as root:")
     .option(
       "--credential <NAME:FILE>",
@@ -71,8 +71,8 @@ export function addReload(program: Command, output: Output, done: (code: number)
     .addHelpText(
       "after",
       `
-Waits until the new configuration serves, or is refused: then every problem is printed, the exit code is 1, and all
-goes on as before. No request is cut. \`systemctl reload portico\` does this and hands over renewed TLS files.
+Waits until the new configuration is in use, or is refused: then every problem is printed, the exit code is 1, and
+nothing changes. No request is interrupted. \`systemctl reload portico\` does this and hands over renewed TLS files.
 
 Examples:
   portico reload

@@ -54,9 +54,9 @@ function withFiles(command: Command): Command {
 
 const APPLY_HELP = `
 An item is changed where it is; a new one goes between the secret-key and the DATABASES item, or into its section.
-Everything else stays as it is, byte by byte. Either all files are written or none: what cannot be edited safely is
-refused with its line. No copy of a file is kept, since it may hold a secret key; what each item was before is remembered
-by the deployment, and a deactivation puts it back.
+Everything else stays as it is, byte for byte. Either all files are written or none: what cannot be edited safely is
+refused with its line. No copy of a file is kept, since it may hold a secret key; the deployment
+remembers the previous value of each item, and a deactivation restores it.
 
 Lines that may hold a secret are not shown. The daemons read their settings when they start: restart them afterwards.
 

@@ -24,7 +24,7 @@ interface UpgradeFlags extends Program {
 
 export function addUpgrade(program: Command, output: Output, done: (code: number) => void): void {
   withControl(program.command("upgrade"))
-    .description("hand over from the running portico to the runtime that is installed now")
+    .description("hand over from the running portico to the installed runtime")
     .option(
       "--node <FILE>",
       "the Node.js binary to start (default: the path that the running one was started with)",
@@ -33,9 +33,9 @@ export function addUpgrade(program: Command, output: Output, done: (code: number
     .addHelpText(
       "after",
       `
-The new portico is started beside the old one and takes over its sockets. When it serves, the old one finishes what
-runs, however long that takes, and ends. If the new one cannot serve, the reason is printed, the exit code is 1, and
-the old one goes on as before. No request is cut. The arguments of \`serve\` stay what they were.
+The new portico is started alongside the old one and takes over its sockets. When it serves, the old one finishes its
+running requests, however long that takes, and ends. If the new one cannot serve, the reason is printed, the exit code
+is 1, and the old one keeps serving. No request is interrupted. The arguments of \`serve\` stay the same.
 
 Examples:
   portico upgrade

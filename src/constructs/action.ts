@@ -14,12 +14,12 @@ import type { Upstream } from "./upstream.js";
 
 /** What answers the requests of a route. A closed choice: take one of the static methods. */
 export abstract class Action {
-  /** The upstream that requests go to; undefined for actions that answer by themselves. */
+  /** The upstream that requests go to; undefined for actions that answer themselves. */
   readonly upstream?: Upstream;
   /** The directory that files are served from; undefined for other actions. */
   readonly directory?: string;
 
-  /** Requests go to an upstream; bodies stream both ways, unbuffered. */
+  /** Forwards requests to an upstream; bodies stream both ways, unbuffered. */
   static proxy(upstream: Upstream, options: ProxyOptions = {}): Action {
     refuseOptions("Action.proxy", { upstream }, { upstream: required(UPSTREAM) });
     refuseOptions("Action.proxy", options, PROXY_OPTIONS);
@@ -27,10 +27,11 @@ export abstract class Action {
   }
 
   /**
-   * Files of a directory, for GET and HEAD; the part of the path after the route's path names the file. Directories
-   * are never listed. 404 for what is missing, 403 for what others may not read.
+   * Serves files from a directory, for GET and HEAD; the part of the path after the route's path names the
+   * file. Directories are never listed. A missing file gets 404, one that others may not read gets 403.
    *
-   * @param directory absolute path on the host; it and all above it need read and execute permission for others
+   * @param directory absolute path on the host; it and all directories above it need read and execute
+   * permission for others
    */
   static staticFiles(directory: string, options: StaticFilesOptions = {}): Action {
     refuseOptions("Action.staticFiles", { directory }, { directory: required(text) });
@@ -62,19 +63,20 @@ export abstract class Action {
 /** How requests are passed to an upstream. */
 export interface ProxyOptions {
   /**
-   * Whether the route's path is cut off the target: `none`: the target goes upstream byte for byte; `raw`: the prefix
-   * is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as nginx's rewrite does.
+   * Whether the route's path is cut from the target: `none`: the target goes upstream byte for byte; `raw`: the
+   * prefix is cut and the rest stays byte for byte; `nginx`: the rest is decoded and encoded again, as nginx's
+   * rewrite does.
    * @default "none"
    */
   readonly strip?: "none" | "raw" | "nginx";
   /**
-   * `Host` sent upstream: `client`: as the client asked, port included; `upstream`: the upstream's own.
+   * `Host` sent upstream: `client`: as the client sent it, including the port; `upstream`: the upstream's own.
    * @default "client"
    */
   readonly hostHeader?: "client" | "upstream";
   /**
-   * Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are dropped in any case, so no client
-   * can pretend to be another.
+   * Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped, so
+   * no client can pretend to be another.
    * @default - X-Real-IP, X-Forwarded-For and X-Forwarded-Proto; no X-Forwarded-Host
    */
   readonly forwarded?: ForwardedOptions;
@@ -85,13 +87,14 @@ export interface ProxyOptions {
    */
   readonly setHeaders?: Readonly<Record<string, string>>;
   /**
-   * WebDAV `Destination` that points at this front end (RFC 4918, 10.3): `path`: cut to its path; `absolute`: with the
-   * host and scheme the upstream sees; `unchanged`: left alone, which WebDAV servers behind a proxy answer with 502.
+   * WebDAV `Destination` that points at this front end (RFC 4918, 10.3): `path`: cut to its path; `absolute`:
+   * with the host and scheme that the upstream sees; `unchanged`: left alone, which WebDAV servers behind a
+   * proxy answer with 502.
    * @default "path"
    */
   readonly destination?: "path" | "absolute" | "unchanged";
   /**
-   * Whether `Upgrade: websocket` passes; every other upgrade is dropped.
+   * Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped.
    * @default true
    */
   readonly webSocket?: boolean;
@@ -110,7 +113,7 @@ export interface ForwardedOptions {
    */
   readonly for?: boolean;
   /**
-   * X-Forwarded-Proto: `http` or `https`, as the client asked.
+   * X-Forwarded-Proto: `http` or `https`, as the client used.
    * @default true
    */
   readonly proto?: boolean;
@@ -121,16 +124,16 @@ export interface ForwardedOptions {
   readonly host?: string;
 }
 
-/** How files of a directory are served. */
+/** How files from a directory are served. */
 export interface StaticFilesOptions {
   /**
    * File names that answer for a directory, first match wins.
-   * @default - none: a directory is 403
+   * @default - none: a directory gets 403
    */
   readonly index?: readonly string[];
   /**
-   * Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which lets
-   * whoever may write there publish any file; `never`: none.
+   * Symbolic links that are followed: `inside`: those that stay inside the directory; `anywhere`: all, which
+   * lets anyone who may write there publish any file; `never`: none.
    * @default "inside"
    */
   readonly symlinks?: "inside" | "anywhere" | "never";
@@ -154,18 +157,18 @@ export interface RedirectOptions {
    */
   readonly scheme?: "http" | "https";
   /**
-   * Port of the Location, 1 to 65535; the scheme's own is not written.
-   * @default - the scheme's own, 443 or 80
+   * Port of the Location, 1 to 65535; the scheme's default port is not written.
+   * @default - the scheme's default port, 443 or 80
    */
   readonly port?: number;
   /**
    * Host of the Location.
-   * @default - the host that was asked for
+   * @default - the host that the client asked for
    */
   readonly host?: string;
 }
 
-/** What a fixed answer carries beside its status. */
+/** What a fixed answer contains besides its status. */
 export interface RespondOptions {
   /**
    * Content-Type of the body.

@@ -11,10 +11,11 @@ import type { ProxyService } from "./proxyService.js";
 import { checkAroundTokens, escapeTemplate, renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
 
 /**
- * Makes all that was delivered to a host its running state: `portico activate` checks it, stops and starts what
- * changed, looks at the answers, and puts back the last good state if they are not as expected; the apply fails then.
+ * Makes everything that was delivered to a host its running state: `portico activate` checks it, stops and
+ * starts what changed, probes the expected responses, and restores the last good state if they are not as
+ * expected; the apply then fails.
  *
- * It comes after every file of the host, also those that are added later.
+ * It comes after every file of the host, including those that are added later.
  */
 export class Activation extends Construct {
   /** The host that is activated. */
@@ -87,7 +88,7 @@ export interface ActivationProps {
    */
   readonly services?: DeploymentUnits;
   /**
-   * What else there is to know about the host: settings, media, database, network, and how the answers are checked. A
+   * Further facts about the host: settings, media, database, network, and how the responses are checked. A
    * function, called when the app is synthesized.
    * @default - nothing; the expected responses are checked for a minute
    */

@@ -25,7 +25,7 @@ export interface ApplicationUnits {
   readonly webdav?: string;
 }
 
-/** systemd units of a host that activation stops and starts beside the proxy's own. */
+/** systemd units of a host that activation stops and starts besides the proxy's own. */
 export interface DeploymentUnits extends ApplicationUnits {
   /**
    * Unit that loads the rule set of the firewall: its full name, ending in `.service`.
@@ -55,7 +55,10 @@ export interface SettingsFilePaths {
   readonly fileServer: string;
 }
 
-/** The application's database. Settings that were changed through the web are stored there and win over the files. */
+/**
+ * The application's database. Settings that were changed in the web interface are stored there and take
+ * priority over the files.
+ */
 export interface DatabaseConnection {
   /** Name or address of the database server, without a port. */
   readonly host: string;
@@ -70,13 +73,13 @@ export interface DatabaseConnection {
 /** How an activation finds out whether the front end answers as it should. */
 export interface ResponseProbe {
   /**
-   * Whether unexpected responses make the activation fail and put back what was there before. `false` disables it.
+   * Whether unexpected responses make the activation fail and roll back. `false` disables it.
    * @default true
    */
   readonly enabled?: boolean;
   /**
-   * Path of an image below the media route, to ask for.
-   * @default - an image is looked for in the media directory
+   * Path of an image below the media route, to request.
+   * @default - an image is searched for in the media directory
    */
   readonly mediaPath?: string;
   /**
@@ -86,11 +89,11 @@ export interface ResponseProbe {
   readonly timeoutSeconds?: number;
 }
 
-/** What an activation knows about a host beside its files and units. */
+/** What an activation knows about a host besides its files and units. */
 export interface HostDescription {
   /**
    * Name of the deployment in messages: letters, digits, `-`, `_`, `.`.
-   * @default - messages name none
+   * @default - messages do not name it
    */
   readonly name?: string;
   /**

@@ -44,19 +44,19 @@ import {
 } from "./props/tokens.js";
 
 /**
- * A packet filter for what reaches the host itself: the front end's ports and the SSH server's are open, the
- * daemons' and the database's are for the host alone, and so is everything that is not named.
+ * A packet filter for what reaches the host itself: the front end's ports and the SSH server's are open; those
+ * of the daemons and the database, and all ports that are not named, can be reached on the host only.
  *
- * It is one nftables table of its own, loaded in one transaction: connections that exist go on, other tables
- * (containers, fail2ban) are left alone, and stopping the unit takes away this table only. What containers publish is
- * forwarded and does not pass it. Needs the package `nftables` on the host.
+ * It is a separate nftables table, loaded in one transaction: existing connections continue, other tables
+ * (containers, fail2ban) are left alone, and stopping the unit removes this table only. Traffic to published
+ * container ports is forwarded and does not pass through it. Needs the package `nftables` on the host.
  */
 export class Firewall extends Construct {
   /** The rule set. */
   readonly ruleSet: HostFile;
   /** `portico-firewall.service`, which loads it before the network comes up. */
   readonly unit: SystemdUnit;
-  /** Has the rules loaded again whenever the distribution's `nftables.service` has flushed them. */
+  /** Makes systemd load the rules again whenever the distribution's `nftables.service` has flushed them. */
   readonly dropIn: HostFile;
 
   constructor(scope: Construct, id: string, props: FirewallProps) {
@@ -157,7 +157,7 @@ function warnOfSshPort(firewall: Firewall, { host, ports, allowed = [] }: Firewa
   const open = [...now(ports), ...allowed.map(({ port }) => port)];
   if (sshPort === undefined || !isKnown([sshPort, ...open]) || open.includes(sshPort)) return;
   Annotations.of(firewall).addWarning(
-    `The SSH server's port ${sshPort} is not open: nobody can log in over the network any more. ` +
+    `The SSH server's port ${sshPort} is not open: it will no longer be possible to log in over the network. ` +
       "Add it to `ports` or `allowed`, or set the host's `sshPort` (`false` if there is no SSH server).",
   );
 }
@@ -174,12 +174,12 @@ export interface FirewallProps {
   /** The host to protect. */
   readonly host: Host;
   /**
-   * TCP ports that are open to everybody. Without the SSH server's port in it or in `allowed`, nobody can log in over
-   * the network any more.
+   * TCP ports that are open to everyone. If the SSH server's port is neither here nor in `allowed`, it is no
+   * longer possible to log in over the network.
    */
   readonly ports: Ports;
   /**
-   * TCP ports that nobody but the host itself reaches. Opening one of them is refused (`firewall.loopback-port`).
+   * TCP ports that only the host itself can reach. Opening one of them is refused (`firewall.loopback-port`).
    * @default [3306]
    */
   readonly loopbackPorts?: Ports;
@@ -189,7 +189,7 @@ export interface FirewallProps {
    */
   readonly allowed?: readonly AllowedPort[];
   /**
-   * Whether answers to a DHCP client pass, as they must where the provider gives out the static address.
+   * Whether answers to a DHCP client pass, which is needed if the provider assigns the static address by DHCP.
    * @default true
    */
   readonly dhcpClient?: boolean;

@@ -56,8 +56,8 @@ export class Host extends Construct implements DeliveryHost {
   }
 
   /**
-   * Names clients ask for, the main one first: the public name if there is one, which replaces the addresses,
-   * else the IPv4 address and the IPv6 address.
+   * Names that clients ask for, the main one first: the public name if there is one, which replaces the
+   * addresses; otherwise the IPv4 address and the IPv6 address.
    */
   get serverNames(): readonly [string, ...string[]] {
     if (this.publicName !== undefined) return [this.publicName];
@@ -74,7 +74,7 @@ export class Host extends Construct implements DeliveryHost {
     return dnsRecords({ publicName, address, ipv6Address });
   }
 
-  /** Forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
+  /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
     return portForwards(this.address, ports);
   }
@@ -150,44 +150,44 @@ export interface HostProps {
    */
   readonly nameservers?: readonly string[];
   /**
-   * Global, lasting IPv6 address, without zone and prefix length. With it every port gets an IPv6 listener.
-   * Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`); unique-local and
-   * documentation ones are accepted, but get no DNS record.
+   * Permanent IPv6 address of global scope, without zone or prefix length. With it every port gets an IPv6
+   * listener. Link-local, loopback, site-local and multicast addresses are refused (`host.bad-ipv6`);
+   * unique-local and documentation ones are accepted, but get no DNS record.
    * @default - IPv4 only
    */
   readonly ipv6Address?: string;
   /**
    * Flags that `ip -6 address show` prints for the IPv6 address; `temporary`, `deprecated`, `tentative` and
-   * `dadfailed` are refused, as clients would lose an address that goes away.
+   * `dadfailed` are refused, because such an address may go away.
    * @default - none
    */
   readonly ipv6Flags?: readonly string[];
   /**
-   * Domain name, in lower case and without port. It replaces the addresses as server name and is needed for
-   * a certificate that browsers trust. May come from another resource.
+   * Domain name, in lower case and without a port. It replaces the addresses as server name and is needed for a
+   * certificate that browsers trust. May come from another resource.
    * @default - the addresses
    */
   readonly publicName?: string;
   /**
-   * First and last address that the router gives out; the host's must be outside (`host.inside-dhcp-range`).
+   * First and last address that the router assigns; the host's must be outside (`host.inside-dhcp-range`).
    * @default - not checked
    */
   readonly dhcpRange?: DhcpRange;
   /**
-   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed beside the front end's
+   * TCP port of the SSH server, 1 to 65535; `false` if there is none. It is exposed along with the front end's
    * ports, and a firewall leaves it open.
    * @default 22
    */
   readonly sshPort?: number | false;
   /**
    * How files get onto the host.
-   * @default Delivery.local(): into a folder below `out`, to look at; `Delivery.local({ root: "/" })` writes onto the
-   *   machine that runs Terraform
+   * @default Delivery.local(): into a folder below `out`, for inspection; `Delivery.local({ root: "/" })`
+   * installs them on the machine that runs Terraform
    */
   readonly delivery?: Delivery;
 }
 
-/** Addresses that a router gives out. */
+/** Addresses that a router assigns. */
 export interface DhcpRange {
   /** The first of them: an IPv4 address. */
   readonly from: string;

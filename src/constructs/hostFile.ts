@@ -24,7 +24,7 @@ export class HostFile extends Construct {
   readonly host: Host;
   /** Whether plans and logs must not show the content. */
   readonly sensitive: boolean;
-  /** The resource that brings the file: depend on it, or change it (escape hatch). */
+  /** The resource that delivers the file: depend on it, or change it (escape hatch). */
   readonly resource: TerraformResource;
   /** SHA-256 of the content in hexadecimal digits, as Terraform will compute it. */
   readonly sha256: string;
@@ -80,12 +80,13 @@ export interface HostFileProps {
   /** Absolute path on the host. */
   readonly path: string;
   /**
-   * The text, or a function that gives it when the app is synthesized. Written as it is: `${` and `%{` mean
+   * The text, or a function that returns it when the app is synthesized. Written as it is: `${` and `%{` mean
    * nothing, but tokens are resolved. Either this or `source`.
    */
   readonly content?: string | (() => string);
   /**
-   * An existing file that is copied, by its path on the machine that synthesizes; a relative one from where it runs.
+   * Path of an existing file to copy, on the machine that synthesizes; a relative path starts at the working
+   * directory.
    */
   readonly source?: string;
   /**
@@ -167,6 +168,6 @@ function refuseSecond(file: HostFile): void {
     files.set(place, file);
     return;
   }
-  const message = `is written by ${first.node.path} already`;
+  const message = `is already written by ${first.node.path}`;
   refuse([problem("files.duplicate-path", file.node.path, message, { received: file.path })]);
 }

@@ -53,7 +53,7 @@ export class Listener extends Construct {
     return this.props.http2 === true;
   }
 
-  /** @internal Whether only one of the two can have the port, as far as it is known. */
+  /** @internal Whether only one of the two can have the port, as far as is known. */
   clashesWith({ address, port }: Listener): boolean {
     if (port !== this.port || !isKnown([port, address, this.address])) return false;
     if (isIpv6(address) !== isIpv6(this.address)) return false;

@@ -29,11 +29,12 @@ import {
 
 /**
  * The host's static address as a file of systemd-networkd: address, netmask, gateway, DNS domain and
- * nameservers are the host's.
+ * nameservers come from the host.
  *
- * A host that has its address from its provider needs none of this. On any other one it decides whether the host can
- * be reached at all: compare with `ip address` there before the first deployment, and have a console at hand.
- * systemd-networkd must be enabled, and nothing else (ifupdown, NetworkManager) may manage the interface.
+ * A host that gets its address from its provider needs none of this. On any other host it decides whether the
+ * host can be reached at all: compare it with `ip address` there before the first deployment, and have access
+ * to a console. systemd-networkd must be enabled, and nothing else (ifupdown, NetworkManager) may manage the
+ * interface.
  */
 export class StaticNetwork extends Construct {
   /** The host. */

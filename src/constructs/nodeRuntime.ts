@@ -4,7 +4,7 @@ import { refuse } from "./props/checks.js";
 import { choice, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { downloadNode, type NodePlatform, type NodeRelease } from "./nodeDownload.js";
 
-/** A Node binary that travels with a deployment. A closed choice: take one of the static methods. */
+/** A Node binary that is delivered with a deployment. A closed choice: take one of the static methods. */
 export class NodeRuntime {
   private constructor(
     /** @internal Path of the binary on the machine that synthesizes. */
@@ -32,7 +32,7 @@ export class NodeRuntime {
     return new NodeRuntime(() => downloadNode(release, cacheDirectory));
   }
 
-  /** A binary that is there already, by its path on the machine that synthesizes. */
+  /** An existing binary, by its path on the machine that synthesizes. */
   static fromFile(path: string): NodeRuntime {
     refuseOptions("NodeRuntime.fromFile", { path }, { path: required(text) });
     if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
@@ -44,7 +44,7 @@ export class NodeRuntime {
   }
 }
 
-/** Which release of Node travels to the host. */
+/** Which release of Node is delivered to the host. */
 export interface PinnedNodeOptions {
   /**
    * System and processor of the host.

@@ -36,7 +36,7 @@ export class ProxyService extends Construct {
   readonly config: HostFile;
   /** Absolute path of Node on the host. */
   readonly nodePath: string;
-  /** Node itself, if it comes with the deployment. */
+  /** Node itself, if it is part of the deployment. */
   readonly nodeBinary?: HostFile;
   /** The runtime: proxy and `portico` command in one file. */
   readonly runtime: HostFile;

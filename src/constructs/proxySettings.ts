@@ -3,7 +3,7 @@
  * nothing to an editor, so each field is described here once more; tests hold the two together.
  */
 
-/** Limits of every worker. A limit cannot be turned off; its largest value does so in effect. */
+/** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */
 export interface ProxyLimits {
   /**
    * Longest request line, in bytes from 256 to 65536; a longer one gets 414.
@@ -75,7 +75,7 @@ export interface ProxyTimeouts {
 /** Where a proxy logs the requests and errors of routes without logs of their own. */
 export interface ProxyLogs {
   /**
-   * Access log: one line a request. `off` for none.
+   * Access log: one line per request. `off` for none.
    * @default - access.log in the log directory
    */
   readonly access?: "off" | AccessLogFile;
@@ -91,7 +91,7 @@ export interface AccessLogFile {
   /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
   /**
-   * Format of a line: nginx's `combined`, or `json` for one JSON object a line.
+   * Format of a line: nginx's `combined`, or `json` for one JSON object per line.
    * @default "combined"
    */
   readonly format?: "combined" | "json";

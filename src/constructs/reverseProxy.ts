@@ -28,8 +28,8 @@ import { warnOf } from "./warnings.js";
 import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
 
 /**
- * A proxy on a host: it owns the listeners, virtual servers and upstreams below it, and writes the config they come to.
- * What passes when the app is synthesized loads on the host, since both use the same rules.
+ * A proxy on a host: it owns the listeners, virtual servers and upstreams below it, and writes the resulting
+ * config. A config that passes when the app is synthesized loads on the host, since both use the same rules.
  */
 export class ReverseProxy extends Construct implements ProxyScope {
   /** @internal */
@@ -89,12 +89,13 @@ export class ReverseProxy extends Construct implements ProxyScope {
   }
 
   /**
-   * Sets a field of the config after all constructs have rendered: the escape hatch for what no prop says. The result
-   * is checked like everything else when the app is synthesized. Of a listener only `http2`, `name` and `tls.policy`
-   * can be set: sockets, credentials and the firewall are made from the listener itself.
+   * Sets a field of the config after all constructs have rendered: the escape hatch for anything that has no
+   * prop. The result is checked like everything else when the app is synthesized. For a listener, only `http2`,
+   * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
+   * itself.
    *
    * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
-   * @param value what it becomes; `undefined` deletes it. May contain tokens.
+   * @param value the new value; `undefined` deletes the field. May contain tokens.
    */
   addConfigOverride(path: string, value: unknown): void {
     const at = `${this.node.path}.addConfigOverride`;
@@ -113,7 +114,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return this.node.findAll().filter((child) => child instanceof VirtualServer);
   }
 
-  /** Upstreams below this proxy, then those elsewhere that its routes name. */
+  /** Upstreams below this proxy, then those elsewhere that its routes use. */
   get upstreams(): readonly Upstream[] {
     const own = this.node.findAll().filter((child) => child instanceof Upstream);
     const named = this.virtualServers.flatMap((server) =>

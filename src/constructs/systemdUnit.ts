@@ -93,7 +93,7 @@ function ruleOf(path: UnknownLeaf["path"]): TextRule & { readonly allowed: strin
 const UNQUOTED = {
   pattern: "^[^\\x00-\\x1f\\x7f]*$",
   never: '[%"\\\\]|^\\s|\\s$',
-  allowed: 'one line without `%`, `"` and `\\`, and without white space at its ends',
+  allowed: 'one line without `%`, `"` and `\\`, and without leading or trailing white space',
 };
 const UNQUOTED_WORD = {
   pattern: "^[0-9A-Za-z_./:=@,+-]+$",

@@ -39,7 +39,7 @@ export abstract class TlsMaterial {
    * users add an exception.
    *
    * The private key is in Terraform's state in plain text: protect the state as you would the key, or use
-   * `fromFiles`, which Terraform never reads.
+   * `fromFiles`, whose files Terraform never reads.
    */
   static selfSigned(options: SelfSignedOptions = {}): TlsMaterial {
     refuseOptions("TlsMaterial.selfSigned", options, SELF_SIGNED_OPTIONS);
@@ -47,7 +47,7 @@ export abstract class TlsMaterial {
     return new SelfSignedMaterial(options);
   }
 
-  /** Files that are on the host already. Neither key nor certificate enters synthesis or state. */
+  /** Files that are already on the host. Neither key nor certificate enters synthesis or state. */
   static fromFiles(files: TlsFilePaths): TlsMaterial {
     refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS);
     refuse(filesProblems(files));
@@ -70,7 +70,7 @@ export interface TlsFiles {
   readonly selfSigned?: SelfSignedTls;
 }
 
-/** Files that are on the host already. */
+/** Files that are already on the host. */
 export interface TlsFilePaths {
   /** PEM file: the server's certificate, then its chain. Absolute path on the host. */
   readonly certificate: string;
@@ -78,7 +78,7 @@ export interface TlsFilePaths {
   readonly key: string;
   /**
    * PEM file: Diffie-Hellman parameters of at least 2048 bits. `false` for none, which turns DHE suites off.
-   * @default - the ffdhe2048 group of RFC 7919, written beside the proxy's other TLS files
+   * @default - the ffdhe2048 group of RFC 7919, written next to the proxy's other TLS files
    */
   readonly dhparam?: string | false;
 }
@@ -86,19 +86,19 @@ export interface TlsFilePaths {
 /** Options of a self-signed certificate. */
 export interface SelfSignedOptions {
   /**
-   * Further domain names the certificate is good for, in lower case; `*.` may replace the first label. It covers the
-   * host's names and addresses and those of every virtual server on its listeners in any case.
+   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. The
+   * host's names and addresses and those of every virtual server on its listeners are always covered.
    * @default - none
    */
   readonly dnsNames?: readonly string[];
   /**
-   * Days the certificate is valid from its making, 1 to 36500.
+   * Days that the certificate is valid after its creation, 1 to 36500.
    * @default 3650
    */
   readonly validityDays?: number;
   /**
-   * Days before the end from which on Terraform makes a new certificate; 0 waits for the end. Less than
-   * `validityDays`, or every apply would make one.
+   * Days before it expires at which Terraform makes a new certificate; 0 waits until it expires. Must be less
+   * than `validityDays`, or every apply would make a new one.
    * @default - 30, or a third of `validityDays` if that is less
    */
   readonly renewalDays?: number;
@@ -212,7 +212,8 @@ class SelfSignedMaterial extends TlsMaterial {
 
   override bind(scope: Construct, context: TlsContext): TlsFiles {
     if (scope.node.tryFindChild("Tls") !== undefined) {
-      const fix = "Let listeners share one self-signed material; its certificate takes further `dnsNames`.";
+      const fix =
+        "Let listeners share one self-signed material; its certificate takes additional `dnsNames`.";
       const message = "already has a self-signed material, with files of the same names";
       refuse([problem("config.duplicate-name", scope.node.path, message, { fix })]);
     }

@@ -20,7 +20,7 @@ export class TlsPolicy {
     return new TlsPolicy("file-sync");
   }
 
-  /** Mozilla's intermediate policy 5.7: TLS 1.2 and 1.3 for every client of the last years. */
+  /** Mozilla's intermediate policy 5.7: TLS 1.2 and 1.3, for every client of recent years. */
   static mozillaIntermediate(): TlsPolicy {
     return new TlsPolicy("mozilla-intermediate");
   }
@@ -30,7 +30,7 @@ export class TlsPolicy {
     return new TlsPolicy("mozilla-modern");
   }
 
-  /** A policy spelled out. Whether OpenSSL knows the names is found out where they are used. */
+  /** A custom policy. Whether OpenSSL knows the names is checked where they are used. */
   static custom(settings: TlsPolicyOptions): TlsPolicy {
     refuseOptions("TlsPolicy.custom", settings, TLS_POLICY_OPTIONS);
     return new TlsPolicy({ preferServerCiphers: true, sessionTimeoutSeconds: 600, ...settings });
@@ -50,10 +50,10 @@ export interface TlsPolicyOptions {
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
   /** OpenSSL cipher string, names joined by `:`; TLS 1.3 suites by their full names. */
   readonly ciphers: string;
-  /** Key exchange groups as OpenSSL names them, best first; at least one. */
+  /** Key exchange groups, by their OpenSSL names, best first; at least one. */
   readonly curves: readonly string[];
   /**
-   * Whether the server's order of ciphers wins.
+   * Whether the server's order of ciphers takes priority.
    * @default true
    */
   readonly preferServerCiphers?: boolean;

@@ -3,7 +3,10 @@ import type { UpstreamInput } from "../model/index.js";
 import { refuseUpstream } from "./props/checks.js";
 import { any, judged, type PropTable, refuseProps } from "./props/propTable.js";
 
-/** A backend that routes forward to. It belongs to no proxy by itself: any proxy whose routes name it renders it. */
+/**
+ * A backend that routes forward to. It does not belong to one proxy: every proxy whose routes use it renders
+ * it.
+ */
 export class Upstream extends Construct {
   /** Name in the config and in logs. */
   readonly name: string;
@@ -44,8 +47,8 @@ export interface UpstreamProps {
    */
   readonly connectTimeoutMs?: number;
   /**
-   * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. Not
-   * the time of the whole request: an upload may take as long as it moves. 504 when exceeded.
+   * Idle time allowed between two writes of a request to the upstream, in milliseconds from 1 to 2147483647. It
+   * does not limit the whole request: an upload may take any time as long as it progresses. 504 when exceeded.
    * @default 60000 (the front end's routes: 36000000)
    */
   readonly sendTimeoutMs?: number;
@@ -56,15 +59,15 @@ export interface UpstreamProps {
    */
   readonly readTimeoutMs?: number;
   /**
-   * Most connections to the upstream, each worker: 1 to 1000000. WebSocket tunnels count. With two workers the host
-   * opens up to twice as many, and while a reload lets old workers finish, theirs come on top. When all are in use,
-   * requests wait, first come, first served. 1000000 disables the limit in effect.
+   * Most connections to the upstream, per worker: 1 to 1000000. WebSocket tunnels count. With two workers the
+   * host opens up to twice as many, and while old workers finish after a reload, theirs come on top. When all
+   * are in use, requests wait, first come, first served. 1000000 in effect disables the limit.
    * @default 4096
    */
   readonly connectionsMax?: number;
   /**
-   * Most requests that wait for a connection, each worker: 0 to 1000000. One more gets 503 with `Retry-After` at once;
-   * 0 lets none wait.
+   * Most requests that wait for a connection, per worker: 0 to 1000000. One more gets 503 with `Retry-After` at
+   * once; 0 lets none wait.
    * @default 1024
    */
   readonly queuedRequestsMax?: number;
@@ -75,7 +78,7 @@ export interface UpstreamProps {
    */
   readonly queueTimeoutMs?: number;
   /**
-   * Idle connections kept for reuse, each worker: 0 to 65535. 0 opens a connection for every request.
+   * Idle connections kept for reuse, per worker: 0 to 65535. 0 opens a connection for every request.
    * @default 512
    */
   readonly idleConnectionsMax?: number;

@@ -20,9 +20,9 @@ import { Route, type RouteProps } from "./route.js";
 export class VirtualServer extends Construct {
   /** Name in the config. */
   readonly name: string;
-  /** Names clients ask for, the main one first. */
+  /** Names that clients ask for, the main one first. */
   readonly serverNames: readonly string[];
-  /** Listeners it is reached through. */
+  /** Listeners that it is reached through. */
   readonly listeners: readonly Listener[];
   private readonly props: VirtualServerProps;
 
@@ -62,11 +62,12 @@ export class VirtualServer extends Construct {
 /** Names and listeners of a virtual server. */
 export interface VirtualServerProps {
   /**
-   * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without brackets,
-   * or `_`, which no client asks for. Each may be given once on a listener (`config.duplicate-server-name`).
+   * Names, in lower case and without ports: domain names, IPv4 addresses, canonical IPv6 addresses without
+   * brackets, or `_`, which no client asks for. Each may be given only once on a listener
+   * (`config.duplicate-server-name`).
    */
   readonly serverNames: readonly string[];
-  /** Listeners it is reached through; at least one. */
+  /** Listeners that it is reached through; at least one. */
   readonly listeners: readonly Listener[];
   /**
    * Whether it answers for unknown names on its listeners. Each listener needs exactly one such server
@@ -75,8 +76,8 @@ export interface VirtualServerProps {
    */
   readonly default?: boolean;
   /**
-   * Whether its `Server` header carries the version. Checks tell the default server, which shows it, from the
-   * application's, which does not.
+   * Whether its `Server` header contains the version. By this, checks distinguish the default server, which
+   * shows it, from the application's, which does not.
    * @default false
    */
   readonly versionTokens?: boolean;

@@ -59,7 +59,7 @@ function warnOfParts(proxy: WarnedProxy): void {
   const everyone = (proxy.config.trustedProxies ?? []).filter((range) => /\/0+$/.test(range));
   if (everyone.length > 0) {
     Annotations.of(proxy).addWarning(
-      `trustedProxies has ${everyone.join(" and ")}: whatever a client says about itself is believed. ` +
+      `trustedProxies has ${everyone.join(" and ")}: whatever a client says about itself is trusted. ` +
         "Give the addresses of the proxies in front of this one.",
     );
   }

@@ -46,12 +46,12 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
     return `${address} has no DNS record here: give the host's address with --connect`;
   }
   if (scheme === "https" && /CERT|SELF_SIGNED|UNABLE_TO/.test(failure.code)) {
-    return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other its whole chain";
+    return "the certificate is not trusted: a self-signed one needs an exception (--insecure), any other needs its whole chain";
   }
   if (scheme === "https" && /SSL|EPROTO|TLS/.test(failure.code)) {
     return `the TLS handshake with ${at} failed: it does not speak TLS, or offers no TLS version this client has`;
   }
-  return `the connection to ${at} broke: see the proxy's error log`;
+  return `the connection to ${at} was lost: see the proxy's error log`;
 }
 
 const WRONG_NAME =
@@ -81,10 +81,10 @@ function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
   const location = answer.headers["location"];
   if (settings.includes("LOGIN_URL")) {
     const wanted = `LOGIN_URL is not set to \`${path}accounts/login/\``;
-    return `the web application leads to ${location}: ${wanted} (or SITE_ROOT not to \`${path}\`)`;
+    return `the web application redirects to ${location}: ${wanted} (or SITE_ROOT not to \`${path}\`)`;
   }
   if (settings.includes("SERVICE_URL"))
-    return `the web application leads to ${location}: SERVICE_URL is wrong, or the web application is not told the scheme and host that were asked for (Host, X-Forwarded-Proto)`;
+    return `the web application redirects to ${location}: SERVICE_URL is wrong, or the web application does not see the scheme and host of the request (Host, X-Forwarded-Proto)`;
   if (answer.protocol !== "HTTP/2" && row.request.scheme === "https")
     return "the listener does not offer HTTP/2";
   return "the answer is not the web application's: another program listens on its port";

@@ -264,7 +264,7 @@ async function seenSettings(
     ...(databaseOptionFile === undefined ? {} : { optionFile: databaseOptionFile }),
   });
   if (!seen.looked)
-    return { deviations: inFiles, problems, database: `The database was not asked: ${seen.why}.` };
+    return { deviations: inFiles, problems, database: `The database was not queried: ${seen.why}.` };
   const wanted = {
     SERVICE_URL: settings.values.serviceUrl,
     FILE_SERVER_ROOT: settings.values.fileServerRoot,
@@ -280,7 +280,7 @@ async function seenSettings(
   return { deviations: [...inFiles, ...stored], problems, database: "The database stores no other values." };
 }
 
-const NO_DATABASE = "The database was not asked: the deployment does not name one.";
+const NO_DATABASE = "The database was not queried: the deployment does not name one.";
 
 /** Which ports are open for another machine. */
 async function elsewhereEvidence(

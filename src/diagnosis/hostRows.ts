@@ -8,20 +8,20 @@ import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./ve
  * Where somebody changed them by hand, that is the cause of other rows.
  */
 export const HOST_QUESTIONS: readonly Question[] = [
-  { id: "activation", title: "The last activation ended, and can be undone", ask: askStore },
+  { id: "activation", title: "The last activation is complete, and can be undone", ask: askStore },
   { id: "files", title: "Every delivered file is as delivered", ask: askFiles },
-  { id: "units", title: "Units are loaded as delivered, and start with the host", ask: askUnits },
+  { id: "units", title: "Units are loaded as delivered, and start at boot", ask: askUnits },
 ];
 
 export const SERVING_QUESTIONS: readonly Question[] = [
   { id: "running", title: "The proxy runs what is installed", ask: askRunning },
   {
     id: "tls",
-    title: "The key is private, and the certificate covers the names and lasts",
+    title: "The key is private, and the certificate covers the names and does not expire soon",
     ask: askTls,
   },
   { id: "logs", title: "The logs can be written", ask: askLogs },
-  { id: "space", title: "There is room on the disks", ask: askSpace },
+  { id: "space", title: "The disks have free space", ask: askSpace },
   { id: "addresses", title: "The host has its addresses", ask: askAddresses },
   { id: "firewall", title: "The packet filter is loaded as delivered", ask: askFirewall },
 ];
@@ -29,12 +29,12 @@ export const SERVING_QUESTIONS: readonly Question[] = [
 /** Asked only where it has an answer: of a Node that has everything there is nothing to say. */
 export const NODE_QUESTION: Question = {
   id: "node",
-  title: "Node has everything that the proxy uses of it",
+  title: "Node has everything that the proxy uses",
   ask: ({ missingPieces = "" }) =>
     failure(
-      "the proxy serves, and needs more processor time and memory than it might",
+      "the proxy works, but needs more processor time and memory than necessary",
       [missingPieces],
-      `Deploy a Node that portico is tested with: ${KNOWN_VERSIONS.join(", ")}.`,
+      `Deploy a Node version that portico is tested with: ${KNOWN_VERSIONS.join(", ")}.`,
     ),
 };
 
@@ -53,7 +53,7 @@ function askUnits(evidence: Evidence): Verdict {
 function askRunning(evidence: Evidence): Verdict {
   const { drift } = evidence;
   if (drift !== undefined && drift.running === undefined)
-    return unknown("The running proxy cannot be asked.");
+    return unknown("The running proxy cannot be queried.");
   return judged(evidence, drift?.running, "the proxy runs something other than what is installed");
 }
 
@@ -92,7 +92,7 @@ function askTls(evidence: Evidence): Verdict {
   return judged(
     evidence,
     findings,
-    "the private key is exposed, or the certificate lacks a name or does not last",
+    "the private key is exposed, or the certificate lacks a name or is not valid for long",
   );
 }
 
@@ -123,7 +123,7 @@ function askAddresses(evidence: Evidence): Verdict {
     );
   return judged(
     evidence,
-    lacking.map((at) => ({ at, what: `no interface has it; there are: ${own || "none"}`, fix })),
+    lacking.map((at) => ({ at, what: `no interface has it; the host has: ${own || "none"}`, fix })),
     "the host lacks an address that it was deployed for",
   );
 }

@@ -22,7 +22,7 @@ export function lostLogDirectories(config: ProxyConfig, pid: number): string[] {
 /** What keeps lines from the log files of a config, as root sees it. */
 export function logFindings(config: ProxyConfig, pid: number, unit: string): Finding[] {
   const lost = lostLogDirectories(config, pid);
-  const restart = `systemctl restart ${unit} (systemd makes the directory again)`;
+  const restart = `systemctl restart ${unit} (systemd creates the directory again)`;
   const directories = lost.map((at) => {
     const what = existsSync(at) ? "was created again after the proxy started" : "does not exist";
     return { at, what, fix: restart };

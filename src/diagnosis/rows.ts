@@ -55,7 +55,7 @@ const CONFIG_QUESTION: Question = {
 const QUESTIONS: readonly Question[] = [
   ...HOST_QUESTIONS,
   CONFIG_QUESTION,
-  { id: "proxy", title: "The proxy runs, and will after a reboot", ask: askProxy },
+  { id: "proxy", title: "The proxy is running, and starts at boot", ask: askProxy },
   ...SERVING_QUESTIONS,
   { id: "ports", title: "Exactly the right ports are open", ask: askPorts },
   { id: "server-name", title: "No 404 on media or on the application path", ask: askServerName },
@@ -64,12 +64,12 @@ const QUESTIONS: readonly Question[] = [
   { id: "web-application", title: "302 from the application path", ask: askWebApplication },
   { id: "public-urls", title: "Upload and view work after login", ask: askPublicUrls },
   { id: "settings", title: "The application's other settings fit", ask: askSettings },
-  { id: "hairpin", title: "Works from inside the LAN as from outside", ask: askHairpin },
+  { id: "hairpin", title: "Works from inside the LAN as well as from outside", ask: askHairpin },
 ];
 
 function askConfig(evidence: Evidence): Verdict {
   const { configProblems, configWarnings = [] } = evidence;
-  if (configProblems === undefined) return notSeen(evidence, "What the config names");
+  if (configProblems === undefined) return notSeen(evidence, "The files that the config names");
   const [first] = configProblems;
   if (first !== undefined)
     return failure("the proxy refuses its config", configProblems.map(short), first.fix);
@@ -109,7 +109,7 @@ function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
     const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));
     return judgePorts(closed, open, `open from here: ${seen.join(", ") || "none"}`, failed);
   }
-  if (sockets === undefined) return unknown("The host's ports were not looked at.");
+  if (sockets === undefined) return unknown("The host's ports were not checked.");
   const everywhere = sockets.filter(({ address }) => !isLoopback(address));
   const closed = wanted.filter((port) => !sockets.some((socket) => socket.port === port));
   const open = everywhere.filter(({ port }) => hidden.includes(port)).map(({ port }) => port);
@@ -136,11 +136,12 @@ function judgePorts(
   const cause = ["config", "proxy"].find((id) => failed.has(id));
   if (closed.length > 0 && cause !== undefined) return explained(cause, seen);
   if (closed.length > 0) {
-    const fix = "Start the proxy; from outside, see that firewall and router let the ports through.";
+    const fix =
+      "Start the proxy; from outside, check that the firewall and the router let the ports through.";
     return failure(`nothing answers on port ${closed.join(" and ")}`, [seen], fix);
   }
   if (open.length > 0) {
-    const fix = "Let the daemon listen on 127.0.0.1 only, or deploy the firewall.";
+    const fix = "Make the daemon listen on 127.0.0.1 only, or deploy the firewall.";
     return failure(`port ${open.join(" and ")} must be reachable on localhost only`, [seen], fix);
   }
   return ok(seen);
@@ -190,7 +191,7 @@ function askServerName(evidence: Evidence, failed: ReadonlySet<string>): Verdict
   return failure(
     "the media path in the config does not match the installation, or a route is missing",
     missing.map(describe),
-    "Give `installDirectory` (or `mediaDirectory`) as the application is installed, and deploy.",
+    "Set `installDirectory` (or `mediaDirectory`) to where the application is installed, and deploy.",
   );
 }
 
@@ -202,12 +203,12 @@ function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): V
   const refused = avatars ? [] : answersTo(evidence, "media").filter(({ answer }) => answer.status === 403);
   if (refused.length + lacking.length > 0) {
     return failure(
-      "the media file or one of its directories is not readable for others",
+      "the media file or one of its directories is not readable by others",
       [...refused.map(describe), ...listed(lacking)],
       fixes(lacking) || "See the path in the proxy's error log, and chmod it.",
     );
   }
-  if (media !== undefined) return ok(`${media.looked} files and directories are readable for others`);
+  if (media !== undefined) return ok(`${media.looked} files and directories are readable by others`);
   return outage(evidence, failed) ?? notSeen(evidence, "Permissions of all media files");
 }
 
@@ -246,7 +247,7 @@ const SHOWN_MAX = 10;
 function askWebApplication(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const unit = evidence.units?.webApplication;
   if (unit !== undefined && startVariantProblems(unit.command.split(" "), unit.name).length > 0) {
-    const fix = "Let ExecStart of the unit end in `start`, then systemctl daemon-reload and restart it.";
+    const fix = "Make the unit's ExecStart end in `start`, then run systemctl daemon-reload and restart it.";
     const cause = "the fastcgi start variant is used in the service unit";
     return failure(cause, [`${unit.name}: ExecStart=${unit.command}`], fix);
   }
@@ -336,11 +337,11 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
     return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
   const inside = answersTo(evidence, "default", "web", "redirect", "media");
   if (inside.length === 0)
-    return outage(evidence, failed) ?? unknown("Neither the public nor the inner address answers.");
+    return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
   return failure(
     "the router lacks NAT loopback (hairpinning)",
     [...seen, `from here, by another address: ${describe(inside[0]!)}`],
-    "Turn NAT loopback on in the router, or let the name resolve to the inner address inside the LAN (split DNS). " +
+    "Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). " +
       "If it does not work from outside either, the router lacks the forwards of ports 80 and 443.",
   );
 }
@@ -352,7 +353,7 @@ function responseQuestion(seen: SeenResponse): Question {
     id: `response: ${row.name}`,
     title: `Expected response: ${row.name}`,
     ask: (_evidence, failed) => {
-      if (outcome === undefined) return unknown(checked.cause ?? "It was not asked for.");
+      if (outcome === undefined) return unknown(checked.cause ?? "It was not requested.");
       if (checked.pass) return ok(describe(seen));
       const cause = explanation(seen, failed);
       if (cause !== undefined) return explained(cause, describe(seen));

@@ -47,8 +47,8 @@ export interface Question {
 /** Why something could not be looked at. */
 export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
   if (place === "elsewhere")
-    return unknown(`${what} can be seen on the host only: run \`portico doctor\` there.`);
+    return unknown(`${what} can only be seen on the host: run \`portico doctor\` there.`);
   const known =
     deployment === undefined ? "there is no deployment document" : "the deployment says nothing about it";
-  return unknown(`${what} cannot be found: ${known}.`);
+  return unknown(`${what} cannot be determined: ${known}.`);
 }

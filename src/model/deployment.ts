@@ -112,7 +112,7 @@ const settings = z
         fileServer: filePath("Config file of the file server."),
       })
       .describe("The application's own files."),
-    apply: flag(false, "Whether activation edits the files in place; else they are only reported."),
+    apply: flag(false, "Whether activation edits the files in place; otherwise they are only reported."),
   })
   .describe("Settings of the application.");
 
@@ -120,7 +120,7 @@ const media = z
   .strictObject({
     directory: filePath("Directory of the static media."),
     avatarDirectory: filePath("Directory of avatars, if they are elsewhere.").optional(),
-    fix: flag(false, "Whether activation makes them readable for others where they are not."),
+    fix: flag(false, "Whether activation makes them readable by others where they are not."),
   })
   .describe("Files the proxy serves for the application.");
 
@@ -138,7 +138,7 @@ const network = z
     addresses: z
       .array(ipAddress("An address."))
       .default([])
-      .describe("Addresses that the host is to have, or that are translated to one of its own."),
+      .describe("Addresses that the host should have, or that are translated to one that it has."),
     portForwards: z
       .array(
         z.strictObject({
@@ -168,7 +168,7 @@ const network = z
 const probe = z
   .strictObject({
     enabled: flag(true, "Whether the expected responses decide on success."),
-    mediaPath: line("Image below the media route; by default one is looked for.").optional(),
+    mediaPath: line("Image below the media route; by default, one is searched for.").optional(),
     timeoutSeconds: count(60, 1, 3_600, "seconds", "How long the responses may take to become as expected."),
   })
   .prefault({})

@@ -51,7 +51,8 @@ type Known = Partial<HostAddresses>;
 function addressProblems(address: string | undefined, path: string): Problem[] {
   const allowed = "a static IPv4 address such as 192.0.2.10";
   if (address === undefined) {
-    const fix = "Give the host's static IPv4 address; one that is taken from a variable may not be set.";
+    const fix =
+      "Give the host's static IPv4 address; if it comes from a variable, check that the variable is set.";
     return [
       problem("host.ipv6-only", path, "is missing: a host needs a static IPv4 address", { allowed, fix }),
     ];
@@ -169,7 +170,7 @@ function ipv6Problems(known: Known, field: Field): Problem[] {
     }),
   );
   if (address === undefined) return problems;
-  const allowed = "a global address without zone and prefix length, such as 2001:db8::10";
+  const allowed = "a global address without zone or prefix length, such as 2001:db8::10";
   const refuse = (message: string): Problem[] => [
     ...problems,
     problem("host.bad-ipv6", field("ipv6Address"), message, { received: address, allowed }),
@@ -189,7 +190,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
     return [
       problem("host.bad-name", field(name), "is not a domain name", {
         received: value,
-        allowed: "a lower-case name such as files.example.org, without scheme, port and trailing dot",
+        allowed: "a lower-case name such as files.example.org, without scheme, port or trailing dot",
       }),
     ];
   });

@@ -4,22 +4,22 @@ import { count, milliseconds } from "./fields.js";
 /** What a worker takes from clients at most. */
 export const limits = z
   .strictObject({
-    requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer one is 414."),
-    headBytesMax: count(32_768, 1_024, 1_048_576, "bytes", "Longest request head; a longer one is 400."),
-    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; more are 400."),
+    requestLineBytesMax: count(8_192, 256, 65_536, "bytes", "Longest request line; a longer one gets 414."),
+    headBytesMax: count(32_768, 1_024, 1_048_576, "bytes", "Longest request head; a longer one gets 400."),
+    headerCountMax: count(200, 8, 2_000, "fields", "Most request fields; more get 400."),
     connectionsMax: count(
       16_384,
       1,
       1_000_000,
       "connections",
-      "Most client connections, each worker; more are closed at once.",
+      "Most client connections, per worker; more are closed at once.",
     ),
     connectionsPerClientMax: count(
       4_096,
       1,
       1_000_000,
       "connections",
-      "Most connections of one client (IPv4 address or IPv6 /64 network), each worker; more are closed at once. " +
+      "Most connections of one client (IPv4 address or IPv6 /64 network), per worker; more are closed at once. " +
         "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit.",
     ),
     keepAliveRequestsMax: count(
@@ -29,19 +29,13 @@ export const limits = z
       "requests",
       "Requests on one HTTP/1.1 connection before it is closed.",
     ),
-    concurrentStreamsMax: count(
-      128,
-      1,
-      10_000,
-      "streams",
-      "Most concurrent HTTP/2 streams, each connection.",
-    ),
+    concurrentStreamsMax: count(128, 1, 10_000, "streams", "Most concurrent HTTP/2 streams, per connection."),
     streamResetsPerSecondMax: count(
       200,
       1,
       100_000,
       "resets a second",
-      "Client stream resets before an HTTP/2 connection closes.",
+      "Client stream resets after which an HTTP/2 connection is closed.",
     ),
   })
   .prefault({})

@@ -41,7 +41,7 @@ export const PUBLIC_NAME: TextRule & { readonly allowed: string } = {
   ...SERVER_NAME,
   never: `${LONG_LABEL_PATTERN}|^${CATCH_ALL}$`,
   accepts: (name) => isServerName(name) && name !== CATCH_ALL,
-  allowed: "a lower-case host name or an IP address, without scheme, port and brackets",
+  allowed: "a lower-case host name or an IP address, without scheme, port or brackets",
 };
 
 /** A `Host` field value, split: the name as it is compared with server names, and the port if one was given. */

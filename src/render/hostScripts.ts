@@ -100,7 +100,7 @@ if [ -f "$node" ] && [ ! -x "$node" ]; then
   echo "$node cannot be run: its file system is mounted noexec (findmnt --target $node)" >&2
   exit 1
 elif [ ! -x "$node" ]; then
-  echo "$node is not on this host: install Node 20.19 or later, or let NodeRuntime bring it along" >&2
+  echo "$node is not on this host: install Node 20.19 or later, or deliver it with NodeRuntime" >&2
   exit 1
 fi
 "$node" "$runtime" activate --incoming ${quote(incoming)} --document ${quote(document)} 2>&1

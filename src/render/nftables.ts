@@ -146,10 +146,15 @@ export function firewallProblems(input: FirewallInput): Problem[] {
     ...allowed.flatMap(({ from }, i) =>
       from?.length === 0
         ? [
-            problem("config.missing-field", `allowed[${i}].from`, "is empty: nobody could reach the port", {
-              allowed: "at least one address or range",
-              fix: "Name who may reach the port, or leave `from` out for everybody.",
-            }),
+            problem(
+              "config.missing-field",
+              `allowed[${i}].from`,
+              "is empty: no client could reach the port",
+              {
+                allowed: "at least one address or range",
+                fix: "Name who may reach the port, or leave `from` out for everyone.",
+              },
+            ),
           ]
         : [],
     ),

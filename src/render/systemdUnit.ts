@@ -150,7 +150,8 @@ function valueProblems(directive: string, value: UnitValue, path: string): Probl
   const text = String(typeof value === "object" ? value.specifiers : value);
   // systemd trims a value and takes a last backslash for a continued line.
   if (CONTROL.test(text) || text.endsWith("\\") || text !== text.trim()) {
-    const allowed = "one line, without white space at its ends and without a backslash as the last character";
+    const allowed =
+      "one line, without leading or trailing white space and without a backslash as the last character";
     return [problem("unit.bad-value", path, "cannot be written in a unit file", { received: text, allowed })];
   }
   return directive.startsWith("Exec") ? startVariantProblems(text.split(/\s+/), path) : [];

@@ -40,7 +40,7 @@ export function synthesizedFiles(scope: IConstruct): readonly SynthesizedFile[] 
   return described.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The file at a path on the host; throws and names the files there are if there is none. */
+/** The file at a path on the host; if there is none, it throws and lists the files that exist. */
 export function synthesizedFile(scope: IConstruct, path: string): SynthesizedFile {
   const files = synthesizedFiles(scope);
   const file = files.find((f) => f.path === path);

@@ -43,13 +43,13 @@ export interface TestRequest {
    */
   readonly clientAddress?: string;
   /**
-   * Listener the connection comes in through.
+   * Listener that the connection comes in through.
    * @default - the one with the URL's scheme and port, of the address family of its host
    */
   readonly listener?: string;
 }
 
-/** Who answers a request, and how. */
+/** What answers a request, and how. */
 export type Resolution = Answerer & Answered;
 
 type Answered =
@@ -75,9 +75,9 @@ interface Answerer {
 }
 
 /**
- * What happens to a request, by the rules that the runtime serves by: which virtual server and route take it, what
- * goes upstream, which file is read, where a redirect leads. Nothing is sent and no file is touched, so a static file
- * is named whether it exists or not.
+ * What happens to a request, by the rules of the runtime: which virtual server and route take it, what goes
+ * upstream, which file is read, where a redirect leads. Nothing is sent and no file is touched, so a static
+ * file is named whether it exists or not.
  *
  * @param target a config, or a construct with one proxy
  */
@@ -134,7 +134,7 @@ type Answers = {
   readonly [T in ActionConfig["type"]]: (routed: Routed, route: RouteConfig, action: ActionOf<T>) => Answered;
 };
 
-/** What each kind of action makes of a request. */
+/** What each kind of action does with a request. */
 const ANSWERS: Answers = {
   proxy: upstreamRequest,
   staticFiles: staticFile,
@@ -195,7 +195,8 @@ interface SplitUrl {
 /** Not `new URL()`, which resolves and encodes what is to be tested. */
 function splitUrl(url: string): SplitUrl {
   const match = /^(https?):\/\/([^/?#]*)(.*)$/s.exec(url);
-  if (match === null) throw new Error(`Give an absolute http or https URL: ${JSON.stringify(url)} is none.`);
+  if (match === null)
+    throw new Error(`Give an absolute http or https URL: ${JSON.stringify(url)} is not one.`);
   const [, scheme, authority, rest] = match as unknown as [string, "http" | "https", string, string];
   const target = Buffer.from(rest.startsWith("/") ? rest : `/${rest}`, "utf8").toString("latin1");
   return { scheme, authority, target };

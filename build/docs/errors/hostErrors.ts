@@ -65,7 +65,7 @@ export const HOST_ERRORS = {
     "files.shared-directory",
     "Somebody else than root can change a directory on the way, and could lead root to another file. Root does not go there.",
     "/srv/shared/portico.json",
-    "is below a directory of user 998: root writes nothing there",
+    "is below a directory of user 998: root does not write there",
     {
       fix: "Deploy it below directories that only root can change; `namei -om /srv/shared/portico.json` shows them.",
     },
@@ -80,7 +80,7 @@ export const HOST_ERRORS = {
     "files.certificate-expires-soon",
     "Clients will refuse the certificate before long. A warning: the proxy serves.",
     "listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)",
-    "ends on 2026-01-15T00:00:00.000Z, in 10 days",
+    "expires on 2026-01-15T00:00:00.000Z, in 10 days",
   ),
   ...seen(
     "listen.address-in-use",
@@ -159,7 +159,7 @@ export const HOST_ERRORS = {
     "activation.busy",
     "Two activations at once would take each other's files away, so one waits and gives up after a while.",
     "/var/lib/portico/deployment/lock",
-    "is still held after 300 s, by the activation that process 4711 has run since 2026-01-05T08:00:00.000Z",
+    "is still held after 300 s, by the activation that process 4711 has been running since 2026-01-05T08:00:00.000Z",
   ),
   ...seen(
     "activation.not-root",

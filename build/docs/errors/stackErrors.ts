@@ -63,7 +63,7 @@ export const STACK_ERRORS = {
   ),
   "host.ipv6-only": entry(
     'new Host(stack, "files", { address: "2001:db8::10" });',
-    "The host has no IPv4 address. Clients without IPv6 could not reach it, and hosts with IPv6 alone are not supported.",
+    "The host has no IPv4 address. Clients without IPv6 could not reach it, and IPv6-only hosts are not supported.",
   ),
   "host.bad-root": entry(
     'Delivery.local({ root: "" });',

@@ -13,21 +13,22 @@ export interface SshLogin {
    */
   readonly user?: string;
   /**
-   * Public key that the server must show, as its `/etc/ssh/ssh_host_*_key.pub` has it (`ecdsa-sha2-nistp256 AAAA…`), or
-   * that of an authority which has signed it. Terraform's client asks for ECDSA before RSA before Ed25519: give the
-   * first of these that the server has; `ssh-keyscan -t ecdsa ADDRESS` prints it.
+   * Public key that the server must show, as its `/etc/ssh/ssh_host_*_key.pub` has it
+   * (`ecdsa-sha2-nistp256 AAAA…`), or that of an authority that signed it. Terraform's client asks for ECDSA
+   * first, then RSA, then Ed25519: give the first of these that the server has; `ssh-keyscan -t ecdsa ADDRESS`
+   * prints it.
    * @default - none, which is refused unless `verifyHostKey` is `false` (`delivery.unverified-host`)
    */
   readonly hostKey?: string;
   /**
-   * Whether the server has to show `hostKey`. `false` believes any server at the address, so that whoever can take its
-   * place gets everything that is delivered, private keys included, and the login as well.
+   * Whether the server has to show `hostKey`. `false` accepts any server at the address: anyone who can take
+   * its place gets everything that is delivered, including private keys, and the login as well.
    * @default true
    */
   readonly verifyHostKey?: boolean;
   /**
-   * File with the private key, on the machine that runs Terraform; `~` is its user's home, a relative path is taken
-   * from where the app is synthesized. Read at every run, and kept nowhere: neither in the plan nor in state.
+   * File with the private key, on the machine that runs Terraform; `~` is its user's home, a relative path
+   * starts where the app is synthesized. Read at every run, and not stored in the plan or in state.
    * @default - none; the agent's keys are used
    */
   readonly privateKeyFile?: string;
@@ -68,7 +69,7 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly port?: number;
   /**
-   * Whether the user becomes root by `sudo`, without a password. Needed for any user but root
+   * Whether the user becomes root with `sudo`, without a password. Needed for any user but root
    * (`delivery.bad-connection`).
    * @default false
    */
@@ -84,34 +85,36 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly bastion?: SshBastion;
   /**
-   * How long to try to connect, 1 to 3600. Seconds. A host that is being made needs some time until it answers.
+   * How long to try to connect, in seconds from 1 to 3600. A host that is being created needs some time until
+   * it answers.
    * @default 300
    */
   readonly connectTimeoutSeconds?: number;
   /**
-   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory that
-   * exists and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home directory is
-   * missing or does not let programs run (`noexec`). A path below `/tmp` or another directory of everybody's is refused
-   * (`delivery.open-script-path`), and a directory that others can enter ends the apply.
-   * @default - a random name in `~/.portico/incoming`, made with mode 0700
+   * Absolute path on the host for Terraform's scripts, which run as this user with mode 0777: in a directory
+   * that exists and that only the user can enter, such as `/opt/deploy/scripts/%RAND%.sh`. For users whose home
+   * directory is missing or does not let programs run (`noexec`). A path below `/tmp` or another directory that
+   * everyone can write to is refused (`delivery.open-script-path`), and a directory that others can enter fails
+   * the apply.
+   * @default - a random name in `~/.portico/incoming`, created with mode 0700
    */
   readonly scriptPath?: string;
   /**
-   * Tells this machine from another one at the same address, such as the id of a cloud instance. When it changes,
-   * everything is delivered again.
+   * Distinguishes this machine from another one at the same address, such as the id of a cloud instance. When
+   * it changes, everything is delivered again.
    * @default - none
    */
   readonly machineId?: string;
   /**
-   * What `terraform destroy` does to the host: `restore` runs `portico deactivate`, which puts back what was there
-   * before; `purge` removes the proxy's logs as well; `keep` leaves everything as it is, for a machine that is thrown
-   * away as a whole.
+   * What `terraform destroy` does to the host: `restore` runs `portico deactivate`, which restores what was
+   * there before; `purge` removes the proxy's logs as well; `keep` leaves everything as it is, for a machine
+   * that is thrown away.
    * @default "restore"
    */
   readonly whenDestroyed?: "restore" | "purge" | "keep";
   /**
-   * Whether state may hold a `privateKey`. Restoring the host on destroy takes it from there, since Terraform has
-   * nothing else then; refused without (`delivery.key-at-destroy`).
+   * Whether state may hold a `privateKey`. To restore the host on destroy, Terraform can take the key only from
+   * state; without this a `privateKey` is refused (`delivery.key-at-destroy`).
    * @default false
    */
   readonly privateKeyInState?: boolean;

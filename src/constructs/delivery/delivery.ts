@@ -11,8 +11,8 @@ export class Delivery {
   private constructor(private readonly way: DeliveryWay) {}
 
   /**
-   * Files are written by the machine that runs Terraform (`local_file`, `local_sensitive_file`): onto itself, or into
-   * a folder to look at and to copy from.
+   * Files are written by the machine that runs Terraform (`local_file`, `local_sensitive_file`): on that
+   * machine, or into a folder for inspection and copying.
    */
   static local(options: LocalDeliveryOptions = {}): Delivery {
     refuseOptions("Delivery.local", options, LOCAL_DELIVERY_OPTIONS);

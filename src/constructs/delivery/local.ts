@@ -14,11 +14,11 @@ import { dependOn, onDestroy } from "./provisioning.js";
 /** Where a local delivery writes. */
 export interface LocalDeliveryOptions {
   /**
-   * Folder that stands for the host's `/`. `"/"` writes onto the machine that runs Terraform. A relative folder is taken
-   * from the one that holds the app's output folder (`cdktf.out`), which is the project's; the stack names it relatively
-   * too, so it is the same in every checkout. Must not be empty and is not expanded (`~`).
+   * Folder to use as the host's `/`. `"/"` installs the files on the machine that runs Terraform. A relative
+   * folder starts at the project's folder, which holds the app's output folder (`cdktf.out`); it is relative in
+   * the stack too, so the stack is the same in every checkout. Must not be empty and is not expanded (`~`).
    *
-   * @default - `out/` and the host's construct path, such as `out/stack/files/Host`
+   * @default - `out/` plus the host's construct path, such as `out/stack/files/Host`
    */
   readonly root?: string;
 }
@@ -30,8 +30,8 @@ export const LOCAL_DELIVERY_OPTIONS: PropTable<LocalDeliveryOptions> = { root: t
 const PROJECT = "${path.module}/../../..";
 
 /**
- * Mode of directories that have to be made. Both providers make every missing parent with this one mode, and set it
- * to 0777 or 0700 if left alone: the one would let anybody add units, the other would hide the config from the
+ * Mode of directories that have to be made. Both providers make every missing parent with this one mode, with a
+ * default of 0777 or 0700: the one would let any user add units, the other would hide the config from the
  * unprivileged user that serves it. Private files are private by their own mode.
  */
 const DIRECTORY_MODE = "0755";

@@ -100,7 +100,7 @@ export class SshDelivery implements DeliveryWay {
   /** The host's deployment as a whole; made by whatever is delivered first. */
   private deployment(host: DeliveryHost, scope: IConstruct): DeploymentResource {
     if (TerraformStack.of(scope) !== TerraformStack.of(host)) {
-      const fix = "Make the host, its files and its activation in one stack.";
+      const fix = "Define the host, its files and its activation in one stack.";
       const message = "is in a different stack from its host";
       refuse([problem("delivery.other-stack", scope.node.path, message, { received: host.node.path, fix })]);
     }

@@ -43,9 +43,9 @@ import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 /** @internal */
 export type FrontEndFirewallProps = Omit<FirewallProps, "host" | "ports" | "loopbackPorts" | "unitDirectory">;
 
-/** What a front end is made of. Required are the host, the mode, and a directory of the application. */
+/** What a front end is made of. The host, the mode, and a directory of the application are required. */
 export interface FileSyncFrontEndProps {
-  /** The host, or what makes one. */
+  /** The host, or props to make one. */
   readonly host: Host | HostProps;
   /** Plain HTTP or TLS. */
   readonly mode: Mode;
@@ -55,8 +55,8 @@ export interface FileSyncFrontEndProps {
    */
   readonly installDirectory?: string;
   /**
-   * Directory of the static media: icons, avatars, scripts. It, what is above it and what is in it must be readable
-   * for others, or the proxy answers 403.
+   * Directory of the static media: icons, avatars, scripts. The directory, those above it and everything in it
+   * must be readable by others, or the proxy answers 403.
    * @default - `media` in the install directory
    */
   readonly mediaDirectory?: string;
@@ -87,8 +87,8 @@ export interface FileSyncFrontEndProps {
    */
   readonly requestBodyTimeoutMs?: number;
   /**
-   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows, or
-   * `absolute`, as Apache's mod_dav wants it; `unchanged` leaves it alone.
+   * How the WebDAV daemon gets a `Destination` that points at this front end: as a path, which RFC 4918 allows,
+   * or `absolute`, as Apache's mod_dav needs it; `unchanged` leaves it alone.
    * @default "path"
    */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
@@ -124,7 +124,7 @@ export interface FileSyncFrontEndProps {
    */
   readonly network?: Omit<StaticNetworkProps, "host">;
   /**
-   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` will do.
+   * Filter what reaches the host: the exposed ports are open, all others are not; `{}` is enough.
    * @default - no filter
    */
   readonly firewall?: FrontEndFirewallProps;
@@ -134,8 +134,9 @@ export interface FileSyncFrontEndProps {
    */
   readonly daemons?: Omit<ApplicationDaemonsProps, "host" | "unitDirectory">;
   /**
-   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, looks at the answers,
-   * and puts back the last good state if they are not as expected. `{}` will do for a local delivery.
+   * How the deployment takes effect: `portico activate` checks it, stops and starts what changed, probes the
+   * expected responses, and restores the last good state if they are not as expected. `{}` is enough for a
+   * local delivery.
    * @default - with a delivery over ssh, nothing is known of the application; with a local one, no activation
    */
   readonly activation?: FileSyncActivationProps;
@@ -192,7 +193,7 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   outputs: flag,
 };
 
-/** @internal Refuses what no part of a front end could be made of. */
+/** @internal Refuses props from which no part of a front end could be made. */
 export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProps): void {
   refuseProps(construct, props, FRONT_END_PROPS);
   const at = (name: string): string => `${construct.node.path}.${name}`;
@@ -218,7 +219,7 @@ function nameProblems({ additionalServerNames = [] }: FileSyncFrontEndProps, at:
   });
 }
 
-/** @internal Refuses a further name that is one of the host's, or there already. */
+/** @internal Refuses a further name that is one of the host's, or is repeated. */
 export function refuseSameNames(
   { node, host }: Construct & { readonly host: Host },
   { additionalServerNames: names = [] }: FileSyncFrontEndProps,
@@ -229,7 +230,7 @@ export function refuseSameNames(
   refuse(
     names.flatMap((received, i) =>
       same[i]
-        ? [problem("config.duplicate-server-name", at(i), "is there already", { received, allowed })]
+        ? [problem("config.duplicate-server-name", at(i), "already exists", { received, allowed })]
         : [],
     ),
   );
@@ -276,7 +277,7 @@ function directoryProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
   });
 }
 
-/** What activation has to know about the application, beside what the front end knows itself. */
+/** What activation has to know about the application, besides what the front end knows itself. */
 export interface FileSyncActivationProps {
   /**
    * Units of the application's daemons, which stop and start when their settings change.
@@ -289,8 +290,8 @@ export interface FileSyncActivationProps {
    */
   readonly settings?: SettingsEditing;
   /**
-   * Whether activation makes media files and their directories readable for others where they are not.
-   * It does so as the user whose directories they are; a destroy takes back what it gave.
+   * Whether activation makes media files and their directories readable by others where they are not. It does
+   * so as the user who owns the directories; a destroy undoes it.
    * @default false
    */
   readonly fixMedia?: boolean;
@@ -301,7 +302,7 @@ export interface FileSyncActivationProps {
   readonly database?: DatabaseConnection;
   /**
    * How the expected responses are checked afterwards.
-   * @default - they have a minute to come; an image is looked for in the media directory
+   * @default - they have a minute to become as expected; an image is searched for in the media directory
    */
   readonly probe?: ResponseProbe;
 }

@@ -32,11 +32,11 @@ export interface FileSyncUpstreams {
 
 /** Routes of the application's virtual server. */
 export interface FileSyncRoutes {
-  /** To the web application: all that is below the path prefix. */
+  /** To the web application: everything below the path prefix. */
   readonly web: Route;
   /** To the WebDAV daemon. */
   readonly webdav: Route;
-  /** To the file server, for upload and download; its own path is cut off. */
+  /** To the file server, for upload and download; its route's path is cut off. */
   readonly fileServer: Route;
   /** Files of the media directory. */
   readonly media: Route;
@@ -71,7 +71,7 @@ export type FileSyncUpstreamOverrides = {
   readonly [name in keyof FileSyncUpstreams]?: Partial<UpstreamProps>;
 };
 
-/** The daemons on their ports, changed as the caller likes. */
+/** The daemons on their ports, with the caller's changes. */
 export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
   const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
     proxy.addUpstream(id, {
@@ -91,7 +91,7 @@ export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOve
     const same = all.slice(0, i).find(({ url }) => url === upstream.url);
     if (same === undefined) continue;
     Annotations.of(upstream).addWarning(
-      `This upstream has the URL of ${same.node.id}: each of the application's daemons has a port of its own.`,
+      `This upstream has the URL of ${same.node.id}: each of the application's daemons needs its own port.`,
     );
   }
   return upstreams;

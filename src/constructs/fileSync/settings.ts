@@ -39,11 +39,11 @@ import {
 } from "../props/tokens.js";
 
 /**
- * The application's configuration items, all derived from the address that clients use: a scheme or host
- * that differs from the routes' is the commonest reason why login works but upload fails.
+ * The application's configuration items, all derived from the address that clients use: a scheme or host that
+ * differs from the routes' is the most common reason why login works but upload fails.
  *
- * Each of the application's files gets a text of its own in one directory on the host, to be copied into it. The files
- * hold no secret, and the application's own secret key is neither read nor written.
+ * For each of the application's files there is a separate text in one directory on the host, to be copied into
+ * that file. The files hold no secret, and the application's own secret key is neither read nor written.
  */
 export class ApplicationSettings extends Construct {
   /** Item by item. */
@@ -158,7 +158,7 @@ export interface ApplicationSettingsProps {
    */
   readonly serverNames?: readonly string[];
   /**
-   * Port that clients use, where a router or another proxy maps it; written unless it is the scheme's own.
+   * Port that clients use, if a router or another proxy maps it; written unless it is the scheme's default.
    * @default 80 or 443
    */
   readonly publicPort?: number;
@@ -168,8 +168,8 @@ export interface ApplicationSettingsProps {
    */
   readonly pathPrefix?: string;
   /**
-   * Whether settings may be changed through the web interface. Those changes are stored in the application's database
-   * and win over its files from then on, also over what is written here.
+   * Whether settings may be changed through the web interface. Those changes are stored in the application's
+   * database and take priority over its files from then on, also over what is written here.
    * @default false
    */
   readonly enableSettingsViaWeb?: boolean;

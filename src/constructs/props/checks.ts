@@ -105,7 +105,7 @@ export function hostPathProblems(
     if (path === undefined || !isKnown(path) || (isFilePath(path) && path !== "/" && !path.endsWith("/")))
       return [];
     const allowed =
-      "an absolute path on the host, without `//`, `.` or `..` segments and without a slash at its end";
+      "an absolute path on the host, without `//`, `.` or `..` segments and without a trailing slash";
     return [
       problem("config.bad-file-path", `${at}.${name}`, "is not a path on the host", {
         received: path,

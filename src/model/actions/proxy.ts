@@ -11,13 +11,13 @@ export const proxyFields = z
       .enum(["none", "raw", "nginx"])
       .default("none")
       .describe(
-        "Whether the route's path is cut off the target: not at all, byte for byte, or as nginx's rewrite does.",
+        "Whether the route's path is cut from the target: not at all, byte for byte, or as nginx's rewrite does.",
       ),
     hostHeader: z
       .enum(["client", "upstream"])
       .default("client")
       .describe(
-        "`Host` sent upstream: as the client asked, port included, or the upstream's own host and port.",
+        "`Host` sent upstream: as the client sent it, including the port, or the upstream's own host and port.",
       ),
     forwarded: z
       .strictObject({
@@ -26,7 +26,7 @@ export const proxyFields = z
           true,
           "Send X-Forwarded-For: the client's address, after the chain that a trusted proxy sent.",
         ),
-        proto: flag(true, "Send X-Forwarded-Proto: the scheme the client used."),
+        proto: flag(true, "Send X-Forwarded-Proto: the scheme that the client used."),
         host: serverName(
           "Send X-Forwarded-Host with this name; leave out to send none.",
           "files.example.org",
@@ -34,7 +34,7 @@ export const proxyFields = z
       })
       .prefault({})
       .describe(
-        "Forwarding fields this proxy sets. Those of clients outside `trustedProxies` are always dropped.",
+        "Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped.",
       ),
     setHeaders: z
       .record(headerName, headerValue)
@@ -49,9 +49,9 @@ export const proxyFields = z
       .describe(
         "WebDAV `Destination` that points here: cut to its path (RFC 4918, 10.3), made absolute with the upstream's scheme and host, or left alone.",
       ),
-    webSocket: flag(true, "Whether `Upgrade: websocket` passes; every other upgrade is dropped."),
+    webSocket: flag(true, "Whether `Upgrade: websocket` is forwarded; every other upgrade is dropped."),
   })
-  .describe("Requests go to an upstream. Bodies stream both ways, without temporary files.");
+  .describe("Forwards requests to an upstream. Bodies stream both ways, without temporary files.");
 
 /** What it makes of a request is in `forwarding.ts`. */
 export const proxy: ActionKind<DeepReadonly<z.output<typeof proxyFields>>> = {

@@ -12,11 +12,11 @@ export const redirectFields = z
       .describe("Status. 307 and 308 keep method and body."),
     scheme: z.enum(["http", "https"]).default("https").describe("Scheme of the Location."),
     port: port(
-      "Port of the Location. Without it the scheme's own, 443 or 80, which is not written.",
+      "Port of the Location. Without it, the scheme's default port, 443 or 80, which is not written.",
       8443,
     ).optional(),
     host: serverName(
-      "Host of the Location. Without it the one that was asked for.",
+      "Host of the Location. Without it, the host that the client asked for.",
       "files.example.org",
     ).optional(),
   })

@@ -21,9 +21,12 @@ export const staticFilesFields = z
       .enum(["inside", "anywhere", "never"])
       .default("inside")
       .describe("Symbolic links that are followed: those that stay inside the directory, all, or none."),
-    cacheControl: line("Value of Cache-Control; without it none is sent.", "max-age=3600").optional(),
+    cacheControl: line(
+      "Value of Cache-Control; without it, the field is not sent.",
+      "max-age=3600",
+    ).optional(),
   })
-  .describe("Files of a directory answer, for GET and HEAD.");
+  .describe("Serves files from a directory, for GET and HEAD.");
 
 /** Which file a request names is in `staticPath.ts`. */
 export const staticFiles: ActionKind<DeepReadonly<z.output<typeof staticFilesFields>>> = {

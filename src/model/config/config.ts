@@ -40,10 +40,10 @@ const tlsPolicy = z
         "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
       ),
       curves: z
-        .array(name("A curve as OpenSSL names it.", "prime256v1"))
+        .array(name("A curve, by its OpenSSL name.", "prime256v1"))
         .min(1)
         .meta({ description: "Key exchange groups, best first.", examples: [["X25519", "prime256v1"]] }),
-      preferServerCiphers: flag(true, "Whether the server's cipher order wins."),
+      preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
       sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
     }),
   ])
@@ -95,7 +95,7 @@ const upstream = z.strictObject({
     1,
     1_000_000,
     "connections",
-    "Most connections to it, each worker, tunnels included; the host opens up to that times `workers`, and for the " +
+    "Most connections to it, per worker, tunnels included; the host opens up to that times `workers`, and for the " +
       "time of a reload as many again. When all are in use, requests wait.",
   ),
   queuedRequestsMax: count(
@@ -103,7 +103,7 @@ const upstream = z.strictObject({
     0,
     1_000_000,
     "requests",
-    "Most requests that wait for a connection, each worker; one more is 503 at once. 0 lets none wait.",
+    "Most requests that wait for a connection, per worker; one more gets 503 at once. 0 lets none wait.",
   ),
   queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
   idleConnectionsMax: count(
@@ -111,13 +111,13 @@ const upstream = z.strictObject({
     0,
     65_535,
     "connections",
-    "Idle connections kept for reuse, each worker; 0 disables reuse.",
+    "Idle connections kept for reuse, per worker; 0 disables reuse.",
   ),
   idleTimeoutMs: milliseconds(
     1_500,
     "How long an idle connection is kept. Keep it below the upstream's own keep-alive time (gunicorn: 2 s).",
   ),
-  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one is 502."),
+  headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),
 });
 
 const accessLog = z
@@ -128,23 +128,23 @@ const accessLog = z
       format: z
         .enum(["combined", "json"])
         .default("combined")
-        .describe("Line format: nginx's `combined`, or one JSON object a line."),
+        .describe("Line format: nginx's `combined`, or one JSON object per line."),
     }),
   ])
-  .describe("Where requests are logged, one line each; `off` for nowhere.");
+  .describe("Where requests are logged, one line each; `off` to log nowhere.");
 
 const errorLog = z
   .union([z.literal("off"), z.strictObject({ path: filePath("Log file.", "/var/log/portico/error.log") })])
-  .describe("Where errors are logged; `off` for nowhere.");
+  .describe("Where errors are logged; `off` to log nowhere.");
 
 const route = z.strictObject({
   name: name("Name of the route in logs and checks; unique in its virtual server.", "web"),
-  path: routePath("Path the route answers for, compared with the normalised request path.", "/files"),
+  path: routePath("Path that the route answers for, compared with the normalised request path.", "/files"),
   match: z
     .enum(["prefix", "segment", "exact"])
     .default("segment")
     .describe(
-      "`prefix`: every path that begins so (nginx `location`). `segment`: the path itself or below it, `/` next. `exact`: only it. The longest path wins.",
+      "`prefix`: every path that begins with it (like nginx `location`). `segment`: the path itself and what is below it, after a `/`. `exact`: only the path itself. The longest path wins.",
     ),
   action: actionFields,
   requestBodyBytesMax: count(
@@ -152,7 +152,7 @@ const route = z.strictObject({
     0,
     Number.MAX_SAFE_INTEGER,
     "bytes",
-    "Longest request body; a longer one is 413. 0 for no limit.",
+    "Longest request body; a longer one gets 413. 0 for no limit.",
   ),
   requestBodyTimeoutMs: milliseconds(
     60_000,
@@ -165,35 +165,35 @@ const route = z.strictObject({
   accessLog: accessLog
     .optional()
     .describe(
-      "Where its requests are logged, one line each; `off` for nowhere. Without it the main access log.",
+      "Where its requests are logged, one line each; `off` to log nowhere. Without it, the main access log is used.",
     ),
   errorLog: errorLog
     .optional()
-    .describe("Where its errors are logged; `off` for nowhere. Without it the main error log."),
+    .describe("Where its errors are logged; `off` to log nowhere. Without it, the main error log is used."),
 });
 
 const virtualServer = z.strictObject({
   name: name("Name of the virtual server.", "application"),
   serverNames: z
-    .array(serverName("A name clients ask for; `_` matches none by itself.", "files.example.org"))
+    .array(serverName("A name that clients ask for; `_` by itself matches no name.", "files.example.org"))
     .min(1)
     .meta({
-      description: "Names that clients ask for, the main one first; `_` matches none by itself.",
+      description: "Names that clients ask for, the main one first; `_` by itself matches no name.",
       examples: [["files.example.org"]],
     }),
   listeners: z
     .array(name("A listener's name.", "https"))
     .min(1)
-    .meta({ description: "Names of the listeners it is reached through.", examples: [["https"]] }),
+    .meta({ description: "Names of the listeners that it is reached through.", examples: [["https"]] }),
   default: flag(
     false,
     "Whether it answers for unknown names on its listeners; each listener has one default.",
   ),
   versionTokens: flag(
     false,
-    "Whether its `Server` header carries the version, by which `portico check --live` tells servers apart.",
+    "Whether its `Server` header contains the version; `portico check --live` tells servers apart by it.",
   ),
-  routes: z.array(route).describe("Its routes; a path that none matches is 404."),
+  routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
 });
 
 /** The whole document. */
@@ -209,12 +209,12 @@ export const configSchema = z.strictObject({
   workers: z
     .union([z.literal("auto"), z.int().min(1).max(256)])
     .default("auto")
-    .meta({ description: "Worker processes; `auto` for one a CPU.", unit: "processes", examples: [2] }),
+    .meta({ description: "Worker processes; `auto` for one per CPU.", unit: "processes", examples: [2] }),
   trustedProxies: z
     .array(cidr("An address or range.", "10.0.0.0/8"))
     .default([])
     .meta({
-      description: "Clients whose forwarding fields are believed: addresses and CIDR ranges.",
+      description: "Clients whose forwarding fields are trusted: addresses and CIDR ranges.",
       examples: [["10.0.0.0/8"]],
     }),
   logs: z
@@ -223,7 +223,7 @@ export const configSchema = z.strictObject({
       error: errorLog.default("off").describe("Where errors are logged; `off` for standard error."),
     })
     .prefault({})
-    .describe("Main logs, for routes without logs of their own."),
+    .describe("Main logs, for routes without their own logs."),
   limits,
   timeouts,
   listeners: z.array(listener).min(1).describe("Where connections are accepted."),

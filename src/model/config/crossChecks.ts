@@ -60,10 +60,15 @@ function unknownReferences(config: ProxyConfig): Problem[] {
     known.includes(received)
       ? []
       : [
-          problem("config.unknown-reference", path, `names no ${kind}`, {
-            received,
-            allowed: known.length === 0 ? `no ${kind} is defined` : known.join(", "),
-          }),
+          problem(
+            "config.unknown-reference",
+            path,
+            `is not the name of ${kind === "upstream" ? "an" : "a"} ${kind}`,
+            {
+              received,
+              allowed: known.length === 0 ? `no ${kind} is defined` : known.join(", "),
+            },
+          ),
         ];
   return config.virtualServers.flatMap((server, s) => [
     ...server.listeners.flatMap((name, i) =>
@@ -100,7 +105,7 @@ function listenerProblems(config: ProxyConfig): Problem[] {
     problems.push(
       problem("config.ipv6-only", "listeners", "has only IPv6 addresses", {
         received: listeners.map((l) => l.address),
-        allowed: "at least one IPv4 listener: hosts with IPv6 alone are not supported",
+        allowed: "at least one IPv4 listener: IPv6-only hosts are not supported",
       }),
     );
   }
@@ -187,7 +192,7 @@ function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
     problem(
       "config.duplicate-route",
       `${path}.routes[${i}].path`,
-      `has the path and match of routes[${first}]`,
+      `has the same path and match as routes[${first}]`,
       {
         received: server.routes[i]!.path,
       },
@@ -201,7 +206,7 @@ function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
           problem(
             "config.shadowed-route",
             `${path}.routes[${i}].path`,
-            `never matches: route ${by.name} takes all of it`,
+            `never matches: route ${by.name} takes all its requests`,
             {
               received: `${route.match} ${route.path}`,
             },

@@ -41,7 +41,7 @@ export function expiryWarnings(
   return chain.flatMap((cert, i) => {
     const left = Date.parse(cert.validTo) - now;
     if (left < 0 || left > SOON_DAYS * DAY_MS) return [];
-    const message = `${nameOf(i)}ends on ${isoDate(cert.validTo)}, in ${daysText(left)}`;
+    const message = `${nameOf(i)}expires on ${isoDate(cert.validTo)}, in ${daysText(left)}`;
     return [problem("files.certificate-expires-soon", label, message)];
   });
 }

@@ -129,7 +129,7 @@ export function logFix(file: string): string {
   const directory = dirname(file);
   const ours = (process.env["LOGS_DIRECTORY"] ?? "").split(":");
   if (ours.some((one) => one !== "" && file.startsWith(`${one}/`)))
-    return "Restart the service, at which systemd makes its log directory: systemctl restart portico.service";
+    return "Restart the service; systemd then creates its log directory: systemctl restart portico.service";
   return `Create its directory for ${user()}: mkdir -p ${directory} && chown ${userId()} ${directory}`;
 }
 

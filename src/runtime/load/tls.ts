@@ -118,7 +118,7 @@ function parseKey(pem: string, file: string, label: string, problems: Problem[])
   };
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(pem)) {
     return refuse(
-      "is protected by a passphrase, which nobody can type in when the service starts",
+      "is protected by a passphrase, which cannot be typed in when the service starts",
       `Remove the passphrase and keep the file private: openssl pkey -in ${file} -out ${file}.plain`,
     );
   }

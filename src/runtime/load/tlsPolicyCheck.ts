@@ -47,7 +47,7 @@ export async function handshakeProblem(
   const options = secureContextOptions(policy, files);
   const refused = contextError(options);
   if (refused !== undefined) {
-    const fix = "Use a key and certificate of at least 2048 bit RSA or a P-256 curve, signed with SHA-256.";
+    const fix = "Use a key and certificate of at least 2048-bit RSA or a P-256 curve, signed with SHA-256.";
     return problem("files.bad-certificate", path, `OpenSSL refuses key and certificate: ${refused}`, { fix });
   }
   const failure = await handshake(options, secureContextOptions(policy));

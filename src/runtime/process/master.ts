@@ -260,7 +260,7 @@ export class Master {
   /** The new master died. systemd sees the service fail, and starts it again. */
   private successorDied(): void {
     this.failed = true;
-    this.log("crit", "the new master is gone, and nobody accepts connections");
+    this.log("crit", "the new master is gone, and no process accepts connections");
   }
 
   /** Puts a config into service in place of the current one; on failure the current one is untouched. */
