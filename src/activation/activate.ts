@@ -38,11 +38,11 @@ import {
 import { awaitService } from "./verification.js";
 
 export interface ActivationOptions {
-  /** Folder that stands for the host's `/`; any other than `/` gets its files, and no service is touched. */
+  /** Folder to use as the host's `/`; if it is not `/`, it only gets the files, and no service is touched. */
   readonly root: string;
-  /** Where the delivery uploaded to; without one the files are in their places already. */
+  /** Where the delivery uploaded to; without one, the files are already in place. */
   readonly incoming?: string;
-  /** Whether to activate what was activated last once more, from the store; default false. */
+  /** Whether to activate the last deployment again, from the store; default false. */
   readonly again?: boolean;
   /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
   readonly document?: string;
@@ -59,7 +59,7 @@ export interface Activated {
   readonly responses: readonly CheckedResponse[];
 }
 
-/** An activation that failed after it had begun: why, and what the roll-back could not do. */
+/** An activation that failed after it had begun: why, and what the roll-back could not restore. */
 export class ActivationFailed extends ProblemError {
   constructor(
     readonly reason: readonly Problem[],
@@ -84,11 +84,11 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
   const store = await openStore(options.root);
   const { incoming } = options;
   return withLock(store.lock, { what: "activation", incoming }, options, async () => {
-    // Whoever held the lock may have taken the store away.
+    // The process that held the lock may have removed the store.
     await store.prepare();
     await recover(store, options);
     const last = await store.readState();
-    // Whatever comes of it, it can be taken away.
+    // Whatever the outcome, the deployment can be removed.
     if (last === undefined && !options.dryRun) await keepCommand(store, runningPrograms());
     const delivered =
       options.again === true ? await readLast(store, last) : await readDelivered(store, options);

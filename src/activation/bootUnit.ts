@@ -7,8 +7,8 @@ import { makeDirectory, placeBytes, placeLink, removeFile, removeIfEmpty } from 
 import { type Programs, runningPrograms } from "./programs.js";
 
 /**
- * While a journal is open, a unit on the disk has the next boot bring the host out of the middle. After a loss of power
- * daemons would otherwise start, or fail to, with the files of two deployments until somebody deploys again.
+ * While a journal is open, a unit on the disk makes the next boot repair the host. After a power failure, daemons
+ * would otherwise start, or fail to start, with the files of two deployments until somebody deploys again.
  */
 
 const NAME = "portico-recovery.service";
@@ -16,12 +16,12 @@ const UNIT = `${DEFAULT_HOST_PATHS.unitDirectory}/${NAME}`;
 const WANTS = `${DEFAULT_HOST_PATHS.unitDirectory}/multi-user.target.wants`;
 
 /**
- * Places it. systemd reads it as it boots, and need not hear of it now.
+ * Installs it. systemd reads it at boot, so no reload is needed now.
  * @param units units that a recovery stops and starts
  */
 export async function placeBootUnit(units: readonly string[]): Promise<void> {
   const programs = runningPrograms();
-  // They were uploaded a moment ago, and may be in memory only.
+  // They were just uploaded, and may be in memory only.
   for (const path of programs) await syncFile(path);
   const bytes = Buffer.from(bootUnit(programs, units));
   await placeBytes(UNIT, bytes, { mode: "0644", uid: 0, gid: 0 });
@@ -29,7 +29,7 @@ export async function placeBootUnit(units: readonly string[]): Promise<void> {
   await placeLink(`${WANTS}/${NAME}`, `../${NAME}`);
 }
 
-/** Takes it away; one that stays does nothing without a journal, and goes with the next run. */
+/** Removes it; one that stays does nothing without a journal, and the next run removes it. */
 export async function removeBootUnit(): Promise<void> {
   try {
     await removeFile(`${WANTS}/${NAME}`);

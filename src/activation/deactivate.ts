@@ -10,20 +10,20 @@ import { changesServices, filesOf, type GoodState, type Journal, openStore, type
 import { deliveredUnits, cameByDeployment, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
-  /** Whether the proxy's logs go as well. */
+  /** Whether the proxy's logs are removed as well. */
   readonly purge: boolean;
 }
 
 /**
- * Takes a deployment away: its services stop, every file becomes what it was before Portico came, and edits of the
- * application's settings are taken back where nobody changed the item since. Does as much as can be done and returns what
- * could not; undefined if nothing was deployed.
+ * Removes a deployment: its services stop, every file becomes what it was before Portico was deployed, and edits of
+ * the application's settings are undone unless somebody has changed the item since. Does as much as possible and
+ * returns what could not be done; undefined if nothing was deployed.
  */
 export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
   const store = await openStore(options.root);
   const systemd = changesServices(options.root);
   return withLock(store.lock, { what: "deactivation" }, options, async () => {
-    // Whoever held the lock may have taken the store away.
+    // The process that held the lock may have removed the store.
     await store.prepare();
     if (options.purge) await purgeLogs(store);
     const recovered = await recover(store, { ...options, dryRun: false });

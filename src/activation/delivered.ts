@@ -13,7 +13,7 @@ import { systemReason } from "../runtime/load/systemReason.js";
 import { type FileState, hashOf, observe } from "./fileState.js";
 import { filesOf, type GoodState, type Store } from "./store.js";
 
-/** A deployment as it arrived, every content of it found and whole. */
+/** A deployment as it arrived, with all its contents found and intact. */
 export interface Delivered {
   readonly deployment: Deployment;
   /** Hash of the document's text. */
@@ -22,7 +22,7 @@ export interface Delivered {
   readonly contents: ReadonlyMap<string, Content>;
   /** What is at each path of the deployment now. */
   readonly now: ReadonlyMap<string, FileState>;
-  /** Whether the delivery wrote the files to their places itself, so that what was there before is not known. */
+  /** Whether the delivery itself wrote the files to their places, so what was there before is not known. */
   readonly inPlace: boolean;
 }
 
@@ -32,8 +32,8 @@ export interface Content {
 }
 
 /**
- * Reads the deployment that is to be activated and looks for the content of every file: at its place, in the store of
- * earlier activations, among the uploads. Only what changed was uploaded. Changes nothing.
+ * Reads the deployment to be activated and looks for the content of every file: in its place, in the store of earlier
+ * activations, among the uploads. Only what changed was uploaded. Changes nothing.
  */
 export async function readDelivered(
   store: Store,
@@ -55,7 +55,7 @@ export async function readDelivered(
   return findContents(store, text, { from, path: file }, incoming, incoming === undefined);
 }
 
-/** The same for what was activated last, whatever became of its files on the host since. */
+/** The same for the last activated deployment, whatever has happened to its files on the host since. */
 export async function readLast(store: Store, last: GoodState | undefined): Promise<Delivered> {
   if (last === undefined) {
     const message = "is not there: nothing was activated on this host";
@@ -100,7 +100,7 @@ async function findContents(
   return { deployment, document, contents, now, inPlace };
 }
 
-/** What is at paths of the host; a directory where a file is to be is a problem. */
+/** What is at paths of the host; a directory where a file belongs is a problem. */
 export async function observeAll(store: Store, paths: readonly string[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>();
   const problems: Problem[] = [];

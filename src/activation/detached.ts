@@ -17,12 +17,12 @@ import { run } from "../diagnosis/command.js";
 import { systemdIsHere } from "./systemctl.js";
 
 /**
- * A command that goes on to its end whatever becomes of the terminal, the connection and the process that asked for it:
- * it runs as a unit of its own (without systemd-run, as a session of its own) and writes what it says into a record.
- * Whoever asked follows the record. A record that nobody followed to its end is shown by the next one.
+ * A command that continues to its end whatever happens to the terminal, the connection and the process that asked for
+ * it: it runs as a separate unit (without systemd-run, as a separate session) and writes its output into a record.
+ * The process that asked follows the record. If none followed a record to its end, the next run shows it.
  */
 
-/** Where records are: in memory, so that a full disk loses none; gone with a reboot, as the commands are. */
+/** Where records are: in memory, so that a full disk loses none; they end with a reboot, as the commands do. */
 export const RECORDS = "/run/portico-activation";
 
 /** One line of a record. */
@@ -37,7 +37,7 @@ export interface Streams {
   err(text: string): void;
 }
 
-/** Writes a record, and the same for the journal; one that cannot be written must not end what it records. */
+/** Writes a record, and the same to the journal; a record that cannot be written must not end the command. */
 export class RecordWriter implements Streams {
   constructor(
     private readonly file: string,
@@ -70,7 +70,7 @@ export class RecordWriter implements Streams {
   }
 }
 
-/** Whether a run changes this very host: files below a folder are laid out by the process that was asked. */
+/** Whether a run changes this host itself; files below a folder are laid out by the process that was asked. */
 export function canDetach(root: string): boolean {
   return root === "/" && process.geteuid!() === 0 && systemdIsHere();
 }

@@ -67,7 +67,7 @@ function documentOnHost(): Deployment | undefined {
   return parsed.ok ? parsed.value : undefined;
 }
 
-/** A command line of portico on this host: by what activations leave there, or else by what runs now. */
+/** A command line of portico on this host: with the command that activations leave there, or else with the running program. */
 function portico(store: Store, words: string): string {
   const command = store.at("command");
   return existsSync(command) ? `${command} ${words}` : byRunning(words);
@@ -75,7 +75,7 @@ function portico(store: Store, words: string): string {
 
 const byRunning = (words: string): string => `${runningPrograms().map(quote).join(" ")} ${words}`;
 
-/** The command that puts right what was changed by hand. */
+/** The command that fixes what was changed by hand. */
 const again = (store: Store): string => portico(store, "activate --again");
 
 function lostState(store: Store): Finding {
@@ -87,7 +87,7 @@ function lostState(store: Store): Finding {
   };
 }
 
-/** Whether an activation holds the lock right now. */
+/** Whether an activation holds the lock now. */
 async function isRunning(store: Store): Promise<boolean> {
   const { code } = await run(["flock", "--nonblock", "--exclusive", store.lock, "true"], 5);
   return code === 1;
@@ -116,7 +116,7 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
     const what = "is missing or was changed: it runs portico on this host, and removes the deployment";
     findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
   }
-  // A content that is in its place as well is not hashed twice.
+  // A content that is also in its place is not hashed twice.
   for (const { path, sha256 } of keptFiles(last)) {
     const blob = lstatSync(store.blob(sha256), { throwIfNoEntry: false });
     const file = lstatSync(path, { throwIfNoEntry: false });

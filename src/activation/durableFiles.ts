@@ -18,8 +18,8 @@ import { problem, ProblemError } from "../model/index.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
 /**
- * Changes to the disk that survive a loss of power. Each is one of two states at every moment: what was there, or what
- * comes instead, whole; and once a function has returned, it stays so. (rename(2) is atomic; a file's bytes and its
+ * Changes to the disk that survive a power failure. At every moment a path has either its old state or its complete
+ * new one; and once a function has returned, the new one stays. (rename(2) is atomic; a file's bytes and its
  * directory's entry each need an fsync of their own.)
  */
 

@@ -21,7 +21,7 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
   }
 }
 
-/** A proxy that dies while it is to take the new state by a reload is started with it: the new state is not to blame. */
+/** A proxy that dies while it should reload the new state is started with it: the new state is not the cause. */
 async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<void> {
   try {
     await perform(step);
@@ -47,10 +47,10 @@ export async function perform(step: Exclude<Step, { do: "files" }>): Promise<voi
   }
 }
 
-/** Hands over from the running proxy to what is installed now; nothing is lost. */
+/** Hands over from the running proxy to the installed one; nothing is lost. */
 async function upgradeProxy(unit: string): Promise<void> {
   const socket = await controlSocketOf(unit);
-  // A runtime that cannot be asked is older than the handover.
+  // A runtime that cannot be queried is older than the handover.
   if (socket === undefined) return actOnUnit("restart", unit);
   const outcome = await askMaster(socket, { command: "upgrade" }, UPGRADE_MS);
   if (!outcome.ok) throw new ProblemError(outcome.problems);

@@ -14,7 +14,7 @@ import {
 import { ABSENT, differences, type FileState, sameState } from "./fileState.js";
 import { filesOf, goodFiles, type GoodState, stateOf, type Store } from "./store.js";
 
-/** A path whose content, permissions or owner are not as they are to be. */
+/** A path whose content, permissions or owner are not as they should be. */
 export interface FileChange {
   readonly path: string;
   readonly role: FileRole;
@@ -25,8 +25,8 @@ export interface FileChange {
 }
 
 /**
- * What differs between host and deployment; what somebody changed on the host by hand counts as well. Files of the last
- * deployment that are no longer part of the new one become what they were before Portico came.
+ * What differs between host and deployment; changes made on the host by hand count as well. Files of the last
+ * deployment that are no longer part of the new one become what they were before Portico was deployed.
  *
  * @param now what is at every path of either deployment
  */
@@ -42,7 +42,7 @@ export function fileChanges(
     const state = now.get(path) ?? ABSENT;
     const why = differences(state, to);
     if (why.length > 0) return [{ path, role, now: state, to, why: describe(state, to, why) }];
-    // What the delivery has written itself is news to the services all the same.
+    // The services do not know yet what the delivery itself has written.
     const then = good.get(path);
     const isChange = then === undefined ? delivered.inPlace : !sameState(then, to);
     return isChange ? [{ path, role, now: state, to, why: "in place already" }] : [];

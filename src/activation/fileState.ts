@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 
-/** What is at a path, as far as it can be put back. */
+/** What is at a path, as far as it can be restored. */
 export type FileState =
   | { readonly kind: "absent" }
   | { readonly kind: "link"; readonly target: string }

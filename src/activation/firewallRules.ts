@@ -1,9 +1,9 @@
 import { BlockList, isIP } from "node:net";
 
 /**
- * Whether a rule of nftables lets a client in to a TCP port, as far as such rules are read here: `tcp dport` with the
- * port, `accept`, and before it no source address or one that is the client's. What else a rule asks for (an interface)
- * is taken for granted.
+ * Whether an nftables rule lets a client reach a TCP port, as far as such rules are understood here: `tcp dport` with
+ * the port, `accept`, and before it no source address or one that is the client's. Other conditions of a rule (an
+ * interface) are assumed to be met.
  */
 export function admits(rules: string, client: string, port: string): boolean {
   const opens = new RegExp(`\\btcp dport (?:\\{[^}]*\\b${port}\\b[^}]*\\}|${port}\\b)(?= ).*\\baccept\\b`);

@@ -7,9 +7,8 @@ export type LoadedRules =
   | { readonly state: "unknown"; readonly why: string };
 
 /**
- * Compares the rules that the kernel has with those of a file. What nft prints differs from what it was given, so the
- * file is loaded into an empty network namespace, which is gone afterwards, and both are printed by the same nft.
- * Counters do not count.
+ * Compares the rules that the kernel has with those of a file. What nft prints differs from its input, so the file is
+ * loaded into an empty, temporary network namespace, and both are printed by the same nft. Counters are ignored.
  */
 export async function loadedRules(file: string, nft = "nft"): Promise<LoadedRules> {
   const script = `${nft} -f "$1" && ${nft} --stateless --numeric list ruleset`;

@@ -13,11 +13,11 @@ export interface Holder {
 }
 
 /**
- * Runs one activation at a time; a second one says for whom it waits, and fails when its time is up.
+ * Runs one activation at a time; a second one says what it waits for, and fails when its time is up.
  *
  * The lock is flock(2)'s on an open file, so it ends with this process, however that ends. Node cannot lock: a child
- * does, on the descriptor that it shares with us. Whoever holds the lock may remove its file (a deactivation removes
- * all there is): so a lock counts only while the path still leads to the file that was locked.
+ * does, on the descriptor that it shares with us. The process that holds the lock may remove its file (a deactivation
+ * removes everything), so a lock counts only while the path still leads to the file that was locked.
  */
 export async function withLock<T>(
   file: string,
@@ -40,7 +40,7 @@ async function acquire(file: string, seconds: number, report: Report): Promise<F
   let reported = false;
   for (;;) {
     await mkdir(dirname(file), { recursive: true });
-    // Not for others: whoever may open a file may lock it.
+    // Not accessible to others: a process that may open a file may lock it.
     const handle = await open(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     const left = reported ? Math.max(0, (end - performance.now()) / 1000) : 0;
     const outcome = await lockDescriptor(handle.fd, left);

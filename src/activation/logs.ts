@@ -34,8 +34,8 @@ function logsIn(config: ProxyConfig): string[] {
 }
 
 /**
- * Removes logs, rotated ones too, and their directories where nothing else is in them. What is at such a path and is
- * no regular file (`/dev/null`, a FIFO of another daemon) stays. @returns what could not be removed
+ * Removes logs, including rotated ones, and their directories if nothing else is in them. Anything at such a path
+ * that is not a regular file (`/dev/null`, a FIFO of another daemon) stays. @returns what could not be removed
  */
 export async function removeLogs(
   store: Store,
@@ -59,7 +59,7 @@ export async function removeLogs(
   return problems;
 }
 
-/** Regular files, links not followed; none where there is no directory. */
+/** Regular files, links not followed; none if the directory does not exist. */
 async function filesIn(directory: string): Promise<string[]> {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
@@ -79,7 +79,7 @@ function isLog(file: string, log: string): boolean {
 
 const ROTATED = /^[.-]\d[\d.-]*(?:\.(?:gz|xz|zst|bz2))?$/;
 
-/** With `DynamicUser=` systemd makes the directory in `private/` and a link to it, which goes once it leads nowhere. */
+/** With `DynamicUser=` systemd makes the directory in `private/` and a link to it, which is removed once it leads nowhere. */
 async function removeDirectory(directory: string): Promise<void> {
   const gone = await realpath(directory).then(
     removeIfEmpty,

@@ -3,19 +3,19 @@ import { changeModes, checkMediaPermissions, type ModeChange } from "../diagnosi
 import type { Deployment } from "../model/index.js";
 import { shown } from "../runtime/actions/permissions.js";
 
-/** The permissions (service 2.8) that media lack, where a deployment asks for them; changes nothing. */
+/** The permissions (service 2.8) that media lack, if a deployment asks for them; changes nothing. */
 export async function planModes({ media }: Deployment): Promise<readonly ModeChange[]> {
   return media?.fix === true ? (await checkMediaPermissions(media)).changes : [];
 }
 
-/** Gives permissions; what cannot be given the expected responses show. */
+/** Sets permissions; the expected responses show what could not be set. */
 export async function makeModes(changes: readonly ModeChange[], report: Report): Promise<void> {
   for (const { why, ...change } of await changeModes(changes)) {
     report(`  ${formatMode(change)}${why === undefined ? "" : `: not changed, ${why}`}`);
   }
 }
 
-/** Takes permissions back that are still as they were given. */
+/** Undoes permissions that are still as they were set. */
 export async function undoModes(given: readonly ModeChange[], report: Report): Promise<void> {
   const back = given.map(({ path, from, to }) => ({ path, from: to, to: from }));
   for (const { why, ...change } of await changeModes(back.toReversed())) {
@@ -23,7 +23,7 @@ export async function undoModes(given: readonly ModeChange[], report: Report): P
   }
 }
 
-/** The changes of all generations, one of each path: what it was before the first, and what the last has given. */
+/** The changes of all generations, one for each path: the mode before the first, and the mode that the last has set. */
 export function mergeModes(made: readonly ModeChange[], more: readonly ModeChange[]): readonly ModeChange[] {
   const byPath = new Map(made.map((change) => [change.path, change]));
   for (const change of more) {

@@ -10,10 +10,11 @@ import type { FileChange } from "./fileChanges.js";
 import type { Step } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
-/** What would end an activation in the middle, and can be seen before anything is touched. */
+/** What would make an activation fail midway, and can be seen before anything is touched. */
 
 /**
- * What of the new config's listeners could not be opened or reached: the host has no IPv6, or somebody else the port.
+ * Listeners of the new config that could not be opened or reached: the host has no IPv6, or another process has the
+ * port.
  */
 export async function unopenable(
   { deployment, contents }: Delivered,
@@ -27,7 +28,7 @@ export async function unopenable(
   const { socket, service } = services.proxy;
   const opens = steps.some((step) => "unit" in step && step.unit === socket && /start/.test(step.do));
   const ending = steps.flatMap((step) => ("unit" in step && /stop|restart/.test(step.do) ? [step.unit] : []));
-  // With IPv6 off `::` can be listened on, and nobody gets there.
+  // With IPv6 off, `::` can be listened on but not reached.
   const without6 = (opens || deployment.probe.enabled) && !hasIpv6();
   return parsed.value.listeners.flatMap(({ address, port }) => {
     const at = endpoint({ host: address, port });

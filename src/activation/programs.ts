@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 import { type Deployment, DEPLOYMENT_STORE, type FileRole } from "../model/index.js";
 import { currentUser, makeDirectory, placeCopy } from "./durableFiles.js";
 
-/** What portico runs by: Node, and the runtime. */
+/** What portico runs with: Node, and the runtime. */
 export type Programs = readonly [node: string, runtime: string];
 
 /** Those of this process. */
 export const runningPrograms = (): Programs => [process.execPath, process.argv[1]!];
 
-/** Those that a deployment has installed; where it brings none, those that run. */
+/** Those that a deployment has installed; if it contains none, those that are running. */
 export function programsOf({ files }: Deployment): Programs {
   const [node, runtime] = runningPrograms();
   const installed = (role: FileRole): string | undefined => files.find((file) => file.role === role)?.path;
@@ -20,8 +20,8 @@ export function programsOf({ files }: Deployment): Programs {
 const LASTING_PROGRAMS = join(DEPLOYMENT_STORE, "run");
 
 /**
- * Those of this process, by names that a deactivation leaves alone: it takes away what was installed, and killed, or cut
- * off by a loss of power, it could not be carried on without them.
+ * Those of this process, at paths that a deactivation leaves alone: it removes what was installed, and if it is
+ * killed, or cut off by a power failure, it could not be continued without them.
  */
 export async function lastingPrograms(): Promise<Programs> {
   const running = runningPrograms();
@@ -32,7 +32,7 @@ export async function lastingPrograms(): Promise<Programs> {
     const [node, runtime] = running;
     return [await keep(node, "node"), await keep(runtime, "portico.mjs")];
   } catch {
-    // Without room for them, say: what can be taken away is, all the same.
+    // For example if there is no space for them: what can be removed is removed all the same.
     return running;
   }
 }

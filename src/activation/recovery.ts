@@ -5,14 +5,14 @@ import { programsOf } from "./programs.js";
 import { rollBack } from "./rollBack.js";
 import { changesServices, type Journal, openStore, type Store } from "./store.js";
 
-/** What was cut off, and what of it could not be fixed. */
+/** What was cut off, and which parts could not be fixed. */
 export interface Recovered {
   readonly kind: Journal["kind"];
   readonly problems: readonly Problem[];
 }
 
 export interface RecoveryOptions {
-  /** Folder that stands for the host's `/`. */
+  /** Folder to use as the host's `/`. */
   readonly root: string;
   readonly report: Report;
   /** Says what would be fixed, and changes nothing. */
@@ -20,8 +20,8 @@ export interface RecoveryOptions {
 }
 
 /**
- * Brings a host out of the middle, where something was cut off: back to the last good state from an activation, to the
- * end of a deactivation. Undefined if nothing had been cut off. Whoever calls it holds the lock.
+ * Repairs a host on which something was cut off: rolls an activation back to the last good state, and completes a
+ * deactivation. Undefined if nothing had been cut off. The caller holds the lock.
  */
 export async function recover(
   store: Store,
@@ -40,7 +40,7 @@ export async function recover(
     return undefined;
   }
   if (journal.id === last?.id) {
-    // It had succeeded; all but the end was written.
+    // It had succeeded; only the end was not written.
     await store.closeJournal();
     return undefined;
   }
@@ -49,7 +49,7 @@ export async function recover(
   const good = removing ? undefined : last;
   const problems = await rollBack(store, journal, good, changesServices(root), report);
   if ((await store.readJournal()) !== undefined) throw new ProblemError(problems);
-  // It ran by what was uploaded.
+  // It ran with the uploaded programs.
   if (changesServices(root) && good !== undefined) await store.writeCommand(programsOf(good.deployment));
   for (const p of problems) report(`  ${p.path}: ${p.message}`);
   return { kind, problems };

@@ -12,8 +12,9 @@ import { deliveredUnits, namedUnits, statusOf, stepsTo } from "./transition.js";
 import { awaitService } from "./verification.js";
 
 /**
- * Brings a host back from an activation that failed, or that was cut off: files, settings and services of the last
- * good state, and what was there before for all else. It does as much as can be done and reports what could not.
+ * Brings a host back from an activation that failed or was cut off: files, settings and services of the last good
+ * state, and for everything else what was there before. It does as much as possible and reports what could not be
+ * done.
  */
 export async function rollBack(
   store: Store,
@@ -37,9 +38,9 @@ export async function rollBack(
       problems.push(...restored.unwritten, ...restored.lost);
     } else problems.push(...(await tryStep(step)));
   }
-  // While a file is not what it was, the journal says what it has to become.
+  // The journal stays open until every file is restored, since it says what they have to become.
   if (!filesRestored) return problems;
-  // Over a log the host is not between two states: one that stays is reported, and nothing waits for it.
+  // A log that stays does not leave the host between two states: it is reported, and nothing waits for it.
   if (journal.purge === true) problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();

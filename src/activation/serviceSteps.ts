@@ -9,20 +9,20 @@ export type Step =
   | { readonly do: "upgrade"; readonly unit: string }
   | { readonly do: UnitAction; readonly unit: string };
 
-/** What is to be done because something else is loaded than what is installed. */
+/** What has to be done because what is loaded differs from what is installed. */
 export interface Stale {
-  /** Units of ours that systemd has to read again, and those that have to start anew with it. */
+  /** Our units that systemd has to read again, and those that have to restart with it. */
   readonly units: ReadonlySet<string>;
   /** Whether systemd has to read units again. */
   readonly manager: boolean;
-  /** What the running proxy has to take. */
+  /** What the running proxy has to load. */
   readonly proxy: "nothing" | "reload" | "upgrade";
 }
 
-/** What decides on the steps. */
+/** What the steps depend on. */
 export interface Situation {
   readonly services: DeploymentServices;
-  /** Files that change; of those that go away the role they had. */
+  /** Files that change; for removed files, the role they had. */
   readonly changed: readonly { readonly path: string; readonly role: FileRole }[];
   /** The application's own files that are edited. */
   readonly settings: ReadonlySet<keyof DeploymentSettings["files"]>;
@@ -30,7 +30,7 @@ export interface Situation {
   readonly domainOnly: boolean;
   /** Every unit in question, as it is. */
   readonly now: ReadonlyMap<string, UnitStatus>;
-  /** Units as they are to be; all others stay as they are. */
+  /** Units as they should be; all others stay as they are. */
   readonly wanted: ReadonlyMap<string, WantedUnit>;
   /** What is loaded differs from what is installed. */
   readonly stale?: Stale;

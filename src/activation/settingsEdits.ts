@@ -49,7 +49,7 @@ export async function makeEdits({ plan }: PlannedEdits): Promise<void> {
   if (!outcome.ok) throw new ProblemError(outcome.problems);
 }
 
-/** The edits of all generations, one of each item: what it was before the first, and what the last has written. */
+/** The edits of all generations, one for each item: the value before the first, and the value that the last has written. */
 export function mergeEdits(
   made: readonly SettingsEditRecord[],
   more: readonly SettingsEditRecord[],
@@ -80,14 +80,14 @@ function originOf({
   return { from, section, lineEndAdded, encoding };
 }
 
-/** Files with the edits that are to be taken back in them, in the order in which that is reported. */
+/** Files with the edits to undo in them, in the order in which this is reported. */
 export function editedPaths(edits: readonly SettingsEditRecord[]): string[] {
   return [...new Set(edits.toReversed().map(({ path }) => path))];
 }
 
 /**
- * Takes the edits of a file back. What somebody changed since stays as it is, and that is what is returned; what cannot
- * be written throws.
+ * Undoes the edits of a file. What somebody has changed since stays as it is and is returned; a file that cannot be
+ * written throws.
  */
 export async function undoEdits(
   store: Store,
@@ -109,13 +109,13 @@ export async function undoEdits(
   return problems;
 }
 
-/** Works out the edits of `portico settings`, which are taken back like those of activations. */
+/** Works out the edits of `portico settings`, which are undone like those of activations. */
 export async function planByHand(root: string, source: SettingsSource): Promise<PlannedEdits> {
   const store = new Store(root);
   return planFor(store, source, (await stateIfSeen(store))?.settings ?? []);
 }
 
-/** Makes them and remembers them: by themselves, since nothing else of the host changes. */
+/** Makes them and records them, on their own, since nothing else on the host changes. */
 export async function editByHand(root: string, planned: PlannedEdits): Promise<Result<null>> {
   const store = new Store(root);
   if ((await stateIfSeen(store)) === undefined) return applyEdits(planned.plan);
@@ -132,7 +132,7 @@ export async function editByHand(root: string, planned: PlannedEdits): Promise<R
 
 const LOCK_SECONDS = 60;
 
-/** Another user than root does not see the state and edits without a record, as the owner of the files may. */
+/** A user other than root cannot read the state, and edits without a record, as the owner of the files may. */
 async function stateIfSeen(store: Store): Promise<GoodState | undefined> {
   return store.readState().catch((error: NodeJS.ErrnoException) => {
     if (error.code === "EACCES") return undefined;

@@ -49,7 +49,7 @@ async function checkConfig(
   const files = deployment.files.filter(({ role }) => READ_BY_PROXY.includes(role));
   const tree = new Map(files.map((file) => [file.path, file]));
   await layOut(tree, "/", store.root, root, contents);
-  // Who may write the logs is systemd's affair (LogsDirectory=), and this process may write anything.
+  // systemd decides who may write the logs (LogsDirectory=), and this process may write anything.
   const loaded = await loadConfig({ file: join(root, deployment.config), root, logToStderr: true });
   const withHostPaths = (p: Problem): Problem =>
     JSON.parse(JSON.stringify(p).replaceAll(JSON.stringify(root).slice(1, -1), ""));

@@ -31,8 +31,9 @@ import type { ItemChange } from "../applicationSettings/index.js";
 export type SettingsFile = keyof DeploymentSettings["files"];
 
 /**
- * An edit of one item in one of the application's own files. It is taken back by item, so that every other line stays as
- * its owner last wrote it; and it holds nothing else of the file, whose secret key is copied nowhere (service 2.3).
+ * An edit of one item in one of the application's own files. It is undone by item, so that every other line stays as
+ * its owner last wrote it; and it holds nothing else from the file, whose secret key is not copied anywhere (service
+ * 2.3).
  */
 export interface SettingsEditRecord extends ItemChange {
   readonly role: SettingsFile;
@@ -40,7 +41,7 @@ export interface SettingsEditRecord extends ItemChange {
   readonly path: string;
 }
 
-/** The state that a host was brought to and that was seen to serve. */
+/** The state that a host was brought to, and in which it was seen to serve. */
 export interface GoodState {
   readonly version: 1;
   /** The activation that made it. */
@@ -49,35 +50,35 @@ export interface GoodState {
   readonly deployment: Deployment;
   /** Hash of the deployment document. */
   readonly document: string;
-  /** What was at each path before the first deployment; `unknown` where the delivery had been there before us. */
+  /** What was at each path before the first deployment; `unknown` where the delivery had already written. */
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
   /** Edits of the application's own files: one of each item, with what it was before the first deployment. */
   readonly settings: readonly SettingsEditRecord[];
-  /** Permissions of media that were given, and what they were before the first deployment. */
+  /** Permissions of media that were set, and what they were before the first deployment. */
   readonly media?: readonly ModeChange[];
 }
 
-/** An activation under way, and all it takes to undo it; or a deactivation, and all it takes to end it. */
+/** A running activation, and everything needed to undo it; or a deactivation, and everything needed to finish it. */
 export interface Journal {
   readonly version: 1;
   readonly kind: "activation" | "deactivation";
   readonly id: string;
   readonly startedAt: string;
-  /** Every path that changes, and what a roll-back puts there. */
+  /** Every path that changes, and what a roll-back restores there. */
   readonly files: readonly JournaledFile[];
   /** Directories that it makes. */
   readonly directories: readonly string[];
-  /** Logs of what a deactivation takes away; their names are in a config that is gone before they are. */
+  /** Logs of what a deactivation removes; their names are in a config that is removed first. */
   readonly logs?: readonly string[];
-  /** Whether the logs go as well. */
+  /** Whether the logs are removed as well. */
   readonly purge?: boolean;
   /** Edits of the application's own files. */
   readonly settings: readonly SettingsEditRecord[];
   /** Permissions of media that it changes. */
   readonly media?: readonly ModeChange[];
-  /** Units that it may touch, as a roll-back is to leave them. */
+  /** Units that it may touch, as a roll-back should leave them. */
   readonly units: Readonly<Record<string, { readonly active: boolean; readonly enabled: boolean }>>;
   /** The deployment that was being activated. */
   readonly deployment: Deployment;
@@ -86,12 +87,12 @@ export interface Journal {
 export interface JournaledFile {
   readonly path: string;
   readonly role: FileRole;
-  /** What a roll-back puts there. */
+  /** What a roll-back restores there. */
   readonly restore: FileState;
 }
 
 /**
- * What activation remembers on a host, below `/var/lib/portico/deployment`, for root alone:
+ * What activation remembers on a host, below `/var/lib/portico/deployment`, for root only:
  *
  *     state.json     the last good state
  *     journal.json   the activation under way; there only while the host is between two states
@@ -105,7 +106,7 @@ export interface JournaledFile {
 export class Store {
   readonly directory: string;
 
-  /** @param root folder that stands for the host's `/` */
+  /** @param root folder to use as the host's `/` */
   constructor(readonly root: string) {
     this.directory = join(root, DEPLOYMENT_STORE);
   }
@@ -130,7 +131,7 @@ export class Store {
     await makeDirectory(this.at("blobs"), "0700");
   }
 
-  /** Removes what a process that was killed has left behind half written. */
+  /** Removes half-written files that a killed process has left. */
   async sweep(): Promise<void> {
     for (const directory of [this.directory, this.at("blobs")]) {
       const names = await readdir(directory);
@@ -150,7 +151,7 @@ export class Store {
     return placeText(this.at("state.json"), JSON.stringify(state));
   }
 
-  /** While it is open, a host that boots goes by it. */
+  /** While it is open, a booting host follows it. */
   async writeJournal(journal: Journal): Promise<void> {
     if (changesServices(this.root)) await placeBootUnit(Object.keys(journal.units));
     await placeText(this.at("journal.json"), JSON.stringify(journal));
@@ -161,9 +162,9 @@ export class Store {
     if (changesServices(this.root)) await removeBootUnit();
   }
 
-  /** Has `command` run portico by these programs. */
+  /** Makes `command` run portico with these programs. */
   async writeCommand(programs: Programs): Promise<void> {
-    // A line each: no path is a part of a script.
+    // One per line: paths are never part of a script.
     await placeText(this.at("programs"), programs.map((path) => `${path}\n`).join(""));
     await placeBytes(this.at("command"), Buffer.from(COMMAND), { mode: "0700", ...currentUser() });
   }

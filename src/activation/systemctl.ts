@@ -3,14 +3,14 @@ import { type Outcome, run } from "../diagnosis/command.js";
 import { hasStartLinks, showUnits, type ShownUnit } from "../diagnosis/shownUnits.js";
 import { type Problem, problem, ProblemError } from "../model/index.js";
 
-/** What systemd says of a unit. */
+/** What systemd says about a unit. */
 export interface UnitStatus {
   /** Whether there is such a unit. */
   readonly known: boolean;
   /** Whether it may not be started (`systemctl mask`). */
   readonly masked: boolean;
   readonly active: boolean;
-  /** Whether a job has it, or will: it starts, stops, or died and is to be started again. */
+  /** Whether it has a job, or will have one: it is starting, stopping, or has died and will be started again. */
   readonly unsettled: boolean;
   readonly failed: boolean;
   readonly enabled: boolean;
@@ -40,7 +40,7 @@ export async function unitStatus(units: readonly string[]): Promise<Map<string, 
 }
 
 export function statusOf({ load, active, sub, startLinks }: ShownUnit): UnitStatus {
-  // A service that has died and is to be started again is `activating` too, but can be neither reloaded nor used.
+  // A service that has died and will be started again is `activating` too, but can be neither reloaded nor used.
   const starts = active === "activating" && !sub.startsWith("auto-restart");
   return {
     known: load !== "not-found",

@@ -9,23 +9,23 @@ import { serviceSteps, type Situation, type Step, unitOf, type WantedUnit } from
 import type { PlannedEdits } from "./settingsEdits.js";
 import { goodFiles, type GoodState, type Journal, type SettingsEditRecord, type Store } from "./store.js";
 
-/** What is going to be done to a host. */
+/** What will be done to a host. */
 export interface Plan {
   readonly files: readonly FileChange[];
   /** Directories that have to be made for them. */
   readonly directories: readonly string[];
   readonly settings: PlannedEdits;
-  /** Permissions of media that are given. */
+  /** Permissions of media that are set. */
   readonly media: readonly ModeChange[];
   readonly steps: readonly Step[];
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
-  /** What is loaded and differs from what is installed, in words. */
+  /** How what is loaded differs from what is installed, in words. */
   readonly drift: readonly string[];
 }
 
-/** The units that a deployment names, by what they are. */
+/** The units that a deployment names, by role. */
 export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
   const { proxy, webApplication, fileServer, webdav, firewall } = services;
   return {
@@ -38,7 +38,7 @@ export function namedUnits(services: DeploymentServices): Record<string, string 
   };
 }
 
-/** Units that deployed files are about. */
+/** Units that deployed files belong to. */
 function unitsOfFiles(files: readonly { readonly path: string; readonly role: FileRole }[]): string[] {
   return [...new Set(files.filter(({ role }) => role === "unit").map(({ path }) => unitOf(path)))];
 }
@@ -64,7 +64,7 @@ export function unitsInQuestion(...deployments: readonly (Deployment | undefined
   return [...new Set(units)].filter((unit): unit is string => unit !== undefined && !unit.includes("@."));
 }
 
-/** Units as a deployment wants them: what it names runs, and what it brings along starts with the host. */
+/** Units as a deployment wants them: those that it names run, and those that it delivers start at boot. */
 export async function wantedUnits(
   { deployment, contents }: Delivered,
   last: GoodState | undefined,

@@ -9,8 +9,9 @@ import { unitStatus } from "./systemctl.js";
 import type { Store } from "./store.js";
 
 /**
- * Waits until a host serves as its deployment promises: its units run, and the expected responses (service 5.1) come.
- * Daemons take their time after a start, so all is asked again until the time is up; then every deviation is a problem.
+ * Waits until a host serves as its deployment promises: its units run, and give the expected responses (service 5.1).
+ * Daemons take their time after a start, so all requests are repeated until the time is up; then every deviation is a
+ * problem.
  */
 export async function awaitService(
   store: Store,
@@ -19,7 +20,7 @@ export async function awaitService(
   signal: AbortSignal,
 ): Promise<readonly CheckedResponse[]> {
   const { enabled, timeoutSeconds } = deployment.probe;
-  // Not by the clock, which a host that has just started may still set.
+  // Not by the wall clock, which a host that has just started may still set.
   const deadline = performance.now() + timeoutSeconds * 1000;
   let attempts = 0;
   for (;;) {
