@@ -643,7 +643,7 @@ const ACTIVATION: readonly Breakage[] = [
     name: "the command that runs portico on the host is lost",
     breaks: `rm ${STORE}/command`,
     rows: ["activation"],
-    says: /command: is missing or changed[^]*\/usr\/lib\/portico\/node \/usr\/lib\/portico\/portico\.mjs activate --again/,
+    says: /command: is missing or was changed[^]*\/usr\/lib\/portico\/node \/usr\/lib\/portico\/portico\.mjs activate --again/,
     heals: "again",
   },
   {
@@ -805,7 +805,7 @@ export const DESTROYS: readonly BrokenDestroy[] = [
     name: "a destroy that cannot write to /etc/portico, and another one that can",
     breaks: "mount --bind /etc/portico /etc/portico && mount -o remount,ro,bind /etc/portico",
     code: 1,
-    says: /Read-only file system[^]*not all of it could be taken away/,
+    says: /Read-only file system[^]*not everything could be removed/,
     heals: "umount /etc/portico",
   },
   {
