@@ -32,12 +32,12 @@ const HTTP2: Variant = {
 
 export const downloads: readonly Work[] = [
   download(PLAIN, [quickBar(0.5, 0.81)]),
-  download(TLS, [quickBar(0.6, 0.6)]),
+  download(TLS, [quickBar(0.6, 0.73)]),
   download(HTTP2, []),
 ];
 
 export const uploads: readonly Work[] = [
-  upload(PLAIN, [quickBar(0.7, 1.22)]),
+  upload(PLAIN, [quickBar(0.7, 1.26)]),
   upload(TLS, [quickBar(0.8, 1.17)]),
   upload(HTTP2, []),
 ];
