@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,12 +5,8 @@ import ts from "typescript";
 import { ROOT } from "../../build/paths.js";
 import { areaOf } from "./areas.js";
 import { type FaultKind, faultsOf } from "./faults.js";
+import { sourceFiles } from "./sources.js";
 import { apart, withSwitches } from "./switches.js";
-
-const SOURCES = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" })
-  .trim()
-  .split("\n")
-  .filter((file) => file.endsWith(".ts"));
 
 test.each<[code: string, ...faults: string[]]>([
   ["a === b;", "comparison (a) !== (b)", "step "],
@@ -41,7 +36,7 @@ test.each<[code: string, ...faults: string[]]>([
 });
 
 test("every source has faults of a known area, and can be compiled with them built in", () => {
-  for (const file of SOURCES) {
+  for (const file of sourceFiles()) {
     const text = readFileSync(join(ROOT, file), "utf8");
     const faults = apart(faultsOf(file, text)).map((fault, id) => ({ ...fault, id }));
     expect(areaOf(file)).not.toBe("");

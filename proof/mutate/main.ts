@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { areaOf, AREAS } from "./areas.js";
 import { equivalence } from "./equivalents.js";
 import { type Fault, faultsOf } from "./faults.js";
 import { Reach } from "./reach.js";
+import { sourceFiles } from "./sources.js";
 import { apart } from "./switches.js";
 import { MutatedTree, type NumberedFault } from "./tree.js";
 
@@ -48,9 +48,8 @@ async function main(): Promise<void> {
 function choose(count: number, seed: number, area: string | undefined): NumberedFault[] {
   if (area !== undefined && !AREAS.some(([name]) => name === area))
     throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${area}`);
-  const files = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
-  const all = files
-    .filter((file) => file.endsWith(".ts") && (area === undefined || areaOf(file) === area))
+  const all = sourceFiles()
+    .filter((file) => area === undefined || areaOf(file) === area)
     .flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")))
     .filter((fault) => equivalence(fault) === undefined);
   const next = randomFrom(seed);

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
@@ -22,11 +22,9 @@ export class MutatedTree {
   constructor(faults: readonly NumberedFault[]) {
     // Other users run some of the processes.
     chmodSync(this.root, 0o755);
-    const copy =
-      'git ls-files -z | tar --null --files-from=- --create --file=- | tar --extract --directory "$1"';
-    execFileSync("sh", ["-c", copy, "sh", this.root], { cwd: ROOT });
-    execFileSync("cp", ["-al", join(ROOT, "node_modules"), join(this.root, "node_modules")]);
-    execFileSync("cp", ["-al", join(ROOT, ".cache"), join(this.root, ".cache")]);
+    cpSync(ROOT, this.root, { recursive: true, filter: (path) => !NOT_COPIED.test(path.slice(ROOT.length)) });
+    for (const shared of ["node_modules", ".cache"].filter((name) => existsSync(join(ROOT, name))))
+      execFileSync("cp", ["-al", join(ROOT, shared), join(this.root, shared)]);
     this.switchOn([]);
     for (const file of new Set(faults.map((fault) => fault.file))) {
       const path = join(this.root, file);
@@ -75,6 +73,9 @@ export class MutatedTree {
     });
   }
 }
+
+/** What is not a source; the large ones are linked. */
+const NOT_COPIED = /^\/(?:\.git|\.cache|dist|out|cdktf\.out)(?:\/|$)|\/node_modules(?:\/|$)/;
 
 interface Report {
   readonly testResults: readonly { readonly name: string; readonly status: "passed" | "failed" }[];

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { ipv4Scope } from "../model/address.js";
-import { hasStartLinks, showUnits, type ShownUnit } from "./shownUnits.js";
+import { showUnits, type ShownUnit, startsWithHost } from "./shownUnits.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
 
@@ -111,9 +111,7 @@ export async function unitsOf(services: DeploymentServices): Promise<Units | und
 const SHOW_SECONDS = 10;
 
 function unitState({ unit, load, active, startLinks, command, mainPid }: ShownUnit): UnitState {
-  // What others start needs no links of its own.
-  const enabled = hasStartLinks(startLinks) || startLinks === "static" || startLinks === "indirect";
-  return { name: unit, load, mainPid, state: active, enabled, command };
+  return { name: unit, load, mainPid, state: active, enabled: startsWithHost(startLinks), command };
 }
 
 /** Whether something accepts connections there. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Synthesis and the tests of the constructs on cdktn, the maintained fork of cdktf, as the README tells users to install
-# it: a copy of the tracked files with the README's own lines in package.json. Needs the npm registry.
+# it: a copy of the sources with the README's own lines in package.json. Needs the npm registry.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-git ls-files -z | tar --null --files-from=- --create --file=- | tar --extract --directory "$work"
+tar --exclude=./.git --exclude=./.cache --exclude=./dist --exclude=./out --exclude=./cdktf.out --exclude=node_modules \
+  --create --file=- . | tar --extract --directory "$work"
 cd "$work"
 
 node - <<'SCRIPT'
