@@ -17,11 +17,13 @@ export interface Verdict {
 /** A copy of the repository with all faults of a run built in, each switched off. */
 export class MutatedTree {
   readonly root = mkdtempSync(join(tmpdir(), "portico-mutate-"));
-  private readonly switchFile = join(this.root, ".faults");
+  /** Elsewhere, as the build refuses a bundle that names the folder it was made in. */
+  private readonly switches = mkdtempSync(join(tmpdir(), "portico-faults-"));
+  private readonly switchFile = join(this.switches, "on");
 
   constructor(faults: readonly NumberedFault[]) {
     // Other users run some of the processes.
-    chmodSync(this.root, 0o755);
+    for (const folder of [this.root, this.switches]) chmodSync(folder, 0o755);
     cpSync(ROOT, this.root, { recursive: true, filter: (path) => !NOT_COPIED.test(path.slice(ROOT.length)) });
     for (const shared of ["node_modules", ".cache"].filter((name) => existsSync(join(ROOT, name))))
       execFileSync("cp", ["-al", join(ROOT, shared), join(this.root, shared)]);
@@ -63,13 +65,13 @@ export class MutatedTree {
   }
 
   remove(): void {
-    rmSync(this.root, { recursive: true, force: true });
+    for (const folder of [this.root, this.switches]) rmSync(folder, { recursive: true, force: true });
   }
 
   private npx(...command: string[]): void {
     execFileSync("npx", ["--no-install", ...command], {
       cwd: this.root,
-      stdio: ["ignore", "ignore", "inherit"],
+      stdio: ["ignore", 2, 2],
     });
   }
 }
