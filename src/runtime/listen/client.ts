@@ -3,7 +3,7 @@ import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 
-/** What is known of a client when its connection is accepted. */
+/** What is known about a client when its connection is accepted. */
 export function clientInfo(socket: Socket, listener: ListenerConfig, context: WorkerContext): ClientInfo {
   const address = plainAddress(socket.remoteAddress ?? "");
   return {
@@ -20,7 +20,7 @@ export function clientInfo(socket: Socket, listener: ListenerConfig, context: Wo
 
 let lastConnectionId = 0;
 
-/** IPv4 addresses as such, also where a socket of both families writes them as `::ffff:192.0.2.1`. */
+/** Writes IPv4 addresses as IPv4, also those that a dual-stack socket reports as `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }

@@ -23,10 +23,10 @@ export abstract class Connections<C extends ClientConnection> {
     return this.all.size;
   }
 
-  /** Takes a connection over, also after draining began: a TLS handshake may end then. */
+  /** Takes over a connection, even after draining began: a TLS handshake may complete only then. */
   abstract accept(socket: Socket, listener: ListenerConfig): void;
 
-  /** The clock runs before the connection is made, which sets deadlines by it. */
+  /** The clock must run before the connection is made, because the connection sets its deadlines by it. */
   protected add(make: () => C): C {
     this.stopSweeping ??= sweepRegularly(this);
     const connection = make();

@@ -3,9 +3,9 @@ import { ipv6Groups, type ProxyConfig } from "../../model/serving.js";
 import { plainAddress } from "./client.js";
 
 /**
- * Counts the client connections of a worker, over all its listeners, and refuses those beyond the limits: of all
- * clients together, and of each by itself, so that one cannot take the places of all others.
- * The one place that knows when the last of them is gone.
+ * Counts the client connections of a worker on all its listeners and refuses those beyond the limits. There is one
+ * limit for all clients together and one for each client, so that a single client cannot use up all connections. Also
+ * knows when the last connection has closed.
  */
 export class ConnectionGate {
   private open = 0;
@@ -14,7 +14,7 @@ export class ConnectionGate {
   private waiting: (() => void)[] = [];
 
   /**
-   * @param trusted whether an address stands for many clients, and is not limited by itself
+   * @param trusted whether an address belongs to a proxy, which has many clients and no limit of its own
    * @param warn called at most once a minute for each limit, however many connections are refused
    */
   constructor(
@@ -23,11 +23,11 @@ export class ConnectionGate {
     private readonly warn: (message: string) => void,
   ) {}
 
-  /** True if the connection may stay; else it is closed already. */
+  /** True if the connection may stay; otherwise it is already closed. */
   admit(socket: Socket): boolean {
     const { connectionsMax, connectionsPerClientMax } = this.limits;
     if (this.open >= connectionsMax) return this.refuse(socket, "connectionsMax", "");
-    // Undefined if the peer is gone already.
+    // Undefined if the peer is already gone.
     const address = plainAddress(socket.remoteAddress ?? "");
     const client = this.trusted(address) ? undefined : clientOf(address);
     const openOfClient = client === undefined ? 0 : (this.openByClient.get(client) ?? 0);
@@ -68,7 +68,7 @@ export class ConnectionGate {
 
 const WARN_MS = 60_000;
 
-/** Who counts as one client: with IPv6 everybody has a whole /64 network to choose addresses from (RFC 6177). */
+/** What counts as one client: with IPv6, each has a whole /64 network of addresses to choose from (RFC 6177). */
 function clientOf(address: string): string {
   const groups = address.includes(":") ? ipv6Groups(address) : undefined;
   if (groups === undefined) return address;

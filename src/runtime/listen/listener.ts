@@ -34,13 +34,13 @@ export interface ListenerOptions {
  *     net.Server ── gate ──http──> http1
  *                     └──https──> tls.Server (handshake) ──ALPN──> http2 | http1
  *
- * The TLS server never listens by itself: so one gate counts and refuses connections before any handshake.
+ * The TLS server never listens itself, so that one gate counts and refuses connections before any handshake.
  */
 export class ListenerServer {
   private readonly server: Server;
   private readonly tlsServer: TlsServer | undefined;
   private readonly handshaking = new Set<Socket>();
-  /** One for all sockets: of thousands of idle connections each would hold its own. */
+  /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   private acceptFailedAt = -Infinity;
 
@@ -51,14 +51,14 @@ export class ListenerServer {
       handshaking.delete(this);
     };
     this.tlsServer = tls === undefined ? undefined : this.createTlsServer(tls);
-    // HTTP/1.1 clients may close their side after a request and still read; a handshake has no such state.
+    // HTTP/1.1 clients may close their side after a request and still read; during a handshake that is not possible.
     const allowHalfOpen = this.tlsServer === undefined;
     this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
       this.contain(socket, () => this.accepted(socket)),
     );
   }
 
-  /** Accepts from a bound socket; the problem if it cannot be listened on. */
+  /** Accepts from a bound socket; resolves with a problem if listening on it fails. */
   listen(fd: number): Promise<Problem | undefined> {
     const { server } = this;
     const { name, address, port } = this.options.listener;
@@ -75,7 +75,7 @@ export class ListenerServer {
     });
   }
 
-  /** Closes this process's hold on the socket; others may go on accepting. Handshakes under way get a moment. */
+  /** Closes the socket in this process; others may still accept. Handshakes in progress get a moment to complete. */
   stopAccepting(): void {
     if (!this.server.listening) return;
     this.server.close();
@@ -98,7 +98,7 @@ export class ListenerServer {
     const sessionIdContext = sessionContext(listener, tls);
     const server = createTlsServer({
       ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), tls),
-      // Node's default bounds client-initiated renegotiation; it has no use at all here, and costs a handshake each.
+      // Node's default only limits client-initiated renegotiation; it has no use here, and each costs a handshake.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
       handshakeTimeout: context.config.timeouts.tlsHandshakeMs,
@@ -119,7 +119,7 @@ export class ListenerServer {
     else this.shakeHands(socket, this.tlsServer);
   }
 
-  /** What throws while a connection is taken costs that connection. */
+  /** An exception while a connection is being accepted closes only that connection. */
   private contain(socket: Socket, step: () => void): void {
     try {
       step();
@@ -164,7 +164,7 @@ export class ListenerServer {
     if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
   }
 
-  /** Out of descriptors, for one: libuv drops the connections that wait, so that this is not a busy loop. */
+  /** For instance when out of descriptors: libuv drops the waiting connections, so this does not become a busy loop. */
   private acceptFailed(error: Error): void {
     const now = performance.now();
     if (now - this.acceptFailedAt < COMPLAIN_MS) return;
@@ -177,7 +177,7 @@ export class ListenerServer {
 
 type TlsError = Error & { readonly code?: string; readonly reason?: string };
 
-/** As many as the kernel allows (net.core.somaxconn): while a worker is replaced, connections wait here. */
+/** The most that the kernel allows (net.core.somaxconn): while a worker is replaced, connections wait here. */
 const BACKLOG = 4096;
 const HANDSHAKE_GRACE_MS = 5_000;
 const COMPLAIN_MS = 60_000;

@@ -3,8 +3,8 @@ import { serverHeader } from "../exchange/errorPages.js";
 import { httpDate } from "../exchange/httpDate.js";
 
 /**
- * nginx's whole answer to HTTP without TLS on a TLS port (decisions 1.7), in the name of the listener's default
- * server. The request was eaten by the TLS layer, so there is no exchange to answer.
+ * nginx's complete answer to HTTP without TLS on a TLS port (decisions 1.7), as the listener's default server gives it.
+ * The TLS layer has consumed the request, so there is no exchange to answer.
  */
 export function plainHttpAnswer(server: VirtualServerConfig): string {
   const by = serverHeader(server);

@@ -12,7 +12,7 @@ import {
 import { listenOwner } from "./listenOwner.js";
 import { bind, socketOf } from "../node/boundSockets.js";
 
-/** A bound socket that the master holds open, so that it goes on listening whatever becomes of the workers. */
+/** A bound socket that the master keeps open, so that it keeps listening whatever happens to the workers. */
 export interface ListenSocket {
   /** Its descriptor, which workers inherit. */
   readonly fd: number;
@@ -21,7 +21,7 @@ export interface ListenSocket {
 /** A bound socket that this process was started with. */
 export interface PassedSocket {
   readonly fd: number;
-  /** Who it is from, for messages. */
+  /** Where it comes from, for messages. */
   readonly name: string;
   /** Whether portico bound it itself, so that it can do so again. */
   readonly own: boolean;
@@ -46,7 +46,7 @@ export class ListenSockets {
     }
   }
 
-  /** All there are, for a process to be started with. */
+  /** All sockets, to be passed to a new process. */
   passable(): PassedSocket[] {
     const own = [...this.own.values()].map(({ fd }) => ({ fd, name: "portico", own: true }));
     const inherited = this.inherited.flatMap(({ handle, name }) =>
@@ -78,13 +78,13 @@ export class ListenSockets {
     return { ok: false, problems };
   }
 
-  /** Closes the sockets that none of these listeners uses. Those of systemd stay: they cannot be had again. */
+  /** Closes the sockets that none of these listeners uses. Those from systemd stay: they cannot be opened again. */
   keepOnly(listeners: readonly ListenerConfig[]): void {
     const used = new Set(listeners.map((l) => keyOf(l.address, l.port)));
     for (const key of [...this.own.keys()]) if (!used.has(key)) this.close(key);
   }
 
-  /** Sockets of systemd that nobody will ever accept from: clients would wait there without an answer. */
+  /** Sockets from systemd that no listener accepts from: clients would wait there without an answer. */
   unused(listeners: readonly ListenerConfig[]): Problem[] {
     const used = new Set(listeners.map((l) => keyOf(l.address, l.port)));
     return this.inherited
@@ -120,7 +120,7 @@ export class ListenSockets {
   }
 
   private inUse(listener: ListenerConfig, path: string, at: string): Problem {
-    // One of ours, as `0.0.0.0:80` is in the way of `192.0.2.1:80`, and must go on until the new one is there.
+    // One of our own sockets, as `0.0.0.0:80` blocks `192.0.2.1:80`: it has to stay open until the new one is bound.
     const ours = [...this.own.keys(), ...this.inherited.map(({ key }) => key)].find(
       (key) => key.endsWith(`:${listener.port}`) && isIpv6(listener.address) === key.startsWith("["),
     );
@@ -147,7 +147,7 @@ export class ListenSockets {
   }
 }
 
-/** `192.0.2.1:80` or `[2001:db8::1]:80`: what makes two sockets the same, and how messages name them. */
+/** `192.0.2.1:80` or `[2001:db8::1]:80`: identifies a socket, also in messages. */
 export function keyOf(address: string, port: number): string {
   return endpoint({ host: canonicalIpv6(address) ?? address, port });
 }
@@ -159,7 +159,7 @@ interface InheritedSocket {
   readonly name: string;
 }
 
-/** systemd passes sockets from this descriptor on (SD_LISTEN_FDS_START). */
+/** The first descriptor that systemd passes sockets in (SD_LISTEN_FDS_START). */
 const FIRST_FD = 3;
 
 function passedBySystemd(env: NodeJS.ProcessEnv): PassedSocket[] {

@@ -4,9 +4,9 @@ import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 
 /**
  * What a listener's TLS sessions belong to: its name, its policy and its certificate. A ticket proves the handshake
- * that issued it, so it may not replace a handshake of another listener, which has other rules or another key, nor
- * one of the same listener after these changed. Computed, not drawn: every worker, every generation and the master
- * that follows come to the same, so a reload that changes none of it keeps its clients' sessions.
+ * that issued it, so it may not replace a handshake of another listener, which has other rules or another key, nor one
+ * of the same listener after these changed. Computed, not random: every worker, every generation and the next master
+ * get the same result, so a reload that changes none of this keeps the clients' sessions.
  *
  * @returns 32 characters, as many as OpenSSL takes (SSL_MAX_SID_CTX_LENGTH)
  */

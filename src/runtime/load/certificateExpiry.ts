@@ -65,7 +65,7 @@ export function certificateWarnings(
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** Enough for people; what renews by itself does so long before. */
+/** Enough time for a person; automatic renewal happens long before. */
 const SOON_DAYS = 14;
 
 const nameOf = (place: number): string => (place === 0 ? "" : `certificate ${place + 1} of the chain `);

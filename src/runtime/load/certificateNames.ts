@@ -10,7 +10,9 @@ import {
   type ProxyConfig,
 } from "../../model/serving.js";
 
-/** Names that clients use on the listeners of a certificate and that it does not cover: browsers refuse it there. */
+/**
+ * Warns of names that clients use on a certificate's listeners and that it does not cover: browsers refuse it there.
+ */
 export function nameWarnings(
   config: ProxyConfig,
   listeners: readonly ListenerConfig[],
@@ -24,7 +26,10 @@ export function nameWarnings(
   return [problem("files.name-not-covered", label, message, { allowed: certificate.subjectAltName })];
 }
 
-/** A default server answers for all names; then those are known that other listeners redirect from. */
+/**
+ * Names that clients use on a listener. A default server answers for all names; those known then are the ones that
+ * other listeners redirect from.
+ */
 function namesOn(config: ProxyConfig, listener: ListenerConfig): string[] {
   const servers = config.virtualServers.filter(({ listeners, routes }) => {
     const leadsHere = routes.some(({ action }) => {

@@ -20,21 +20,21 @@ export interface LoadOptions {
   readonly root?: string;
   /** Changes the config before its files are read; its paths are below `root` already. May throw a ProblemError. */
   readonly adjust?: (config: ProxyConfig) => ProxyConfig;
-  /** Whether lines go to standard error instead of log files; then no log file is asked for. */
+  /** Whether lines go to standard error instead of log files; then no log file is checked. */
   readonly logToStderr?: boolean;
   /**
-   * What a certificate outside its time is; default `problem`. A service that starts is better off with a warning:
-   * the certificate may expire, or the clock be wrong, between two boots, and port 80 goes on all the same.
+   * How an expired or not yet valid certificate is reported; default `problem`. A service start uses `warning`: a
+   * certificate may expire between two boots, or the clock may be wrong, and port 80 should work anyway.
    */
   readonly expiry?: "problem" | "warning";
   /**
-   * What a log file that cannot be written is; default `problem`. A service serves without it, and says so: with
-   * `warning` it also sets files of another user aside, as far as it may (`logRecovery.ts`).
+   * How a log file that cannot be written is reported; default `problem`. A service uses `warning`: it serves without
+   * the file, reports that, and first moves files of other users out of the way where it may (`logRecovery.ts`).
    */
   readonly logs?: "problem" | "warning";
 }
 
-/** A config with all it takes to serve it; plain JSON, so that it can be sent to workers. */
+/** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
 export interface LoadedConfig {
   readonly config: ProxyConfig;
   /** By listener name. */
@@ -65,7 +65,7 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedCon
 function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
   const parsed = parseConfigText(text);
   if (!parsed.ok) return parsed;
-  // Parsed again, as a root with odd characters makes paths that no field accepts.
+  // Parsed again, because odd characters in the root make paths that no field accepts.
   const rooted = root === undefined ? parsed : parseConfig(underRoot(parsed.value, resolve(root)));
   if (!rooted.ok || adjust === undefined) return rooted;
   try {

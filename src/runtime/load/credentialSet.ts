@@ -19,19 +19,19 @@ import { CURRENT_SET } from "./credentials.js";
 
 /**
  * Fresh copies of TLS files for a running service that may not read the files themselves. systemd passes credentials
- * when a service starts and never again; a reload has this done by root:
+ * only when a service starts; later, root copies them on every reload:
  *
- *     DIR/            root 0755: the service can put nothing here, so that no link of its making is followed
- *       current       link to the set in use, replaced at once
+ *     DIR/            root 0755: the service cannot write here, so no link that it made is followed
+ *       current       link to the set in use, replaced in one step
  *       set-XXXXXX/   root 0711
  *         NAME        owned by the service's user, 0400
  *
- * A set is whole before it becomes the current one; key and certificate change together.
+ * A set is complete before it becomes the current one; key and certificate change together.
  */
 export interface CredentialSet {
-  /** The set was taken: those before the last one are removed. */
+  /** The set was accepted: all sets older than the one before it are removed. */
   keep(): Promise<void>;
-  /** The set was refused: the one before it is the current one again. */
+  /** The set was refused: the one before it becomes current again. */
   takeBack(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function ownerOf(pid: number): Promise<{ uid: number; gid: number }
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
 }
 
-/** Secrets are put only where nobody else can write. */
+/** Secrets are put only where no other user can write. */
 async function prepare(directory: string): Promise<Problem | undefined> {
   try {
     await mkdir(directory);
@@ -116,7 +116,7 @@ async function copy(
   }
 }
 
-/** Whatever the umask is; the unit's is a strict one. */
+/** Sets a mode regardless of the umask, which is strict in the unit. */
 async function setMode(directory: string, mode: number): Promise<void> {
   const handle = await open(directory, constants.O_DIRECTORY | constants.O_NOFOLLOW);
   await handle.chmod(mode).finally(() => handle.close());

@@ -32,7 +32,7 @@ export const CURRENT_SET = "current";
 async function currentSet(directory: string): Promise<string | undefined> {
   const link = join(directory, CURRENT_SET);
   const found = realpath(link);
-  // One that may not be read is not passed over for an older one: reading it shows why.
+  // A file that may not be read is not skipped in favour of an older one: reading it shows why.
   return (await isMissing(found)) ? undefined : found.catch(() => link);
 }
 

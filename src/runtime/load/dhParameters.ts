@@ -1,6 +1,6 @@
 /**
- * Bits of the prime of PEM Diffie-Hellman parameters; undefined if the text holds none that can be used.
- * Node takes whatever it is given and silently goes without DHE suites, so the check has to be our own.
+ * Bits of the prime of PEM Diffie-Hellman parameters; undefined if the text holds none that can be used. Node accepts
+ * anything and then silently offers no DHE suites, so we check them ourselves.
  */
 export function dhPrimeBits(pem: string): number | undefined {
   const block =

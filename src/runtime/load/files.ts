@@ -5,8 +5,8 @@ import { type Problem, problem } from "../../model/serving.js";
 import { systemReason } from "./systemReason.js";
 
 /**
- * Whether this process may use the files and directories a config names, with reasons a person can act on: which
- * directory on the way is missing or closed, not just `EACCES`.
+ * Checks that this process may use the files and directories a config names. The reasons say which directory on the
+ * path is missing or closed, not just `EACCES`.
  */
 
 /**
@@ -79,7 +79,7 @@ interface Why {
 
 const fixOf = ({ fix }: Why): { fix?: string } => (fix === undefined ? {} : { fix });
 
-/** Why a path cannot be used: the first step on the way to it that is missing, closed or no directory. */
+/** Why a path cannot be used: its first step that is missing, closed or not a directory. */
 async function whyNot(path: string, error: NodeJS.ErrnoException, mode: string): Promise<Why> {
   if (error.code === "EISDIR") return { message: "is a directory", fix: "Give the path of a file." };
   if (error.code !== "ENOENT" && error.code !== "EACCES" && error.code !== "ENOTDIR") {
@@ -122,8 +122,8 @@ function notWritable(at: string, file: string, label: string, error: NodeJS.Errn
 }
 
 /**
- * How a log's directory comes to be writable. That of a service is systemd's (`LogsDirectory=`), which makes it at a
- * start and gives it to the service's user; whoever made it by hand would give it to nobody the service runs as.
+ * How to make a log's directory writable. systemd creates a service's log directory at each start (`LogsDirectory=`),
+ * owned by the service's user; a directory made by hand would have the wrong owner.
  */
 export function logFix(file: string): string {
   const directory = dirname(file);

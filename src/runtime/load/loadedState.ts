@@ -11,7 +11,7 @@ export interface LoadedState {
   readonly tls: string;
 }
 
-/** The part of {@link LoadedState} that a config file and the files it names come to. */
+/** The part of {@link LoadedState} that depends on a config file and the files it names. */
 export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
   const shown = Object.entries(tls).map(([listener, { cert, dhparam }]) => [listener, cert, dhparam]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };

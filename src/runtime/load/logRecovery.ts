@@ -1,11 +1,11 @@
 import fs from "node:fs";
 
 /**
- * Makes room for log files of our own where a file of another user is, as a rotation that creates files leaves it:
- * an empty one goes, any other keeps its lines under the name `access.log.1763800000`. It takes no privileges but those
- * that the owner of a directory has. What cannot be helped stays, and is reported when it is opened.
+ * Moves log files of other users out of the way, such as those that a rotation created: an empty file is removed, any
+ * other is renamed to `access.log.1763800000`. This needs only the rights of the directory's owner. A file that cannot
+ * be moved stays, and is reported when it is opened.
  *
- * Only the master does it, before its workers open the files: two at once would set each other's files aside.
+ * Only the master does this, before its workers open the files: two processes would move each other's files away.
  */
 export function recoverLogs(paths: readonly string[]): void {
   for (const path of paths) {

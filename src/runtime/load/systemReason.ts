@@ -8,7 +8,9 @@ export function systemReason(error: Error): string {
   return `(${-errno}: ${words.charAt(0).toUpperCase()}${words.slice(1)})`;
 }
 
-/** What the system refused; any other exception is a fault of ours, and goes on to whoever counts those. */
+/**
+ * An error from the system; any other exception is a bug of ours, and is thrown again for the code that counts those.
+ */
 export function systemError(error: unknown): NodeJS.ErrnoException {
   if (typeof (error as NodeJS.ErrnoException | undefined)?.errno !== "number") throw error;
   return error as NodeJS.ErrnoException;

@@ -19,7 +19,7 @@ export interface TlsLoad {
   /** By listener name; complete only if there are no problems. */
   readonly files: Record<string, TlsContents>;
   readonly problems: Problem[];
-  /** What a running service can live with. */
+  /** What does not keep a service from running. */
   readonly warnings: Problem[];
 }
 
@@ -130,7 +130,7 @@ function parseKey(pem: string, file: string, label: string, problems: Problem[])
   try {
     return createPrivateKey(pem);
   } catch {
-    // OpenSSL's words are about its decoders; they would help nobody, and nothing of the key may be shown.
+    // OpenSSL's message is about its decoders and would not help; and no part of the key may be shown.
     return refuse("is damaged: OpenSSL cannot read it as a private key");
   }
 }
@@ -163,7 +163,7 @@ function checkDhparam(pem: string, file: string, label: string, problems: Proble
 /** Service 3.1. */
 const DH_BITS_MIN = 2048;
 
-/** Clients build the chain from what they are sent; many give up where one does not sign the one before it. */
+/** Clients build the chain from the certificates they are sent; many give up if one did not sign the one before it. */
 function brokenChain(chain: readonly X509Certificate[], label: string): Problem[] {
   const at = chain.findIndex((cert, i) => i > 0 && !chain[i - 1]!.checkIssued(cert));
   if (at === -1) return [];

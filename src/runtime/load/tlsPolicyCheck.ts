@@ -3,7 +3,7 @@ import { connect, createSecureContext, type SecureContextOptions, TLSSocket } fr
 import type { TlsContents } from "./tlsContents.js";
 import { type Problem, problem, type TlsPolicySettings } from "../../model/serving.js";
 
-/** A policy and its material as Node takes them; the listeners use the same. */
+/** A policy and its TLS files as options for Node; the listeners use the same options. */
 export function secureContextOptions(policy: TlsPolicySettings, files?: TlsContents): SecureContextOptions {
   return {
     minVersion: policy.minVersion,
@@ -35,8 +35,8 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
 }
 
 /**
- * One handshake in memory with a client that offers all the policy allows. It finds what no single field shows: an
- * ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a version.
+ * One handshake in memory with a client that offers everything the policy allows. It finds what no single field shows:
+ * an ECDSA key where the ciphers exclude ECDSA, a key too small for OpenSSL's security level, no cipher for a version.
  */
 export async function handshakeProblem(
   policy: TlsPolicySettings,
@@ -70,7 +70,7 @@ function handshake(server: SecureContextOptions, client: SecureContextOptions): 
   const [near, far] = duplexPair();
   return new Promise((resolve) => {
     const serving = new TLSSocket(near, { isServer: true, secureContext: createSecureContext(server) });
-    // The certificate's trust is the clients' matter; here only the negotiation counts.
+    // Whether to trust the certificate is up to clients; only the negotiation is checked here.
     const asking = connect({
       socket: far,
       secureContext: createSecureContext(client),

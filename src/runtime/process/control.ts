@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { LoadedState } from "../load/loadedState.js";
 
-/** What may be asked of a running master. */
+/** A request to a running master. */
 export type ControlRequest =
   | { readonly command: "reload" }
   /** What it runs and has loaded; changes nothing. */
@@ -11,7 +11,7 @@ export type ControlRequest =
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
-/** What became of it, for the one who asked. */
+/** The outcome of a request. */
 export type ControlOutcome = Result<Done>;
 
 export interface Done {
@@ -24,15 +24,14 @@ export interface Done {
 }
 
 /**
- * The master's ear: a Unix socket that takes one request a connection, as a line of JSON, and answers with a line when
- * the outcome is known. Who may ask is who may open the socket: root, and the user that the service runs as.
+ * The master's control socket: a Unix socket that takes one request per connection, as a line of JSON, and answers with
+ * a line when the outcome is known. Only root and the user that the service runs as can open it.
  *
- * It is made under another name and renamed, so that a new master takes over the name of an old one between two
- * clients.
+ * It is created under another name and renamed, so that a new master replaces the old one's socket in one step.
  */
 export class ControlServer {
   private readonly server: Server;
-  /** Connections without a request as yet. */
+  /** Connections that have not sent a request yet. */
   private readonly waiting = new Set<Socket>();
 
   private constructor(private readonly handle: (request: ControlRequest) => Promise<ControlOutcome>) {
@@ -55,7 +54,7 @@ export class ControlServer {
     return control;
   }
 
-  /** Takes no more requests; those that were taken are still answered. */
+  /** Takes no more requests; those already taken are still answered. */
   close(): void {
     this.server.close();
     for (const socket of this.waiting) socket.destroy();
@@ -106,8 +105,8 @@ function parseRequest(text: string): ControlRequest | undefined {
 }
 
 /**
- * Asks a running master, and waits for the outcome. A master that is replaced meanwhile says so, and its successor is
- * asked.
+ * Asks a running master, and waits for the outcome. A master that is replaced in the meantime says so, and its
+ * successor is asked.
  */
 export async function askMaster(
   path: string,

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { ProxyConfig } from "../../model/index.js";
 
 /**
- * A warning where a worker may open fewer descriptors than `limits.connectionsMax` promises connections: libuv closes
- * those beyond without a word, so nobody would learn why clients are turned away.
+ * A warning if a worker may open fewer descriptors than `limits.connectionsMax` needs: libuv silently closes the
+ * connections beyond that, so nothing would show why clients are turned away.
  */
 export function descriptorWarning(config: ProxyConfig): string | undefined {
   const available = descriptorsMax();

@@ -3,9 +3,9 @@ import type { ErrorLevel } from "../exchange/exchange.js";
 import { sweepRegularly } from "../exchange/clock.js";
 
 /**
- * Notices when a worker has no descriptor left. libuv then accepts and closes new connections without a word (its
- * EMFILE trick, so that a full queue does not make it spin), and goes on when descriptors return: only the log would
- * never say why clients were turned away.
+ * Notices when a worker has no descriptor left. libuv then silently accepts and closes new connections (its EMFILE
+ * trick, so that a full queue does not become a busy loop), and recovers when descriptors are free again. Without this
+ * watch, no log would say why clients were turned away.
  */
 export class DescriptorWatch {
   /** Stops watching. */

@@ -5,7 +5,7 @@ import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle
 export interface GenerationOptions extends WorkerSpec {
   readonly size: number;
   ticketKeys: string;
-  /** Something an administrator should know of a worker. */
+  /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
 }
 
@@ -22,7 +22,7 @@ export class Generation implements WorkerEvents {
   private readonly workers = new Set<WorkerHandle>();
   private readonly respawns = new Set<NodeJS.Timeout>();
   private earlyExits = 0;
-  /** Workers that exit because they were asked to, and are replaced already. */
+  /** Workers that exit because they were asked to, and are already replaced. */
   private readonly leaving = new Set<WorkerHandle>();
   /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
@@ -47,8 +47,8 @@ export class Generation implements WorkerEvents {
   }
 
   /**
-   * Has the workers stop accepting, finish what runs and exit; those that do not in time are killed.
-   * Resolves when none of them accepts any more; one that does not say so in time is not waited for.
+   * Makes the workers stop accepting, finish running requests and exit; those that take too long are killed. Resolves
+   * when none of them accepts any more, or when those that did not confirm it have had enough time.
    */
   drain(): Promise<void> {
     for (const worker of this.workers) this.accepting.add(worker);
@@ -61,7 +61,7 @@ export class Generation implements WorkerEvents {
     return quiet;
   }
 
-  /** Has the workers exit now, whatever runs. */
+  /** Makes the workers exit now, even with requests running. */
   stop(): void {
     this.end({ type: "stop" });
     this.killAfter(KILL_AFTER_MS);
@@ -120,8 +120,8 @@ export class Generation implements WorkerEvents {
   }
 
   /**
-   * Nothing for a worker that served a while; for one that exits early more and more, so that a crash does not become a
-   * busy loop.
+   * No delay for a worker that served for a while; a growing one for a worker that exits early, so that a crash does
+   * not become a busy loop.
    */
   private backoff(worker: WorkerHandle): number {
     this.earlyExits = performance.now() - worker.startedAt < EARLY_EXIT_MS ? this.earlyExits + 1 : 0;
@@ -129,7 +129,7 @@ export class Generation implements WorkerEvents {
     return Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.earlyExits - 1));
   }
 
-  /** Those that are ready may be in the middle of a request already: they finish it. */
+  /** Workers that are ready may already be serving a request: they finish it. */
   private giveUp(problems: readonly Problem[]): void {
     this.started(problems);
     this.drain();
@@ -162,13 +162,13 @@ export class Generation implements WorkerEvents {
   }
 }
 
-/** A worker that lived longer than this died of something new. */
+/** If a worker ran longer than this, its exit has a new cause. */
 const EARLY_EXIT_MS = 10_000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 /** How long an answer to a reload or an upgrade waits for workers that may be busy, or hung. */
 const STOP_ACCEPTING_MS = 2_000;
-/** Beyond their own deadline workers are given this long, then they are taken for hung. */
+/** Workers that exceed their own deadline by this much are considered hung. */
 const KILL_AFTER_MS = 5_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2 ** 31 - 1;

@@ -17,10 +17,10 @@ import { execArgv } from "./workerHandle.js";
  *          <────── tookOver ──
  *     drain workers, exit  ──> (channel closed) predecessor is gone
  *
- * Up to `tookOver` the old master serves as ever, and if the new one fails goes on as if nothing had happened. The new
- * one does not end before the old one, so that systemd, which kills what its main process leaves behind, cuts nothing.
+ * Until `tookOver` the old master serves as before; if the new one fails, it continues as if nothing had happened. The
+ * new one does not end before the old one: systemd kills what its main process leaves behind, which would cut requests.
  * Everything passes through the channel between the two, in memory: the TLS ticket keys are on no disk and no command
- * line. Both ends may be of different releases: messages may gain fields, never change them.
+ * line. The two may be different releases: messages may gain fields, but never change them.
  */
 interface StartSuccessor extends Handover {
   readonly type: "start";
@@ -41,7 +41,7 @@ type ToPredecessor =
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" };
 
-/** Something that runs for the master, and that it waits for before it ends. */
+/** Something that runs for the master. The master waits for it before it ends. */
 export interface Supervised {
   readonly gone: Promise<void>;
   /** May resolve when it accepts no more. */
@@ -58,9 +58,9 @@ export interface Program {
   readonly runtime?: string | undefined;
 }
 
-/** What a new master has the old one do. */
+/** What a new master asks the old one to do. */
 export interface SuccessorOrders {
-  /** It was asked to stop, and the service with it. */
+  /** The new master was asked to stop, and the service with it. */
   drain(): void;
   stop(): void;
   reopenLogs(): void;
@@ -69,9 +69,9 @@ export interface SuccessorOrders {
 /**
  * A new master, seen from the old one.
  *
- * A shell is between the two until the new one takes over, and ends as the new one does. Without it the new one is
- * systemd's child, as systemd expects of a main process: one of another parent it would kill at a stop without waiting,
- * and not see die.
+ * A shell runs between the two until the new one takes over; if the new one ends before, the shell exits with its
+ * status. When the shell is gone, systemd becomes the parent of the new one, as it expects of a main process: systemd
+ * kills one with another parent at a stop without waiting, and does not see it end.
  */
 export class Successor implements Supervised {
   readonly gone: Promise<void>;
@@ -102,12 +102,12 @@ export class Successor implements Supervised {
     this.send({ type: "start", ...handover, sockets });
   }
 
-  /** Resolves when its workers accept, or with what kept them from it. */
+  /** Resolves when its workers accept, or with what prevented that. */
   ready(): Promise<readonly Problem[]> {
     return this.answer(READY_MS);
   }
 
-  /** Makes it an orphan, which process 1 takes in. */
+  /** Makes it an orphan, which process 1 adopts. */
   async detach(): Promise<void> {
     const { exitCode, signalCode } = this.shell;
     if (this.isGone || exitCode !== null || signalCode !== null) return;
@@ -115,14 +115,14 @@ export class Successor implements Supervised {
     await once(this.shell, "exit");
   }
 
-  /** Tells it that it is the master now; resolves when it acts as one, or with what kept it from that. */
+  /** Makes it the master; resolves when it acts as one, or with what prevented that. */
   takeOver(): Promise<readonly Problem[]> {
     const answer = this.answer(TAKE_OVER_MS);
     this.send({ type: "takeOver" });
     return answer;
   }
 
-  /** By a message, as a signal says that the whole service is to stop. */
+  /** Uses a message, because a signal would mean that the whole service is to stop. */
   drain(): void {
     this.send({ type: "drain" });
   }
@@ -144,7 +144,7 @@ export class Successor implements Supervised {
     }
   }
 
-  /** This process may end while that one runs on. */
+  /** Lets this process end while that one continues. */
   release(): void {
     this.shell.unref();
     this.shell.channel?.unref();
@@ -197,7 +197,7 @@ export class Successor implements Supervised {
   }
 }
 
-/** What the old master has a new one do that it does not want after all. */
+/** What the old master may order a new one to do. */
 export interface PredecessorOrders {
   drain(): void;
   stop(): void;
@@ -205,7 +205,7 @@ export interface PredecessorOrders {
 
 /** The old master, seen from the new one. */
 export class Predecessor implements Supervised {
-  /** What it passes on; nothing if it is gone before it could. */
+  /** What it passes on; undefined if it ended before. */
   readonly handover: Promise<Handover | undefined>;
   /** Resolves when this process is to be the master: because the old one says so, or because it died. */
   readonly takeOver: Promise<void>;
@@ -232,10 +232,10 @@ export class Predecessor implements Supervised {
     void this.send({ type: "started", pid: process.pid });
   }
 
-  /** The one that started this process for an upgrade, if that is how it was started. */
+  /** The master that started this process for an upgrade; undefined if none did. */
   static ofThisProcess(): Predecessor | undefined {
     const started = process.env[SUCCESSOR] !== undefined && process.send !== undefined;
-    // Not for the workers.
+    // Workers must not inherit it.
     delete process.env[SUCCESSOR];
     return started ? new Predecessor() : undefined;
   }
@@ -253,7 +253,7 @@ export class Predecessor implements Supervised {
     this.send({ type: "tookOver" });
   }
 
-  /** One that was replaced drains already. */
+  /** A master that was replaced is already draining. */
   drain(): void {
     this.send({ type: "drain" });
   }
@@ -266,7 +266,7 @@ export class Predecessor implements Supervised {
     if (message.type === "reopenLogs") this.send({ type: "reopenLogs" });
   }
 
-  /** Ends the conversation, which otherwise keeps this process running. */
+  /** Closes the channel, which otherwise keeps this process running. */
   leave(): void {
     if (process.connected) process.disconnect();
   }
@@ -282,7 +282,7 @@ const SUCCESSOR = "PORTICO_SUCCESSOR";
 /** First descriptor after standard input, output, error and the channel. */
 const FIRST_FD = 4;
 
-/** Loading, and workers that get 30 s by themselves. */
+/** Time to load, and to start workers, which alone get 30 s. */
 const READY_MS = 60_000;
 const TAKE_OVER_MS = 10_000;
 /** Longer than it gives its own workers. */

@@ -21,7 +21,7 @@ export interface StartMessage {
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
   readonly logToStderr: boolean;
-  /** What the master found this Node not to have. */
+  /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
 }
 
@@ -29,7 +29,7 @@ export interface StartMessage {
 export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
-  /** It accepts no more. If the master did not order that, a signal did, and the master starts another. */
+  /** It no longer accepts. If the master did not order that, a signal did, and the master starts another. */
   | { readonly type: "draining" };
 
 /** Exit codes of workers; after sysexits(3). */

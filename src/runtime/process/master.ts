@@ -25,7 +25,7 @@ export interface MasterOptions {
   readonly workerCommand?: readonly string[];
   readonly logToStderr?: boolean;
   readonly onReady?: () => void;
-  /** Path of the socket that requests come in by (`control.ts`); default: none. */
+  /** Path of the control socket (`control.ts`); default: none. */
   readonly control?: string | undefined;
   /** The master that this one takes over from. */
   readonly predecessor?: Predecessor | undefined;
@@ -38,19 +38,19 @@ export interface MasterOptions {
  *                  ├──upgrade──> replaced by a new master (`handover.ts`), draining ──> gone
  *                  └──shutDown──> draining ──shutDown again──> gone
  *
- * Owner of all live state of the master: the sockets, what runs for it, and the TLS ticket keys. What changes them
- * takes turns.
+ * Owns all live state of the master: the sockets, what runs for it, and the TLS ticket keys. Operations that change
+ * them run one at a time.
  */
 export class Master {
   private readonly sockets = new ListenSockets();
   private readonly systemd = new SystemdNotify(process.env, (message) => this.log("warn", message));
   private readonly turns = new Turns();
-  /** Hash of this program: what is installed may be another by the time somebody asks. */
+  /** Hash of this program, taken now because the installed file may be replaced later. */
   private readonly runtime = sha256(readFileSync(process.argv[1]!));
   private current: Generation | undefined;
   /** Number of the current generation. */
   private generation = 0;
-  /** All that runs for this master: every generation that has workers, a master before it, one that is to follow. */
+  /** Everything that runs for this master: generations that have workers, the previous master, the next master. */
   private readonly supervised = new Set<Supervised>();
   private loaded: LoadedConfig | undefined;
   /** The main error log, if it is a file. */
@@ -58,7 +58,7 @@ export class Master {
   private control: ControlServer | undefined;
   private ticketKeys = newTicketKeys();
   private readonly timers: NodeJS.Timeout[] = [];
-  /** Reloads that were asked for and have not begun are one. */
+  /** Reloads that were requested and have not begun are done as one. */
   private nextReload: Promise<ControlOutcome> | undefined;
   /** Why the last reload or upgrade failed, if it did. */
   private lastFailure: string | undefined;
@@ -101,7 +101,7 @@ export class Master {
     return this.failed ? EXIT_FAILED : EXIT_OK;
   }
 
-  /** Takes a changed config without refusing or cutting a request; a bad one is refused and changes nothing. */
+  /** Loads a changed config without refusing or cutting a request; a bad one is refused and changes nothing. */
   reload(): Promise<ControlOutcome> {
     this.nextReload ??= this.turns.take(() => {
       this.nextReload = undefined;
@@ -117,18 +117,18 @@ export class Master {
   }
 
   /**
-   * Starts a new master on the same sockets and, when it serves, ends when running requests are done. If the new one
-   * cannot serve, nothing has changed.
+   * Starts a new master on the same sockets. Once that serves, this one finishes its running requests and ends. If the
+   * new one cannot serve, nothing changes.
    */
   upgrade(program: Program = {}): Promise<ControlOutcome> {
     return this.turns.take(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
   }
 
-  /** Stops accepting and ends when running requests are done; called again, at once. */
+  /** Stops accepting and ends when running requests are done; a second call ends it at once. */
   shutDown(): void {
-    // The new master says what becomes of this one.
+    // The new master decides when this one ends.
     if (this.replacedBy !== undefined) return;
-    // To stop a master that is about to take over is to stop the service, and with it the old master.
+    // Stopping a master that is about to take over stops the service, and so the old master too.
     if (!this.stopping && this.options.predecessor !== undefined) this.supervise(this.options.predecessor);
     void this.end();
     void this.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
@@ -242,7 +242,7 @@ export class Master {
     if (notReady.length > 0) return notReady;
     if (this.stopping) return [stopped("upgrade")];
     await successor.detach();
-    // Before the new master speaks for the service, and before this one's end could be taken for the service's.
+    // Before the new master reports anything, and before the end of this one could look like the end of the service.
     await this.notify({ MAINPID: successor.pid! });
     return this.stopping ? [stopped("upgrade")] : successor.takeOver();
   }
@@ -289,7 +289,7 @@ export class Master {
     this.loaded = loaded;
     this.generation += 1;
     this.sockets.keepOnly(config.listeners);
-    // Whoever asked for the reload may connect as soon as it is answered, and expects the new config.
+    // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
     await this.useLog(config);
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
@@ -303,10 +303,10 @@ export class Master {
   private async useLog(config: ProxyConfig): Promise<void> {
     const previous = this.fileLog;
     const toFile = config.logs.error !== "off" && this.options.logToStderr !== true;
-    // What is said here goes to standard error in any case.
+    // The master's messages go to standard error in any case.
     const options = { errorsToStderr: false };
     this.fileLog = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
-    // What keeps it from being opened is among the warnings of the config.
+    // If it cannot be opened, a warning of the config says why.
     this.fileLog?.open();
     await previous?.close();
   }
@@ -326,12 +326,12 @@ export class Master {
     const drained = [...this.supervised].map((each) => (this.stopping ? each.stop() : each.drain()));
     this.stopping = true;
     this.stop();
-    // Nobody is to wait in the queue of a socket that no worker will accept from.
+    // Otherwise clients would wait in the queue of a socket that no worker accepts from.
     this.sockets.closeAll();
     await Promise.all(drained);
   }
 
-  /** A reload that is under way may still add some. */
+  /** A reload in progress may still add some. */
   private async allGone(): Promise<void> {
     while (this.supervised.size > 0) await Promise.all([...this.supervised].map(({ gone }) => gone));
   }
@@ -388,7 +388,7 @@ const EXIT_OK = 0;
 const EXIT_FAILED = 1;
 
 const DAY_MS = 24 * 3_600_000;
-/** A stolen ticket key opens recorded sessions only of half a day. */
+/** A stolen ticket key then decrypts no more than half a day of recorded sessions. */
 const TICKET_KEYS_MS = DAY_MS / 2;
 
 function newTicketKeys(): string {

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { formatProblem, type Problem, type ProxyConfig } from "../../model/serving.js";
 import { keyOf } from "../listen/sockets.js";
 
-/** What the master says of itself, in words. */
+/** What the master says about itself, in words. */
 
 export function workerCount(config: ProxyConfig): number {
   return config.workers === "auto" ? availableParallelism() : config.workers;
@@ -17,7 +17,7 @@ export function servingText(config: ProxyConfig): string {
 export interface Status {
   readonly config: ProxyConfig;
   readonly generation: number;
-  /** How many older generations, and masters, still finish their requests. */
+  /** How many older generations and masters are still finishing requests. */
   readonly finishing: number;
   /** What went wrong last. */
   readonly lastFailure: string | undefined;

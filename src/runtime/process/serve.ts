@@ -9,14 +9,14 @@ export interface ServeOptions extends LoadOptions {
   /** Arguments to Node that start a worker; default: this script with `worker`. */
   readonly workerCommand?: readonly string[];
   /**
-   * Path of the socket that `portico reload` and `portico upgrade` ask by; by default it is in the directory that
-   * systemd made for the service (`RuntimeDirectory=`), and without one there is none.
+   * Path of the socket that `portico reload` and `portico upgrade` use; by default in the directory that systemd made
+   * for the service (`RuntimeDirectory=`), and none without such a directory.
    */
   readonly control?: string;
 }
 
 /**
- * Serves a config until it is told to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
+ * Serves a config until it is asked to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
  *
  * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the runtime that is installed now and has it take over,
  * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once.
@@ -50,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   }
 }
 
-/** Where a master that systemd started is asked; several directories are separated by colons. */
+/** Control socket of a master that systemd started; several directories are separated by colons. */
 export function controlSocket(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const [directory] = (env["RUNTIME_DIRECTORY"] ?? "").split(delimiter);
   return directory === undefined || directory === "" ? undefined : join(directory, "control.sock");

@@ -13,9 +13,9 @@ export interface ServiceState {
 }
 
 /**
- * Tells systemd how the service is, if systemd wants to know (`Type=notify`); otherwise does nothing.
+ * Reports the service's state to systemd, if systemd asks for it (`Type=notify`); otherwise does nothing.
  *
- * Node has no datagram sockets of the Unix kind, so `systemd-notify` sends the messages, for which the unit needs
+ * Node has no Unix datagram sockets, so `systemd-notify` sends the messages, for which the unit needs
  * `NotifyAccess=all`. They arrive in the order in which they were sent.
  */
 export class SystemdNotify {

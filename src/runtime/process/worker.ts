@@ -4,12 +4,12 @@ import { doWithout } from "../node/pieces.js";
 import { WorkerServer } from "./workerServer.js";
 
 /**
- * A worker process: takes its config and sockets from the master, serves, and goes when it is told to, when the
- * master is gone, or when it met a fault of its own.
+ * A worker process: takes its config and sockets from the master, serves, and exits when it is asked to, when the
+ * master is gone, or after an internal fault.
  */
 export function runWorker(): void {
-  // First of all, as without a listener Node would open its debugger on SIGUSR1, and end on the others. A terminal or
-  // `systemctl kill` signals the whole group: reloading, upgrading and interrupting is for the master to order.
+  // Comes first: without a listener Node would open its debugger on SIGUSR1, and end on the others. A terminal or
+  // `systemctl kill` signals the whole group, but only the master decides to reload, upgrade or interrupt.
   const worker = new Worker();
   process.on("SIGUSR1", () => worker.reopenLogs());
   process.on("SIGHUP", () => undefined);
@@ -65,7 +65,7 @@ class Worker {
     void this.drained().then(() => this.exit(WORKER_EXIT.ok));
   }
 
-  /** After a fault nothing in here can be relied on: its connections are cut, and the master starts another. */
+  /** After a fault nothing in this process can be relied on: its connections are cut, and the master starts another. */
   crash(error: Error): void {
     const text = `worker ${process.pid} crashed: ${error?.stack ?? String(error)}`;
     if (this.crashing || this.service === undefined) {

@@ -7,12 +7,12 @@ import { missingPieces } from "../node/probe.js";
 import { refusedOptions, workerOptions } from "../node/workerOptions.js";
 import type { ListenSocket } from "../listen/sockets.js";
 
-/** What a generation wants to know of a worker. */
+/** What a generation wants to know about a worker. */
 export interface WorkerEvents {
   onReady(worker: WorkerHandle): void;
   onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
   onDraining(worker: WorkerHandle): void;
-  /** It is gone, whatever it did before; called once. `how` reads on from "worker 123 …". */
+  /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
 
@@ -105,7 +105,7 @@ export class WorkerHandle {
   }
 }
 
-/** A worker that takes longer to start is taken for hung. */
+/** A worker that takes longer to start is considered hung. */
 const START_MS = 30_000;
 
 /** First descriptor after standard input, output, error and the IPC channel. */
@@ -124,7 +124,7 @@ function startMessage(
   return { type: "start", loaded, fds: Object.fromEntries(places), ticketKeys, logToStderr, without };
 }
 
-/** Node's own options (loaders, memory limits) hold for workers too; a debugger's port cannot be shared. */
+/** Node's own options (loaders, memory limits) apply to workers too; a debugger's port cannot be shared. */
 export function execArgv(): string[] {
   return process.execArgv.filter((arg) => !arg.startsWith("--inspect"));
 }

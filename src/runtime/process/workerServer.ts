@@ -43,9 +43,9 @@ export class WorkerServer {
     );
   }
 
-  /** Opens the logs as far as it can and begins to accept; what kept it from that, if anything did. */
+  /** Opens the logs it can and begins to accept; resolves with the problems that prevented that, if any. */
   async open(): Promise<Problem[]> {
-    // It serves all the same; what the master found as well was said by it.
+    // It serves in any case; problems that the master found too were already reported by it.
     const said = this.start.loaded.warnings;
     for (const p of this.logs.open()) {
       const known = said.some(({ code, path }) => code === p.code && path.endsWith(`(${p.path})`));
@@ -58,7 +58,10 @@ export class WorkerServer {
     return failed.filter((p) => p !== undefined);
   }
 
-  /** Once it accepts no more: resolves when every connection is done; those that take longer than drainMs are cut. */
+  /**
+   * For a worker that no longer accepts: resolves when every connection is done; those that take longer than drainMs
+   * are cut.
+   */
   async drain(): Promise<void> {
     this.http1.drain();
     this.http2.drain();
@@ -91,7 +94,7 @@ export class WorkerServer {
   }
 }
 
-/** The master checked it; on its way here it lost only that nobody may change it. */
+/** The master checked and froze it; being sent as JSON undid only the freezing. */
 function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   Object.values(value).forEach(frozen);
