@@ -47,6 +47,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "exchange",
     "node",
     "load",
+    "acme",
     "logs",
     "listen",
     "http1",

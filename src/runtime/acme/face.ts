@@ -1,0 +1,87 @@
+import type { ErrorLevel } from "../exchange/exchange.js";
+
+/** What the engine and the master know of each other. */
+
+export type KeyType = "ecdsa-p256" | "rsa-2048" | "rsa-3072" | "rsa-4096";
+
+/** A certificate authority as a config names it. */
+export interface CertificateAuthority {
+  readonly name: string;
+  /** URL of its directory (RFC 8555, 7.1.1). */
+  readonly directory: string;
+  readonly email?: string;
+  readonly agreeToTerms: boolean;
+  readonly profile?: string;
+  /** The file has the MAC key in base64url. */
+  readonly externalAccountBinding?: { readonly keyId: string; readonly keyFile: string };
+  /** PEM file with the roots of a private CA, for its own HTTPS; default: those that Node brings along. */
+  readonly roots?: string;
+}
+
+export interface WantedCertificate {
+  /** Stable: the same names, key type and authority have the same. */
+  readonly id: string;
+  /** DNS names or IP addresses. */
+  readonly names: readonly string[];
+  readonly keyType: KeyType;
+  readonly authority: CertificateAuthority;
+  readonly challenge: "http-01" | "tls-alpn-01";
+}
+
+/** PEM; the chain is included. */
+export interface Issued {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export type Challenge =
+  | {
+      readonly type: "http-01";
+      /** What follows `/.well-known/acme-challenge/`. */
+      readonly token: string;
+      /** The body of the answer. */
+      readonly keyAuthorization: string;
+    }
+  | {
+      readonly type: "tls-alpn-01";
+      /** The name that the CA sends in SNI: for an address its reverse name (RFC 8738, 6). */
+      readonly name: string;
+      readonly key: string;
+      /** Ready to serve (RFC 8737, 3). */
+      readonly cert: string;
+    };
+
+export interface AcmeHost {
+  /** Every challenge that has to be answered from now on; resolves when every accepting worker answers them. */
+  answer(challenges: readonly Challenge[]): Promise<void>;
+  /** A certificate was issued. It is on disk already. */
+  install(id: string, issued: Issued): void;
+  log(level: ErrorLevel, message: string): void;
+}
+
+export interface CertificateStatus {
+  readonly id: string;
+  readonly names: readonly string[];
+  /** Name of the authority in the config. */
+  readonly authority: string;
+  /** Of the certificate that there is; absent where there is none. */
+  readonly issuer?: string;
+  /** Milliseconds since 1970, as all times here. */
+  readonly notAfter?: number;
+  /** When the CA is asked again. */
+  readonly nextAttempt?: number;
+  /** `none`: nothing yet, and nothing is under way. `waiting`: the last attempt failed. */
+  readonly state: "none" | "ordering" | "waiting" | "valid";
+  readonly lastError?: AcmeFailure;
+}
+
+/** Why there is no (new) certificate, in words. */
+export interface AcmeFailure {
+  /** A type of RFC 8555 without its prefix (`rateLimited`), or one of ours (`unreachable`). */
+  readonly code: string;
+  /** One sentence without a full stop, with the names it concerns and the CA's own words. */
+  readonly message: string;
+  readonly fix: string;
+  /** When it happened. */
+  readonly at: number;
+}
