@@ -2,8 +2,8 @@ import type { ApplicationSettingsValues } from "../render/index.js";
 import type { DnsRecord, PortForward } from "../model/host.js";
 
 /**
- * What a deployment is given, as its document has it. The document's own types are made from its schema, which says
- * nothing to an editor, so each field is described here once more; tests hold the two together.
+ * Options of a deployment, as its document contains them. The document's own types are derived from its schema and have
+ * no hover text in an editor, so each field is described again here; tests keep the two the same.
  */
 
 /** systemd units of the application's daemons. */

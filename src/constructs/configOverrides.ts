@@ -22,7 +22,7 @@ export function overridePathProblems(at: string, path: string): Problem[] {
   return [problem("config.unknown-field", at, "concerns more than the config", { received: path, fix })];
 }
 
-/** The config with the overrides; one that leads through what is not there is left out. */
+/** The config with the overrides; an override whose path leads through a missing part is left out. */
 export function overridden(config: ProxyConfigInput, overrides: readonly ConfigOverride[]): ProxyConfigInput {
   return overrides.reduce<unknown>(
     (document, { path, value }) => set(document, steps(path), value) ?? document,
@@ -48,7 +48,7 @@ const steps = (path: string): Step[] =>
     index === undefined ? name : Number(index),
   );
 
-/** A copy with one value set; undefined if a list ends before it, or a text or number is in the way. */
+/** A copy with one value set; undefined if a list is too short for it, or a text or number is in the way. */
 function set(node: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
   if (step === undefined) return value;
   if (typeof step === "number") {

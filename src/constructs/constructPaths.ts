@@ -9,8 +9,8 @@ interface Parts extends IConstruct {
 }
 
 /**
- * A problem of a config with the paths of constructs where the config has numbers: who writes a stack never sees
- * `virtualServers[2].routes[5]`.
+ * A problem of a config with construct paths in place of the config's indexes: `virtualServers[2].routes[5]` means
+ * nothing to the author of a stack.
  */
 export function atConstructs(problem: Problem, proxy: Parts): Problem {
   const named = (text: string): string =>

@@ -4,8 +4,8 @@ import type { Host } from "./host.js";
 import { hasTokens } from "./props/tokens.js";
 
 /**
- * DNS records of a host as the value of an output. Where an address is known at apply only, Terraform decides then
- * whether it is public: an empty list would say that no record is needed.
+ * DNS records of a host as the value of an output. If an address is known only at apply, Terraform decides then whether
+ * it is public: an empty list would say that no record is needed.
  */
 export function dnsRecordsOutput(host: Host): unknown {
   const { publicName: name, address, ipv6Address } = host;
@@ -27,7 +27,7 @@ function isInNetwork(address: string, length: number, base: string): unknown {
   return Op.eq(Fn.cidrhost(Fn.join("/", [address, String(length)]), 0), base);
 }
 
-/** As the model's `ipv6Scope`: in the range of public addresses, and in none that goes before it. */
+/** As the model's `ipv6Scope`: in the range of public addresses, and in none of those listed before it. */
 function isPublicIpv6(address: string): unknown {
   const at = IPV6_RANGES.findIndex(([, , scope]) => scope === "public");
   const [base, length] = IPV6_RANGES[at]!;

@@ -90,7 +90,7 @@ export class Firewall extends Construct {
       host,
       path: `${props.unitDirectory ?? DEFAULT_HOST_PATHS.unitDirectory}/nftables.service.d/portico.conf`,
       content: renderUnit(firewallDropIn()),
-      // As a unit's, its change would restart the distribution's rules.
+      // With the role `unit`, a change would restart the distribution's rules.
       role: "firewall",
     });
   }
@@ -133,7 +133,7 @@ function lateFirewallChecks(at: string, { ports, loopbackPorts, allowed }: Firew
   ];
 }
 
-/** A port that only the host itself may reach is not opened by a value that comes later either. */
+/** A value known only at apply must not open a port that only the host itself may reach either. */
 function lateLoopbackCheck(path: string, loopbackPorts: readonly number[], value: number): LateCheck[] {
   if (!hasTokens(value) || loopbackPorts.length === 0) return [];
   const allowed = "a port that is open to others";

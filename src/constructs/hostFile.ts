@@ -154,7 +154,7 @@ const HOST_FILE_PROPS: PropTable<HostFileProps> = {
   sensitive: flag,
 };
 
-/** Files of an app by the place they land on. */
+/** Files of an app by the place they are written to. */
 const placed = new WeakMap<IConstruct, Map<string, HostFile>>();
 
 /** Two files on one path would overwrite each other at every apply. */

@@ -48,7 +48,7 @@ export class Listener extends Construct {
     refuseListener(this, this.render());
   }
 
-  /** @internal Whether HTTP/2 was asked for in so many words. */
+  /** @internal Whether HTTP/2 was asked for explicitly. */
   get asksForHttp2(): boolean {
     return this.props.http2 === true;
   }
@@ -67,7 +67,7 @@ export class Listener extends Construct {
     const { name, address, protocol } = this;
     const { tls, http2, ...options } = this.props;
     const rendered = { ...options, name, address, protocol };
-    // Without TLS the option means nothing, which a warning says.
+    // Without TLS the option has no effect; a warning says so.
     if (tls === undefined) return rendered;
     const { material, serverNames, policy = TlsPolicy.fileSync(), ...tlsOptions } = tls;
     const { selfSigned, ...files } = this.tlsFiles!;
@@ -91,7 +91,7 @@ export interface ListenerProps {
    */
   readonly tls?: ListenerTls;
   /**
-   * Whether an https listener offers HTTP/2 beside HTTP/1.1.
+   * Whether an https listener offers HTTP/2 as well as HTTP/1.1.
    * @default true
    */
   readonly http2?: boolean;
@@ -112,8 +112,8 @@ export interface ListenerTls {
    */
   readonly policy?: TlsPolicy;
   /**
-   * Names that clients use, beside those of the virtual servers: where a default server answers for all names, nothing
-   * else tells them. A self-signed certificate covers them; for others there is a warning for a name that is missing.
+   * Names that clients use, besides those of the virtual servers: a default server answers for all names without
+   * knowing them. A self-signed certificate covers them; for others there is a warning for a name that is missing.
    * @default - none
    */
   readonly serverNames?: readonly string[];

@@ -84,7 +84,7 @@ function atProp(p: Problem, { node, host }: { node: Construct["node"]; host: Hos
   return { ...p, path: `${node.path}.${prop}` };
 }
 
-/** Options that something is missing for, and a file that nobody would read. */
+/** Options that lack something they need, and a file name that systemd-networkd ignores. */
 function contradictions(at: string, props: StaticNetworkProps): Problem[] {
   const { host, resolverFile = false, name } = props;
   const lost = (["ipv6Gateway", "ipv6PrefixLength"] as const).filter(
@@ -134,7 +134,7 @@ function lateNetworkChecks(at: string, props: StaticNetworkProps): LateCheck[] {
   ];
 }
 
-/** The file reaches a gateway outside of the subnet in another way, and must know at synthesis. */
+/** The file reaches a gateway outside the subnet in another way, so this must be known at synthesis. */
 function lateGatewayChecks({ node, address, props: { netmask, gateway } }: Host): LateCheck[] {
   const length = netmask === undefined ? undefined : netmaskLength(netmask);
   if (gateway === undefined || length === undefined || length === 32) return [];
@@ -187,7 +187,7 @@ export interface StaticNetworkProps {
   readonly ipv6Gateway?: string;
   /**
    * Whether a deployment makes systemd-networkd take a changed file at once. A mistake then cuts off the deployment
-   * itself. Otherwise the file holds from the next boot, or after `networkctl reload`.
+   * itself. Otherwise the file takes effect at the next boot, or after `networkctl reload`.
    * @default false
    */
   readonly apply?: boolean;
@@ -198,7 +198,7 @@ export interface StaticNetworkProps {
    */
   readonly resolverFile?: boolean;
   /**
-   * File name in `/etc/systemd/network`. The first file by name that matches an interface has it.
+   * File name in `/etc/systemd/network`. Of several files that match an interface, the first by name applies.
    * @default "05-portico.network"
    */
   readonly name?: string;

@@ -62,7 +62,7 @@ function defaultCache(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "portico/node");
 }
 
-/** Another hash for the same version is another folder. */
+/** A different hash for the same version gets a different folder. */
 function digest(integrity: string): string {
   return createHash("sha256").update(integrity).digest("hex").slice(0, 12);
 }

@@ -6,7 +6,7 @@ import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 /** @internal Marks a construct as a proxy, even where two copies of this package are loaded. */
 export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as never;
 
-/** @internal What parts of a proxy need of it. */
+/** @internal What the parts of a proxy need from it. */
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
   tlsFiles(material: TlsMaterial): TlsFiles;

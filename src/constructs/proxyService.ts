@@ -112,7 +112,7 @@ export class ProxyService extends Construct {
       content: () =>
         renderAroundTokens({ logs: this.logs, keptDays, service: "portico.service" }, renderLogRotation),
     });
-    // 0 says that there is no such file. In the file it would have logrotate throw every log away.
+    // 0 means that there is no such file. Written into the file, it would make logrotate delete every log.
     this.logRotation.checkLate(() => lateNumber(`${this.node.path}.logDaysKept`, 1, LOG_DAYS_MAX, keptDays));
   }
 
@@ -164,13 +164,15 @@ export class ProxyService extends Construct {
     return [...found].map(([path, at]) => [at, path]);
   }
 
-  /** Paths in places where systemd splits. */
+  /** Paths in directives that systemd splits. */
   private get unitPaths(): [at: string, path: string][] {
     const { node, paths } = this.props.proxy;
     return [[`${node.path}.paths.logDirectory`, paths.logDirectory], ...this.tlsPaths];
   }
 
-  /** systemd makes directories below /var/log; that it is one of them must be known when the unit is written. */
+  /**
+   * systemd makes directories below /var/log; whether the log directory is one must be known when the unit is written.
+   */
   private lateLogDirectoryChecks(): LateCheck[] {
     const { node, paths } = this.props.proxy;
     const rule = {
@@ -236,9 +238,9 @@ export interface ProxyServiceProps {
    */
   readonly openFilesMax?: number;
   /**
-   * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and has
-   * the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0: there is
-   * no such file, and the logs grow until something else rotates them.
+   * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and
+   * makes the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0:
+   * there is no such file, and the logs grow until something else rotates them.
    * @default 14
    */
   readonly logDaysKept?: number;
@@ -274,7 +276,7 @@ export const PROXY_SERVICE_PROPS: PropTable<ProxyServiceProps> = {
 
 interface Rule {
   readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath";
-  /** What is said of a value that does not fit. */
+  /** The problem of a value that does not fit. */
   readonly problem: (at: string, received?: unknown) => Problem;
   readonly node: SchemaNode;
   readonly accepts: (value: unknown) => boolean;

@@ -1,6 +1,6 @@
 /**
- * Settings of a proxy as a whole, as its config has them. The config's own types are made from its schema, which says
- * nothing to an editor, so each field is described here once more; tests hold the two together.
+ * Settings of a proxy as a whole, as its config contains them. The config's own types are derived from its schema and
+ * have no hover text in an editor, so each field is described again here; tests keep the two the same.
  */
 
 /** Limits of every worker. A limit cannot be turned off, but its largest value has the same effect. */

@@ -40,7 +40,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  /** What the config says of the proxy as a whole. */
+  /** Settings of the proxy as a whole. */
   private readonly settings: Omit<ReverseProxyProps, "host" | "paths">;
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
@@ -128,7 +128,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return settleTokens(this, overridden(this.rendered, this.overrides));
   }
 
-  /** What the constructs come to. */
+  /** The config that the constructs make, without overrides. */
   private get rendered(): ProxyConfigInput {
     const { logDirectory } = this.paths;
     return {
@@ -168,7 +168,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     ];
   }
 
-  /** A problem of a field that an override made says so. */
+  /** Adds to a problem that an override set its field. */
   private asOverridden(p: Problem, field: string): Problem {
     const override = this.overrides.find(
       ({ path }) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
@@ -177,7 +177,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
   }
 
-  /** @internal Checks of listeners, for what holds them beside the config. */
+  /** @internal Checks of listeners, for what contains them besides the config. */
   lateListenerChecks(): readonly LateCheck[] {
     return this.lateChecks((path) => path.startsWith("listeners["));
   }
@@ -186,7 +186,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return lateConfigChecks(this.config, (p) => (of(p.path) ? atConstructs(p, this) : undefined));
   }
 
-  /** The SSH server has the port before the proxy comes. */
+  /** Listeners on the port of the host's SSH server. */
   private sshPortProblems(): Problem[] {
     const { sshPort } = this.host;
     const taken = this.listeners.filter(({ port }) => port === sshPort && isKnown(port));
@@ -198,7 +198,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
     );
   }
 
-  /** A port of another proxy on the same host, made before. */
+  /** Listeners on a port of another proxy on the same host. */
   private takenPortProblems(): Problem[] {
     const proxies = this.node.root.node.findAll().filter((one) => one instanceof ReverseProxy);
     const before = proxies.slice(0, proxies.indexOf(this)).filter(({ host }) => host === this.host);
@@ -246,12 +246,12 @@ export interface ReverseProxyProps {
    */
   readonly paths?: Partial<HostPaths>;
   /**
-   * Worker processes, 1 to 256; `auto` for one a CPU.
+   * Worker processes, 1 to 256; `auto` for one per CPU.
    * @default "auto"
    */
   readonly workers?: "auto" | number;
   /**
-   * Addresses and CIDR ranges of proxies in front of this one. Only their forwarding fields are believed.
+   * Addresses and CIDR ranges of proxies in front of this one. Only their forwarding fields are trusted.
    * @default - none
    */
   readonly trustedProxies?: readonly string[];

@@ -35,14 +35,16 @@ export class Route extends Construct {
     return this.answer;
   }
 
-  /** Has another action answer, also on a route that a `FileSyncFrontEnd` made. One that is refused changes nothing. */
+  /** Replaces the action, also on a route that a `FileSyncFrontEnd` made. A refused action changes nothing. */
   replaceAction(action: Action): void {
     refuseOptions(`${this.node.path}.replaceAction`, { action }, { action: required(ACTION) });
     refuseRoute(this, { ...this.render(), action: action.render() });
     this.answer = action;
   }
 
-  /** Takes the route off its virtual server; what it answered for is then for the longest path that is left, or 404. */
+  /**
+   * Removes the route from its virtual server; its requests then go to the longest path that still matches, or get 404.
+   */
   remove(): void {
     this.node.scope?.node.tryRemoveChild(this.node.id);
   }
@@ -91,7 +93,7 @@ export interface RouteProps {
    */
   readonly sendTimeoutMs?: number;
   /**
-   * Access log of its own: one line a request, nginx's `combined` format or JSON. `off` for none.
+   * Access log of its own: one line per request, nginx's `combined` format or JSON. `off` for none.
    * @default - the proxy's main access log
    */
   readonly accessLog?: "off" | AccessLogFile;
@@ -114,7 +116,7 @@ const ROUTE_PROPS: PropTable<RouteProps> = {
   errorLog: any,
 };
 
-/** A route that no virtual server has would answer for nothing. */
+/** Refuses a route outside a virtual server: it would never answer anything. */
 function refuseStray(route: Route): void {
   const isServer = (scope: object): boolean => VIRTUAL_SERVER.accepts(scope);
   if (route.node.scopes.some(isServer)) return;

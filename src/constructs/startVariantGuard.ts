@@ -4,8 +4,8 @@ import type { HostFile } from "./hostFile.js";
 import { hasTokens, textArgument } from "./props/tokens.js";
 
 /**
- * A word of a command that another resource knows only at apply could still choose the FastCGI variant, to which the
- * proxy cannot speak. Then Terraform looks, before it writes the file.
+ * A word of a command that is known only at apply could still select the FastCGI variant, which the proxy does not
+ * speak. In that case Terraform checks before it writes the file.
  */
 export function guardStartVariant(file: HostFile, words: () => readonly string[]): void {
   file.checkLate(() =>

@@ -24,7 +24,7 @@ import {
   type UnknownLeaf,
 } from "./props/tokens.js";
 
-/** A systemd unit file on a host; values are escaped, so that they mean what they say. */
+/** A systemd unit file on a host; values are escaped, so that systemd takes them literally. */
 export class SystemdUnit extends HostFile {
   /** Name of the unit. */
   readonly name: string;
@@ -64,7 +64,7 @@ export class SystemdUnit extends HostFile {
   }
 }
 
-/** Nothing is left to quote and escape what Terraform puts into the text: it must need neither. */
+/** Values that Terraform puts into the text are neither quoted nor escaped, so they must not need it. */
 function lateUnitChecks(at: string, unit: UnitDocument): LateCheck[] {
   return unknownLeaves(unit).flatMap(({ path, leaf }) => {
     const place = `${at}.unit.${formatPath(path)}`;

@@ -108,7 +108,7 @@ export interface SelfSignedOptions {
 export interface TlsContext {
   readonly host: Host;
   readonly directory: string;
-  /** Server names that clients use on the listeners of the material, as far as they are added by then. */
+  /** Server names that clients use on the listeners of the material, as far as they have been added. */
   readonly serverNames: () => readonly string[];
 }
 
@@ -181,7 +181,7 @@ function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) 
   ];
   return {
     subject: [{ commonName }],
-    // Without a name the list is left out, as before there were any.
+    // Without a name the list is left out.
     dnsNames: Lazy.listValue(
       { produce: () => names().filter((name) => !isAddress(name)) },
       { omitEmpty: true },
@@ -192,7 +192,7 @@ function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) 
   };
 }
 
-/** The parameters are not secret and the same for everybody, so the materials of a proxy share them. */
+/** The parameters are not secret and the same for everyone, so the materials of a proxy share them. */
 function dhParametersFile(scope: Construct, { host, directory }: Omit<TlsContext, "serverNames">): HostFile {
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);

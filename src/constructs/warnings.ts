@@ -21,8 +21,8 @@ interface WarnedProxy extends IConstruct {
 }
 
 /**
- * Warns, when the app is synthesized, of what works and is hardly meant. `portico check` has no say in these: the host
- * would serve.
+ * Warns, when the app is synthesized, about settings that work but are probably not intended. `portico check` does not
+ * report them, because the host would serve.
  */
 export function warnOf(proxy: WarnedProxy): void {
   let warned = false;
@@ -88,7 +88,7 @@ function notCovered(file: string, names: readonly string[]): string[] {
       (name) => name !== CATCH_ALL && isKnown(name) && !coversName(certificate, name),
     );
   } catch {
-    // Whether it is a certificate at all is found out where it is used.
+    // Whether it is a certificate at all is checked where it is used.
     return [];
   }
 }

@@ -1,4 +1,4 @@
-/** A type as it is once nothing of it may be written to. */
+/** A type with every property read-only, at every depth. */
 export type DeepReadonly<T> = T extends (infer E)[]
   ? readonly DeepReadonly<E>[]
   : T extends object

@@ -15,7 +15,7 @@ export const DEPLOYMENT_VERSION = 1;
 /** Where a host keeps the document of its deployment. */
 export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
 
-/** Directory of activation: uploads, the last good state, the journal. Root's alone. */
+/** Directory of activation: uploads, the last good state, the journal. Only root can enter it. */
 export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
 
 /**

@@ -1,4 +1,4 @@
-/** Fields of a connection, which HTTP/2 does not know (RFC 9113, 8.2.2); lower case. */
+/** Fields of a connection, which HTTP/2 does not allow (RFC 9113, 8.2.2); lower case. */
 export const CONNECTION_FIELDS: readonly string[] = [
   "connection",
   "keep-alive",
@@ -7,7 +7,7 @@ export const CONNECTION_FIELDS: readonly string[] = [
   "upgrade",
 ];
 
-/** Fields that each connection on the way of a message has of its own, framing included (RFC 9110, 7.6.1). */
+/** Fields that apply to one connection only and are not forwarded, framing included (RFC 9110, 7.6.1). */
 export const HOP_BY_HOP: readonly string[] = [
   ...CONNECTION_FIELDS,
   "te",

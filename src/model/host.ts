@@ -230,7 +230,7 @@ export interface PortForward {
   readonly toPort: number;
 }
 
-/** One forward a port, if the host's IPv4 address is private; a public one needs none. */
+/** One forward per port, if the host's IPv4 address is private; a public one needs none. */
 export function portForwards(address: string, ports: readonly { from: number; to: number }[]): PortForward[] {
   if (ipv4Scope(address) !== "private") return [];
   return ports.map(({ from, to }) => ({ protocol: "tcp", port: from, toAddress: address, toPort: to }));

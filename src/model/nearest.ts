@@ -1,4 +1,4 @@
-/** The known word that was probably meant: a few edits away, or the word with an end of its own; undefined if none is. */
+/** The known word that was probably meant: a few edits away, or with a different ending; undefined if there is none. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known.map((k) => ({ k, distance: editDistance(word.toLowerCase(), k.toLowerCase()) }));
   const near = ranked.filter((one) => isNear(word, one));

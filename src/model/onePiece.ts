@@ -1,6 +1,6 @@
 /**
  * The same text as one piece. V8 keeps joined text as a tree and walks that again for every text it becomes part of, so
- * whatever is joined once and used often is worth this.
+ * this pays off for text that is joined once and used often.
  *
  * @param text one char a byte
  */

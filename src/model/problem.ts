@@ -1,7 +1,7 @@
 /**
  * One finding about a configuration: where it is, what was received, what is allowed and how to fix it.
  *
- * Parsing collects problems and never throws; whoever called decides what a problem means.
+ * Parsing collects problems and never throws; the caller decides what a problem means.
  */
 export interface Problem {
   /** Stable code, one of {@link PROBLEM_CODES}; safe to match on in scripts. */
@@ -24,7 +24,7 @@ export type Result<T> =
 
 /**
  * Every code a problem can carry, with the general way to solve it. `docs/errors.md` explains each of them, with an
- * example; a test holds the two together in both directions.
+ * example; a test checks that both list the same codes.
  */
 export const PROBLEM_CODES = {
   "config.not-json": "The file is not JSON: fix the syntax at the line and column given.",

@@ -1,4 +1,4 @@
-/** Why a request is refused whatever answers its route. The reason goes to the error log only. */
+/** Why a request is refused, whatever the action of its route. The reason goes to the error log only. */
 export interface Refusal {
   readonly status: 400 | 405;
   readonly reason: string;

@@ -51,9 +51,9 @@ export interface HostParts {
 }
 
 /**
- * Splits and normalises a `Host` value or URI authority: lower case, one trailing dot removed, port cut off
- * (decisions 1.1). Undefined for anything that is no `uri-host [ ":" port ]` (RFC 9110, 7.2), which
- * includes the empty value, user info and every control or delimiter byte.
+ * Splits and normalises a `Host` value or URI authority: lower case, one trailing dot removed, port cut off (decisions
+ * 1.1). Undefined for anything that is not `uri-host [ ":" port ]` (RFC 9110, 7.2), which includes the empty value,
+ * user info and every control or delimiter byte.
  */
 export function parseHost(value: string): HostParts | undefined {
   // A client asks for the same host again and again.

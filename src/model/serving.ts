@@ -1,6 +1,6 @@
 /**
- * The model without its parser: all that a process which serves needs of it. A worker gets its config parsed, and the
- * library that parses takes as long to load as everything else in a worker.
+ * The model without its parser: everything that a serving process needs. A worker gets its config already parsed, and
+ * the parser's library takes as long to load as everything else in a worker.
  */
 export * from "./actions/forwarding.js";
 export * from "./actions/location.js";

@@ -47,7 +47,7 @@ function percentDecode(path: string): string | undefined {
   return out + path.slice(from);
 }
 
-/** The byte written as two hex digits at `at`; -1 if they are none. */
+/** The byte written as two hex digits at `at`; -1 if these are not hex digits. */
 function hexByte(text: string, at: number): number {
   const high = hexDigit(text.charCodeAt(at));
   const low = hexDigit(text.charCodeAt(at + 1));
@@ -102,7 +102,9 @@ export function upstreamTarget(strip: Strip, prefix: string, target: string, pat
   return strip === "nginx" && query === "?" ? rooted : rooted + query;
 }
 
-/** The rest may travel raw if it begins a segment and no dot segment in it climbs out of the prefix it lost. */
+/**
+ * The rest may be forwarded raw if it begins a segment and no dot segment in it climbs out of the prefix that was cut.
+ */
 function isLiteralRest(target: string, cut: number, end: number): boolean {
   if (cut < end && target.charCodeAt(cut) !== SLASH) return false;
   const rest = target.slice(cut, end);

@@ -1,13 +1,13 @@
 /**
  * What a text must look like, in patterns that JavaScript and RE2 read alike: no look-around, no back references. So
- * the same rule holds here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
+ * the same rule applies here, in an editor (JSON Schema) and in Terraform, for values that only Terraform knows.
  */
 export interface TextRule {
   readonly pattern: string;
   /** What must not be found in it. */
   readonly never?: string;
   readonly lengthMax?: number;
-  /** Whether an IPv6 address must be in canonical form (RFC 5952), which no pattern says. */
+  /** Whether an IPv6 address must be in canonical form (RFC 5952), which no pattern can express. */
   readonly canonicalIpv6?: true;
   /** The whole rule, where patterns can say only a part of it. It accepts nothing that they refuse. */
   readonly accepts?: (value: string) => boolean;

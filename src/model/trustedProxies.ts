@@ -1,9 +1,9 @@
 import { BlockList } from "node:net";
 import { isIpv6 } from "./address.js";
 
-/** Whether an address is one of `trustedProxies`; nobody is where the list is empty. */
+/** Whether an address is one of `trustedProxies`; none is if the list is empty. */
 export function trustedProxies(ranges: readonly string[]): (address: string) => boolean {
-  // One list a family: in a common one, `::/0` would match every IPv4 address as well.
+  // One list per family: in a shared one, `::/0` would match every IPv4 address as well.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges) {
     const [address, length] = range.split("/") as [string, string?];

@@ -12,8 +12,8 @@ export interface Daemon {
   /** The program's absolute path, then its arguments; not by way of a shell. */
   readonly command: UnitCommand["command"];
   /**
-   * When the daemon counts as started (systemd.service(5)): `exec` if the program itself is the daemon and stays in
-   * the foreground, `forking` if it is a start script that returns once the daemon runs, `notify` if the daemon tells
+   * When the daemon counts as started (systemd.service(5)): `exec` if the program itself is the daemon and stays in the
+   * foreground, `forking` if it is a start script that returns once the daemon runs, `notify` if the daemon notifies
    * systemd.
    */
   readonly type: "exec" | "forking" | "notify";
@@ -40,7 +40,8 @@ export interface Daemon {
    */
   readonly workingDirectory?: string;
   /**
-   * Environment, for everybody to read. A name that looks like a secret is refused (`unit.secret-in-environment`).
+   * Environment variables, which everyone on the host can read. A name that looks like a secret is refused
+   * (`unit.secret-in-environment`).
    * @default - none
    */
   readonly environment?: Readonly<Record<string, string>>;
@@ -66,9 +67,9 @@ export interface Daemon {
    */
   readonly stopTimeoutSeconds?: number;
   /**
-   * Whether it is kept from what no such daemon needs: `/usr`, `/boot` and `/etc` are read-only, kernel and clock out
-   * of reach, set-uid programs (`sudo`, a local `sendmail`) give no privileges. Data, devices, homes, network and
-   * sub-processes stay as they are. `false` leaves it all out.
+   * Whether it is denied what no such daemon needs: `/usr`, `/boot` and `/etc` are read-only, kernel and clock out of
+   * reach, set-uid programs (`sudo`, a local `sendmail`) give no privileges. Data, devices, homes, network and
+   * sub-processes stay as they are. `false` turns all of this off.
    * @default true
    */
   readonly hardening?: boolean;
@@ -78,7 +79,7 @@ export interface Daemon {
    */
   readonly writableDirectories?: readonly string[];
   /**
-   * More directives of the `[Service]` section; they win over those that follow from the rest.
+   * More directives of the `[Service]` section; they take priority over those that follow from the rest.
    * @default - none
    */
   readonly directives?: UnitSection;
@@ -95,8 +96,8 @@ export interface DaemonUnitInput {
 }
 
 /**
- * A unit that starts in its place (service 2.6). It wants what comes before and does not require it: where a daemon
- * fails, the others go on, and come up again at boot.
+ * A unit that starts in its place (service 2.6). It wants the units before it, but does not require them: if a daemon
+ * fails, the others continue, and also start at boot.
  */
 export function daemonUnit(input: DaemonUnitInput): UnitDocument {
   const { daemon, after, before } = input;

@@ -1,6 +1,6 @@
 /**
- * The page of the default server, which answers for every name that is not the application's (service 1.3). Whoever
- * sees it reached the right machine by a name it does not serve.
+ * The page of the default server, which answers for every name that is not the application's (service 1.3). Users who
+ * see it have reached the right machine by a name it does not serve.
  */
 export function renderDefaultPage(): string {
   return `<!DOCTYPE html>

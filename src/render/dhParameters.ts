@@ -1,8 +1,8 @@
 /**
  * Diffie-Hellman parameters of 2048 bits as PEM: the ffdhe2048 group of RFC 7919, appendix A.1.
  *
- * A group everybody knows is as strong as one of one's own at this size, has been checked by many, and needs no
- * minute of CPU and no randomness, so every synthesis writes the same bytes.
+ * At this size a well-known group is as strong as a private one, and many have checked it. It takes no minute of CPU
+ * and no randomness, so every synthesis writes the same bytes.
  */
 export function dhParametersPem(): string {
   pem ??= encodePem(derSequence(derInteger(ffdhe2048Prime()), derInteger(2n)));

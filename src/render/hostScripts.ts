@@ -12,8 +12,8 @@ export interface HostProgram {
 }
 
 /**
- * Directory of the user who logs in, below the home directory: nobody else can enter it. Terraform's scripts run there,
- * and what a user without root's rights uploads is there until root has taken it.
+ * Directory of the user who logs in, below the home directory: no other user can enter it. Terraform's scripts run
+ * there, and uploads of a user without root's rights stay there until root takes them.
  */
 export const LOGIN_DIRECTORY = ".portico/incoming";
 
@@ -26,8 +26,8 @@ export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
 /**
  * The `script_path` of the connection that makes the directory, while there is no directory yet that could take a
  * script. Terraform uploads a script to that path, literally, and then has the login shell run `chmod 0777 PATH` and
- * `PATH`: both make the directory, and what was uploaded is run by nobody. (Should a release of Terraform quote the
- * path one day, both fail, and the apply with them.)
+ * `PATH`: both make the directory, and the uploaded file is never run. (Should a release of Terraform quote the path
+ * one day, both fail, and the apply with them.)
  */
 export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
 
@@ -47,7 +47,7 @@ fi`;
 export interface HostScriptsInput {
   /** Directory of activation on the host. */
   readonly store: string;
-  /** Directory that takes the uploads of this deployment, and of no other: nobody else's apply changes them. */
+  /** Directory for the uploads of this deployment only: no other apply changes them. */
   readonly incoming: string;
 }
 
@@ -68,8 +68,8 @@ install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
 
 /**
  * Runs `portico activate` by the Node and the runtime of this very deployment, wherever they are by now: just uploaded,
- * kept by an activation that failed, or in place since an earlier one. What it is run by stays in `run` until it has
- * succeeded. Its argument is the session's `SSH_CONNECTION`, or empty.
+ * kept by an activation that failed, or in place since an earlier one. The programs it runs with stay in `run` until it
+ * has succeeded. Its argument is the session's `SSH_CONNECTION`, or empty.
  */
 export function activateScript(
   { store, incoming }: HostScriptsInput,
@@ -108,7 +108,7 @@ rm -rf run
 `;
 }
 
-/** Takes the deployment away, and then everything that its delivery used; with `purge` the logs as well. */
+/** Removes the deployment, and then everything that its delivery used; with `purge` the logs as well. */
 export function deactivateScript(
   { store, incoming }: HostScriptsInput,
   { purge }: { readonly purge: boolean },

@@ -11,11 +11,11 @@ export interface LogRotationInput {
 /**
  * A file for logrotate(8), as distributions run it every day.
  *
- * The proxy makes its new files itself (`nocreate`): a file that root made could not be written by it. They are renamed
- * and never cut (no `copytruncate`), so that no line is lost; the signal has the proxy let the old ones go, and they
- * are compressed a day later, when workers that still finished requests are gone. `su` is needed because the
- * directory belongs to the service's user, who exists only while the service runs, and whom nobody but root can follow
- * into `/var/log/private`.
+ * The proxy creates new files itself (`nocreate`): it could not write to a file that root created. Old ones are renamed
+ * and never truncated (no `copytruncate`), so that no line is lost; the signal makes the proxy close them, and they are
+ * compressed a day later, when workers that were finishing requests are gone. `su` is needed because the directory
+ * belongs to the service's user, which exists only while the service runs, and because only root can enter
+ * `/var/log/private`.
  */
 export function renderLogRotation({ logs, keptDays, service }: LogRotationInput): string {
   const head = "# Rotation of the proxy's logs. Made by Portico; changes here are overwritten.\n";

@@ -18,7 +18,7 @@ export type NetworkInterface = { readonly name: string } | { readonly macAddress
 export interface StaticIpv6 {
   readonly address: string;
   readonly prefixLength: number;
-  /** Without one, routers announce the way. */
+  /** Without one, routers announce themselves. */
   readonly gateway?: string;
 }
 
@@ -40,9 +40,9 @@ export function renderNetworkFile(input: NetworkFileInput): string {
         ...(ipv6 === undefined ? [] : ipv6Lines(ipv6)),
         ...nameservers.map((server) => ["DNS", server] as const),
         ...(dnsDomain === undefined ? [] : [["Domains", dnsDomain] as const]),
-        // A server is found by its address, not by one that changes every day.
+        // A server needs its own address, not one that changes every day.
         ["IPv6PrivacyExtensions", "no"],
-        // Both would listen for names on the local network, on ports that nobody asked to open.
+        // Both would listen for names on the local network, on ports that should not be open.
         ["LLMNR", "no"],
         ["MulticastDNS", "no"],
       ],
@@ -61,7 +61,7 @@ export function renderNetworkFile(input: NetworkFileInput): string {
 
 function match(face: NetworkInterface): Section {
   if ("name" in face) return [["Name", face.name]];
-  // Bridges and bonds take the hardware address of a port of theirs; they are of other types.
+  // Bridges and bonds copy the hardware address of one of their ports, but their types differ.
   return [
     ["MACAddress", face.macAddress],
     ["Type", "ether"],
@@ -85,7 +85,7 @@ const onLink = (gateway: string): [string, Section] => [
 ];
 
 function inSubnet(gateway: string, address: string, length: number): boolean {
-  // Nobody else is in a network of one address, whatever values that are not known yet come to.
+  // No other host is in a network of one address, whatever the values that are not known yet.
   if (length === 32) return false;
   const [a, b] = [ipv4Bits(gateway), ipv4Bits(address)];
   return a === undefined || b === undefined || sameNetwork(a, b, length);

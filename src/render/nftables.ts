@@ -4,7 +4,7 @@ import type { UnitDocument } from "./systemdUnit.js";
 
 /** What a host lets in. */
 export interface FirewallInput {
-  /** TCP ports open to everybody. */
+  /** TCP ports open to everyone. */
   readonly ports: readonly number[];
   /** TCP ports that only the host itself reaches. */
   readonly loopbackPorts: readonly number[];
@@ -23,7 +23,7 @@ export interface AllowedPort {
   readonly protocol?: "tcp" | "udp";
   /**
    * Addresses and ranges that may reach it.
-   * @default - everybody
+   * @default - everyone
    */
   readonly from?: readonly string[];
 }
@@ -39,9 +39,9 @@ export type Source = string | { readonly family: string; readonly range: string 
 const TABLE = "inet portico";
 
 /**
- * The rule set, to be loaded by `nft -f`, which takes a file as one transaction: the old rules hold until the new ones
- * do. A verdict of another table still counts, so what another table drops stays dropped (fail2ban), and what is
- * forwarded is none of this one's business (containers).
+ * The rule set, to be loaded by `nft -f`, which takes a file as one transaction: the old rules apply until the new ones
+ * do. A verdict of another table still counts, so what another table drops stays dropped (fail2ban), and forwarded
+ * traffic (containers) does not pass through this one.
  */
 export function renderFirewall(input: FirewallRules): string {
   const { ports, loopbackPorts, allowed, dhcpClient } = input;
@@ -93,9 +93,8 @@ function allowedRules({ port, protocol = "tcp", from }: FirewallRules["allowed"]
 const familyOf = (range: string): string => (isIPv4(range.split("/")[0]!) ? "ip" : "ip6");
 
 /**
- * What IP cannot do without: errors, path MTU discovery, and for IPv6 finding neighbours and routers, which only counts
- * from the same link (hop limit 255), and telling switches about groups (RFC 4890, 4.4). Echo helps whoever looks for
- * a fault.
+ * What IP needs: errors, path MTU discovery, and for IPv6 the discovery of neighbours and routers, accepted only from
+ * the same link (hop limit 255), and reports about multicast groups (RFC 4890, 4.4). Echo helps to find faults.
  */
 const ICMP = [
   "icmp type { destination-unreachable, time-exceeded, parameter-problem, echo-request } accept",
@@ -104,7 +103,7 @@ const ICMP = [
   "ip6 saddr fe80::/10 icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report } accept",
 ];
 
-// Answers to what was asked of everybody are not part of an established connection.
+// Answers to a broadcast or multicast are not part of an established connection.
 const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept"];
 
 /** Problems of what is let in, by field. */
@@ -161,7 +160,7 @@ export function firewallProblems(input: FirewallInput): Problem[] {
   ];
 }
 
-/** `portico-firewall.service`: loads the rules before the network comes up, and takes away no more than it loaded. */
+/** `portico-firewall.service`: loads the rules before the network comes up, and removes only what it loaded. */
 export function firewallUnit(nft: string, ruleSet: string): UnitDocument {
   const load = { command: [nft, "-f", ruleSet] };
   return {
@@ -169,7 +168,7 @@ export function firewallUnit(nft: string, ruleSet: string): UnitDocument {
       Description: "Packet filter of the Portico front end",
       DefaultDependencies: false,
       Wants: "network-pre.target",
-      // The distribution's own rules flush everything, whenever they come and go.
+      // The distribution's own rules flush everything when they start and when they stop.
       After: "nftables.service",
       PartOf: "nftables.service",
       Before: "network-pre.target shutdown.target",

@@ -31,7 +31,7 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   const fields = value as Record<string, unknown>;
   const table = kinds.flatMap((node) => Object.keys(node.properties ?? {}));
-  // What the table does not know keeps its place at the end: header names, which are data, and mistakes.
+  // Fields that the table does not have stay in order at the end: header names, which are data, and mistakes.
   const place = (name: string): number => (table.includes(name) ? table.indexOf(name) : table.length);
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
   return Object.fromEntries(

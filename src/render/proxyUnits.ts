@@ -28,17 +28,17 @@ export interface ProxyUnitsInput {
 }
 
 /**
- * `portico.service`: an unprivileged user that exists only while the service runs, and nothing it could do harm with.
+ * `portico.service`: an unprivileged user that exists only while the service runs, and as few rights as possible.
  *
- * TLS files come in as credentials: systemd reads them as root when the service starts, and the proxy finds them in
+ * TLS files are passed as credentials: systemd reads them as root when the service starts, and the proxy finds them in
  * `$CREDENTIALS_DIRECTORY` by their base name. The config keeps the paths on the host; the proxy prefers a credential
- * of the same base name. What was renewed since is handed over by a reload: `portico reload`, run as root (`+`), copies
- * all of them as one set into a directory that only root can write to, has the proxy load them, and takes the copies
- * back if they are refused. They are in memory (`/run`), readable for the service's user alone, until it stops.
+ * of the same base name. Files renewed since then are handed over by a reload: `portico reload`, run as root (`+`),
+ * copies all of them as one set into a directory that only root can write to, makes the proxy load them, and withdraws
+ * the copies if they are refused. They are in memory (`/run`), readable for the service's user alone, until it stops.
  *
  * A reload ends when the new configuration serves, and fails if it was refused; `Type=notify` does the same for a
- * start. Restarts have no limit: sockets of a unit that systemd gave up would refuse connections, and a host is to
- * recover by itself once the cause is fixed. (systemd counts and delays restarts only from version 254 on.)
+ * start. Restarts have no limit: if systemd gave up, the sockets would refuse connections, and a host should recover by
+ * itself once the cause is fixed. (systemd counts and delays restarts only from version 254 on.)
  */
 export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
   const { nodePath, runtime, config, listeners } = input;
@@ -51,7 +51,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
     },
     Service: {
       Type: "notify",
-      // systemd-notify speaks for the master, and after an upgrade for another one than systemd started.
+      // systemd-notify reports for the master, which after an upgrade is not the process that systemd started.
       NotifyAccess: "all",
       ...credentials(input),
       ExecStart: { command: [nodePath, runtime, "serve", config] },
@@ -124,8 +124,8 @@ function credentialNames({ tlsFiles, baseNameOf = baseName }: ProxyUnitsInput): 
 }
 
 /**
- * Of the log directory and the TLS files. systemd splits lists of directories at spaces and colons, so what follows
- * would be writable too; and a credential's name at the first colon.
+ * Paths of the log directory and the TLS files. systemd splits lists of directories at spaces and colons, so the rest
+ * would become writable too; and it ends a credential's name at the first colon.
  */
 export const UNIT_PATH: TextRule & { readonly allowed: string } = {
   pattern: "^/[0-9A-Za-z_./@+,=~%-]*$",
@@ -150,7 +150,7 @@ function logs(directory: string): UnitSection {
 
 /** No MemoryDenyWriteExecute: the JIT of Node writes the code it runs. */
 function hardening(servedDirectories: readonly string[]): UnitSection {
-  // One that is not known yet may be in a home.
+  // A directory that is not known yet may be in a home.
   const inHome = servedDirectories.some(
     (directory) => !directory.startsWith("/") || /^\/(?:home|root|run\/user)(?:\/|$)/.test(directory),
   );

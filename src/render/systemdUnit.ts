@@ -98,7 +98,7 @@ export function unitProblems(document: UnitDocument): Problem[] {
   return [...missing, ...values];
 }
 
-/** What no compiler has seen: a unit as a text, sections and values that are none. */
+/** Mistakes that no compiler has seen: a unit as a text, sections and values of the wrong type. */
 function shapeProblems(document: unknown): Problem[] {
   const sections = "an object of sections, each an object of directives";
   if (!isRecord(document)) return [shapeProblem("", "is not a unit", document, sections)];

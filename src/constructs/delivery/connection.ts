@@ -120,7 +120,7 @@ export interface SshDeliveryOptions extends SshLogin {
   readonly privateKeyInState?: boolean;
 }
 
-/** Everything that a connection is made with; `undefined` where there is nothing to say. */
+/** Every field of a connection; `undefined` if it is not set. */
 export type SshFields = Readonly<Record<string, string | number | undefined>>;
 
 /** The options as plain values: what a resource's `input` keeps for its own destroy. Key files stay paths. */

@@ -80,7 +80,7 @@ export class LocalDelivery implements DeliveryWay {
       content,
       sensitive: false,
     });
-    // Terraform removes the files itself: their services have to end before, so this one ends first.
+    // Terraform removes the files itself. Their services have to stop before that, so this resource is destroyed first.
     const taking = new DataResource(scope, "Deactivation", {
       input: { command: this.command(activation, "deactivate") },
       provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
@@ -94,7 +94,7 @@ export class LocalDelivery implements DeliveryWay {
   }
 
   private command({ host, node, runtime }: DeliveredActivation, command: string): string {
-    // Below a folder nothing can be taken to be installed, nor to be made for this machine.
+    // Nothing below a folder can be assumed to be installed, or to be built for this machine.
     const program = this.place(host) === "/" ? quote(node.path) : "node";
     const root = this.below(host, "") || "/";
     return `${program} ${quote(this.below(host, runtime.path))} ${command} --root ${quote(root)}`;

@@ -39,8 +39,8 @@ const placesOf = (id: string): HostScriptsInput => ({
 /**
  * @internal Made by `Delivery.ssh`.
  *
- *     Deployment   one a host; takes everything away on destroy
- *     Staging      one a host; makes the directories for scripts and uploads, which nobody else can enter
+ *     Deployment   one per host; removes everything on destroy
+ *     Staging      one per host; makes the directories for scripts and uploads, which no other user can enter
  *     file …       one each; uploads the content, under its hash, when it changes
  *     activation   uploads the document that says what goes where, and runs `portico activate`
  *
@@ -87,7 +87,7 @@ export class SshDelivery implements DeliveryWay {
       connection: this.connection(host),
       provisioners: [
         ...this.upload(scope, deployment, { content: document.asString }, sha256),
-        // A script of its own: Terraform repeats an inline one in full when it fails.
+        // A separate script: Terraform prints all of an inline one when it fails.
         ...this.upload(scope, deployment, { content: script }, "activate.sh"),
         // sudo keeps no variable that says where the session comes from.
         this.asRoot(`/bin/sh -eu ${places.incoming}/activate.sh "$SSH_CONNECTION"`),
@@ -97,7 +97,7 @@ export class SshDelivery implements DeliveryWay {
     return resource;
   }
 
-  /** The host's deployment as a whole; made by whatever is delivered first. */
+  /** The host's deployment as a whole; made with the first file that is delivered. */
   private deployment(host: DeliveryHost, scope: IConstruct): DeploymentResource {
     if (TerraformStack.of(scope) !== TerraformStack.of(host)) {
       const fix = "Define the host, its files and its activation in one stack.";
@@ -113,7 +113,7 @@ export class SshDelivery implements DeliveryWay {
     const own = fields.map(([name]) => [name, TerraformSelf.getString(`input.${snakeCase(name)}`)]);
     const resource = new DataResource(host, "Deployment", {
       ...(machineId === undefined ? {} : { triggersReplace: { machine: machineId } }),
-      // Kept for the destroy, which can look nothing up.
+      // Kept for the destroy, which cannot look anything up.
       ...(restores ? { input: Object.fromEntries(kept) } : {}),
       provisioners: restores ? this.restoring(Object.fromEntries(own)).map(onDestroy) : [],
     });
@@ -129,7 +129,7 @@ export class SshDelivery implements DeliveryWay {
     return this.inLoginDirectory(own, this.asRoot(script, [REMOVE_LOGIN_DIRECTORY]));
   }
 
-  /** Another user has another home, whatever was delivered before. */
+  /** Replaced for another user, whose home is another directory. */
   private staging(host: DeliveryHost, scope: IConstruct): TerraformResource {
     const existing = host.node.tryFindChild("Staging");
     if (existing !== undefined) return existing as DataResource;
@@ -160,7 +160,7 @@ export class SshDelivery implements DeliveryWay {
     return sshConnection(sshFields(this.options, host));
   }
 
-  /** Terraform uploads several at a time, and two files may have the same content: each has a draft of its own. */
+  /** Terraform uploads several at a time, and two files may have the same content: so each has its own draft. */
   private upload(
     scope: Construct,
     deployment: DeploymentResource,

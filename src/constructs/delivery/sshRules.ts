@@ -40,7 +40,7 @@ export function sshProblems(options: SshDeliveryOptions): Problem[] {
   return [...problems, ...destroyProblems(options, at)];
 }
 
-/** Checks of what Terraform alone knows of a connection, in the same words. */
+/** The same checks for values of a connection that only Terraform knows. */
 export function lateSshChecks(options: SshDeliveryOptions): LateCheck[] {
   const { sudo = false, bastion, address, port, scriptPath, connectTimeoutSeconds } = options;
   const at = (name: string): string => `Delivery.ssh.${name}`;
@@ -75,7 +75,7 @@ const USER: Rule = {
   pattern: "^[A-Za-z_][0-9A-Za-z_.-]*[$]?$",
   allowed: "a user name: letters, digits, `_`, `.` and `-`",
 };
-/** Without sudo nobody else can change a host. */
+/** Without sudo, no other user can change a host. */
 const ROOT: Rule = { pattern: "^root$", allowed: "`root`, or any user with `sudo: true`" };
 const ADDRESS: Rule = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9.:-]*$",

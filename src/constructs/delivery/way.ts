@@ -2,7 +2,7 @@ import type { ITerraformDependable, TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
 import type { LateCheck } from "../props/lateChecks.js";
 
-/** @internal What a delivery needs of the host it delivers to. */
+/** @internal What a delivery needs from the host it delivers to. */
 export interface DeliveryHost extends Construct {
   readonly address: string;
   readonly sshPort?: number;

@@ -127,7 +127,7 @@ export interface ApplicationDaemonsProps {
   readonly fileServer?: Daemon;
   /**
    * Web interface. Its command must not select the FastCGI variant (`unit.fastcgi-start`), as the proxy speaks HTTP to
-   * it: words that are known only at apply are looked at by Terraform then.
+   * it: words that are known only at apply are checked by Terraform then.
    * @default - no unit
    */
   readonly webApplication?: Daemon;

@@ -105,7 +105,7 @@ function settingsInput(props: ApplicationSettingsProps): ApplicationSettingsInpu
   };
 }
 
-/** The scheme's own port is not written, nor are brackets forgotten, where only Terraform knows the value. */
+/** Leaves out the scheme's own port and adds brackets, also where only Terraform knows the value. */
 function originOf(scheme: "http" | "https", name: string, port: number): PublicOrigin {
   const own = defaultPort(scheme);
   const host = hasTokens(name) ? lateHostInUrl(name) : name;
@@ -141,7 +141,7 @@ function lateSettingsChecks(at: string, props: ApplicationSettingsProps): LateCh
   ];
 }
 
-/** A number that is not known yet must not be written into a text as the number it pretends to be. */
+/** A number that is not known yet must not be written into a text as the number that stands for it in cdktf. */
 function textIfToken(value: number): number | string {
   return Token.isUnresolved(value) ? Token.asString(value) : value;
 }

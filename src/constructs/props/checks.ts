@@ -38,7 +38,7 @@ type VirtualServer = ProxyConfigInput["virtualServers"][number];
 type Route = VirtualServer["routes"][number];
 
 const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
-/** At an address that is nobody's (RFC 5737), or an upstream could be taken for it. */
+/** At a documentation address (RFC 5737), so that no upstream can seem to lead to it. */
 const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
 
 /** Refuses a listener by the same rules that the host applies to it. */
@@ -65,7 +65,7 @@ export function refuseVirtualServer(construct: IConstruct, part: VirtualServer):
 }
 
 export function refuseRoute(construct: IConstruct, part: Route): void {
-  // A route alone cannot be judged by what it names.
+  // The upstreams that a route names are not checked here.
   const upstreams = upstreamsOf(part.action).map(({ value }) => ({ name: value, url: "http://localhost:2" }));
   const virtualServers = [{ ...SERVER, routes: [part] }];
   refusePart(
@@ -90,7 +90,7 @@ function refusePart(construct: IConstruct, config: ProxyConfigInput, at: string)
     here.map((p) => ({
       ...p,
       path: construct.node.path + p.path.slice(at.length),
-      // The number of a part in a config that nobody wrote.
+      // The user has not written this config, so its indexes are replaced.
       message: p.message.replaceAll(at, construct.node.path),
     })),
   );

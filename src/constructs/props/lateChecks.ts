@@ -21,9 +21,9 @@ import {
 } from "./tokens.js";
 
 /**
- * Checks of values that only Terraform knows, by what the field table says of their fields. They are preconditions of
- * the file that the values get into: Terraform looks when it plans, or before it writes the file, and says the same as
- * is said at synth of values that are known.
+ * Checks of values that only Terraform knows, derived from the field table. They are preconditions of the file that
+ * contains the values: Terraform checks them when it plans, or before it writes the file, and reports the same problems
+ * that known values get at synth.
  */
 export interface LateCheck {
   readonly condition: unknown;
@@ -33,7 +33,7 @@ export interface LateCheck {
 /**
  * Checks of everything in a config that is not known yet.
  *
- * @param at names a problem's place as whoever writes the stack knows it; undefined for a field that is left out
+ * @param at names a field as the author of the stack knows it; undefined for a field that is left out
  */
 export function lateConfigChecks(
   config: ProxyConfigInput,
@@ -50,7 +50,7 @@ export function lateConfigChecks(
 export function lateCheck(what: Problem, nodes: readonly SchemaNode[], value: unknown): LateCheck[] {
   if (value === undefined || !hasTokens(value)) return [];
   const conditions = nodes.map((node) => fits(node, value as TokenLeaf));
-  // Where one variant takes anything there is nothing to check.
+  // If one variant takes anything, there is nothing to check.
   if (conditions.length === 0 || conditions.includes(undefined)) return [];
   const condition = conditions.length === 1 ? conditions[0] : Fn.anytrue(conditions);
   return [{ condition, error_message: escapeTemplate(formatProblem(what)) }];
@@ -111,7 +111,7 @@ function problemOf(nodes: readonly SchemaNode[], path: string): Problem {
 /** cdktf's operators write a bare 0 as `undefined`. */
 const limit = (number: number): unknown => Fn.tonumber(String(number));
 
-/** Has Terraform look before it makes a resource; whoever uses the construct may have preconditions of their own. */
+/** Makes Terraform check before it makes a resource; users of the construct may have added their own preconditions. */
 export function addPreconditions(resource: TerraformResource, checks: readonly LateCheck[]): void {
   if (checks.length === 0) return;
   const own = resource.lifecycle?.precondition ?? [];
@@ -121,7 +121,7 @@ export function addPreconditions(resource: TerraformResource, checks: readonly L
 /** The condition that a value fits a field; undefined if anything does. What cannot be evaluated does not fit. */
 function fits(node: SchemaNode, leaf: TokenLeaf): string | undefined {
   const value = argument(leaf);
-  // JSON shows the type: a text in place of a number would pass for one.
+  // JSON shows the type; without it, a text would pass for a number.
   const json = Fn.jsonencode(value);
   const all = (...conditions: unknown[]): string => Fn.try([Fn.alltrue(conditions), false]) as string;
   const like = (pattern: string, text: string): unknown => Fn.can(Fn.regex(textArgument(pattern), text));

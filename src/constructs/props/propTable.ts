@@ -5,10 +5,10 @@ import { type Problem, problem } from "../../model/index.js";
 import { refuse } from "./checks.js";
 
 /**
- * What props and options are made of. TypeScript tells its users about a name that does not exist or is missing; those
- * who write JavaScript, spread objects or read them from a file hear of it here, before anything is made of them.
+ * What props and options are made of. TypeScript reports a name that does not exist or is missing. For JavaScript,
+ * spread objects and objects read from a file these tables do, before anything is made from them.
  *
- * Only names and kinds are checked. Whether a value is allowed is the model's to say.
+ * Only names and kinds are checked here. The model decides whether a value is allowed.
  */
 
 /** The kind of value that a prop takes. */
@@ -21,13 +21,13 @@ export interface PropKind {
   /** Problems inside the value. */
   readonly inside?: (value: unknown, path: string) => Problem[];
   readonly required?: true | "model";
-  /** Whether each item of a list is looked at, so that one which is not known yet as a whole is refused. */
+  /** Whether each item of a list is needed, so that a list that is not known yet is refused. */
   readonly eachItem?: true;
-  /** Whether `allowed` lists values, and not a kind of them. */
+  /** Whether `allowed` lists values, and not a kind of value. */
   readonly values?: true;
 }
 
-/** A prop that must be given; by `model` the model reports it, in words of its own. */
+/** A required prop; with `model`, the model reports that it is missing, in its own words. */
 export interface RequiredPropKind extends PropKind {
   readonly required: true | "model";
 }
@@ -47,7 +47,7 @@ export function refuseOptions<P extends object>(method: string, options: P, tabl
   refuse(propProblems(method, options, table));
 }
 
-/** Refuses an id that is none: props in its place are a slip of those who write JavaScript. */
+/** Refuses an id that is not a string: in JavaScript it is easy to pass props in its place. */
 export function refuseId(construct: IConstruct, method: string, id: unknown): void {
   if (typeof id === "string" && id !== "") return;
   const more = { received: described(id), allowed: "a string", fix: `Write \`${method}(id, props)\`.` };
@@ -194,8 +194,8 @@ export function fields<P extends object>(table: PropTable<P>): PropKind {
 }
 
 /**
- * An instance of a class. It is known by the name of the class: two copies of this package may be loaded, and an
- * instance of the one is not an instance of the other.
+ * An instance of a class. It is recognized by the name of the class: two copies of this package may be loaded, and an
+ * instance of one is not an instance of the other.
  */
 export function instance(className: string, allowed: string, fix?: string): PropKind {
   return {
@@ -231,7 +231,7 @@ export function required(kind: PropKind): RequiredPropKind {
   return { ...kind, required: true };
 }
 
-/** Must be given, and the model says so. */
+/** Required; the model reports it if it is missing. */
 export const judged: RequiredPropKind = { ...any, required: "model" };
 
 /** The table without the props that a construct sets for its parts. */

@@ -4,9 +4,9 @@ import { bracketed, type Problem } from "../../model/index.js";
 import { formatPath } from "../../model/config/parse.js";
 
 /**
- * Values that Terraform knows only when it applies. A token looks like a string, a huge negative number or a list,
- * and whoever slices, escapes or compares it corrupts it silently. So nothing here lets a token near such code: it is
- * taken out first, a marker in its place, and put back into the finished text.
+ * Values that Terraform knows only when it applies. A token looks like a string, a huge negative number or a list, and
+ * whoever slices, escapes or compares it corrupts it silently. So tokens never reach such code: each is first replaced
+ * by a marker, and put back into the finished text.
  */
 
 /** True if anything in the value, however deep, is not known yet. */
@@ -14,7 +14,7 @@ export function hasTokens(value: unknown): boolean {
   return unknownLeaves(value).length > 0;
 }
 
-/** The opposite for one value; the model's rules ask it (they know no cdktf). */
+/** The opposite for one value; the model's rules use it (they do not know cdktf). */
 export function isKnown(value: unknown): boolean {
   return !hasTokens(value);
 }
@@ -192,7 +192,7 @@ export function lateHostInUrl(host: string): string {
   return Token.asString(Fn.conditional(hasColon, Fn.join("", ["[", value, "]"]), value));
 }
 
-/** `http://host:${port}` writes a number that is not known yet as the huge one that it pretends to be. */
+/** `http://host:${port}` contains a number that is not known yet as the huge number that stands for it. */
 function withTextTokens(text: string): string {
   return text.replace(/-\d\.\d+e\+\d{3}/g, (written) =>
     Token.isUnresolved(Number(written)) ? Token.asString(Number(written)) : written,

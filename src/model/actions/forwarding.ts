@@ -7,13 +7,13 @@ import type { ActionOf } from "./table.js";
 
 /**
  * What a proxied request and its answer look like on the other side (decisions 2.1 to 2.6, 5.1 and 5.2). Pure: the
- * runtime forwards by it, and `resolve()` in unit tests answers by it.
+ * runtime and, in unit tests, `resolve()` both use it.
  */
 
 /** Field names and values in turn, original order and case, duplicates kept. */
 export type HeaderList = string[];
 
-/** What the rules need to know of a request. */
+/** What the rules need to know about a request. */
 export interface ForwardedRequest {
   readonly method: string;
   readonly target: string;
@@ -21,7 +21,7 @@ export interface ForwardedRequest {
   readonly path: string;
   readonly headers: HeaderList;
   /**
-   * The lines of `headers` that pass and the blank line after them, where {@link requestFieldFate} alone decides of
+   * The lines of `headers` that pass and the blank line after them, if {@link requestFieldFate} alone decides about
    * each; else undefined.
    */
   readonly plainLines?: string | undefined;
@@ -37,7 +37,7 @@ export interface ForwardedRequest {
   readonly webSocket: boolean;
 }
 
-/** What the rules need to know of a route. */
+/** What the rules need to know about a route. */
 export interface ProxiedRoute {
   readonly path: string;
   readonly match: "prefix" | "segment" | "exact";
@@ -124,7 +124,7 @@ export class ForwardingRules {
       this.last = { host, address, scheme, text, again: false };
       return text;
     }
-    // Not before the second request in a row: where clients alternate it would be for nothing.
+    // Only from the second request in a row: if clients alternate, it would be wasted.
     if (!last.again) {
       last.text = onePiece(last.text);
       last.again = true;
@@ -143,7 +143,7 @@ export class ForwardingRules {
       let value = headers[i + 1]!;
       const fate = requestFieldFate(name);
       if (fate === FieldFate.Drop) continue;
-      // Before claims are weighed: a claim that goes no further must not replace our own field.
+      // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
       if (fate !== FieldFate.Pass) {
         if (fate === FieldFate.Destination) {
@@ -165,7 +165,10 @@ export class ForwardingRules {
     return sent;
   }
 
-  /** Whether a forwarding field of the client passes as it is: only from a trusted proxy, and never beside our own. */
+  /**
+   * Whether a forwarding field of the client passes as it is: only from a trusted proxy, and never together with our
+   * own.
+   */
   private passesClaim(
     name: string,
     request: ForwardedRequest,
@@ -259,9 +262,9 @@ const refusal = (status: 400 | 502, destination: string, why: string): Forwardin
   message: `Destination "${destination}" ${why}`,
 });
 
-/** What a client's fields come to. */
+/** What is left of a client's fields. */
 interface ClientFields {
-  /** It sent forwarding fields, believed or not. */
+  /** It sent forwarding fields, trusted or not. */
   readonly claimed: boolean;
   /** A trusted proxy's own fields pass in place of ours. */
   readonly realIp: boolean;
@@ -311,9 +314,9 @@ export const enum FieldFate {
   Pass,
   /** Ends here. */
   Drop,
-  /** Says who asks, or how: what is believed of it depends on the client. */
+  /** Says who the client is, or how it connected: whether it is trusted depends on the client. */
   Claim,
-  /** The same, and is a chain that our own field goes on with. */
+  /** The same, and is a chain that our own field continues. */
   Chain,
   Destination,
   Location,
@@ -323,7 +326,7 @@ export const enum FieldFate {
 
 const REQUEST_FATES = new Map<string, FieldFate>([
   ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, FieldFate.Drop] as const),
-  // What gunicorn, wsgidav and Django frameworks take for the word of a proxy.
+  // Fields that gunicorn, wsgidav and Django frameworks believe to come from a proxy.
   ...[
     "forwarded",
     "x-real-ip",

@@ -1,7 +1,10 @@
 import type { Problem } from "../problem.js";
 import type { RedirectGoal } from "./location.js";
 
-/** What a kind of action is to everything but what serves it. Each kind says all of it, so that nothing is forgotten. */
+/**
+ * What everything but the runtime needs to know about a kind of action. Each kind gives all of it, so that nothing is
+ * forgotten.
+ */
 export interface ActionKind<A> {
   /** Fields that name an upstream. */
   readonly upstreams: readonly TextField<A>[];
@@ -10,7 +13,7 @@ export interface ActionKind<A> {
   /** How it sends clients elsewhere; undefined if it answers them itself. */
   readonly redirects: Redirects<A> | undefined;
   /**
-   * What its fields cannot say together.
+   * Problems of fields that contradict each other.
    *
    * @param at the action's place in the config
    */

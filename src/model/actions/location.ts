@@ -32,8 +32,8 @@ export function redirectLocation(goal: RedirectGoal, host: string, target: strin
 }
 
 /**
- * The host without its port, which was the port of this listener. A client of HTTP/1.0 may have named none: then the
- * server's own first name answers, and where it has only the catch-all, the address the client reached.
+ * The host without its port, which was the port of this listener. A client of HTTP/1.0 may have named none: then it is
+ * the server's own first name or, if that is only the catch-all, the address that the client connected to.
  */
 export function hostAsked(serverName: string, serverNames: readonly string[], localAddress: string): string {
   if (serverName !== "") return serverName;

@@ -1,6 +1,6 @@
 import type { NormalisedPath } from "../target.js";
 
-/** What is in front of a `/` that begins the rest of a path: nothing for the root, the one path that ends in a slash. */
+/** A directory as it is written in front of a `/`: empty for the root, the only path that ends in a slash. */
 export const belowDirectory = (directory: string): string => (directory === "/" ? "" : directory);
 
 /**

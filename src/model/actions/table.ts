@@ -30,7 +30,7 @@ export type ActionInput = DeepReadonly<z.input<typeof actionFields>>;
 /** An action of one kind. */
 export type ActionOf<T extends ActionConfig["type"]> = Extract<ActionConfig, { readonly type: T }>;
 
-/** A field of an action, and what it says. */
+/** A field of an action, and its value. */
 export interface NamedBy {
   readonly field: string;
   readonly value: string;
@@ -56,7 +56,7 @@ export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =
 export const withRedirectPort = (action: ActionConfig, port: number): ActionConfig =>
   kindOf(action).redirects?.withPort(action, port) ?? action;
 
-/** What the fields of an action cannot say together. */
+/** Problems of an action's fields that contradict each other. */
 export const actionProblems = (action: ActionConfig, at: string): Problem[] =>
   kindOf(action).problems(action, at);
 

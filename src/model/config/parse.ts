@@ -29,7 +29,7 @@ export interface DocumentKind<T> {
 export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<T> {
   const version = unsupportedVersion(input, kind.version);
   if (version !== undefined) return { ok: false, problems: [version] };
-  // Functions made for a schema pay off over many documents, and most processes read one.
+  // Compiled functions pay off only for many documents, and most processes read one.
   const parsed = kind.schema.safeParse(input, { reportInput: true, jitless: true });
   if (!parsed.success) {
     return {
@@ -62,7 +62,7 @@ function place(text: string, message: string): string {
   return ` (line ${before.length} column ${before.at(-1)!.length + 1})`;
 }
 
-/** A newer format would drown its one real problem in unknown fields, so it is reported alone. */
+/** A newer format would hide its one real problem among unknown fields, so it is reported alone. */
 function unsupportedVersion(input: unknown, supported: number): Problem | undefined {
   if (typeof input !== "object" || input === null || !("version" in input)) return undefined;
   const { version } = input;

@@ -9,7 +9,7 @@ export function configJsonSchema(): Record<string, unknown> {
   return { title: "Portico proxy config", ...schema };
 }
 
-/** Editors show a field's description and nothing else that is known of it, so its range and default join it. */
+/** Editors show only a field's description, so its range and default are added to it. */
 function describeFacts(node: SchemaNode): void {
   const { description, default: byDefault, unit, properties } = node;
   const { minimum, maximum } = variants([node]).find((one) => one.minimum !== undefined) ?? node;
@@ -28,7 +28,7 @@ function childrenOf({ properties = {}, items, anyOf = [], oneOf = [] }: SchemaNo
 
 const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
-/** What the schema says of a field. */
+/** What the schema says about a field. */
 export interface SchemaNode {
   /** What the field means. */
   description?: string;
@@ -86,7 +86,7 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
   return [...new Set(words)].join("; or ");
 }
 
-/** Trees that were asked for: a config with many problems asks for each of them. */
+/** Trees already made: a config with many problems needs one for each of them. */
 const roots = new WeakMap<z.ZodType, SchemaNode>();
 
 function rootOf(schema: z.ZodType): SchemaNode {
