@@ -105,6 +105,30 @@ export const upstreamUrl = (description: string, example?: string) =>
     lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
   }).meta(described(description, example));
 
+export const httpsUrl = (description: string, example?: string) =>
+  text("config.bad-url", "https://HOST[:PORT]/PATH, without user, query or fragment", {
+    pattern: `^https://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?(?:/[!"$-.0->@-~]*)*$`,
+    never: LONG_LABEL_PATTERN,
+  }).meta(described(description, example));
+
+export const mailAddress = (description: string, example?: string) =>
+  text("acme.bad-email", "one mail address, such as admin@example.org", {
+    // In a URL of its own (`mailto:`), which may neither list addresses nor set fields (RFC 8555, 7.3).
+    pattern: "^[A-Za-z0-9!#$&'*+./=^_`{|}~-]+@[A-Za-z0-9.-]+$",
+  }).meta(described(description, example));
+
+/** A name that an authority can be asked to certify: no `_`, which is not in host names (RFC 952), and no wildcard. */
+export const publicName = (description: string, example?: string) =>
+  text(
+    "acme.bad-name",
+    "a lower-case host name of letters, digits and `-`, without `*`, or an IP address without brackets",
+    {
+      ...SERVER_NAME,
+      never: `_|${LONG_LABEL_PATTERN}`,
+      accepts: (name) => !name.includes("_") && accepting(SERVER_NAME)(name),
+    },
+  ).meta(described(description, example));
+
 export const filePath = (description: string, example?: string) =>
   text(
     "config.bad-file-path",

@@ -1,4 +1,5 @@
 export * from "./actions/table.js";
+export * from "./config/certificates.js";
 export * from "./config/config.js";
 export * from "./deployment.js";
 export { parseConfig, parseConfigText } from "./config/parse.js";

@@ -51,6 +51,8 @@ export const PROBLEM_CODES = {
     "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
+  "config.certificate-source":
+    "Give `certificate` and `key` for a certificate from files, or `acme` for one that the proxy gets by itself.",
   "config.duplicate-server-name": "Give each server name only once on a listener.",
   "config.duplicate-default-server": "Let one virtual server be the default of a listener.",
   "config.no-default-server": "Set `default: true` on the virtual server that answers for unknown names.",
@@ -60,6 +62,14 @@ export const PROBLEM_CODES = {
   "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are not supported.",
+  "acme.bad-name":
+    "Give a host name or an IP address. A wildcard name is not proved by the challenges: bring its certificate as files.",
+  "acme.bad-email": "Give one mail address.",
+  "acme.terms-not-agreed": "Read the authority's terms of service, and set `agreeToTerms: true`.",
+  "acme.private-name":
+    "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
+  "acme.key-type": "Leave `keyType` out, or use a policy whose ciphers take it.",
+  "acme.no-http-listener": "Add an http listener on port 80, or use the challenge `tls-alpn-01`.",
   "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
   "host.bad-ipv6": "Give a permanent IPv6 address of global scope, or none.",
   "host.bad-network": "Give an address, netmask and gateway of one subnet.",

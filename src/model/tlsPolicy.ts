@@ -58,3 +58,39 @@ export type TlsPolicyName = keyof typeof TLS_POLICIES;
 export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
   return typeof policy === "string" ? TLS_POLICIES[policy] : policy;
 }
+
+/** Types of keys that certificates by ACME may have. */
+export const KEY_TYPES = ["ecdsa-p256", "rsa-2048", "rsa-3072", "rsa-4096"] as const;
+
+export type KeyType = (typeof KEY_TYPES)[number];
+
+/** The type of key for a certificate that a policy's clients can use: the smaller and faster one, if it is allowed. */
+export function keyTypeFor(policy: TlsPolicyName | TlsPolicySettings): KeyType {
+  return takesEcdsa(tlsPolicySettings(policy)) ? "ecdsa-p256" : "rsa-2048";
+}
+
+/** Whether a key of that type can be used under a policy, by every client that the policy lets in. */
+export function takesKeyType(policy: TlsPolicyName | TlsPolicySettings, keyType: KeyType): boolean {
+  const settings = tlsPolicySettings(policy);
+  return keyType === "ecdsa-p256" ? takesEcdsa(settings) : takesRsa(settings);
+}
+
+/** Suites of TLS 1.3 leave the kind of key open; those of 1.2 name it (OpenSSL's ciphers(1)). */
+const takesEcdsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
+  minVersion === "TLSv1.3" || selects(ciphers, /^[!-]a?ECDSA$/, WITHOUT_ECDSA);
+
+const takesRsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
+  minVersion === "TLSv1.3" || selects(ciphers, /^[!-]a?RSA$/, WITHOUT_RSA);
+
+/** What stands for suites of other authentication alone: by name, by key exchange, or by a cipher without either. */
+const WITHOUT_ECDSA = /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\d+-)/;
+const WITHOUT_RSA = /ECDSA|DSS|PSK|NULL|^(?:ADH|AECDH)/;
+
+/** Whether a cipher string selects a suite: one that is not excluded, with every word (`A+B`) leaving it in. */
+function selects(ciphers: string, excluded: RegExp, without: RegExp): boolean {
+  const elements = ciphers.split(/[:, ]/).filter((element) => !/^(?:TLS_|[@+])/.test(element));
+  if (elements.some((element) => excluded.test(element))) return false;
+  return elements.some(
+    (element) => !/^[!-]/.test(element) && element.split("+").every((word) => !without.test(word)),
+  );
+}

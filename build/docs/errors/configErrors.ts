@@ -55,6 +55,17 @@ function withField(path: string, value: unknown): ErrorEntry["example"] {
 
 type Fields = Record<string, unknown> & { [step: string]: Fields | unknown };
 
+/** The config with a certificate by ACME, and one thing wrong about it. */
+function withAcme(acme: object, authority: object = {}, more: object = {}): ErrorEntry["example"] {
+  return () => {
+    const { listeners, ...rest } = config();
+    const [http, https] = listeners;
+    const tls = { acme: { authority: "letsencrypt", names: ["files.example.org"], ...acme }, ...more };
+    const certificateAuthorities = [{ name: "letsencrypt", agreeToTerms: true, ...authority }];
+    return only(parseConfig({ ...rest, certificateAuthorities, listeners: [http, { ...https, tls }] }));
+  };
+}
+
 const listener = { name: "other", address: "0.0.0.0", port: 80, protocol: "http" };
 const route = { name: "more", path: "/files", action: { type: "proxy", upstream: "web" } };
 
@@ -170,6 +181,55 @@ export const CONFIG_ERRORS = {
   "config.tls-unexpected": {
     means: "An http listener has a certificate and key, which it would not use.",
     example: withField("listeners[1].protocol", "http"),
+  },
+  "config.certificate-source": {
+    means:
+      "A certificate comes from two files, or the proxy gets it from an authority by ACME. Of both at once, one would not be used.",
+    example: withAcme({}, {}, { key: "/etc/portico/tls/privkey.pem" }),
+  },
+  "acme.bad-name": {
+    means:
+      "An authority is asked for host names and addresses. A wildcard name such as `*.example.org` is proved by a DNS record alone, which the proxy does not make; [certificates.md](certificates.md#wildcard-names) says how such a certificate is brought.",
+    example: withAcme({ names: ["*.example.org"] }),
+  },
+  "acme.bad-email": {
+    means: "The authority writes to this address about the account, if it writes at all.",
+    example: withAcme({}, { email: "admin" }),
+  },
+  "acme.terms-not-agreed": {
+    means:
+      "An authority issues certificates to those who agree to its terms of service. Nobody can do that for you. The authority's directory names the document.",
+    example: withAcme({}, { agreeToTerms: false }),
+  },
+  "acme.private-name": {
+    means:
+      "Public authorities certify only names and addresses that mean the same host for everyone. An authority with `roots` is taken for a private one, which may certify any.",
+    example: withAcme({ names: ["192.168.1.10"] }),
+  },
+  "acme.key-type": {
+    means:
+      "A client and the proxy would find no cipher for the key. The policy `file-sync` excludes ECDSA, and a policy may exclude RSA. Without `keyType` a type is chosen that fits.",
+    example: withAcme({ keyType: "ecdsa-p256" }),
+  },
+  "acme.no-http-listener": {
+    means:
+      "By the challenge `http-01`, the authority asks for a file on port 80 of each name. Without an http listener nothing can answer; behind a router, the listener may have another port.",
+    example: () => {
+      const certificateAuthorities = [{ name: "letsencrypt", agreeToTerms: true, challenge: "http-01" }];
+      const [, https] = config().listeners;
+      const tls = { acme: { authority: "letsencrypt", names: ["files.example.org"] } };
+      const [, server] = config().virtualServers;
+      const { version, upstreams } = config();
+      return only(
+        parseConfig({
+          version,
+          certificateAuthorities,
+          listeners: [{ ...https, tls }],
+          upstreams,
+          virtualServers: [server],
+        }),
+      );
+    },
   },
   "config.duplicate-server-name": {
     means:

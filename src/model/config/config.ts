@@ -3,7 +3,6 @@ import { actionFields } from "../actions/table.js";
 import type { DeepReadonly } from "../deepReadonly.js";
 import {
   cidr,
-  cipherString,
   count,
   filePath,
   flag,
@@ -16,7 +15,7 @@ import {
   upstreamUrl,
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
-import { TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
+import { certificateAuthority, tls } from "./tls.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
@@ -26,28 +25,6 @@ import { TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
 
 /** The only version of the config that this release reads. */
 export const CONFIG_VERSION = 1;
-
-const tlsPolicy = z
-  .union([
-    z.enum(Object.keys(TLS_POLICIES) as [TlsPolicyName, ...TlsPolicyName[]]),
-    z.strictObject({
-      minVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Lowest protocol version."),
-      maxVersion: z
-        .enum(["TLSv1.2", "TLSv1.3"])
-        .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
-      ciphers: cipherString(
-        "Ciphers as OpenSSL writes them, names joined by `:`; TLS 1.3 suites by their full names.",
-        "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
-      ),
-      curves: z
-        .array(name("A curve, by its OpenSSL name.", "prime256v1"))
-        .min(1)
-        .meta({ description: "Key exchange groups, best first.", examples: [["X25519", "prime256v1"]] }),
-      preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
-      sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
-    }),
-  ])
-  .describe("What the listener negotiates: the name of a policy, or a policy spelled out.");
 
 const listener = z.strictObject({
   name: name("Name by which virtual servers refer to the listener.", "https"),
@@ -61,21 +38,7 @@ const listener = z.strictObject({
     examples: ["https"],
   }),
   http2: flag(true, "Whether an https listener offers HTTP/2."),
-  tls: z
-    .strictObject({
-      certificate: filePath(
-        "PEM file: the server's certificate, then its chain.",
-        "/etc/portico/tls/cacert.pem",
-      ),
-      key: filePath("PEM file: the private key, not encrypted.", "/etc/portico/tls/privkey.pem"),
-      dhparam: filePath(
-        "PEM file: Diffie-Hellman parameters for DHE suites, of at least 2048 bits.",
-        "/etc/portico/tls/dhparam2048.pem",
-      ).optional(),
-      policy: tlsPolicy.default("file-sync"),
-    })
-    .optional()
-    .describe("TLS material and policy; required by https, refused by http."),
+  tls: tls.optional(),
 });
 
 const upstream = z.strictObject({
@@ -226,6 +189,10 @@ export const configSchema = z.strictObject({
     .describe("Main logs, for routes without their own logs."),
   limits,
   timeouts,
+  certificateAuthorities: z
+    .array(certificateAuthority)
+    .default([])
+    .describe("Who issues certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
   listeners: z.array(listener).min(1).describe("Where connections are accepted."),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
@@ -236,7 +203,10 @@ export type ProxyConfig = DeepReadonly<z.output<typeof configSchema>>;
 /** A config as it may be written: defaults left out. */
 export type ProxyConfigInput = DeepReadonly<z.input<typeof configSchema>>;
 
+export type CertificateAuthorityConfig = ProxyConfig["certificateAuthorities"][number];
 export type ListenerConfig = ProxyConfig["listeners"][number];
+export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
+export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;
 export type UpstreamConfig = ProxyConfig["upstreams"][number];
 export type VirtualServerConfig = ProxyConfig["virtualServers"][number];
 export type RouteConfig = VirtualServerConfig["routes"][number];

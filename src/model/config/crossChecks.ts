@@ -1,6 +1,7 @@
 import { actionProblems, redirectGoalOf, upstreamsOf } from "../actions/table.js";
 import { canonicalAddress, isIpv6, isWildcard } from "../address.js";
 import { endpoint, isLoopback, upstreamAuthority } from "../authority.js";
+import { certificateProblems } from "./certificateChecks.js";
 import {
   type ListenerConfig,
   type ProxyConfig,
@@ -19,6 +20,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
     ...duplicateNames(config),
     ...unknownReferences(config),
     ...listenerProblems(config),
+    ...certificateProblems(config),
     ...serverNameProblems(config),
     ...config.virtualServers.flatMap((server, i) => routeProblems(server, `virtualServers[${i}]`)),
     ...config.virtualServers.flatMap((server, s) =>
@@ -33,7 +35,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
 }
 
 function duplicateNames(config: ProxyConfig): Problem[] {
-  return (["listeners", "upstreams", "virtualServers"] as const).flatMap((kind) =>
+  return (["certificateAuthorities", "listeners", "upstreams", "virtualServers"] as const).flatMap((kind) =>
     duplicates(config[kind].map((item) => item.name)).map(([i, first]) =>
       problem("config.duplicate-name", `${kind}[${i}].name`, `is already the name of ${kind}[${first}]`, {
         received: config[kind][i]!.name,
@@ -121,7 +123,7 @@ function tlsProblems(listener: ListenerConfig, path: string): Problem[] {
   if (listener.tls === undefined) {
     return [
       problem("config.tls-missing", `${path}.tls`, "is missing on an https listener", {
-        allowed: "an object with certificate, key, dhparam, policy",
+        allowed: "an object with certificate and key, or with acme",
       }),
     ];
   }

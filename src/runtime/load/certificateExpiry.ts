@@ -54,7 +54,7 @@ export function certificateWarnings(
 ): Problem[] {
   const files = new Map<string, { chain: X509Certificate[]; label: string }>();
   config.listeners.forEach(({ name, tls: paths }, i) => {
-    if (paths === undefined || files.has(paths.certificate)) return;
+    if (paths?.certificate === undefined || files.has(paths.certificate)) return;
     const chain = certificatesOf(tls[name]!.cert).filter((cert) => cert !== undefined);
     files.set(paths.certificate, { chain, label: `listeners[${i}].tls.certificate (${paths.certificate})` });
   });

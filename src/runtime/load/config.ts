@@ -89,16 +89,21 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
   return {
     ...config,
     logs: { access: below(config.logs.access), error: below(config.logs.error) },
+    certificateAuthorities: config.certificateAuthorities.map((authority) => {
+      const { externalAccountBinding: binding } = authority;
+      return {
+        ...pathsBelow(root, authority, "roots"),
+        ...(binding === undefined ? {} : { externalAccountBinding: pathsBelow(root, binding, "keyFile") }),
+      };
+    }),
     listeners: config.listeners.map(({ tls, ...listener }) =>
       tls === undefined
         ? listener
         : {
             ...listener,
             tls: {
-              ...tls,
-              certificate: join(root, tls.certificate),
-              key: join(root, tls.key),
-              ...(tls.dhparam === undefined ? {} : { dhparam: join(root, tls.dhparam) }),
+              ...pathsBelow(root, tls, "certificate", "key", "dhparam"),
+              certificates: tls.certificates.map((one) => pathsBelow(root, one, "certificate", "key")),
             },
           },
     ),
@@ -106,6 +111,15 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
       ...server,
       routes: server.routes.map(routeBelow),
     })),
+  };
+}
+
+/** The same fields with the paths among them below the root; those that are not given stay out. */
+function pathsBelow<T extends object>(root: string, fields: T, ...paths: readonly (keyof T)[]): T {
+  const given = paths.filter((name) => fields[name] !== undefined);
+  return {
+    ...fields,
+    ...Object.fromEntries(given.map((name) => [name, join(root, fields[name] as string)])),
   };
 }
 

@@ -1,12 +1,13 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
 import {
-  type ListenerConfig,
   type Problem,
   problem,
   type ProxyConfig,
+  type TlsConfig,
   tlsPolicySettings,
 } from "../../model/serving.js";
+import { certificateSources } from "../../model/config/certificates.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
@@ -53,8 +54,6 @@ export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "war
   return result;
 }
 
-type TlsConfig = NonNullable<ListenerConfig["tls"]>;
-
 interface Findings {
   files?: TlsContents;
   readonly problems: Problem[];
@@ -68,9 +67,11 @@ async function loadListener(
   findCredential: FindCredential,
 ): Promise<Findings> {
   const found: Findings = { problems: [], warnings: [] };
-  const credential = await findCredential(tls.key);
-  const keyFile = credential ?? tls.key;
-  const certificateFile = (await findCredential(tls.certificate)) ?? tls.certificate;
+  const { source } = certificateSources(tls)[0]!;
+  if (source.type !== "files") return found;
+  const credential = await findCredential(source.key);
+  const keyFile = credential ?? source.key;
+  const certificateFile = (await findCredential(source.certificate)) ?? source.certificate;
   const dhparamFile =
     tls.dhparam === undefined ? undefined : ((await findCredential(tls.dhparam)) ?? tls.dhparam);
   const label = {

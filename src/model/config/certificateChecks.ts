@@ -1,0 +1,141 @@
+import { isIP } from "node:net";
+import { ipv4Scope, ipv6Scope } from "../address.js";
+import { type Problem, problem } from "../problem.js";
+import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
+import { certificateFields, challengeOf } from "./certificates.js";
+import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
+
+/** Rules of certificates and of the authorities that they come from. */
+export function certificateProblems(config: ProxyConfig): Problem[] {
+  const used = new Set<string>();
+  const problems = config.listeners.flatMap(({ tls }, l) =>
+    tls === undefined
+      ? []
+      : certificateFields(tls).flatMap(({ fields, at }) => {
+          const path = `listeners[${l}].tls${at === "" ? "" : `.${at}`}`;
+          if (fields.acme !== undefined) used.add(fields.acme.authority);
+          return [...sourceProblems(fields, path), ...acmeProblems(config, tls, fields.acme, `${path}.acme`)];
+        }),
+  );
+  return [
+    ...problems,
+    ...config.certificateAuthorities.flatMap((authority, i) =>
+      authorityProblems(config, authority, used.has(authority.name), `certificateAuthorities[${i}]`),
+    ),
+  ];
+}
+
+type Source = Pick<TlsConfig, "certificate" | "key" | "acme">;
+
+function sourceProblems(source: Source, path: string): Problem[] {
+  const files = ["certificate", "key"] as const;
+  if (source.acme === undefined)
+    return files
+      .filter((name) => source[name] === undefined)
+      .map((name) =>
+        problem("config.missing-field", `${path}.${name}`, "is missing", {
+          allowed: "the path of a file, or `acme` in place of `certificate` and `key`",
+        }),
+      );
+  return files
+    .filter((name) => source[name] !== undefined)
+    .map((name) =>
+      problem("config.certificate-source", `${path}.${name}`, "is not allowed beside `acme`", {
+        received: source[name],
+      }),
+    );
+}
+
+function acmeProblems(
+  config: ProxyConfig,
+  { policy }: TlsConfig,
+  acme: AcmeCertificateConfig | undefined,
+  path: string,
+): Problem[] {
+  if (acme === undefined) return [];
+  const authorities = config.certificateAuthorities;
+  const authority = authorities.find(({ name }) => name === acme.authority);
+  const { keyType } = acme;
+  return [
+    ...(authority === undefined
+      ? [
+          problem(
+            "config.unknown-reference",
+            `${path}.authority`,
+            "is not the name of a certificate authority",
+            {
+              received: acme.authority,
+              allowed:
+                authorities.map(({ name }) => name).join(", ") || "no certificate authority is defined",
+            },
+          ),
+        ]
+      : acme.names.flatMap((name, i) => nameProblems(name, authority, `${path}.names[${i}]`))),
+    ...acme.names.flatMap((name, i) =>
+      acme.names.indexOf(name) === i
+        ? []
+        : [
+            problem("config.duplicate-server-name", `${path}.names[${i}]`, "is listed twice", {
+              received: name,
+            }),
+          ],
+    ),
+    ...(keyType === undefined || takesKeyType(policy, keyType)
+      ? []
+      : [
+          problem(
+            "acme.key-type",
+            `${path}.keyType`,
+            "is a type of key that the ciphers of the policy exclude",
+            {
+              received: keyType,
+              allowed: keyTypeFor(policy),
+            },
+          ),
+        ]),
+  ];
+}
+
+/** A public authority certifies what the whole internet can reach, by one meaning for everyone. */
+function nameProblems(name: string, { roots }: CertificateAuthorityConfig, path: string): Problem[] {
+  const why = roots === undefined ? whyPrivate(name) : undefined;
+  if (why === undefined) return [];
+  return [problem("acme.private-name", path, `${why}: no public authority certifies it`, { received: name })];
+}
+
+function whyPrivate(name: string): string | undefined {
+  if (isIP(name) !== 0) {
+    const scope = isIP(name) === 4 ? ipv4Scope(name) : ipv6Scope(name);
+    return scope === "public" ? undefined : "is not a public address";
+  }
+  if (!name.includes(".")) return "is a name without a domain";
+  return PRIVATE_DOMAINS.test(name) ? "is a name of a private network" : undefined;
+}
+
+/** RFC 6761, RFC 6762, RFC 7686, RFC 8375, and `internal`, which ICANN set aside; the others are common, and public nowhere. */
+const PRIVATE_DOMAINS = /\.(?:localhost|local|test|example|invalid|onion|home\.arpa|internal|lan|home|corp)$/;
+
+function authorityProblems(
+  config: ProxyConfig,
+  authority: CertificateAuthorityConfig,
+  isUsed: boolean,
+  path: string,
+): Problem[] {
+  const terms = authority.agreeToTerms
+    ? []
+    : [
+        problem(
+          "acme.terms-not-agreed",
+          `${path}.agreeToTerms`,
+          "is not true: the authority issues nothing without it",
+          {
+            received: false,
+            allowed: "true",
+          },
+        ),
+      ];
+  const plain = config.listeners.some(({ protocol }) => protocol === "http");
+  if (!isUsed || plain || challengeOf(config, authority) !== "http-01") return terms;
+  const message = "needs an http listener, and there is none";
+  return [...terms, problem("acme.no-http-listener", `${path}.challenge`, message, { received: "http-01" })];
+}

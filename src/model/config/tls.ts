@@ -1,0 +1,130 @@
+import * as z from "zod";
+import {
+  cipherString,
+  count,
+  filePath,
+  flag,
+  httpsUrl,
+  line,
+  mailAddress,
+  name,
+  publicName,
+} from "../fields.js";
+import { KEY_TYPES, TLS_POLICIES, type TlsPolicyName } from "../tlsPolicy.js";
+
+/** Fields of TLS: what a listener negotiates, and where its certificates come from. */
+
+const tlsPolicy = z
+  .union([
+    z.enum(Object.keys(TLS_POLICIES) as [TlsPolicyName, ...TlsPolicyName[]]),
+    z.strictObject({
+      minVersion: z.enum(["TLSv1.2", "TLSv1.3"]).describe("Lowest protocol version."),
+      maxVersion: z
+        .enum(["TLSv1.2", "TLSv1.3"])
+        .meta({ description: "Highest protocol version; not below the lowest.", examples: ["TLSv1.3"] }),
+      ciphers: cipherString(
+        "Ciphers as OpenSSL writes them, names joined by `:`; TLS 1.3 suites by their full names.",
+        "ECDHE+AESGCM:TLS_AES_128_GCM_SHA256",
+      ),
+      curves: z
+        .array(name("A curve, by its OpenSSL name.", "prime256v1"))
+        .min(1)
+        .meta({ description: "Key exchange groups, best first.", examples: [["X25519", "prime256v1"]] }),
+      preferServerCiphers: flag(true, "Whether the server's cipher order takes priority."),
+      sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
+    }),
+  ])
+  .describe("What the listener negotiates: the name of a policy, or a policy spelled out.");
+
+/** Names in one certificate: as many as the public authorities take. */
+const NAMES_MAX = 100;
+
+const acmeCertificate = z
+  .strictObject({
+    authority: name("Name of the certificate authority, one of `certificateAuthorities`.", "letsencrypt"),
+    names: z
+      .array(
+        publicName(
+          "A name or address that clients use. Names with `*` cannot be proved by the challenges; bring their certificate as files.",
+          "files.example.org",
+        ),
+      )
+      .min(1)
+      .max(NAMES_MAX)
+      .meta({
+        description: "Names and addresses that the certificate covers, the main one first.",
+        examples: [["files.example.org"]],
+      }),
+    keyType: z
+      .enum(KEY_TYPES)
+      .optional()
+      .describe(
+        "Type of its key. By default `ecdsa-p256`, and `rsa-2048` where the ciphers of the policy exclude ECDSA, as those of `file-sync` do.",
+      ),
+  })
+  .describe("A certificate that the proxy gets and renews by itself (ACME, RFC 8555), in place of files.");
+
+/** Where a certificate comes from: files, or an authority. */
+const source = {
+  certificate: filePath(
+    "PEM file: the server's certificate, then its chain.",
+    "/etc/portico/tls/cacert.pem",
+  ).optional(),
+  key: filePath("PEM file: the private key, not encrypted.", "/etc/portico/tls/privkey.pem").optional(),
+  acme: acmeCertificate.optional(),
+};
+
+export const tls = z
+  .strictObject({
+    ...source,
+    certificates: z
+      .array(z.strictObject(source))
+      .default([])
+      .describe(
+        "Further certificates, each from files or by `acme`. A client gets the one that covers the name it asks for; the one above if none does, or if it names none.",
+      ),
+    dhparam: filePath(
+      "PEM file: Diffie-Hellman parameters for DHE suites, of at least 2048 bits.",
+      "/etc/portico/tls/dhparam2048.pem",
+    ).optional(),
+    policy: tlsPolicy.default("file-sync"),
+  })
+  .describe(
+    "TLS material and policy; required by https, refused by http. It takes `certificate` and `key`, or `acme`.",
+  );
+
+/** The authority that is asked unless another is named: its certificates are trusted everywhere, and cost nothing. */
+export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory";
+
+export const certificateAuthority = z.strictObject({
+  name: name("Name by which certificates refer to the authority.", "letsencrypt"),
+  directory: httpsUrl("URL of its ACME directory.", "https://ca.example.org/acme/acme/directory").default(
+    DEFAULT_DIRECTORY,
+  ),
+  email: mailAddress("Whom the authority writes to about the account.", "admin@example.org").optional(),
+  agreeToTerms: flag(false, "Whether you agree to the authority's terms of service; must be `true`."),
+  profile: name(
+    "Profile of the certificates, as the authority names it. By default the one for addresses, `shortlived`, where a name is an address and the authority offers it, and the authority's own choice otherwise.",
+    "shortlived",
+  ).optional(),
+  challenge: z
+    .enum(["http-01", "tls-alpn-01"])
+    .optional()
+    .describe(
+      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. By default `http-01` if there is an http listener on port 80, and `tls-alpn-01` otherwise.",
+    ),
+  externalAccountBinding: z
+    .strictObject({
+      keyId: line("The key's id, as the authority gave it.", "kid-1"),
+      keyFile: filePath(
+        "File with the MAC key, in base64url as the authority gave it.",
+        "/etc/portico/acme-eab.key",
+      ),
+    })
+    .optional()
+    .describe("A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4)."),
+  roots: filePath(
+    "PEM file: root certificates by which the authority itself is trusted, for a private one.",
+    "/etc/portico/acme-roots.pem",
+  ).optional(),
+});
