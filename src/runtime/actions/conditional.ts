@@ -32,7 +32,7 @@ export function readConditions(headers: HeaderList): Conditions | undefined {
     if (key === undefined) continue;
     found ??= {};
     const earlier = found[key];
-    // Lines of one field are one list (RFC 9110, 5.3); a date twice is then no date, and ignored.
+    // Lines of one field are one list (RFC 9110, 5.3); a date given twice is then not a date, and ignored.
     found[key] = earlier === undefined ? headers[i + 1]! : `${earlier}, ${headers[i + 1]!}`;
   }
   return found;
@@ -47,7 +47,7 @@ const FIELDS: Readonly<Record<string, keyof Conditions | undefined>> = Object.as
   range: "range",
 });
 
-/** The verdict on a GET or HEAD, in the order of RFC 9110, 13.2.2; ranges come after it. */
+/** The result for a GET or HEAD, in the order of RFC 9110, 13.2.2; ranges come after it. */
 export function evaluateConditions(asked: Conditions, current: Validators): "proceed" | 304 | 412 {
   if (asked.ifMatch !== undefined) {
     if (!matches(asked.ifMatch, current.etag, "strong")) return 412;
@@ -65,7 +65,7 @@ export function evaluateConditions(asked: Conditions, current: Validators): "pro
 }
 
 /**
- * Whether a range may be sent: without `If-Range`, or where it holds the strong tag or the exact date of the current
+ * Whether a range may be sent: without `If-Range`, or if it has the strong tag or the exact date of the current
  * representation (RFC 9110, 13.1.5). Otherwise the whole representation is sent.
  */
 export function rangeMaySend(ifRange: string | undefined, current: Validators): boolean {
@@ -78,7 +78,7 @@ export function rangeMaySend(ifRange: string | undefined, current: Validators): 
 /** Whether a list of entity tags, or `*`, names the current one. What is not an entity tag matches nothing. */
 function matches(list: string, etag: string, comparison: "strong" | "weak"): boolean {
   if (list.trim() === "*") return true;
-  // An opaque tag may hold commas, so the list is scanned, not split.
+  // An opaque tag may contain commas, so the list is scanned, not split.
   for (const [, weak, tag] of list.matchAll(ENTITY_TAG)) {
     if (tag === etag && (comparison === "weak" || weak === undefined)) return true;
   }

@@ -4,7 +4,7 @@ import { onePiece } from "../../model/serving.js";
 import type { HeaderList } from "../exchange/exchange.js";
 import { fsPath } from "./permissions.js";
 
-/** A file as it was when it was looked at: what every answer about it needs, and its content if that is small. */
+/** A file as it was when it was last checked: what every answer about it needs, and its content if that is small. */
 export interface StaticFile {
   /** Where it is, one char a byte. */
   readonly path: string;
@@ -12,10 +12,10 @@ export interface StaticFile {
   readonly diskPath: Buffer;
   readonly size: number;
   readonly etag: string;
-  /** Seconds since the epoch; what a condition is compared with. */
+  /** Seconds since the epoch; conditions are compared with it. */
   readonly modifiedSecond: number;
   readonly contentType: string;
-  /** `ETag`, `Last-Modified`, `Cache-Control`: what a 304 carries too. Shared, never to be changed. */
+  /** `ETag`, `Last-Modified`, `Cache-Control`: also sent with a 304. Shared, never to be changed. */
   readonly validatorHeaders: HeaderList;
   /** The whole list of a 200. Shared, never to be changed. */
   readonly headers: HeaderList;
@@ -24,13 +24,13 @@ export interface StaticFile {
   /** The state that all of this was taken from. */
   readonly stats: BigIntStats;
   /**
-   * False if the file changed so shortly before it was looked at that another change might not show in `stats`. All
-   * of this is then for one answer only.
+   * False if the file changed so shortly before it was checked that another change might not show in `stats`. The
+   * description is then for one answer only.
    */
   readonly settled: boolean;
-  /** When the way to it was checked last; milliseconds since the epoch. */
+  /** When the path to it was last checked; milliseconds since the epoch. */
   checkedAt: number;
-  /** Whether it was asked for since the cache last looked for something to drop. */
+  /** Whether it was requested since the cache last looked for something to drop. */
   used: boolean;
 }
 
@@ -40,10 +40,10 @@ export const CONTENT_BYTES_MAX = 512 * 1024;
 /**
  * Describes a file. Name and content belong to the moment of `stats`.
  *
- * The entity tag is strong: inode and time of the last change, which no program can set back, tell all contents apart
- * but those within one tick of the file system's clock, and while that lasts each look has a tag of its own. Dates tell
- * seconds only. So no date names a second that is not over: nobody holds one for a content that was replaced within it
- * (RFC 9110, 8.8.2.2).
+ * The entity tag is strong: inode and time of the last change, which no program can set back, distinguish all contents
+ * except those within one tick of the file system's clock, and during that tick each check gets its own tag. Dates
+ * distinguish only seconds. So a date never names a second that is not over: no client can then have one for a content
+ * that was replaced within that second (RFC 9110, 8.8.2.2).
  */
 export function describeFile(
   path: string,
@@ -87,14 +87,14 @@ export function describeFile(
 }
 
 /**
- * How far apart two changes are that differ in their time: a few ticks of the kernel, or 2 s where seconds are all
- * there is.
+ * How far apart two changes must be to differ in their time: a few ticks of the kernel, or 2 s where times are in
+ * seconds.
  */
 function tickMs(stats: BigIntStats): number {
   return stats.ctimeNs % 1_000_000_000n === 0n ? 2_000 : 100;
 }
 
-/** True if nothing about the file changed between two looks at it: its place, content or permissions. */
+/** True if nothing about the file changed between two checks: its place, content or permissions. */
 export function isSameState(a: BigIntStats, b: BigIntStats): boolean {
   return (
     a.ino === b.ino &&
@@ -106,10 +106,10 @@ export function isSameState(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * The files of one route that were asked for lately, within a bound of memory.
+ * The recently requested files of one route, within a limit of memory.
  *
- * Which file goes when there is no room is decided by the clock algorithm (second chance): a hit only sets a mark,
- * where a strict least-recently-used order would cost two map operations.
+ * The clock algorithm (second chance) decides which file is dropped when there is no room: a hit only sets a mark,
+ * whereas a strict least-recently-used order would cost two map operations.
  */
 export class FileCache {
   private readonly files = new Map<string, StaticFile>();
@@ -163,7 +163,7 @@ function weight(key: string, file: StaticFile): number {
   return ENTRY_BYTES + 2 * key.length + (file.content?.length ?? 0);
 }
 
-/** By the extension, without case (decisions 6.6); no charset is claimed, for nobody knows it. */
+/** By the extension, without case (decisions 6.6); no charset is given, because it is not known. */
 function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const dot = name.lastIndexOf(".");

@@ -23,8 +23,8 @@ export interface Failure {
 }
 
 /**
- * Finds files below a directory. Nothing is opened by name twice: what is opened is judged by its descriptor, so that
- * a link that is swapped between a check and its use gains nothing.
+ * Finds files below a directory. Nothing is opened by name twice: an opened file is judged by its descriptor, so
+ * swapping a link between a check and its use achieves nothing.
  */
 export class FileLookup {
   private readonly directory: string;
@@ -46,9 +46,9 @@ export class FileLookup {
   }
 
   /**
-   * Whether a file still is what it was when it was described, by one look that costs about as much as the answer's
-   * head: so every answer can afford it. A file that was removed, replaced or locked up shows at once. A directory on
-   * the way that was moved out of reach, with a link in its place that leads to the same file, shows within
+   * Whether a file is still the same as when it was described. The check costs about as much as the answer's head, so
+   * every answer can afford it. A file that was removed, replaced or made unreadable is noticed at once. If a directory
+   * on the path was moved out of reach and replaced with a link that leads to the same file, that is noticed within
    * {@link WAY_CHECK_MS}.
    *
    * @param requestPath path that it answered for
@@ -65,7 +65,7 @@ export class FileLookup {
     }
   }
 
-  /** The same, and whether the way to it may still be gone. */
+  /** The same, and whether the path to it is still allowed. */
   async isUnchanged(file: StaticFile, requestPath: string): Promise<boolean> {
     if (!file.settled || !this.isFirst(file, requestPath)) return false;
     try {
@@ -86,14 +86,14 @@ export class FileLookup {
     }
   }
 
-  /** Of several index files a better one may have come, which shows in none of what is known of the other. */
+  /** With several index files, one with priority may have been added; the state of the other does not show that. */
   private isFirst(file: StaticFile, requestPath: string): boolean {
     return !requestPath.endsWith("/") || file.path.endsWith(`/${this.config.index[0]!}`);
   }
 
   /**
-   * A descriptor of the file, if it is in the state described; undefined if that has passed. The caller closes it.
-   * Where it is was found out when it was described, and the same inode is still there.
+   * A descriptor of the file, if it is still in the state described; otherwise undefined. The caller closes it. Its
+   * place was checked when it was described, and the same inode is still there.
    */
   async reopen(file: StaticFile): Promise<number | undefined> {
     const fd = await open(fsPath(file.path), READ);
@@ -108,8 +108,8 @@ export class FileLookup {
   }
 
   /**
-   * Where the directory is a link, the whole look is at the one directory that it leads to: a link that is switched
-   * meanwhile mixes nothing.
+   * If the directory is a link, the whole lookup is in the one directory that it leads to: a link that is switched in
+   * the meantime mixes nothing.
    */
   private async open(rest: string, attempts = ATTEMPTS_MAX, refused = false): Promise<Found> {
     const path = this.directory + rest;
@@ -134,14 +134,14 @@ export class FileLookup {
     } finally {
       fs.close(fd, ignore);
     }
-    // A way that is refused may only have been renamed under the open file: the next look believes it.
+    // A path may only seem refused because it was renamed under the open file: the next attempt decides.
     const isRefused = found?.kind === "failure" && found.status === 403;
     if (found !== undefined && (!isRefused || refused)) return found;
     if (attempts > 0) return this.open(rest, attempts - 1, isRefused);
     return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
   }
 
-  /** Whether the directory is another by now; not where it is gone. */
+  /** Whether the directory is a different one now; false if it is gone. */
   private async hasMoved(root: string): Promise<boolean> {
     try {
       return (await this.root()) !== root;
@@ -152,9 +152,9 @@ export class FileLookup {
   }
 
   /**
-   * What an open file is worth; undefined if it was replaced meanwhile, and another is in its place.
+   * What an open file is answered with; undefined if it was replaced in the meantime by another.
    *
-   * @param root where the directory is; undefined where links may lead anywhere
+   * @param root where the directory is; undefined if links may lead anywhere
    */
   private async judge(
     fd: number,
@@ -171,7 +171,7 @@ export class FileLookup {
       if (refused !== undefined) return refused;
     }
     if (stats.isDirectory()) return { kind: "directory" };
-    // nginx answers 404 for what is neither: a device, a FIFO, a socket.
+    // nginx answers 404 for anything else: a device, a FIFO, a socket.
     if (!stats.isFile()) return failure(404, "crit", `"${shown(path)}" is not a regular file`);
     const small = stats.size <= CONTENT_BYTES_MAX;
     const content = small ? await readWhole(fd, Number(stats.size)) : undefined;
@@ -180,7 +180,7 @@ export class FileLookup {
     return { kind: "file", file: describeFile(path, stats, whole, this.config.cacheControl, checkedAt) };
   }
 
-  /** Why the way to an open file must not be gone, by the route's rule for symbolic links. */
+  /** Why the path to an open file is not allowed, by the route's rule for symbolic links. */
   private linkRefusal(real: string, path: string, rest: string, root: string): Failure | undefined {
     const straight = belowDirectory(root) + rest.replace(/\/$/, "");
     if (real === straight || (straight === "" && real === "/")) return undefined;
@@ -197,10 +197,10 @@ export class FileLookup {
   }
 }
 
-/** How long the way to a file is taken for checked. */
+/** How long a check of the path to a file is valid. */
 const WAY_CHECK_MS = 1_000;
 
-/** How often a file may be replaced between its opening and the look at it. */
+/** How often a file may be replaced between its opening and the check. */
 const ATTEMPTS_MAX = 5;
 
 /** O_NONBLOCK: opening a FIFO must not wait for its writer. */
@@ -221,7 +221,7 @@ const realPath = async (path: string): Promise<string> =>
 /** The kernel knows by which path an open file is reached, links resolved; only Linux shows it. */
 const DESCRIPTOR_LINKS = process.platform === "linux" && fs.existsSync("/proc/self/fd");
 
-/** Undefined if the file is gone, or elsewhere by now. */
+/** Undefined if the file is gone or was moved. */
 async function pathOfDescriptor(
   fd: number,
   path: string,
@@ -247,7 +247,7 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
   return content;
 }
 
-/** What a file that cannot be opened is answered with. */
+/** How a file that cannot be opened is answered. */
 export async function openFailure(path: string, error: NodeJS.ErrnoException): Promise<Failure> {
   const message = `open() "${shown(path)}" failed ${systemReason(error)}`;
   switch (error.code) {
@@ -260,7 +260,7 @@ export async function openFailure(path: string, error: NodeJS.ErrnoException): P
       return failure(403, "error", `${message}: ${await explainDenial(path)}`);
     case "ELOOP":
       return failure(403, "error", message);
-    // What a socket or a device without a driver says.
+    // A socket, or a device without a driver.
     case "ENXIO":
     case "ENODEV":
       return failure(404, "crit", `${message}: not a regular file`);

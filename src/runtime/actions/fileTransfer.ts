@@ -8,9 +8,9 @@ import type { ByteRange, Segment } from "./ranges.js";
  *
  *     fs.read ──> buffer ──sendData──> client
  *
- * Nothing is read before all of it was taken: the kernel reads files ahead and keeps sockets filled, so a second buffer
- * would win no time, and cost the first its place in the processor's cache. How much is read at once is the client's
- * pace (`sendPace.ts`): thousands of clients that do not read cost little.
+ * The next part is read only when the last one was taken: the kernel reads files ahead and keeps sockets filled, so a
+ * second buffer would save no time, and would push the first out of the processor's cache. The client's pace
+ * (`sendPace.ts`) decides how much is read at once: thousands of clients that do not read cost little.
  */
 export class FileTransfer implements Guarded {
   private index = 0;
@@ -20,13 +20,13 @@ export class FileTransfer implements Guarded {
   /** Bytes of the longest segment: more is never read at once. */
   private readonly longest: number;
   private reading = false;
-  /** True while the exchange holds on to what it was given last. */
+  /** True while the exchange still uses what it was given last. */
   private blocked = false;
   private over = false;
 
   /**
    * @param sendHead called once, right before the first bytes
-   * @param onFailure called where the file cannot be read to its end: with the reason, the descriptor closed
+   * @param onFailure called if the file cannot be read to its end, with the reason, after the descriptor is closed
    */
   constructor(
     private readonly exchange: Exchange,
@@ -44,7 +44,7 @@ export class FileTransfer implements Guarded {
     guarded(this, this.advance);
   }
 
-  /** Goes on until there is something to wait for. */
+  /** Continues until there is something to wait for. */
   private advance(): void {
     for (; !this.blocked && !this.over; this.index++, this.offset = 0) {
       const segment = this.segments[this.index];
@@ -72,7 +72,7 @@ export class FileTransfer implements Guarded {
 
   private wasRead(error: Error | null, count: number): void {
     if (error !== null) return this.fail(error);
-    // The length is announced already: all that is left is to let the client see that it does not get it.
+    // The length is already announced: the client can only be shown that the answer is incomplete.
     if (count === 0) return this.fail(new Error("the file was truncated while it was sent"));
     this.offset += count;
     this.send(this.buffer.subarray(0, count));
@@ -90,7 +90,7 @@ export class FileTransfer implements Guarded {
     if (!this.over && !this.reading) this.advance();
   }
 
-  /** What threw is a fault of ours: it costs this exchange. */
+  /** An exception is an internal fault: it ends this exchange. */
   onFault(error: unknown): void {
     this.stop();
     this.exchange.onFault(error);
@@ -117,21 +117,21 @@ export class FileTransfer implements Guarded {
 
   private release(): void {
     fs.close(this.fd, () => undefined);
-    // What the exchange still holds is left to it and to the garbage collector.
+    // A buffer that the exchange still uses is left to the garbage collector.
     if (!this.blocked) giveBack(this.buffer);
   }
 }
 
 const NONE = Buffer.alloc(0);
 
-/** Measured best of 64 KiB to 1 MiB: in reach of a core's cache between read and write, with few calls. */
+/** Measured as the best of 64 KiB to 1 MiB: stays in a core's cache between read and write, with few calls. */
 const CHUNK_BYTES = 512 * 1024;
 
 /** Large buffers that no transfer uses; the worker keeps up to {@link POOL_MAX} of them. */
 const pool: Buffer[] = [];
 const POOL_MAX = 16;
 
-/** Short files get a buffer of their length: with many of them under way, whole ones would add up. */
+/** Short files get a buffer of their length: with many transfers at once, full-size buffers would add up. */
 const bufferSize = (bytes: number): number => (bytes < CHUNK_BYTES / 2 ? bytes : CHUNK_BYTES);
 
 function takeBuffer(bytes: number): Buffer {

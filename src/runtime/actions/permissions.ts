@@ -4,7 +4,7 @@ import { posix } from "node:path";
 /**
  * Why a file below a directory cannot be read, and what fixes it (service 2.8): directories need read and execute
  * permission for others, files read permission. The system says only "Permission denied", which may be about any
- * directory on the way.
+ * directory on the path.
  *
  * @param path one char a byte
  */
@@ -12,7 +12,7 @@ export async function explainDenial(path: string): Promise<string> {
   try {
     return await findDenial(path, LINKS_MAX);
   } catch {
-    // It changed meanwhile, or a link is broken: the next request will show it.
+    // It changed in the meantime, or a link is broken: the next request will show it.
     return "the reason is gone";
   }
 }
@@ -22,7 +22,7 @@ export function fsPath(path: string): Buffer {
   return Buffer.from(path, "latin1");
 }
 
-/** The same for a log: UTF-8 where it is that, and no quote that could end the quoted path. */
+/** The same for a log: UTF-8 if it is valid UTF-8, and no quote that could end the quoted path. */
 export function shown(path: string): string {
   return fsPath(path).toString("utf8").replaceAll('"', "\\x22");
 }
@@ -63,7 +63,7 @@ async function findDenial(path: string, linksLeft: number): Promise<string> {
   return advise(parent, "read", isDirectory ? "o+rx" : "o+r");
 }
 
-/** Where a link points; undefined for what is none, or cannot be seen. */
+/** Where a link points; undefined if it is not a link, or cannot be seen. */
 async function linkTarget(path: string): Promise<string | undefined> {
   try {
     return (await fs.promises.readlink(fsPath(path), "buffer")).toString("latin1");
@@ -73,7 +73,7 @@ async function linkTarget(path: string): Promise<string | undefined> {
 }
 
 async function advise(reached: string, lacks: "read" | "execute", grant: "o+r" | "o+rx"): Promise<string> {
-  // `chmod` is to hit the thing itself, by its own name.
+  // `chmod` should name the file itself, not a link to it.
   const path = (await fs.promises.realpath(fsPath(reached), "buffer")).toString("latin1");
   const stats = await fs.promises.stat(fsPath(path));
   const kind = stats.isDirectory() ? "directory" : "file";

@@ -29,7 +29,7 @@ export class ProxyAction implements Action {
 
   handle(exchange: Exchange): void {
     const webSocket = this.webSocket && exchange.request.upgrade === "websocket";
-    // No other CONNECT gets this far than one that asks for a tunnel.
+    // Only a CONNECT that asks for a tunnel gets this far.
     if (exchange.request.method === "CONNECT" && !webSocket) return respondError(exchange, 501);
     new ProxiedExchange(exchange, this.rules, this.pool, webSocket).start();
   }
@@ -38,7 +38,7 @@ export class ProxyAction implements Action {
 /** Methods that may be sent twice: RFC 9110, 9.2.2, and the safe ones of WebDAV (RFC 4918, 3253, 5323). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"]);
 
-/** What the header rules need to know of a request. */
+/** What the header rules need to know about a request. */
 class Facts implements ForwardedRequest {
   readonly method: string;
   readonly target: string;
@@ -67,13 +67,13 @@ class Facts implements ForwardedRequest {
     this.trusted = client.trusted;
   }
 
-  /** Not a field: for requests whose lines pass as they are, no list is ever made. */
+  /** A getter, so that no list is made for requests whose lines pass as they are. */
   get headers(): HeaderList {
     return this.request.headers;
   }
 }
 
-/** A request takes far less than this as a rule, and a browser that asks again so late adds nothing to the load. */
+/** Most requests take far less than this, and a browser that tries again this late adds little to the load. */
 const RETRY_LATER = { headers: ["Retry-After", "5"] };
 
 /** One request on its way through: the sink of its body and the reader of its answer. */
@@ -81,7 +81,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   readonly wantsList: boolean;
   private connection: UpstreamConnection | undefined = undefined;
   private readonly facts: ForwardedRequest;
-  /** Body bytes still come from the client. */
+  /** Body bytes are still coming from the client. */
   private uploading: boolean;
   private tunnel = false;
   private retried = false;
@@ -121,7 +121,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     connection.begin(this, this.facts.method, this.rules.requestHead(this.facts, framing));
     if (!this.uploading) return connection.finish();
     exchange.readBody(this);
-    // Body bytes that came with the head are delivered before this runs, and take the upstream's head along.
+    // Body bytes that came with the head are delivered before this runs, and the head is sent with them.
     process.nextTick(guarded, this, this.flushHead);
   }
 
@@ -129,7 +129,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     this.connection?.request.flush();
   }
 
-  /** What threw here, or in the connection to the upstream, costs this exchange. */
+  /** An exception here, or in the connection to the upstream, ends this exchange. */
   onFault(error: unknown): void {
     this.abandon();
     this.exchange.onFault(error);
@@ -156,7 +156,9 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     else connection.finish();
   }
 
-  /** A body that broke off is never ended as if complete: the upstream's connection is cut (decisions 4.2). */
+  /**
+   * A body that was cut off is never ended as if it were complete: the upstream's connection is cut (decisions 4.2).
+   */
   onAbort(): void {
     this.abandon();
   }
@@ -217,7 +219,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   /**
    * A reused connection may have been closed by the upstream just as the request went out (decisions 4.5). A timeout is
-   * no such case: there the upstream may be at work on the request.
+   * different: the upstream may be processing the request.
    */
   private mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
     if (this.retried || !connection.reused || failure.answered || failure.status !== 502) return false;

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 
 /**
- * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice nginx's is taken (decisions 6.5): a range set that
+ * Byte ranges (RFC 9110, 14). Where the RFC leaves a choice, we do what nginx does (decisions 6.5): a range set that
  * cannot be read or satisfied is 416, an unknown unit is ignored, members that cannot be satisfied are dropped.
  */
 
@@ -16,7 +16,7 @@ export type RangeAnswer = readonly ByteRange[] | "whole" | "unsatisfiable";
 
 /**
  * More members than this, or more bytes than the file has, and the whole file is sent: a set of many small or
- * overlapping ranges is an attack on the server's memory and the network (RFC 9110, 17.15). What follows is not read.
+ * overlapping ranges is an attack on the server's memory and the network (RFC 9110, 17.15). The rest is not read.
  */
 export const RANGES_MAX = 100;
 
@@ -46,7 +46,7 @@ export function parseRange(value: string, size: number): RangeAnswer {
   return bytes > size ? "whole" : ranges;
 }
 
-/** Value of `Content-Range` for a part of a file. */
+/** The value of `Content-Range` for a part of a file. */
 export function contentRange(range: ByteRange, size: number): string {
   return `bytes ${range.start}-${range.end - 1}/${size}`;
 }
@@ -64,7 +64,7 @@ export function multipart(
   size: number,
   contentType: string,
 ): { readonly type: string; readonly segments: readonly Segment[] } {
-  // Not to be guessed: whoever wrote the file could otherwise forge the borders of its parts.
+  // Must not be guessable: otherwise the author of the file could forge the borders of its parts.
   const boundary = `${digits10()}${digits10()}`;
   const segments = ranges.flatMap((range): Segment[] => {
     const where = `Content-Range: ${contentRange(range, size)}`;
@@ -100,7 +100,7 @@ function parseMember(spec: string, size: number): ByteRange | undefined {
   return { start: Number(first), end: last === "" ? size : Math.min(size, Number(last) + 1) };
 }
 
-/** Not by a regular expression: one for a run at the end tries every run from each of its characters. */
+/** Not a regular expression: to find a run at the end, it would try every run from each of its characters. */
 function trimSpace(text: string): string {
   let from = 0;
   let to = text.length;

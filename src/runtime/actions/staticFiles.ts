@@ -21,19 +21,19 @@ import { byteLength, contentRange, multipart, parseRange, type Segment } from ".
 /**
  * Serves the files below a directory (decisions 6).
  *
- * What is known of a file, and the content of a small one, is kept; every answer looks whether it still is so. Length,
- * validators and content of an answer always belong together: a small file is read whole between two equal looks at
- * it, a large one is opened for the answer and compared with what is announced. If a large file shrinks while it is
- * sent, the answer is aborted. One that is overwritten in place while it is sent is the one thing no server can notice
- * in time: replace files by renaming.
+ * The description of a file, and the content of a small one, is cached; every answer checks that it is still current.
+ * Length, validators and content of an answer always belong together: a small file is read as a whole between two
+ * checks with the same result, a large one is opened for the answer and compared with what is announced. If a large
+ * file shrinks while it is sent, the answer is aborted. No server can notice in time that a file is overwritten in
+ * place while it is sent: replace files by renaming.
  *
- * The look is a system call that waits for the disk, as nginx's do: a directory on a network file system that hangs
- * holds up its worker.
+ * The check is a system call that waits for the disk, as in nginx: a directory on a network file system that hangs
+ * blocks the worker.
  */
 export class StaticFilesAction implements Action {
   private readonly cache = new FileCache();
   private readonly lookup: FileLookup;
-  /** Looks under way, by request path. */
+  /** Lookups in progress, by request path. */
   private readonly looks = new Map<string, Look>();
 
   constructor(
@@ -44,7 +44,7 @@ export class StaticFilesAction implements Action {
   }
 
   handle(exchange: Exchange): void {
-    // Before any look at the disk: what the method may not do, it may not do to a file that is missing either.
+    // Before the disk is read: a method that is not allowed is not allowed for a missing file either.
     if (!isFileMethod(exchange.request.method)) return respondError(exchange, 405, ALLOW);
     const file = this.cache.get(exchange.request.path);
     if (file !== undefined && this.lookup.isCurrent(file, exchange.request.path))
@@ -52,7 +52,7 @@ export class StaticFilesAction implements Action {
     else this.handleSlowly(exchange, ATTEMPTS_MAX);
   }
 
-  /** @param attempts how often the file may still turn out to have changed between a look and its opening */
+  /** @param attempts how often the file may still change between its lookup and its opening */
   private handleSlowly(exchange: Exchange, attempts: number): void {
     const client = watch(exchange);
     void this.look(exchange.request.path).then(
@@ -60,7 +60,7 @@ export class StaticFilesAction implements Action {
         guarded(exchange, () => {
           if (!client.gone) this.answerFound(exchange, found, attempts);
         }),
-      // The system's refusals are found, too: what a look throws is ours.
+      // A refusal by the system is a result too: an exception in a lookup is an internal fault.
       (error: unknown) => exchange.onFault(error),
     );
   }
@@ -72,7 +72,10 @@ export class StaticFilesAction implements Action {
     respondError(exchange, found.status);
   }
 
-  /** Whoever comes while a look is under way may know of a change that it missed: the next one is for all of them. */
+  /**
+   * A request that comes during a lookup may follow a change that the lookup missed: all such requests share the next
+   * one.
+   */
   private look(path: string): Promise<Found> {
     const running = this.looks.get(path);
     if (running === undefined) return this.beginLook(path);
@@ -125,7 +128,7 @@ export class StaticFilesAction implements Action {
   }
 
   private answerRange(exchange: Exchange, file: StaticFile, asked: Conditions, attempts: number): void {
-    // RFC 9110, 14.2: only GET has ranges (nginx obeys them for HEAD as well).
+    // RFC 9110, 14.2: only GET has ranges (nginx also applies them to HEAD).
     const ranges =
       asked.range === undefined || exchange.request.method !== "GET" || !rangeMaySend(asked.ifRange, file)
         ? "whole"
@@ -176,7 +179,7 @@ export class StaticFilesAction implements Action {
     exchange.end();
   }
 
-  /** Sends from the disk. Nothing goes out before the open file has proved to be the one described. */
+  /** Sends from the disk. Nothing is sent before the open file has proved to be the one described. */
   private transfer(
     exchange: Exchange,
     file: StaticFile,
@@ -189,7 +192,7 @@ export class StaticFilesAction implements Action {
     const again = (error: Error): void => {
       this.cache.delete(exchange.request.path);
       if (client.gone) return;
-      // What it is now (gone, locked up, too many open files) is for a new look to find out.
+      // A new lookup will find out why (gone, unreadable, too many open files).
       if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
       else failed(error);
     };
@@ -215,7 +218,7 @@ function sendingFailed(exchange: Exchange, { path }: StaticFile, error: Error): 
   respondError(exchange, 500);
 }
 
-/** A look at a path, and the one that follows for those who came meanwhile. */
+/** A lookup of a path, and the next one, for requests that came in the meantime. */
 interface Look {
   readonly found: Promise<Found>;
   next: Promise<Found> | undefined;
@@ -228,7 +231,7 @@ function report(exchange: Exchange, level: ErrorLevel, message: string): void {
   exchange.route?.errorLog.write(level, message, exchange);
 }
 
-/** Notes whether the client is still there when something that was waited for arrives. */
+/** Records whether the client goes away during a wait. */
 function watch(exchange: Exchange): { readonly gone: boolean } {
   const client = { gone: false };
   exchange.onClientGone = () => {
@@ -238,9 +241,9 @@ function watch(exchange: Exchange): { readonly gone: boolean } {
 }
 
 /**
- * The public path with a slash after it: as the client wrote it, its query kept. nginx names the internal path and
- * port here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2;
- * browsers read `\` as a slash), so then the normalised path is sent.
+ * The public path with a slash added, as the client wrote it and with its query. nginx uses the internal path and port
+ * here, which leads nowhere. A raw path that begins with two slashes would name another host (RFC 3986, 4.2; browsers
+ * read `\` as a slash), so then the normalised path is sent.
  */
 function withSlash(target: string, path: string): string {
   const end = endOfPath(target);

@@ -1,8 +1,8 @@
 import { guarded, type Guarded } from "./guarded.js";
 
 /**
- * A coarse monotonic clock and the deadlines that hang on it. Idle timers are re-armed on every read and write of
- * thousands of connections: setting a number costs nothing, and one sweep a quarter second finds what is due.
+ * A coarse monotonic clock and the deadlines measured by it. Idle timers are re-armed on every read and write of
+ * thousands of connections: setting a number costs nothing, and a sweep every quarter second finds what is due.
  */
 
 /** Milliseconds between two sweeps: how late a deadline may be noticed. */
@@ -19,7 +19,7 @@ export function coarseNow(): number {
   return now;
 }
 
-/** Has `sweep` called until the returned function is. */
+/** Calls `sweep` regularly until the returned function is called. */
 export function sweepRegularly(item: Swept): () => void {
   items.add(item);
   timer ??= start();

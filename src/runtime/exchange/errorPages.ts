@@ -7,15 +7,15 @@ export interface ErrorOptions {
   /** Further fields: `Allow` of a 405, `Content-Range` of a 416. */
   readonly headers?: HeaderList;
   /**
-   * What exactly is wrong, where the status alone says too little (`Request Header Or Cookie Too Large`). It stands
+   * What exactly is wrong, where the status alone says too little (`Request Header Or Cookie Too Large`). It is shown
    * on the page; the status line keeps its usual words.
    */
   readonly reason?: string;
 }
 
 /**
- * Answers with an error page, or cuts the answer short if its head is out already: an error page in the middle of a
- * body would be taken for content. Whether the connection closes is the protocol's decision, by status.
+ * Answers with an error page, or cuts the answer short if its head is already sent: an error page in the middle of a
+ * body would be read as content. The protocol decides by status whether the connection closes.
  */
 export function respondError(exchange: Exchange, status: number, options: ErrorOptions = {}): void {
   if (exchange.headSent) return exchange.abort();
@@ -40,7 +40,7 @@ export function serverHeader(server: VirtualServerConfig): string {
 /** After these nginx closes the connection, and so does Portico (decisions 4.8). */
 const CLOSING_STATUS = new Set([400, 408, 413, 414, 431, 500, 501, 505]);
 
-/** Shared by every page: whoever receives the list must not change it. */
+/** Shared by every page: the list must not be changed. */
 const PAGE_HEADERS = Object.freeze(["Content-Type", "text/html"]) as HeaderList;
 
 const pages = new Map<string, Buffer>();

@@ -31,44 +31,48 @@ export interface Exchange extends Guarded {
   pauseBody(): void;
   resumeBody(): void;
 
-  /** Sends `100 Continue` if the client waits for it; called before the first read by whoever wants the body. */
+  /**
+   * Sends `100 Continue` if the client waits for it; called by an action that wants the body, before the first read.
+   */
   sendContinue(): void;
-  /** Passes an informational answer (103) on; dropped where the client's protocol cannot carry it. */
+  /** Passes on an informational answer (103); dropped if the client's protocol cannot carry it. */
   sendInformational(status: number, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not be in `headers`.
    *
-   * Status 101 grants the upgrade that was asked for, in whatever way the protocol says that, and begins a tunnel: from
-   * then on `readBody` delivers and `sendData` sends its bytes.
+   * Status 101 grants the requested upgrade, in the form that the protocol has for it, and begins a tunnel: from then
+   * on `readBody` delivers and `sendData` sends its bytes.
    *
-   * @param bodyLength bytes that follow; -1 where that is not known; 0 for none. For HEAD, and for 304, it is the
-   *   length that is announced (-1: none), and no byte follows.
+   * @param bodyLength bytes that follow; -1 if that is not known; 0 for none. For HEAD, and for 304, it is the length
+   * that is announced (-1: none), and no byte follows.
    */
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void;
   /**
-   * The same with fields as the lines they are in an HTTP/1.1 head; only where the protocol has such.
+   * The same with fields as lines of an HTTP/1.1 head; only in a protocol that has such lines.
    *
    * @param lines each with its CRLF, checked as strictly as a request's, and the blank line that ends the head
    */
   sendLines?(status: number, reason: string, lines: string, bodyLength: number): void;
   /**
-   * How many bytes of body are welcome in one piece: few until the client has shown that it reads, many then. A piece
-   * may have more, and costs the memory for it as long as the client does not take it.
+   * How many bytes of body should be sent in one piece: few until the client has shown that it reads, many after that.
+   * A piece may be longer; it then takes up memory until the client reads it.
    */
   readonly pieceBytesMax: number;
   /**
    * Sends body bytes.
    *
-   * @param transient true if the buffer is reused as soon as this returns, whatever it returns: then what cannot be
-   *   written at once is copied. Default false
+   * @param transient true if the buffer is reused as soon as this returns, whatever the result: what cannot be written
+   * at once is then copied. Default false
    * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
-   *   touch the buffer until `onDrain`
+   * touch the buffer until `onDrain`
    */
   sendData(chunk: Uint8Array, transient?: boolean): boolean;
   /** Completes the answer. Writes head and data that were held back to go out together. */
   end(): void;
-  /** Writes what was held back; called when nothing more is at hand for now (decisions 4.1: small answers at once). */
+  /**
+   * Writes what was held back; called when nothing more is available for now (decisions 4.1: small answers at once).
+   */
   flush(): void;
   /**
    * Gives up in the middle: closes the client's connection or resets the stream, so that a truncated answer is never
@@ -77,17 +81,17 @@ export interface Exchange extends Guarded {
   abort(): void;
 
   /**
-   * Whoever answers threw: logs it as a fault of ours, and ends the exchange with a 500, or cut where its head is out.
+   * The action threw: logs that as an internal fault and ends the exchange with a 500, or cuts it if the head was sent.
    */
   onFault(error: unknown): void;
 
   /**
-   * Set by whoever answers a request that leaves the stream of requests untrustworthy: an HTTP/1.1 connection ends
-   * after the answer. A status alone does not show it: an upstream's own 400 closes nothing.
+   * Set when a request leaves the stream of requests untrustworthy: an HTTP/1.1 connection then ends after the answer.
+   * The status does not show this: an upstream's own 400 closes nothing.
    */
   closes?: boolean;
 
-  /** Called when `sendData` may go on. */
+  /** Called when `sendData` may continue. */
   onDrain: (() => void) | undefined;
   /** Called once if the client went away before the answer was complete. */
   onClientGone: (() => void) | undefined;
@@ -95,12 +99,12 @@ export interface Exchange extends Guarded {
 
 export type { HeaderList };
 
-/** An exchange as its protocol made it, for who routes and logs it. */
+/** An exchange as its protocol made it, for routing and logging. */
 export interface LoggedExchange extends Exchange {
   readonly request: LoggedRequest;
 }
 
-/** What only the access log shows of a request: no action reads it. */
+/** Parts of a request that only the access log shows: no action reads them. */
 export interface LoggedRequest extends RequestHead {
   readonly version: "1.0" | "1.1" | "2.0";
   /** Milliseconds since the epoch when the head was complete. */
@@ -116,9 +120,9 @@ export interface RequestHead {
   /** Request line for the access log, as the client sent it. */
   readonly requestLine: string;
   readonly headers: HeaderList;
-  /** What the parser knows of `headers` already; only where it read them as lines. */
+  /** What the parser already knows about `headers`; only if it read them as lines. */
   readonly fields?: ReadFields;
-  /** Host that was asked for, port included, as the client wrote it; empty if HTTP/1.0 named none. */
+  /** Requested host, port included, as the client wrote it; empty if HTTP/1.0 named none. */
   readonly host: string;
   /** The same normalised: lower case, without port. */
   readonly serverName: string;
@@ -126,11 +130,11 @@ export interface RequestHead {
   readonly bodyLength: number;
   /** True if the message declared its length (`Content-Length`, also 0); a bodiless GET declares none. */
   readonly lengthDeclared: boolean;
-  /** What the client asks to go on with after the head, lower case (`websocket`); 101 grants it. */
+  /** Protocol that the client asks to use after the head, lower case (`websocket`); 101 grants it. */
   readonly upgrade: string | undefined;
 }
 
-/** Header fields of which the common ones are known without a search. */
+/** Header fields, the common ones known without a search. */
 export interface ReadFields {
   /** The lines that pass if no rule concerns one of them, and the blank line after them; undefined if one may. */
   readonly plainLines: string | undefined;
@@ -160,8 +164,8 @@ export interface BodySink {
   /**
    * A piece of the body.
    *
-   * @param transient true if the buffer is reused as soon as this returns, whatever it returns
-   * @returns true if the buffer is free again; false to pause delivery, the buffer in use, until `resumeBody`
+   * @param transient true if the buffer is reused as soon as this returns, whatever the result
+   * @returns true if the buffer is free again; false to pause delivery and keep the buffer until `resumeBody`
    */
   onData(chunk: Uint8Array, transient?: boolean): boolean;
   /** The body is complete. */
@@ -191,7 +195,7 @@ export interface AccessLog {
 
 export interface ErrorLog {
   /**
-   * One line, whatever the message holds.
+   * One line, whatever the message contains.
    *
    * @param exchange whose client, server, request and host the line names
    * @param upstream URL that was asked of the upstream

@@ -1,13 +1,13 @@
 import type { ErrorLog, Exchange } from "./exchange.js";
 
-/** The faults of a worker: exceptions in its own code, as against what peers do wrong. */
+/** The faults of a worker: exceptions in its own code, not errors of peers. */
 export class Faults {
   /** How many there were since the worker began. */
   count = 0;
 
   constructor(private readonly mainError: ErrorLog) {}
 
-  /** Logs an exception as ours, with its stack. @param exchange that it happened in */
+  /** Logs an exception as an internal fault, with its stack. @param exchange that it happened in */
   report(error: unknown, exchange?: Exchange): void {
     this.count++;
     const stack = error instanceof Error ? error.stack : String(error);
@@ -16,9 +16,9 @@ export class Faults {
   }
 
   /**
-   * Reports an exception, and ends what it happened in.
+   * Reports an exception, and ends the exchange or connection that it happened in.
    *
-   * @param end ends it in good order
+   * @param end ends it properly
    * @param cut ends it if that throws as well
    */
   contain(error: unknown, exchange: Exchange | undefined, end: () => void, cut: () => void): void {

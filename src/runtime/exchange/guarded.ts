@@ -1,12 +1,12 @@
 /** Something whose code runs because a socket, a timer or the end of a turn called it. */
 export interface Guarded {
-  /** Code of this one threw: ends what it was doing, and nothing else. Must not throw. */
+  /** Its code threw: ends what it was doing, and nothing else. Must not throw. */
   onFault(error: unknown): void;
 }
 
 /**
- * Runs a step of something that the event loop called. Nothing above it could catch: without this an exception would
- * end the worker, and with it every connection it has.
+ * Runs a step that the event loop called. No caller could catch an exception: without this it would end the worker, and
+ * with it all its connections.
  */
 export function guarded<T extends Guarded>(owner: T, step: (this: T) => void): void;
 export function guarded<T extends Guarded, A>(

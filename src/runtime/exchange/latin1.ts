@@ -3,7 +3,7 @@ export function latin1(bytes: Uint8Array, from: number, to: number): string {
   return (bytes as Sliced).latin1Slice?.(from, to) ?? (bytes as Buffer).toString("latin1", from, to);
 }
 
-/** As every Buffer has had it since Node 0.1; it has no place in the documentation. */
+/** Every Buffer has had it since Node 0.1, though it is not documented. */
 interface Sliced extends Uint8Array {
   latin1Slice?(from: number, to: number): string;
 }

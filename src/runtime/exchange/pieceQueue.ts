@@ -8,11 +8,11 @@ export class PieceQueue {
   private blockAt = 0;
   private blockIsLast = false;
 
-  /** @param reused whether the chunk's memory is read into again: then the piece is copied */
+  /** @param reused whether the chunk's memory will be reused: then the piece is copied */
   push(chunk: Buffer, from: number, to: number, reused: boolean): void {
     const bytes = to - from;
     this.bytes += bytes;
-    // A slice keeps all of what it was read with.
+    // A slice keeps the whole chunk in memory.
     if (!reused && bytes * 2 >= chunk.length && bytes >= JOINED_BYTES) {
       this.blockIsLast = false;
       this.pieces.push(chunk.subarray(from, to));

@@ -1,6 +1,6 @@
 /**
- * Reason phrase of a status line, in nginx's words where those differ from the registered ones (decisions 5.3), so
- * that scripts that watch for them keep working; empty for a status that is not registered.
+ * Reason phrase of a status line, in nginx's words where those differ from the registered ones (decisions 5.3), so that
+ * scripts that look for them keep working; empty for a status that is not registered.
  */
 export function reasonPhrase(status: number): string {
   return PHRASES[status] ?? "";

@@ -1,15 +1,15 @@
 /**
  * Where sockets read into. Node's default allocates 64 KiB for every read and leaves it to the garbage collector, which
  * costs more than the read. Instead all idle and lightly used sockets of a worker read into one shared buffer, whose
- * bytes are good only during the read callback, and a socket with a bulk transfer gets a large one of its own.
+ * bytes are valid only during the read callback, and a socket with a bulk transfer gets a large one of its own.
  *
  *     read ──> shared (64 KiB): bytes must be copied to outlive the callback ("transient")
- *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until reading goes on, so
+ *          └─> own (as large as its receiver's pace allows, `sendPace.ts`): bytes stay until the next read, so
  *              that they can be written as they are
  */
 export class ReceiveBuffer {
   /**
-   * Whether what was just read has to be copied by whoever keeps it. Known by the buffer it was read into: sizing takes
+   * Whether bytes just read must be copied to be kept. This depends on the buffer they were read into: a new size takes
    * effect with the read after the next callback, not at once.
    */
   transient = true;
@@ -21,7 +21,7 @@ export class ReceiveBuffer {
   private common: Buffer = shared;
   /** Where the next read begins in an own buffer that is filled piece by piece; of another, how much it was filled. */
   private at = 0;
-  /** Size that the transfer deserves. */
+  /** Size that suits the transfer. */
   private wanted = 0;
 
   /**
@@ -60,8 +60,8 @@ export class ReceiveBuffer {
    * Sizes the buffer for a transfer.
    * @param bytes still to come; -1 if that is not known, then it grows once a read has filled the shared buffer
    * @param filled how much the last read brought
-   * @param most what one read may bring, as its receiver has it (`sendPace.ts`); by default more once half a megabyte
-   *   was read: thousands of slow receivers must not hold the whole size each
+   * @param most how much one read may bring, by its receiver's pace (`sendPace.ts`); by default more once half a
+   * megabyte was read, so that thousands of slow receivers do not each hold the whole size
    */
   fit(bytes: number, filled: number, most = this.mostByDefault()): void {
     if (this.own === undefined) {
@@ -70,7 +70,7 @@ export class ReceiveBuffer {
         this.common = partOf(most);
         return;
       }
-      // Pieces that wait to be written must not be overwritten: with them the buffer is never a small one.
+      // Pieces that wait to be written must not be overwritten, so with pieces the buffer is never small.
       this.wanted = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
       this.at = 0;
     }

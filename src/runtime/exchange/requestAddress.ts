@@ -1,6 +1,6 @@
 import { normalisePath, parseHost } from "../../model/serving.js";
 
-/** What a request's authority and target come to, or the status that refuses them. */
+/** Where a request's authority and target lead, or the status that refuses them. */
 export type Addressed =
   | { readonly host: string; readonly serverName: string; readonly target: string; readonly path: string }
   | { readonly refuse: 400 };
@@ -8,7 +8,7 @@ export type Addressed =
 /**
  * Checks host and target of a request, whichever protocol carried it.
  *
- * @param authority host and port that were asked for; empty only where HTTP/1.0 named none
+ * @param authority requested host and port; empty only if HTTP/1.0 named none
  * @param target origin-form target, one char a byte
  */
 export function address(authority: string, target: string): Addressed {

@@ -4,54 +4,53 @@ import { coarseNow } from "./clock.js";
 import type { BodySink } from "./exchange.js";
 import { PieceQueue } from "./pieceQueue.js";
 
-/** What is left of a request body after the answer is read up to here; a client that sends more is told to stop. */
+/** The rest of a request body after the answer is read up to this length; a client that sends more is asked to stop. */
 const DRAINED_BYTES_MAX = 65_536;
 
-/** What a body needs of its exchange, whichever protocol carries it. */
+/** What a body needs from its exchange, whichever protocol carries it. */
 export interface BodyOwner extends Guarded {
   /** Milliseconds that a client may be silent; Infinity for a tunnel. */
   readonly bodyIdleMs: number;
-  /** Largest body that the route takes; 0 for any. */
+  /** Longest body that the route accepts; 0 for any. */
   readonly bodyBytesMax: number;
-  /** Whether the client may rightly be silent: it waits for us to read, or to be told to go on. */
+  /** Whether the client has a reason to be silent: it waits for us to read, or for `100 Continue`. */
   readonly bodyHeldBack: boolean;
-  /** Nothing more is wanted for now, or it is again. */
+  /** No more is wanted for now, or more is wanted again. */
   bodyPaused(): void;
   bodyResumed(): void;
   /** Bytes were consumed: the client may send as many more. */
   bodyConsumed(bytes: number): void;
-  /** The body will not be taken to its end. */
+  /** The body will not be read to its end. */
   bodyFailed(status: 408 | 413): void;
-  /** The rest of the body is too much, or too slow, to be waited for. */
+  /** The rest of the body is too long, or too slow, to wait for. */
   stopBody(): void;
 }
 
 /**
- * The body of one request, the same over HTTP/1.1 and HTTP/2: holds it to its declared length and the route's limit,
- * times the client, hands pieces to the sink at the sink's pace and keeps what it will not take yet, and drops what is
- * left over.
+ * The body of one request, the same over HTTP/1.1 and HTTP/2. Enforces its declared length and the route's limit, times
+ * the client, passes pieces to the sink at the sink's pace, keeps those the sink does not take yet, and drops the rest.
  */
 export class RequestBody implements Guarded {
   /** The client has sent all of it. */
   ended = false;
-  /** When the client's silence has been too long, on the coarse clock. */
+  /** When the client will have been silent for too long, on the coarse clock. */
   private deadline = Infinity;
   private received = 0;
   private waiting: PieceQueue | undefined = undefined;
   private sink: BodySink | undefined = undefined;
   private paused = false;
   private delivering = false;
-  /** The sink heard of the end, or of its failure; or there will be none. */
+  /** The sink was notified of the end or the failure; or there will be no sink. */
   private settled = false;
-  /** Bytes the sink was given and is not done with. */
+  /** Bytes that the sink was given and is still using. */
   private inUse = 0;
-  /** Nobody will read it: what comes is counted and dropped. */
+  /** It will not be read: what arrives is counted and dropped. */
   private discarding = false;
   private discarded = 0;
 
   /**
    * @param declared length that the head declares; -1 without one
-   * @param reused whether pieces are in memory that is read into again
+   * @param reused whether pieces are in memory that will be reused
    */
   constructor(
     private readonly owner: BodyOwner,
@@ -59,22 +58,22 @@ export class RequestBody implements Guarded {
     private readonly reused: boolean,
   ) {}
 
-  /** Whether someone reads it, or did. */
+  /** Whether a sink reads it, or did. */
   get attached(): boolean {
     return this.sink !== undefined;
   }
 
-  /** Bytes that are still to come; -1 where that is not known. */
+  /** Bytes that are still to come; -1 if that is not known. */
   get left(): number {
     return this.declared === -1 ? -1 : this.declared - this.received;
   }
 
-  /** Whether it is a matter of few bytes to read it to its end. */
+  /** Whether only few bytes are left to read. */
   get drainable(): boolean {
     return this.ended || (this.declared !== -1 && this.left <= DRAINED_BYTES_MAX);
   }
 
-  /** Its route is known: from now on the client is timed, whether or not someone reads. */
+  /** Its route is known: from now on the client is timed, whether or not the body is read. */
   begin(): void {
     if (this.sink === undefined && !this.settled) this.arm();
   }
@@ -108,13 +107,13 @@ export class RequestBody implements Guarded {
   /**
    * A piece of the body.
    *
-   * @param transient true if the memory is read into again as soon as this returns
+   * @param transient true if the memory is reused as soon as this returns
    * @returns false if it exceeds the declared length (RFC 9113, 8.1.1); then nothing of it was delivered
    */
   data(chunk: Buffer, from: number, to: number, transient: boolean): boolean {
     const bytes = to - from;
     this.received += bytes;
-    // Before anything is delivered: what exceeds the length could be read as another request.
+    // Checked before anything is delivered: bytes beyond the length could be read as another request.
     const tooLong = this.declared !== -1 && this.received > this.declared;
     if (tooLong) this.consume(bytes);
     else if (this.discarding) this.discard(bytes);
@@ -139,7 +138,7 @@ export class RequestBody implements Guarded {
     return true;
   }
 
-  /** The body will never be complete: the sink hears of it and of nothing more. */
+  /** The body will never be complete: the sink is notified of that, and of nothing more. */
   abort(): void {
     const { sink } = this;
     const settled = this.settled;
@@ -150,7 +149,8 @@ export class RequestBody implements Guarded {
   }
 
   /**
-   * Nobody reads it (any more): reads on for so long, so that a client that is nearly done need not be told to stop.
+   * It is not read, or no longer: keeps reading for a limited time, so that a client that is nearly done need not be
+   * asked to stop.
    */
   discardRest(ms: number): void {
     if (this.discarding) return;
@@ -165,7 +165,7 @@ export class RequestBody implements Guarded {
     this.discard(bytes);
   }
 
-  /** Its stream is closed. @returns bytes that were not consumed, and are dropped now */
+  /** Its stream is closed. @returns bytes that were not consumed, which are now dropped */
   close(): number {
     const left = (this.waiting?.bytes ?? 0) + this.inUse;
     this.waiting = undefined;
@@ -176,7 +176,7 @@ export class RequestBody implements Guarded {
 
   sweep(now: number): void {
     if (now < this.deadline) return;
-    // Who does not read has deadlines of its own.
+    // A sink that does not read has deadlines of its own.
     const heldBack = this.sink === undefined && !this.discarding && this.owner.bodyHeldBack;
     this.deadline = heldBack ? now + this.owner.bodyIdleMs : Infinity;
     if (heldBack) return;
@@ -184,7 +184,7 @@ export class RequestBody implements Guarded {
     else this.owner.bodyFailed(408);
   }
 
-  /** What the sink throws costs this exchange, and no other of its connection. */
+  /** An exception in the sink ends this exchange, and no other of its connection. */
   onFault(error: unknown): void {
     this.delivering = false;
     this.owner.onFault(error);
@@ -206,7 +206,7 @@ export class RequestBody implements Guarded {
   private deliver(piece: Buffer, transient: boolean): void {
     this.arm();
     if (this.taken(piece, transient)) return this.consume(piece.length);
-    // The sink may have given the whole exchange up.
+    // The sink may have given up the whole exchange.
     if (this.sink === undefined) return this.consume(piece.length);
     this.inUse += piece.length;
     this.pause();

@@ -1,33 +1,35 @@
 import { coarseNow } from "./clock.js";
 
 /**
- * How much of an answer a client is given in one piece. What a client does not read waits in memory, so it begins with
- * little; large pieces, which cost less processor time a byte, are for clients that have shown that they read.
+ * How much of an answer is sent to a client in one piece. What a client does not read waits in memory, so it starts
+ * with small pieces; large ones, which cost less processor time per byte, are for clients that have shown that they
+ * read.
  *
  *     small ──taken: a little──> on trial ──taken: more than kernels hold──> large
  *       └<────────────────a piece waited too long────────────────────────────┘
  *
- * That writes end at once shows nothing by itself: the kernels of both sides swallow megabytes of which nobody reads a
- * byte. And who has read may stop at any time, with a large piece in hand that no write gives back. So large pieces are
- * lent: of a worker there are {@link LENT_BYTES_MAX} at most, and whoever finds none left goes on with small ones. A
- * trial is where a small piece is very small: a few clients at a time need not wait a turn of the event loop for each.
+ * A write that ends at once proves nothing: the kernels of both sides take megabytes even if the client reads nothing.
+ * And a client that has read may stop at any time, while a large piece is being written. So large pieces are on loan: a
+ * worker lends at most {@link LENT_BYTES_MAX}, and when none are left, clients continue with small ones. Where small
+ * pieces are very small, there is a trial in between: a few clients at a time need not wait a turn of the event loop
+ * for each piece.
  */
 export class SendPace {
-  /** Whether the client takes what it is given, and has memory for large pieces. */
+  /** Whether the client reads what it is sent, and has borrowed memory for large pieces. */
   fast = false;
-  /** Whether it has memory for pieces in between, and is to show that it reads. */
+  /** Whether it has borrowed memory for pieces of the size in between, and has to show that it reads. */
   onTrial = false;
   /** Bytes that were taken since the last piece that waited too long. */
   private taken = 0;
   private loan: Loan | undefined = undefined;
-  /** When the write that is under way was begun; Infinity while none is. */
+  /** When the write in progress began; Infinity if there is none. */
   private waitsSince = Infinity;
   /** Bytes of the last write. */
   private last = 0;
 
   /**
    * @param small bytes of a small piece
-   * @param copies how often a piece is in memory while it is written: twice where TLS encrypts it
+   * @param copies how often a piece is in memory while it is written: twice if TLS encrypts it
    * @param trialBytes what a trial costs; 0 for none
    */
   constructor(
@@ -74,7 +76,7 @@ export class SendPace {
 
   private judge(): void {
     if (this.fast) return;
-    // One more large piece may have been read already; the one after it is small.
+    // One more large piece may already have been read; the one after it is small.
     if (this.loan !== undefined && !this.onTrial) {
       if (this.last <= this.small) this.giveBack();
       return;
@@ -86,7 +88,7 @@ export class SendPace {
       this.onTrial = this.borrow(TRIAL, this.trialBytes);
   }
 
-  /** @returns false if there is not as much left; else whatever it had is given back */
+  /** @returns false if not enough is left; otherwise what it had before is returned */
   private borrow(from: Lender, bytes: number): boolean {
     if (from.left < bytes) return false;
     this.giveBack();
@@ -102,7 +104,7 @@ export class SendPace {
   }
 }
 
-/** What the transfers of this worker may still hold beyond small pieces. */
+/** How much the transfers of this worker may still borrow beyond small pieces. */
 interface Lender {
   left: number;
 }

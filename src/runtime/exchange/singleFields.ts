@@ -1,6 +1,6 @@
 import type { HeaderList } from "./exchange.js";
 
-/** Fields that a request has once at most: peers differ in which of two they read. The same as nginx refuses. */
+/** Fields that a request may have only once: peers differ in which of two they read. nginx refuses the same ones. */
 export const SINGLE_FIELDS = [
   "authorization",
   "content-range",
@@ -15,7 +15,7 @@ export const SINGLE_FIELDS = [
 const LENGTHS = SINGLE_FIELDS.reduce((bits, { length }) => bits | (1 << length), 0);
 const LENGTH_MAX = 31;
 
-/** The name of a field that is there twice and must not be; undefined if none is. HTTP/1.1 notes it as it parses. */
+/** The name of a field that occurs twice and must not; undefined if none does. HTTP/1.1 notes it as it parses. */
 export function repeatedField(headers: HeaderList): string | undefined {
   let seen = 0;
   for (let i = 0; i < headers.length; i += 2) {

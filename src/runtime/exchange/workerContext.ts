@@ -7,7 +7,7 @@ import type { Faults } from "./faults.js";
 export interface WorkerContext {
   readonly config: ProxyConfig;
   readonly dispatcher: Dispatcher;
-  /** For what concerns no route. */
+  /** For messages that do not belong to a route. */
   readonly mainError: ErrorLog;
   readonly faults: Faults;
   /** Whether an address is in `trustedProxies`. */

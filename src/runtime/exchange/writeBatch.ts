@@ -1,16 +1,16 @@
 import { guarded, type Guarded } from "./guarded.js";
 
 /**
- * Small writes of one turn of the event loop, put off to its end. A turn handles the reads of many connections; written
- * one after the other, answers wake each peer once instead of between every two reads, and what one
- * connection wrote in pieces goes out in one.
+ * Small writes of one turn of the event loop, postponed to its end. A turn handles the reads of many connections;
+ * written one after the other, answers wake each peer once instead of between every two reads, and what one connection
+ * wrote in pieces goes out in one.
  */
 export interface Batched extends Guarded {
-  /** Writes what was put off. */
+  /** Writes what was postponed. */
   writeBatched(): void;
 }
 
-/** Has `writeBatched` called at the end of this turn; at most once a turn for each caller that keeps a flag itself. */
+/** Calls `writeBatched` at the end of this turn; callers keep a flag so that it is called once per turn. */
 export function batch(item: Batched): void {
   if (batched.push(item) === 1) setImmediate(writeAll);
 }

@@ -6,16 +6,16 @@ import { SendPace } from "../exchange/sendPace.js";
 import { batch } from "../exchange/writeBatch.js";
 import { MessageFraming } from "./framing.js";
 
-/** Body pieces up to this size are copied after the head as text: what must be copied anyway, and what may stay. */
+/** Body pieces up to this size are copied after the head as text, whether they have to be copied or not. */
 const JOINED_BYTES_MAX = 16_384;
 const JOINED_KEPT_BYTES_MAX = 2_048;
-/** Of an answer, for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
+/** Size of a piece for a client that has not shown yet that it reads; over TLS the encrypted copy is as long. */
 const PIECE_BYTES = 65_536;
 const SECURE_PIECE_BYTES = 32_768;
 /** Answers of one turn that are held back to go out together. */
 const BATCHED_TEXT_MAX = 65_536;
 
-/** Who hears of writes. */
+/** Is notified of writes. */
 export interface WriteListener extends Guarded {
   /** Bytes were handed to the socket, which may still hold some. */
   onWrite(): void;
@@ -47,7 +47,7 @@ export class AnswerWriter implements Guarded {
     this.secure = false;
   }
 
-  /** How much of a body is welcome in one piece (`Exchange.pieceBytesMax`). */
+  /** How much of a body should be sent in one piece (`Exchange.pieceBytesMax`). */
   get pieceBytesMax(): number {
     this.pace ??= this.secure ? new SendPace(SECURE_PIECE_BYTES, 2) : new SendPace(PIECE_BYTES, 1);
     return this.pace.pieceBytesMax;
@@ -58,7 +58,7 @@ export class AnswerWriter implements Guarded {
     return this.text.pending;
   }
 
-  /** Holds a final head back, to go out with what follows it. Its framing has begun. */
+  /** Holds back a final head, to go out with what follows it. Its framing has begun. */
   head(text: string): void {
     this.held = text;
   }
@@ -74,7 +74,7 @@ export class AnswerWriter implements Guarded {
    * @param transient true if the bytes change as soon as this returns
    * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until all is
    * written
-   * @throws FramingError if the answer may not be that long; nothing of the piece is sent
+   * @throws FramingError if the answer must not be that long; then nothing of the piece is sent
    */
   body(bytes: Buffer, transient: boolean): boolean {
     const { framing } = this;
@@ -134,7 +134,7 @@ export class AnswerWriter implements Guarded {
     if (this.batched.length > BATCHED_TEXT_MAX) this.writeBatched();
   }
 
-  /** Text, bytes and text in one system call where the platform allows. */
+  /** Writes text, bytes and text in one system call where the platform allows it. */
   private writeAround(before: string, bytes: Buffer, after: string): void {
     const { socket } = this;
     this.writeBatched();
@@ -152,7 +152,7 @@ export class AnswerWriter implements Guarded {
 
   private readonly written = (): void => {
     try {
-      // The connection is gone, though its close is still to be reported: nothing more is begun on it.
+      // The connection is gone, although its close has not been reported yet: nothing more is written to it.
       if (this.socket.destroyed) return;
       if (!this.pending) this.pace?.written();
       this.listener.onWritten();

@@ -8,7 +8,7 @@ export class Http1Body extends RequestBody implements ChunkSink {
 
   /**
    * @param length bytes that follow; -1 for chunks, and for a tunnel
-   * @param rereads whether the next read of a turn lands where the last one did, as it does without TLS
+   * @param rereads whether the next read of a turn overwrites the last one, as it does without TLS
    */
   constructor(
     owner: BodyOwner,
@@ -20,7 +20,7 @@ export class Http1Body extends RequestBody implements ChunkSink {
     this.decoder = length === -1 && !tunnel ? new ChunkDecoder() : undefined;
   }
 
-  /** Whether the bytes that were read hold all of it. */
+  /** Whether the bytes that were read contain all of it. */
   get complete(): boolean {
     return this.decoder === undefined ? this.left === 0 : this.decoder.done;
   }
@@ -28,7 +28,7 @@ export class Http1Body extends RequestBody implements ChunkSink {
   /**
    * Takes the body's bytes from `chunk[at..]`.
    *
-   * @param transient true if the memory is read into again as soon as this returns
+   * @param transient true if the memory is reused as soon as this returns
    * @returns index of the first byte that is not part of the body
    * @throws ChunkError
    */

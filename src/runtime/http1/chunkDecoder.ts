@@ -6,7 +6,7 @@ export interface ChunkSink {
   onBytes(chunk: Buffer, from: number, to: number): void;
 }
 
-/** The chunked coding was broken; nothing of the rest can be trusted. */
+/** The chunked coding is broken; nothing after it can be trusted. */
 export class ChunkError extends Error {}
 
 const enum State {
@@ -132,10 +132,7 @@ export class ChunkDecoder {
     else if (IS_VALUE[byte] !== 1) throw new ChunkError("control byte in a chunk extension");
   }
 
-  /**
-   * Trailers are field lines (RFC 9112, 7.1.2): what is none could be data, or a request, that another peer reads
-   * there.
-   */
+  /** Trailers are field lines (RFC 9112, 7.1.2): anything else could be data, or a request, to another peer. */
   private trailer(byte: number, next: State | undefined): void {
     if (++this.trailerBytes > TRAILER_BYTES_MAX) throw new ChunkError("trailers too long");
     if (next === undefined) throw new ChunkError(`byte ${byte} is not allowed in a trailer`);

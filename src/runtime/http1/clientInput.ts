@@ -5,12 +5,12 @@ import { adopt, readInto } from "../node/reads.js";
 import { reportReset } from "../node/peer.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 
-/** How often a client is looked after while nothing is read from it. */
+/** How often a client is checked while nothing is read from it. */
 const LOOK_MS = 5_000;
-/** A client that vanished is asked for by the kernel (TCP keep-alive) after this time without a word. */
+/** After this time of silence the kernel checks whether the client still exists (TCP keep-alive). */
 const SILENT_MS = 30_000;
 
-/** The reading half of a client's connection: into which memory, and whether at all. */
+/** The reading half of a client's connection: whether to read, and into which memory. */
 export class ClientInput {
   readonly socket: Socket;
   /** Nothing is read for now. */
@@ -26,13 +26,13 @@ export class ClientInput {
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
     this.reused = moved !== undefined || (secure && readInto(accepted as TLSSocket, this.buffer, receive));
-    // What was decrypted together with the end of a handshake is in the stream already.
+    // Bytes decrypted together with the end of a handshake are already in the stream.
     if (moved === undefined) accepted.on("data", receive);
-    // Whoever counts connections listens on the socket that was accepted, which has nothing left to close.
+    // The gate counts connections by the accepted socket, which no longer closes by itself.
     else moved.on("close", () => accepted.destroy());
   }
 
-  /** Whether bytes just read are good only during the read; those of a stash or a TLS socket are ours to keep. */
+  /** Whether bytes just read are valid only during the read; those of a stash or a TLS socket may be kept. */
   get transient(): boolean {
     return this.buffer.transient && this.reused;
   }
@@ -59,8 +59,8 @@ export class ClientInput {
   }
 
   /**
-   * While nothing is read, as when an upstream takes no more of an upload, the client may go away without anybody
-   * noticing.
+   * While nothing is read, for instance because an upstream takes no more of an upload, the client could go away
+   * unnoticed.
    */
   look(now: number, writePending: boolean): void {
     if (now < this.lookAt) return;

@@ -22,7 +22,7 @@ const enum State {
   Answering,
   /** After a 101: bytes go to the sink as they are. */
   Tunnel,
-  /** Everything was answered; bytes are discarded so that closing does not reset the last answer away. */
+  /** Everything was answered; bytes are discarded, because closing with unread bytes would reset the last answer. */
   Lingering,
   Closed,
 }
@@ -33,8 +33,8 @@ const LINGER_TOTAL_MS = 30_000;
 /** How long a draining connection waits for a request that the client may have sent before it could know. */
 const DRAIN_IDLE_MS = 1_000;
 /**
- * A client that half-closes after a whole request may still read (`nc`), or may be gone: the two look the same until
- * something is written. An answer that makes no progress for this time is given up, as nginx gives it up at once.
+ * A client that half-closes after a complete request may still read (`nc`), or may be gone: the two look the same until
+ * something is written. An answer that makes no progress for this time is given up; nginx gives it up at once.
  */
 const HALF_CLOSED_MS = 1_000;
 
@@ -46,12 +46,12 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private readonly writer: AnswerWriter;
   private readonly reader: HeadReader;
   private exchange: Http1Exchange | undefined = undefined;
-  /** Bytes that arrived before anyone wanted them. */
+  /** Bytes that arrived before they were wanted. */
   private stash: Buffer | undefined = undefined;
   private receiving = false;
   private halfClosed = false;
   private served = 0;
-  /** Deadlines on the coarse clock; Infinity where none runs. */
+  /** Deadlines on the coarse clock; Infinity if none is set. */
   private readDeadline = Infinity;
   private writeDeadline = Infinity;
   private lingerUntil = Infinity;
@@ -117,7 +117,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   mayKeepAlive(exchange: Http1Exchange): boolean {
     const { request, body } = exchange;
     const { keepAliveRequestsMax } = this.context.config.limits;
-    // A client that was not told to continue may rightly never send its body.
+    // A client that got no `100 Continue` may never send its body.
     const drainable =
       this.state !== State.Body || body === undefined || (body.drainable && !exchange.awaitsContinue);
     this.keepAlive =
@@ -151,7 +151,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     else this.socket.destroy();
   }
 
-  /** What threw is a fault of ours: whatever it was about, this connection alone pays for it. */
+  /** An exception is an internal fault: it ends this connection only. */
   onFault(error: unknown): void {
     const { exchange } = this;
     this.receiving = false;
@@ -169,7 +169,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   /** Stops taking requests: an idle connection is closed, a busy one after its answer. */
   drain(): void {
-    // A request may be on its way already: closing now would cut it unanswered (RFC 9112, 9.6).
+    // A request may already be on its way: closing now would cut it unanswered (RFC 9112, 9.6).
     if (this.state === State.Head && this.reader.empty && this.stash === undefined) {
       this.readDeadline = Math.min(this.readDeadline, coarseNow() + DRAIN_IDLE_MS);
     }
@@ -186,7 +186,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (now < this.readDeadline && now < this.lingerUntil) return;
     this.readDeadline = Infinity;
     if (this.state === State.Answering && this.writer.pending) {
-      // Half-closed and slow, but reading for all that is known; the write deadline runs.
+      // Half-closed and slow, but as far as we know it is reading; the write deadline runs.
       this.lingerUntil = now + HALF_CLOSED_MS;
       return;
     }
@@ -207,7 +207,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.writeDeadline = Infinity;
     this.exchange?.onDrain?.();
     if (this.state !== State.Head || this.receiving || !this.input.paused) return;
-    // The time ran no more while input was held.
+    // The time did not run while input was held.
     const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
     this.readDeadline = coarseNow() + (this.reader.empty ? keepAliveMs : requestHeadMs);
     this.resumeInput();
@@ -238,7 +238,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
       this.state === State.Answering ||
-      // A client that does not read its answers gets no further ones made.
+      // No further answers are made for a client that does not read its answers.
       (this.state === State.Head && this.writer.pending);
     if (!waits) return false;
     const rest = chunk.subarray(at);
@@ -284,7 +284,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       const fresh = reader.empty;
       found = reader.read(chunk, at);
       if (found) return parseRequestHead(reader, limits, Date.now());
-      // From the first byte of a head its whole time runs; more bytes do not prolong it.
+      // The time for a head runs from its first byte; more bytes do not extend it.
       if (fresh && !reader.empty) this.readDeadline = coarseNow() + timeouts.requestHeadMs;
     } catch (error) {
       if (!(error instanceof HeadError)) throw error;
@@ -313,7 +313,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
       next = body.read(chunk, at, this.input.transient);
     } catch (error) {
       if (!(error instanceof ChunkError)) throw error;
-      // Behind what failed before, nothing counts any more.
+      // After a failure, the rest of the input is ignored.
       if (this.state !== State.Body) return chunk.length;
       this.context.mainError.write("info", `client sent ${error.message}`, exchange);
       exchange.bodyFailed(400);
@@ -333,7 +333,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { keepAliveMs } = this.context.config.timeouts;
     this.readDeadline =
       coarseNow() + (this.registry.draining ? Math.min(keepAliveMs, DRAIN_IDLE_MS) : keepAliveMs);
-    // Inside `receive` its loop goes on by itself.
+    // Inside `receive` its loop continues by itself.
     if (!this.receiving && (this.stash !== undefined || this.input.paused)) this.resumeInput();
   }
 
@@ -341,7 +341,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private refuse(error: HeadError, line = this.reader.firstLine()): void {
     const { dispatcher, mainError } = this.context;
     const request = unroutable(line);
-    // Where the host could be read, its server answers; else the default server (decisions 1.6).
+    // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName ?? "");
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
     this.reader.reset();
@@ -355,7 +355,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (this.state === State.Closed || this.state === State.Lingering) return;
     this.state = State.Lingering;
     this.stash = undefined;
-    // Its head may be long, and the client may take its time: with thousands of them collecting takes its time too.
+    // Its head may be long and the client slow; with thousands of them, garbage collection would be slow too.
     if (this.exchange?.over === true) this.exchange = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;
     this.readDeadline = coarseNow() + LINGER_IDLE_MS;

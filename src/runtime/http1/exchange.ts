@@ -9,20 +9,20 @@ import type { AnswerWriter } from "./answerWriter.js";
 import { Http1Body } from "./body.js";
 import type { ParsedRequest } from "./requestHead.js";
 
-/** What an exchange needs of the connection that carries it. */
+/** What an exchange needs from the connection that carries it. */
 export interface ExchangeConnection {
   /** Nothing is read from the client for now. */
   readonly inputPaused: boolean;
   pauseInput(): void;
-  /** Reads on where reading had stopped. */
+  /** Resumes reading where it had stopped. */
   inputWanted(): void;
-  /** After a 101: what waited goes to the tunnel. */
+  /** After a 101: bytes that waited go to the tunnel. */
   openTunnel(): void;
   /** Whether another request may follow the answer that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean;
   exchangeEnded(exchange: Http1Exchange): void;
   exchangeAborted(exchange: Http1Exchange): void;
-  /** Closes in both directions, but reads on for a while: unread bytes would turn the close into a reset. */
+  /** Closes in both directions, but keeps reading for a while: unread bytes would turn the close into a reset. */
   linger(): void;
   onFault(error: unknown): void;
 }
@@ -59,7 +59,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     return this.status === 101;
   }
 
-  /** The client holds its body back until it is told to go on. */
+  /** The client holds back its body until it gets `100 Continue`. */
   get awaitsContinue(): boolean {
     return this.request.expectContinue && !this.continued;
   }
@@ -108,7 +108,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   bodyConsumed(): void {}
 
   /**
-   * The body will never be complete: the action hears of it, and the client gets the status if nothing was sent yet.
+   * The body will never be complete: the action is notified, and the client gets the status if nothing was sent yet.
    */
   bodyFailed(status: 400 | 408 | 413): void {
     this.body!.abort();
@@ -126,7 +126,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     this.writer.interim("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /** HTTP/1.1 clients get no 103: many take the first head for the last (decisions 4.3). */
+  /** HTTP/1.1 clients get no 103: many mistake the first head for the final one (decisions 4.3). */
   sendInformational(): void {}
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
@@ -189,7 +189,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     this.connection.exchangeAborted(this);
   }
 
-  /** The client is gone, or what we do for it went wrong: whoever answers is to give up. */
+  /** The client is gone, or an internal fault occurred: the action has to give up. */
   release(): void {
     this.body?.abort();
     this.onClientGone?.();

@@ -2,7 +2,7 @@ import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from 
 import { SINGLE_FIELDS } from "../exchange/singleFields.js";
 
 /**
- * Field names told apart by their bytes, so that most never become strings. Those that anything here acts on have a
+ * Field names distinguished by their bytes, so that most never become strings. Those that have a meaning here have a
  * number; all others are {@link OTHER}.
  */
 export const OTHER = 0;
@@ -30,7 +30,7 @@ const NOTED = [
 ];
 export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
 
-/** By number: a bit of its own for each field that a request has once at most, 0 for every other. */
+/** By number: a separate bit for each field that a request may have only once, 0 for every other. */
 export const SINGLE_BITS = Uint32Array.from(NAMES, (field) => {
   const at = SINGLE_FIELDS.indexOf(field);
   return at === -1 ? 0 : 1 << at;
@@ -60,14 +60,15 @@ export function nameNumber(bytes: Uint8Array, from: number, to: number): number 
 function isNamed(number: number, bytes: Uint8Array, from: number, to: number): boolean {
   const codes = codesOf[number]!;
   if (codes.length !== to - from) return false;
-  // Among token bytes, setting this bit only makes letters lower case, and `^` and `_` what no name here has.
+  // Among token bytes, setting this bit makes letters lower case, and turns `^` and `_` into bytes that no name here
+  // has.
   for (let i = 0; i < codes.length; i++) if ((bytes[from + i]! | 0x20) !== codes[i]) return false;
   return true;
 }
 
 const SLOTS = 256;
 
-/** Length, first and last letter tell nearly all names apart. */
+/** Length, first and last letter distinguish nearly all names. */
 function slot(length: number, first: number, last: number): number {
   return (length * 67 + (first & 0x1f) * 7 + (last & 0x1f)) & (SLOTS - 1);
 }

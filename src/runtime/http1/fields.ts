@@ -3,7 +3,7 @@ import type { HeaderList } from "../exchange/exchange.js";
 import * as name from "./fieldNames.js";
 import { COLON, CR, HTAB, IS_VALUE, LF, NAME_BYTES, SP } from "./syntax.js";
 
-/** A message head: as text, and as the bytes it was made of, which cost a third to look at. */
+/** A message head: as text, and as the bytes it was made of, which take a third of the time to look at. */
 export interface Head {
   /** From the first byte of its first line to the end of the blank line, one char a byte. */
   readonly text: string;
@@ -32,15 +32,15 @@ export class Fields {
   expectContinue = false;
   /** An `Expect` that asks for anything else (RFC 9110, 10.1.1). */
   expectsMore = false;
-  /** Name of a field that a request may have once only, and this message has twice. */
+  /** Name of a field that a request may have only once, and this message has twice. */
   repeated: string | undefined = undefined;
   /** First values of what the access log shows. */
   referer: string | undefined = undefined;
   userAgent: string | undefined = undefined;
   authorization: string | undefined = undefined;
   /**
-   * Lines that go on as they came, and the blank line after them, if every field either does or is dropped; undefined
-   * where one of them has to be weighed, or is not written as we write them.
+   * Lines that are passed on as they came, and the blank line after them, if every field is either passed on or
+   * dropped; undefined if a rule has to decide about one of them, or one is not written the way we write them.
    */
   plainLines: string | undefined = "\r\n";
 
@@ -51,7 +51,7 @@ export class Fields {
     private made: HeaderList | undefined,
   ) {}
 
-  /** All fields, in their order. Made when it is first asked for: most messages pass as lines. */
+  /** All fields, in order. Made when it is first needed: most messages are passed on as lines. */
   get list(): HeaderList {
     return (this.made ??= listOf(this.text, this.from));
   }
@@ -78,7 +78,7 @@ export class HeadError extends Error {
  *
  * @param from where in the head the first field line begins
  * @param fates what becomes of each field by its name
- * @param list where each field is put as well; for messages that are known to be wanted as a list
+ * @param list a list that each field is added to as well; for messages that will be wanted as a list
  */
 export function parseFields(
   head: Head,
@@ -120,7 +120,7 @@ export function parseFields(
       if ((singles & bit) !== 0) fields.repeated = name.NAMES[number];
       singles |= bit;
     }
-    // A name without a number may have a fate of its own if it is `x-…`, or has a `_`.
+    // A name without a number may have its own fate only if it is `x-…`, or has a `_`.
     const fate =
       number === name.OTHER && (seen > 1 || (bytes[start]! | 0x20) === 0x78)
         ? fates.of(text.slice(start - base, colon - base))
@@ -135,7 +135,7 @@ export function parseFields(
     }
   }
   lines += run < end ? text.slice(run - base) : "\r\n";
-  // A Connection field may name any other as one that ends here.
+  // A Connection field may name any other field as one that must not be passed on.
   fields.plainLines = plain && !fields.namesOthers ? lines : undefined;
   return fields;
 }

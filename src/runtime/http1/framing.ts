@@ -7,18 +7,18 @@ const enum Kind {
   Chunked,
   /** By the end of the connection. */
   Close,
-  /** There is none: after an upgrade the bytes are another protocol's. */
+  /** There is no end: after an upgrade the bytes belong to another protocol. */
   Tunnel,
 }
 
-/** A message was about to leave otherwise than its head says: a fault of ours. What was begun has to be cut. */
+/** A message was about to differ from its head: an internal fault. A message that was begun has to be cut. */
 export class FramingError extends Error {}
 
 /**
- * The one owner of how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1
- * clients. It writes the framing fields, counts what follows them, and refuses a byte more or an end too early: what
- * the head announced is what the peer reads, or else the next message would begin within this one. One object serves
- * all messages of a connection, one after the other.
+ * Decides how messages of a connection begin and end, for requests to upstreams and answers to HTTP/1.1 clients. It
+ * writes the framing fields, counts the bytes after them, and refuses any byte too many and an end too early: the peer
+ * reads exactly what the head announced, or else the next message would begin within this one. One object serves all
+ * messages of a connection, one after the other.
  */
 export class MessageFraming {
   private kind = Kind.None;
@@ -27,10 +27,10 @@ export class MessageFraming {
   private ended = true;
 
   /**
-   * A request begins. Its body goes on framed as it came: by its length, or in chunks.
+   * A request begins. Its body keeps the framing it came with: a length, or chunks.
    *
-   * @param bodyLength bytes that follow; -1 where that is not known
-   * @param declared whether a length of 0 is said
+   * @param bodyLength bytes that follow; -1 if that is not known
+   * @param declared whether a length of 0 was declared
    * @param upgrade whether it asks for a tunnel: such a request has no body
    * @returns the framing field as a whole line, or nothing
    */
@@ -47,7 +47,7 @@ export class MessageFraming {
    * A final answer begins.
    *
    * @param method of the request; HEAD gets no body
-   * @param bodyLength bytes that follow, or would; -1 where that is not known
+   * @param bodyLength bytes that follow, or would; -1 if that is not known
    * @param chunks whether the client understands the chunked coding
    * @param upgrade what a 101 switches to
    * @returns the framing fields as whole lines, or nothing
@@ -68,7 +68,7 @@ export class MessageFraming {
     return this.kind === Kind.Chunked ? "Transfer-Encoding: chunked\r\n" : "";
   }
 
-  /** The upgrade that was asked for was granted: bytes go through as they are. */
+  /** The requested upgrade was granted: bytes pass through as they are. */
   openTunnel(): void {
     if (this.kind !== Kind.Tunnel) throw new FramingError("a tunnel that nobody asked for");
     this.left = Infinity;
@@ -99,7 +99,7 @@ export class MessageFraming {
   }
 
   /**
-   * So many bytes of body follow now.
+   * Counts bytes of body that follow now.
    *
    * @throws FramingError if that is more than was announced
    */

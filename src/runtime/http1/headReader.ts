@@ -5,7 +5,7 @@ import { CR, IS_TOKEN, LF } from "./syntax.js";
 /** Bytes of a refused request line that are worth a log line. */
 const LOGGED_BYTES_MAX = 2048;
 
-/** Most heads are shorter; of what follows them no more is read. */
+/** Most heads are shorter; no more bytes after them are read. */
 const USUAL_BYTES_MAX = 4096;
 
 const headTooLong = (): HeadError =>
@@ -15,7 +15,7 @@ const NO_BYTES = new Uint8Array(0);
 const END_OF_HEAD = "\r\n\r\n";
 
 /**
- * Finds the end of message heads in a stream of buffers. A head that arrives whole is sliced from the buffer it came
+ * Finds the end of message heads in a stream of buffers. A head that arrives complete is sliced from the buffer it came
  * in; only a split one is copied.
  */
 export class HeadReader implements Head {
@@ -70,8 +70,8 @@ export class HeadReader implements Head {
       return false;
     }
     this.next = from + end + 4;
-    // A slice keeps what it was cut from, and fields of a head live as long as its answer: never with a body's
-    // beginning.
+    // A slice keeps the text it was cut from, and fields of a head live as long as its answer: so it must not include
+    // the beginning of a body.
     const much = text.length - end > USUAL_BYTES_MAX;
     if (much) this.text = latin1(chunk, from, this.next);
     else this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
@@ -80,7 +80,7 @@ export class HeadReader implements Head {
     return true;
   }
 
-  /** Lets go of the head that was found: its bytes may be those of a large buffer. */
+  /** Releases the head that was found: its bytes may be part of a large buffer. */
   release(): void {
     this.text = "";
     this.bytes = NO_BYTES;
@@ -129,7 +129,7 @@ export class HeadReader implements Head {
     this.refuseEarly(checked);
   }
 
-  /** What can never become a head is refused at once, not when the client's time is up. */
+  /** Bytes that can never become a head are refused at once, not when the client's time is up. */
   private refuseEarly(checked: number): void {
     const held = this.partial!;
     for (let i = checked; i < this.length; i++) {

@@ -109,7 +109,7 @@ function parseVersion(head: string, at: number): "1.0" | "1.1" {
   return "1.1";
 }
 
-/** What is refused although the host is known is refused in its server's name. */
+/** Refusals after the host is known are answered by its virtual server. */
 function checkedLength(line: RequestLine, fields: Fields, serverName: string): number {
   try {
     if (line.method === "TRACE") throw new HeadError(TRACE_REFUSAL.status, TRACE_REFUSAL.reason);
@@ -129,7 +129,7 @@ interface Place {
   readonly path: string;
 }
 
-/** Host and path that were asked for; the authority of an absolute-form target wins over Host (RFC 9112, 3.2.2). */
+/** Requested host and path; the authority of an absolute-form target replaces Host (RFC 9112, 3.2.2). */
 function locate(line: RequestLine, fields: Fields): Place {
   let { target } = line;
   let authority = fields.host;
@@ -160,7 +160,7 @@ function requestBodyLength(fields: Fields, version: "1.0" | "1.1"): number {
 /** Stands in for a request whose head could not be read, for the error page and the log. */
 export function unroutable(requestLine: string): ParsedRequest {
   return {
-    // An answer to HEAD has no body, be the request as broken as it is: the client would read it as its next answer.
+    // An answer to HEAD has no body, however broken the request: the client would read it as its next answer.
     method: requestLine.startsWith("HEAD ") ? "HEAD" : "",
     target: "",
     path: "",

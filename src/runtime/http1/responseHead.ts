@@ -7,7 +7,7 @@ export interface ParsedResponse {
   readonly status: number;
   readonly reason: string;
   readonly fields: Fields;
-  /** Bytes of body; -1 for chunked, {@link UNTIL_CLOSE} where only the end of the connection ends it. */
+  /** Bytes of body; -1 for chunked, {@link UNTIL_CLOSE} if only the end of the connection ends it. */
   readonly bodyLength: number;
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
   readonly contentLength: number;
@@ -21,7 +21,7 @@ export const UNTIL_CLOSE = -2;
 /**
  * @param method of the request it answers: decides whether a body follows (RFC 9112, 6.3)
  * @param listed whether the fields will be wanted as a list
- * @throws HeadError; the answer is 502 then, never passed on
+ * @throws HeadError; the client then gets 502
  */
 export function parseResponseHead(
   head: Head,
@@ -69,7 +69,7 @@ function statusCode(head: string): number {
   const ones = head.charCodeAt(11) - 0x30;
   const digits = hundreds >= 1 && hundreds <= 9 && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
   if (!digits) throw new HeadError(400, "malformed status line");
-  // Such a status means nothing, and clients are to read it as a fault of the server (RFC 9110, 15).
+  // Such a status is undefined, and clients treat it as a server error (RFC 9110, 15).
   if (hundreds > 5) throw new HeadError(400, "status above 599");
   return hundreds * 100 + tens * 10 + ones;
 }

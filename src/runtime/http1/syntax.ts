@@ -8,7 +8,7 @@ export const IS_TOKEN = table(
   "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
 );
 
-/** The same for a field name in which `_` is worth knowing: 2 for it, 1 for every other token byte. */
+/** The same for a field name, to notice `_` in it: 2 for `_`, 1 for every other token byte. */
 export const NAME_BYTES = IS_TOKEN.map((is, byte) => (byte === 0x5f ? 2 : is));
 
 /** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (decisions 3.1). */

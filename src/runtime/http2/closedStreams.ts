@@ -1,4 +1,4 @@
-/** The streams that were closed last, and by whom: frames that were on their way then are not the client's fault. */
+/** The streams that were closed last, and by which side: frames already on their way are not the client's fault. */
 export class ClosedStreams {
   private readonly ids = new Int32Array(256);
   private at = 0;

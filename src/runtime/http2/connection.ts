@@ -27,9 +27,9 @@ import {
 import { parseRequestHead } from "./requestHead.js";
 import { CONNECTION_WINDOW_BYTES, serverPreface } from "./settings.js";
 
-/** How long a client that has read everything may take to close a connection that was ended. */
+/** How long a client that has read everything may take to close a connection that has ended. */
 const CLOSE_MS = 5_000;
-/** How long at most a client is waited for that takes its time to read what the kernel holds. */
+/** Longest wait for a slow client to read what is still in the kernel's buffer. */
 const LINGER_TOTAL_MS = 600_000;
 /** How long a draining connection waits for requests that were sent before the client could know (RFC 9113, 6.8). */
 const DRAIN_MS = 1_000;
@@ -58,7 +58,7 @@ export class Http2Connection implements FramedConnection {
   private state = State.Open;
   private readonly reader: FrameReader;
   private readonly frames: FrameHandler;
-  /** Deadlines on the coarse clock; Infinity where none runs. */
+  /** Deadlines on the coarse clock; Infinity if none is set. */
   private idleDeadline: number;
   private drainDeadline = Infinity;
   private closeDeadline = Infinity;
@@ -66,7 +66,7 @@ export class Http2Connection implements FramedConnection {
   /** When the last stream was closed, and how long its client might be silent. */
   private answeredAt = -Infinity;
   private sendTimeoutMs = UNROUTED_IDLE_MS;
-  /** When the write that is under way last got on, and how far it was. */
+  /** When the write in progress last advanced, and how far it was. */
   private progressAt = 0;
   private progress = "";
 
@@ -210,7 +210,7 @@ export class Http2Connection implements FramedConnection {
   }
 
   /**
-   * Takes no more streams, and closes when those that run are done. In two steps (RFC 9113, 6.8): requests that the
+   * Takes no more streams, and closes when the running ones are done. In two steps (RFC 9113, 6.8): requests that the
    * client sent before it could know are still served.
    */
   drain(): void {
@@ -263,7 +263,7 @@ export class Http2Connection implements FramedConnection {
   private receive(chunk: Buffer): void {
     if (this.state === State.Ended) return this.extendLinger();
     guarded(this, this.read, chunk);
-    // Whoever does not read the answers gets no further requests read.
+    // No further requests are read from a client that does not read its answers.
     if (this.outbox.at > OUTBOX_BYTES_MAX) this.socket.pause();
   }
 
@@ -277,7 +277,7 @@ export class Http2Connection implements FramedConnection {
     this.outbox.flush();
   }
 
-  /** Whatever goes wrong costs this connection, never the worker. */
+  /** An exception ends this connection, never the worker. */
   onFault(error: unknown): void {
     if (error instanceof ConnectionError) return this.failed(error);
     const fault = new ConnectionError(ErrorCode.InternalError, "internal fault");
@@ -299,13 +299,15 @@ export class Http2Connection implements FramedConnection {
       `*${client.connectionId} HTTP/2 connection closed: ${error.message}, client: ${client.address}, listener: ${client.listener}`,
     );
     this.goAway(error.code);
-    // Who broke the rules is not waited for.
+    // A client that broke the rules gets no more time.
     this.closeDeadline = coarseNow() + CLOSE_MS;
     this.finish();
     guarded(this, this.abandon);
   }
 
-  /** Writes what waits and ends. The client may still be sending: what it sends is read, else a reset would follow. */
+  /**
+   * Writes what waits and ends. The client may still be sending: its bytes are read, otherwise a reset would follow.
+   */
   private finish(): void {
     const unwritten = this.outbox.writing;
     this.state = State.Ended;
@@ -317,8 +319,8 @@ export class Http2Connection implements FramedConnection {
   }
 
   /**
-   * Everything is in the kernel, its end included. A close would make the client's next word (a WINDOW_UPDATE, most
-   * likely) a reset, and that would discard what it has not read. So it is given the time of a send, unless its last
+   * Everything is in the kernel, the end included. After a close, the client's next frame (most likely a WINDOW_UPDATE)
+   * would cause a reset, which discards what it has not read. So it gets the time of a send timeout, unless its last
    * answer is older than that.
    */
   private linger(unwritten: boolean): void {
@@ -329,7 +331,7 @@ export class Http2Connection implements FramedConnection {
     this.closeDeadline = now + (hasRead ? CLOSE_MS : Math.max(CLOSE_MS, this.sendTimeoutMs));
   }
 
-  /** The client is still at it. */
+  /** The client is still active. */
   private extendLinger(): void {
     if (this.lingerUntil === Infinity) return;
     const until = Math.min(this.lingerUntil, coarseNow() + this.sendTimeoutMs);
@@ -364,7 +366,10 @@ export class Http2Connection implements FramedConnection {
     }
   }
 
-  /** @returns whether bytes reached the client since the last sweep; a write that is stuck for too long ends it all */
+  /**
+   * @returns whether bytes reached the client since the last sweep; a write that is stuck for too long ends the
+   * connection
+   */
   private watchWrite(now: number): boolean {
     const { outbox, progress, socket } = this;
     const { writableLength } = socket;
@@ -383,5 +388,5 @@ export class Http2Connection implements FramedConnection {
 
 const DRAIN_PING = [0x64726169, 0x6e2e2e2e] as const;
 
-/** More answers than this, unread, and the client's requests wait as well. */
+/** With more unread answers than this, the client's requests wait as well. */
 const OUTBOX_BYTES_MAX = 1_048_576;

@@ -8,7 +8,7 @@ import { Http2Connection } from "./connection.js";
 export class Http2Connections extends Connections<Http2Connection> {
   /** @param socket on which ALPN chose `h2`; its handshake is complete */
   override accept(socket: TLSSocket, listener: ListenerConfig): void {
-    // The client may have gone before anyone looked.
+    // The client may already be gone.
     if (socket.destroyed) return;
     const client = clientInfo(socket, listener, this.context);
     const connection = this.add(() => new Http2Connection(socket, client, this.context, this));

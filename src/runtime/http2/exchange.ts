@@ -14,19 +14,22 @@ import { STREAM_WINDOW_BYTES, UNREAD_WINDOW_BYTES } from "./settings.js";
 import type { Outbox } from "./outbox.js";
 import type { AnswerHead } from "./hpackEncoder.js";
 
-/** How long the rest of a body that nobody reads is waited for once its answer is complete. */
+/** How long to wait for the rest of an unread body once its answer is complete. */
 const DRAIN_MS = 1_000;
 
-/** What a stream needs of the connection that carries it. */
+/** What a stream needs from the connection that carries it. */
 export interface StreamConnection {
   readonly streams: ReadonlyMap<number, Http2Exchange>;
   readonly outbox: Outbox;
   readonly scheduler: SendScheduler;
   /** What the client may send on all streams together; larger from the first WINDOW_UPDATE on. */
   readonly window: ReceiveWindow;
-  /** Puts the head of an answer into the outbox. @returns what makes it unfit to be sent */
+  /** Puts the head of an answer into the outbox. @returns why it cannot be sent, if it cannot */
   sendHead(exchange: Http2Exchange, head: AnswerHead): string | undefined;
-  /** The last frame of the stream becomes its end if it has not left yet; else an empty one is (RFC 9113, 8.1). */
+  /**
+   * Marks the last frame of the stream as its end if it has not been sent yet; otherwise adds an empty one (RFC 9113,
+   * 8.1).
+   */
   endStream(exchange: Http2Exchange): void;
   reset(exchange: Http2Exchange, code: ErrorCode): void;
   /** @param here whether this side reset it */
@@ -36,7 +39,7 @@ export interface StreamConnection {
   /** Bytes of bodies were consumed. */
   consumed(bytes: number): void;
   openWindow(stream: number, increment: number): void;
-  /** What one exchange threw ends its stream, as long as the connection itself is sound. */
+  /** An exception in an exchange ends its stream only, as long as the connection itself is intact. */
   containFault(exchange: Http2Exchange, error: unknown): void;
 }
 
@@ -74,7 +77,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   private bodiless = false;
   /** Body bytes that may still be sent: as many as were announced (RFC 9113, 8.1.1). */
   private left = Infinity;
-  /** The client is to be told to stop sending once its answer is out. */
+  /** The client has to be asked to stop sending once its answer is sent. */
   private stopping = false;
   private writeDeadline = Infinity;
 
@@ -114,7 +117,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     return this.awaitsContinue || this.window!.exhausted || this.connection.window.exhausted;
   }
 
-  /** The client holds its body back until it is told to go on. */
+  /** The client holds back its body until it gets `100 Continue`. */
   private get awaitsContinue(): boolean {
     return this.request.expectContinue && !this.continued;
   }
@@ -156,7 +159,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
     if (!this.bodiless && bodyLength >= 0) this.left = bodyLength;
     this.writeHead(status, serverHeader(this.server), headers, announced);
-    // Whoever answers before it reads does not read at all, unless this opens a tunnel.
+    // An action that answers before it reads does not read at all, unless this opens a tunnel.
     const tunnel = this.request.upgrade !== undefined && status < 300;
     if (this.body !== undefined && !this.body.attached && !tunnel) this.body.discardRest(DRAIN_MS);
   }
@@ -195,7 +198,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.over = true;
     if (this.waiting.length > 0) this.endsAfter = true;
     else this.connection.endStream(this);
-    // Logged before the stream is closed: with the last one the connection may go as well.
+    // Logged before the stream is closed: the connection may close with its last stream.
     this.connection.finished(this);
     if (!this.endsAfter) this.endSent();
     if (!this.closed && !this.requestEnded) this.body!.discardRest(DRAIN_MS);
@@ -209,7 +212,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.connection.reset(this, ErrorCode.InternalError);
   }
 
-  /** Ends an invalid request; it is logged as what it would have been answered with. */
+  /** Ends an invalid request; it is logged with the status it would have been answered with. */
   refuse(status: number, code: ErrorCode): void {
     this.over = true;
     this.status = status;
@@ -242,7 +245,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   bodyPaused(): void {}
 
-  /** Someone reads: the window opens, unless what is still to come fits into it as it is. */
+  /** The body is read: the window opens, unless the rest already fits into it. */
   bodyResumed(): void {
     const { left } = this.body!;
     if (left === -1 || left > UNREAD_WINDOW_BYTES) this.openWindow(this.window!.widen(STREAM_WINDOW_BYTES));
@@ -270,7 +273,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     else this.stopping = true;
   }
 
-  /** What threw is a fault of ours: it costs this stream, and no other of its connection. */
+  /** An exception is an internal fault: it ends this stream, and no other of its connection. */
   onFault(error: unknown): void {
     this.connection.containFault(this, error);
   }
@@ -281,12 +284,12 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.leave();
   }
 
-  /** Finds who answers. */
+  /** Finds the action that answers. */
   dispatch(dispatcher: { dispatch(exchange: DispatchedExchange): void }): void {
     dispatcher.dispatch(this);
   }
 
-  /** Ends it for a fault of ours, with an answer if none has begun. */
+  /** Ends it after an internal fault, with an answer if none has begun. */
   giveUp(): void {
     if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
     this.body?.abort();
@@ -310,7 +313,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     else if (this.stopping) this.stopBody();
   }
 
-  /** Fields that may not be sent cost this stream only. */
+  /** Fields that must not be sent end only this stream. */
   private writeHead(status: number, server: string | undefined, headers: HeaderList, length: number): void {
     const head = { status, server, date: server === undefined ? "" : httpDate(), headers, length };
     const fault = this.connection.sendHead(this, head);

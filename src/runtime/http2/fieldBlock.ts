@@ -23,7 +23,7 @@ export class FieldBlock {
     this.append(bytes, from, to);
   }
 
-  /** CVE-2024-27316 and its like: frames without end that never complete a head. */
+  /** CVE-2024-27316 and similar attacks: endless frames that never complete a head. */
   append(bytes: Buffer, from: number, to: number): void {
     if (++this.continuations > CONTINUATIONS_MAX || this.length + to - from > this.bytesMax)
       throw new ConnectionError(ErrorCode.EnhanceYourCalm, "field block is too long");
@@ -35,7 +35,7 @@ export class FieldBlock {
     this.length += bytes.copy(this.bytes, this.length, from, to);
   }
 
-  /** The block is complete; its bytes are good until the next one begins. */
+  /** The block is complete; its bytes are valid until the next one begins. */
   end(): Buffer {
     const block = this.bytes.subarray(0, this.length);
     this.stream = 0;

@@ -1,7 +1,7 @@
 import { coarseNow } from "../exchange/clock.js";
 import { ConnectionError, ErrorCode } from "./protocol.js";
 
-/** What a client can send much of that costs this side work, and gets nobody anywhere. */
+/** Frames that a client can send in large numbers, that cost this side work and have no use. */
 export const enum FloodKind {
   /** Its own RST_STREAM (CVE-2023-44487), and resets that it provokes (CVE-2025-8671). */
   Reset,
@@ -9,13 +9,13 @@ export const enum FloodKind {
   Answered,
   /** DATA frames without data (CVE-2019-9518). */
   EmptyData,
-  /** Streams beyond the number that was agreed. */
+  /** Streams beyond the announced limit. */
   Excess,
   /** Frames without meaning here: PRIORITY (CVE-2019-9513), acknowledgements, tiny window updates, unknown ones. */
   Ignored,
 }
 
-/** Counts nuisances by the second, and ends the connection of a client that goes too far. */
+/** Counts such frames per second, and ends the connection of a client that sends too many. */
 export class FloodGuard {
   private since = 0;
   private readonly counts = [0, 0, 0, 0, 0];

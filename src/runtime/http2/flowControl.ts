@@ -8,7 +8,7 @@ import {
 } from "./protocol.js";
 import type { Outbox } from "./outbox.js";
 
-/** What a peer may still send, and what it is owed for bytes that were consumed (RFC 9113, 5.2 and 6.9). */
+/** How much a peer may still send, and how much to give back for consumed bytes (RFC 9113, 5.2 and 6.9). */
 export class ReceiveWindow {
   private left: number;
   private owed = 0;
@@ -23,7 +23,7 @@ export class ReceiveWindow {
     return this.left <= 0;
   }
 
-  /** Makes it larger. @returns the increment to send; 0 if it is that large already */
+  /** Makes it larger. @returns the increment to send; 0 if it is already that large */
   widen(size: number): number {
     const increment = Math.max(0, size - this.size);
     this.size += increment;
@@ -38,7 +38,7 @@ export class ReceiveWindow {
   }
 
   /**
-   * Bytes were consumed: only then they are given back, so that nobody makes this side keep more than the window.
+   * Bytes were consumed: only then are they given back, so that a peer cannot make this side keep more than the window.
    * @returns the increment to send now; 0 while it is too small to be worth a frame
    */
   consumed(bytes: number): number {
@@ -90,7 +90,7 @@ export class SendScheduler {
    * @returns how many bytes that was
    */
   send(stream: SendingStream, bytes: Uint8Array): number {
-    // Whoever waits already comes first.
+    // Streams that already wait come first.
     if (this.ready.length > 0) return 0;
     let sent = 0;
     while (sent < bytes.length) {
@@ -109,7 +109,7 @@ export class SendScheduler {
     this.ready.push(stream);
   }
 
-  /** The connection's window grew. @returns false if beyond what a window may be */
+  /** The connection's window grew. @returns false if it exceeds the largest window allowed */
   grant(increment: number): boolean {
     this.window += increment;
     return this.window <= WINDOW_BYTES_MAX;
@@ -171,5 +171,5 @@ export class SendScheduler {
   }
 }
 
-/** Up to here a loop costs less than a call into the engine. */
+/** Up to this length a loop costs less than a call into the engine. */
 const BYTEWISE_MAX = 48;

@@ -20,9 +20,9 @@ export interface FramedConnection extends StreamConnection {
   initialSendWindow: number;
   /** Highest stream that the client opened. */
   lastStream: number;
-  /** Whether streams from now on are the client's to send again, elsewhere. */
+  /** Whether new streams are ignored: the client sends them again on another connection. */
   readonly closing: boolean;
-  /** A request head arrived whole. @param complete false if it was too long to be kept whole */
+  /** A request head arrived. @param complete false if it was too long to be kept whole */
   open(
     id: number,
     fields: readonly HpackField[],
@@ -46,7 +46,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   private readonly headMs: number;
   private readonly streamsMax: number;
   private settingsReceived = false;
-  /** Where the DATA frame that is being read goes, and what of its length was not passed on yet. */
+  /** The exchange that the current DATA frame belongs to, and how much of its length was not passed on yet. */
   private target: Http2Exchange | undefined = undefined;
   private uncounted = 0;
   private hadData = false;
@@ -57,7 +57,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   ) {
     const listBytesMax = headerListBytesMax(config);
     this.decoder = new HpackDecoder(listBytesMax);
-    // A list that is somewhat too long costs its stream only: it has to be read for the table's sake.
+    // A list that is somewhat too long ends only its stream: it has to be read to keep the table in step.
     this.block = new FieldBlock(4 * listBytesMax);
     this.headMs = config.timeouts.requestHeadMs;
     this.streamsMax = config.limits.concurrentStreamsMax;
@@ -75,7 +75,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.target = undefined;
     const exchange = connection.streams.get(stream);
     if (exchange === undefined || exchange.requestEnded) {
-      // What was sent before the client saw our reset is not a fault (RFC 9113, 5.1), and nor is what came after our
+      // Frames sent before the client saw our reset are not an error (RFC 9113, 5.1), nor are those that come after our
       // GOAWAY.
       const expected = connection.closing || connection.closedStreams.fate(stream) === "reset here";
       if (exchange !== undefined || !expected) connection.streamError(stream, ErrorCode.StreamClosed);
@@ -97,7 +97,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.target = undefined;
     this.uncounted = 0;
     const open = target !== undefined && !target.closed;
-    // Padding, or all of it if nobody wants it.
+    // Padding, or all of it if the body is not wanted.
     if (open && uncounted > 0) target.bodyConsumed(uncounted);
     else if (uncounted > 0) connection.consumed(uncounted);
     // Padding is not data either.
@@ -122,7 +122,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       case FrameType.Ping:
         return this.onPing(flags, stream, bytes, from, to);
       case FrameType.GoAway:
-        // Its streams go on, and this side opens none (RFC 9113, 6.8).
+        // Its streams continue, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
         checkSize(to - from >= 8, "GOAWAY");
         return this.connection.guard.count(FloodKind.Ignored);
@@ -212,7 +212,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     dependsOnItself: boolean,
   ): void {
     const { connection, decoder } = this;
-    // Also where the stream is of no interest: the table must stay the client's (RFC 9113, 4.3).
+    // Decoded even if the stream does not matter: the table must stay the same as the client's (RFC 9113, 4.3).
     const complete = decoder.decode(bytes, from, to);
     const exchange = connection.streams.get(stream);
     const ended = (flags & Flag.EndStream) !== 0;
@@ -240,7 +240,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.endRequest(exchange);
   }
 
-  /** HEADERS for a stream that is closed, or was passed over (RFC 9113, 5.1 and 5.1.1). */
+  /** HEADERS for a stream that is closed, or was skipped (RFC 9113, 5.1 and 5.1.1). */
   private onLateHeaders(stream: number): void {
     const fate = this.connection.closedStreams.fate(stream);
     if (fate === "reset here") return this.connection.guard.count(FloodKind.Ignored);
@@ -287,11 +287,11 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       checkSize(from === to, "SETTINGS with ACK");
       return this.connection.guard.count(FloodKind.Ignored);
     }
-    // Each value may touch every stream that is open; no client has more of them than there are settings.
+    // Each value may affect every open stream; no honest client sends more values than there are settings.
     this.connection.guard.count(FloodKind.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
     this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
-    // Behind the acknowledgement: only then the client counts with what was changed.
+    // After the acknowledgement: only then does the client apply the change.
     this.connection.scheduler.pump();
   }
 
@@ -332,12 +332,12 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   }
 }
 
-/** Settings in a frame of a client that has something to say. */
+/** Most settings that a useful frame contains. */
 const SETTINGS_USUAL = 16;
-/** Bytes that a client at least takes before it says so. */
+/** Smallest increment that a client usually sends. */
 const INCREMENT_USUAL = 256;
 
-/** Beside a frame's flags, which are a byte. */
+/** Outside the range of a frame's flags, which are a byte. */
 const DEPENDS_ON_ITSELF = 0x100;
 
 const protocolError = (what: string): ConnectionError =>

@@ -7,7 +7,7 @@ import {
   FrameType,
 } from "./protocol.js";
 
-/** What a {@link FrameReader} hands over. Any of these may throw a ConnectionError. */
+/** What a {@link FrameReader} passes on. Any of these may throw a ConnectionError. */
 export interface FrameSink {
   /** A DATA frame begins; `length` is what counts for flow control, padding included (RFC 9113, 6.1). */
   onDataBegin(stream: number, length: number): void;
@@ -20,17 +20,17 @@ export interface FrameSink {
 
 /**
  * Cuts a client's bytes into frames (RFC 9113, 4.1). DATA is passed on piece by piece as it arrives, so that no frame
- * waits for its end; other frames are read where they are, and copied only where they arrive split.
+ * waits for its end; other frames are read in place, and copied only if they arrive split.
  */
 export class FrameReader {
-  /** Set to have the rest of what was read thrown away. */
+  /** Set to discard the rest of the input. */
   stopped = false;
   private prefaceAt = 0;
   /** A frame that arrived in part, other than DATA. */
   private partial: Buffer | undefined = undefined;
   private held = 0;
   private readonly head = Buffer.alloc(FRAME_HEAD_BYTES);
-  /** Of the DATA frame that is being read: payload still to come, padding at its end, and flags. */
+  /** Of the current DATA frame: payload still to come, padding at its end, and flags. */
   private left = 0;
   private padding = 0;
   private paddingKnown = true;
@@ -76,7 +76,7 @@ export class FrameReader {
     return to;
   }
 
-  /** Goes on with a frame that arrived in part, or begins one whose head does. */
+  /** Continues a frame that arrived in part, or begins one whose head is split. */
   private readSplit(chunk: Buffer, at: number): number {
     if (this.partial === undefined) {
       const taken = Math.min(FRAME_HEAD_BYTES - this.held, chunk.length - at);

@@ -27,7 +27,7 @@ export class HpackDecoder {
   /**
    * Decodes a whole field block into `fields`.
    *
-   * @returns false if the list was longer than allowed; the table is right nevertheless, `fields` has the beginning
+   * @returns false if the list was longer than allowed; the table is correct anyway, `fields` has the beginning
    * @throws ConnectionError with COMPRESSION_ERROR if the block is broken (RFC 9113, 4.3)
    */
   decode(bytes: Buffer, from: number, to: number): boolean {
@@ -39,7 +39,7 @@ export class HpackDecoder {
     while (this.at < to) {
       const first = bytes[this.at]!;
       if ((first & 0xe0) === 0x20) {
-        // RFC 7541, 4.2: changes of size come before the first field, and only so.
+        // RFC 7541, 4.2: changes of size must come before the first field.
         if (!updatable) throw broken("table size update after a field");
         this.resize(this.integer(bytes, to, 5));
         continue;

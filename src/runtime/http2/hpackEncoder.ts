@@ -23,9 +23,9 @@ export interface AnswerHead {
 }
 
 /**
- * The sending half of HPACK (RFC 7541) for one connection. Fields that recur are indexed; where a whole head recurs,
- * and that is most answers of a busy connection, its block is sent again as it was, a few bytes of indices.
- * Huffman coding is left out: what it saves is little once fields are indexed, and it costs more than they do.
+ * The sending half of HPACK (RFC 7541) for one connection. Fields that recur are indexed. If a whole head recurs, as
+ * most do on a busy connection, its block is sent again unchanged: a few bytes of indices. Huffman coding is left out:
+ * it saves little once fields are indexed, and costs more than indexing.
  */
 export class HpackEncoder {
   private readonly entries = new Array<Entry | undefined>(TABLE_ENTRIES_MAX).fill(undefined);
@@ -46,13 +46,13 @@ export class HpackEncoder {
     if (sizeMax === this.sizeMax) return;
     this.sizeMax = sizeMax;
     this.evict(sizeMax);
-    // The smallest size on the way and the final one.
+    // The smallest size in between and the final one.
     const smallest = Math.min(...this.announced, sizeMax);
     this.announced = smallest === sizeMax ? [sizeMax] : [smallest, sizeMax];
     this.last = undefined;
   }
 
-  /** What makes the head unfit to be sent (RFC 9113, 8.2); undefined if nothing does. */
+  /** Why the head cannot be sent (RFC 9113, 8.2); undefined if it can. */
   check(head: AnswerHead): string | undefined {
     if (this.recurs(head)) return undefined;
     const { headers } = head;
@@ -93,7 +93,7 @@ export class HpackEncoder {
       const name = nameOf(headers[i]!);
       if (name.use !== Use.Dropped) this.field(name, headers[i + 1]!, outbox);
     }
-    // A block that inserted nothing says the same if it is sent again.
+    // A block that inserted nothing has the same meaning if it is sent again.
     const length = outbox.at - from;
     if (inserted === this.inserted && !resized && length <= RECURRING_BYTES_MAX && head.server !== undefined)
       this.last = {
@@ -120,7 +120,7 @@ export class HpackEncoder {
     if (entry !== undefined && entry.value === value)
       return integer(outbox, 0x80, 7, STATIC_ENTRIES + 1 + this.inserted - entry.number);
     const size = name.lower.length + value.length + FIELD_OVERHEAD;
-    // An entry that takes much of the table would cost the others their place.
+    // An entry that takes much of the table would evict the others.
     const indexed = name.use === Use.Indexed && size * 4 <= this.sizeMax;
     const nameIndex =
       name.staticIndex || (entry === undefined ? 0 : STATIC_ENTRIES + 1 + this.inserted - entry.number);
@@ -171,7 +171,7 @@ const enum Use {
   Indexed,
   /** Its value hardly ever recurs. */
   Literal,
-  /** Never to be put into a table, by nobody on the way (RFC 7541, 7.1.3). */
+  /** Never to be put into a table, not even by an intermediary (RFC 7541, 7.1.3). */
   Sensitive,
   /** Connection-specific: without a meaning on a stream (RFC 9113, 8.2.2). */
   Dropped,
@@ -190,7 +190,7 @@ const USES: ReadonlyMap<string, Use> = new Map<string, Use>([
     (name) => [name, Use.Literal] as const,
   ),
   ["set-cookie", Use.Sensitive],
-  // Date and server are the engine's own, as the length is.
+  // The engine sets date and server itself, and the length too.
   ...[...HOP_BY_HOP, "date", "server"].map((name) => [name, Use.Dropped] as const),
 ]);
 

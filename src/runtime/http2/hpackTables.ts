@@ -4,7 +4,7 @@ import { IS_TARGET, IS_TOKEN, IS_VALUE } from "../http1/syntax.js";
 /** What a field of a request is to this engine; decided once for a field that stays in a table. */
 export const enum FieldKind {
   Plain,
-  /** No request may hold it (RFC 9113, 8.2 and 8.3). */
+  /** No request may contain it (RFC 9113, 8.2 and 8.3). */
   Malformed,
   Method,
   Scheme,
@@ -27,7 +27,7 @@ export interface HpackField {
 
 /** Overhead of a field in tables and in SETTINGS_MAX_HEADER_LIST_SIZE (RFC 7541, 4.1; RFC 9113, 6.5.2). */
 export const FIELD_OVERHEAD = 32;
-/** SETTINGS_HEADER_TABLE_SIZE where nobody says otherwise; neither side of this engine uses more. */
+/** The default of SETTINGS_HEADER_TABLE_SIZE; neither side of this engine uses more. */
 export const TABLE_BYTES_MAX = 4096;
 /** Entries that fit such a table at most; a power of two. */
 export const TABLE_ENTRIES_MAX = TABLE_BYTES_MAX / FIELD_OVERHEAD;

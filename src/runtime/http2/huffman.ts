@@ -1,14 +1,14 @@
 /**
- * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: the lengths of its
- * codes say it all. The table of states is made of them for the first string, not for a worker to wait for at its
- * start.
+ * HPACK's Huffman code (RFC 7541, appendix B), decoded four bits at a time. The code is canonical: it follows from the
+ * lengths of its codes. The table of states is computed from them for the first string, not at the start of a worker,
+ * which would have to wait for it.
  */
 
 /**
  * Decodes into `into`, which must hold `to - from` × 8 / 5 bytes.
  *
- * @returns how many bytes it came to; -1 if the coding is broken: a code for the end of the string, or padding that is
- *   longer than 7 bits or no beginning of that code (RFC 7541, 5.2)
+ * @returns how many bytes were decoded; -1 if the coding is broken: a code for the end of the string, or padding that
+ * is longer than 7 bits or not the beginning of that code (RFC 7541, 5.2)
  */
 export function huffmanDecode(bytes: Uint8Array, from: number, to: number, into: Uint8Array): number {
   const { steps, accepts } = (tables ??= buildTables());

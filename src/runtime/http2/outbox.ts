@@ -5,25 +5,25 @@ import { batch, type Batched } from "../exchange/writeBatch.js";
 import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
 
 /**
- * DATA is put in up to here; what is beyond waits at its stream. Measured best of 64 to 512 KiB for a download: one TLS
- * write of it stays in a core's cache.
+ * DATA is put in up to this size; the rest waits at its stream. Measured as the best of 64 to 512 KiB for a download:
+ * one TLS write of this size stays in a core's cache.
  */
 const OUTBOX_DATA_BYTES = 131_072;
 
 const SMALL_BYTES = 16_384;
 /** The same for a client that has not shown yet that it reads: with some other frames it fits a small buffer. */
 const SLOW_DATA_BYTES = SMALL_BYTES - 512;
-/** Of an answer, for such a client: two frames. */
+/** Size of a piece for such a client: two frames. */
 const PIECE_BYTES = 2 * FRAME_BYTES_MAX;
-/** A frame that was begun goes on here with no less than this. */
+/** A frame is not split into pieces smaller than this. */
 const CUT_BYTES_MIN = 2_048;
 const LARGE_BYTES = OUTBOX_DATA_BYTES + 2 * SMALL_BYTES;
-/** A large write, as it is and encrypted, and as much that waits and is in hand. */
+/** A large write, plain and encrypted, and as much again that waits or is being put together. */
 const TRIAL_BYTES = 4 * OUTBOX_DATA_BYTES;
 
 /**
  * The frames that wait to be written to one connection. Everything of one turn of the event loop goes out in one write;
- * while that is under way the next collects. Buffers come from a pool of the worker and go back once they are written.
+ * meanwhile the next one collects. Buffers come from a pool of the worker and go back once they are written.
  */
 export class Outbox implements Batched {
   buffer: Buffer = NONE;
@@ -33,9 +33,9 @@ export class Outbox implements Batched {
   generation = 0;
   /** How fast the client takes what is written; encrypted, it is in memory twice. */
   readonly pace: SendPace;
-  /** Whether more than a little may be written at once: not where only the end of a write shows progress. */
+  /** Whether large writes are allowed: not if only the end of a write shows progress. */
   private readonly large = uses.unsentBytes;
-  /** True while the last write is under way. */
+  /** True while the last write is in progress. */
   writing = false;
   private scheduled = false;
   private inFlight: Buffer = NONE;
@@ -52,14 +52,16 @@ export class Outbox implements Batched {
     this.pace = new SendPace(SMALL_BYTES, 2, this.large ? TRIAL_BYTES : 0);
   }
 
-  /** How much of a body one of so many streams may hand over (`Exchange.pieceBytesMax`): together about one piece. */
+  /**
+   * How much of a body each of this many streams may send at once (`Exchange.pieceBytesMax`): together about one piece.
+   */
   pieceBytesMax(streams: number): number {
     if (!this.writesLarge) return PIECE_BYTES;
     const all = this.pace.fast ? LARGE_PIECE_BYTES : OUTBOX_DATA_BYTES;
     return Math.max(PIECE_BYTES, Math.floor(all / streams));
   }
 
-  /** How many of so many bytes of DATA there is room for in a frame; 0 until a write is done. */
+  /** How many of these bytes of DATA fit into a frame now; 0 until a write is done. */
   room(bytes: number): number {
     if (this.writesLarge) return this.at < OUTBOX_DATA_BYTES ? bytes : 0;
     const left = SLOW_DATA_BYTES - FRAME_HEAD_BYTES - this.at;
@@ -71,7 +73,7 @@ export class Outbox implements Batched {
     return (this.pace.fast || this.pace.onTrial) && this.large;
   }
 
-  /** Makes room for so many bytes at `at`, and has them written at the end of this turn. */
+  /** Makes room for this many bytes at `at`, to be written at the end of this turn. */
   reserve(bytes: number): void {
     if (this.at + bytes > this.buffer.length) this.grow(this.at + bytes);
     if (this.scheduled) return;
@@ -79,7 +81,7 @@ export class Outbox implements Batched {
     batch(this);
   }
 
-  /** Puts in the head of a frame and steps after it; room must be reserved. */
+  /** Puts in the head of a frame and moves on to its payload; room must be reserved. */
   frameHead(length: number, type: FrameType, flags: number, stream: number): void {
     writeFrameHead(this.buffer, this.at, length, type, flags, stream);
     this.at += FRAME_HEAD_BYTES;
@@ -104,7 +106,7 @@ export class Outbox implements Batched {
     this.flush();
   }
 
-  /** Writes what waits, unless a write is under way: then its end does. */
+  /** Writes what waits, unless a write is in progress: then it is written when that ends. */
   flush(): void {
     if (this.writing || this.at === 0) return;
     const { buffer, at } = this;

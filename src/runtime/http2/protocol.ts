@@ -1,4 +1,4 @@
-/** Numbers of RFC 9113 and what goes wrong by them. */
+/** Numbers of RFC 9113, and its errors. */
 
 export const enum FrameType {
   Data = 0,
@@ -34,7 +34,7 @@ export const enum ErrorCode {
   EnhanceYourCalm = 11,
 }
 
-/** A fault that ends the connection (RFC 9113, 5.4.1). The message goes to the error log, never to the peer. */
+/** An error that ends the connection (RFC 9113, 5.4.1). The message goes to the error log, never to the peer. */
 export class ConnectionError extends Error {
   constructor(
     readonly code: ErrorCode,

@@ -20,7 +20,7 @@ export interface HeadLimits {
 export interface Refusal {
   readonly status: 400 | 405 | 414 | 417;
   readonly reason: string;
-  /** Whether the request is malformed (RFC 9113, 8.1.1): such a one is reset instead of answered. */
+  /** Whether the request is malformed (RFC 9113, 8.1.1): if so, the stream is reset instead of answered. */
   readonly malformed: boolean;
 }
 
@@ -68,8 +68,8 @@ export function parseRequestHead(
 }
 
 /**
- * A WebSocket over HTTP/2 is asked for without a key (RFC 8441, 5), and HTTP/1.1 upstreams want one: it proves that
- * they understood. What a client says all the same proves nothing (RFC 8441, 5.1).
+ * A WebSocket over HTTP/2 is requested without a key (RFC 8441, 5), but HTTP/1.1 upstreams need one to prove that they
+ * understood. A key that the client sends anyway is ignored (RFC 8441, 5.1).
  */
 function giveKey(list: HeaderList): void {
   for (let i = list.length - 2; i >= 0; i -= 2) if (list[i] === "sec-websocket-key") list.splice(i, 2);
@@ -124,7 +124,7 @@ function readFields(fields: readonly HpackField[]): Head {
         continue;
       }
       if (kind === FieldKind.Cookie && cookieAt !== -1) {
-        // Clients split cookies for better compression; HTTP/1.1 knows one field only (RFC 9113, 8.2.3).
+        // Clients split cookies for better compression; HTTP/1.1 has only one field (RFC 9113, 8.2.3).
         list[cookieAt] += `; ${value}`;
         head.bytes += value.length + 2;
         continue;
@@ -155,7 +155,7 @@ function noteField(head: Head, { kind, value }: HpackField): void {
   else if (kind === FieldKind.Host) {
     if (head.hasHost) head.fault ??= "two Host fields";
     head.hasHost = true;
-    // Pseudo-fields come first, so an authority is known by now.
+    // Pseudo-fields come first, so an authority is already known.
     if (head.authority === "") head.authority = value;
     else if (head.authority !== value)
       head.contradicts = head.authority.toLowerCase() !== value.toLowerCase();
@@ -169,7 +169,7 @@ function noteField(head: Head, { kind, value }: HpackField): void {
   }
 }
 
-/** For the log, as near to a request line as HTTP/2 comes; empty if not even a method was given. */
+/** For the log, something like a request line; empty if not even a method was given. */
 function requestLine(head: Head): string {
   if (head.method === "") return "";
   return `${head.method} ${head.path === "" ? head.authority : head.path} HTTP/2.0`;
@@ -199,11 +199,11 @@ function refuse(head: Head, lineLength: number, declared: number, limits: HeadLi
   if (head.path === "*") return refused(400, "asterisk-form is not served");
   if (head.scheme !== "https" && head.scheme !== "http")
     return refused(400, "scheme is neither https nor http");
-  // Two names for one request would let one peer route by the first and the next by the second.
+  // With two names for one request, one peer could route by the first and the next by the second.
   if (head.contradicts) return refused(400, "Host differs from :authority");
   const twice = repeatedField(head.list);
   if (twice !== undefined) return refused(400, `two ${twice} fields`);
-  // A tunnel has no body: its announcement would count the tunnel's bytes (RFC 9110, 9.3.6).
+  // A tunnel has no body: a Content-Length would count the tunnel's bytes (RFC 9110, 9.3.6).
   if (method === "CONNECT" && declared !== -1) return refused(400, "Content-Length of a CONNECT");
   if (!Number.isSafeInteger(declared)) return refused(400, "Content-Length is out of range");
   if (head.expectsMore) return refused(417, "Expect is not 100-continue");

@@ -12,9 +12,9 @@ import {
 import { writeFrameHead } from "./outbox.js";
 
 /**
- * Receive windows of a stream (decisions 4.9): one that nobody reads yet pins no more than the protocol's default,
- * which a client may use before it has seen our settings. One that is read needs more: 64 KiB allow 1.2 MB/s at a round
- * trip of 50 ms.
+ * Receive windows of a stream (decisions 4.9): for a stream that is not read yet, no more than the protocol's default,
+ * which a client may use before it has seen our settings. A stream that is read needs more: 64 KiB allow 1.2 MB/s at a
+ * round trip of 50 ms.
  */
 export const UNREAD_WINDOW_BYTES = INITIAL_WINDOW_BYTES;
 export const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
@@ -37,14 +37,14 @@ const enum Setting {
 }
 
 /**
- * Longest list of fields that is taken, each with its overhead (RFC 9113, 6.5.2). A head within it but beyond what is
- * configured gets a 400 (requestHead.ts), a longer one a reset.
+ * Longest list of fields that is taken, each with its overhead (RFC 9113, 6.5.2). A head within it but beyond the
+ * configured limit gets a 400 (requestHead.ts), a longer one a reset.
  */
 export function headerListBytesMax({ limits }: ProxyConfig): number {
   return limits.headBytesMax + limits.headerCountMax * FIELD_OVERHEAD;
 }
 
-/** What this side says first: its SETTINGS, and its window for the whole connection. */
+/** What this side sends first: its SETTINGS, and its window for the whole connection. */
 export function serverPreface(config: ProxyConfig): Buffer {
   const settings = [
     [Setting.MaxConcurrentStreams, config.limits.concurrentStreamsMax],
@@ -90,11 +90,11 @@ export function readSettings(bytes: Buffer, from: number, to: number, receiver: 
         receiver.onInitialWindow(value);
         break;
       case Setting.MaxFrameSize:
-        // Never used beyond its least value: longer frames only make streams wait for each other.
+        // Only its smallest value is ever used: longer frames only make streams wait for each other.
         if (value < FRAME_BYTES_MAX || value > 0xff_ffff)
           throw new ConnectionError(ErrorCode.ProtocolError, "maximum frame size out of range");
         break;
-      // The client's limits on pushes, and advice on lengths of heads; unknown settings are ignored.
+      // The client's limits on pushes, and hints about the length of heads; unknown settings are ignored.
       default:
     }
   }

@@ -9,9 +9,9 @@ import { systemReason } from "../load/systemReason.js";
  *
  *     append ──> pending (text) ──> batch (bytes) ──> one fs.write at a time, O_APPEND
  *
- * Several workers append to the same file: every write is whole lines, and O_APPEND keeps two writes apart. If the
- * disk is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; what comes after that is dropped and counted,
- * and requests are served all the same. A path that cannot be opened is tried again every {@link REOPEN_MS}.
+ * Several workers append to the same file: every write is whole lines, and O_APPEND keeps two writes apart. If the disk
+ * is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; more are dropped and counted, and requests are still
+ * served. A path that cannot be opened is tried again every {@link REOPEN_MS}.
  */
 export class LogFile {
   private fd: number | undefined;
@@ -22,7 +22,7 @@ export class LogFile {
   private dropped = 0;
   private failing = false;
   private idle: (() => void)[] = [];
-  /** Runs while the path could not be opened. */
+  /** Set while the path cannot be opened. */
   private reopenTimer: NodeJS.Timeout | undefined;
 
   /**
@@ -50,17 +50,17 @@ export class LogFile {
   }
 
   /**
-   * Opens the file, and its directory if that is missing; the problem if it cannot be had, and then it is tried again
-   * from time to time. Idempotent.
+   * Opens the file, and creates its directory if that is missing. Returns the problem if that fails; it is then tried
+   * again from time to time. Idempotent.
    */
   open(): Problem | undefined {
     return this.fd === undefined ? this.reopen() : undefined;
   }
 
   /**
-   * Opens the path anew, so that a rotated file is let go. If that fails the old file stays in use, and it is tried
-   * again from time to time. Lines that wait go to the new file: the old one may be compressed as soon as the signal
-   * was sent.
+   * Opens the path again, so that a rotated file is released. If that fails the old file stays in use, and it is tried
+   * again from time to time. Lines that wait go to the new file: the old one may be compressed as soon as the signal is
+   * sent.
    */
   reopen(): Problem | undefined {
     clearTimeout(this.reopenTimer);
@@ -70,7 +70,7 @@ export class LogFile {
       const old = this.fd;
       this.fd = openForAppend(this.path);
       if (this.pending !== "") this.schedule(FLUSH_MS);
-      // A write under way still needs the old descriptor.
+      // A write in progress still needs the old descriptor.
       if (old !== undefined && !this.writing) fs.closeSync(old);
       else if (old !== undefined) this.idle.push(() => fs.close(old, () => undefined));
       return undefined;
@@ -91,16 +91,16 @@ export class LogFile {
     this.dropped = 0;
   }
 
-  /** Resolves when all that was appended so far is written, or cannot be. */
+  /** Resolves when everything appended so far is written, or cannot be. */
   async flush(): Promise<void> {
-    // A write under way, one that failed and is due again, and what came since.
+    // A write in progress, one that failed and is due again, and what came since.
     for (let writes = 0; writes < 3; writes++) {
       this.startWrite();
       await this.written();
     }
   }
 
-  /** Writes what waits at once; for the last moment of a process. A write under way is left to the kernel. */
+  /** Writes what waits at once; for the last moment of a process. A write in progress is left to the kernel. */
   flushSync(): void {
     if (this.fd === undefined) return;
     const waiting = this.writing ? undefined : this.batch;
@@ -138,7 +138,7 @@ export class LogFile {
       this.timer = undefined;
       this.startWrite();
     }, delayMs);
-    // Lines that wait keep no process alive: they are written when it exits.
+    // Waiting lines do not keep a process alive: they are written when it exits.
     this.timer.unref();
   }
 
@@ -196,7 +196,7 @@ export class LogFile {
 const BATCH_BYTES = 64 * 1024;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
-/** Long enough that a directory which is gone for good costs nothing. */
+/** Long enough that a directory that is permanently gone costs nothing. */
 const REOPEN_MS = 10_000;
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
 const STDERR = 2;

@@ -13,9 +13,9 @@ import { combinedLine, errorLine, jsonLine } from "./logFormat.js";
 export interface LogOptions {
   /** Whether every line also goes to standard error. Default false. */
   readonly stderr?: boolean;
-  /** Whether files are written; with `stderr`, false is what a preview wants. Default true. */
+  /** Whether files are written; a preview uses false, with `stderr`. Default true. */
   readonly files?: boolean;
-  /** Whether lines of an error log that cannot be opened go to standard error meanwhile. Default true. */
+  /** Whether lines of an error log go to standard error while it cannot be opened. Default true. */
   readonly errorsToStderr?: boolean;
 }
 
@@ -63,7 +63,7 @@ export class LogFiles {
     return problems;
   }
 
-  /** Opens every path anew (SIGUSR1, after a rotation). What cannot be opened keeps its old file. */
+  /** Opens every path again (SIGUSR1, after a rotation). What cannot be opened keeps its old file. */
   reopen(): Problem[] {
     return this.each((file) => file.reopen());
   }
@@ -92,7 +92,7 @@ export class LogFiles {
     return accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config.path));
   }
 
-  /** @param main an error must not vanish: where the main log is off, it goes to standard error */
+  /** @param main an error must not vanish: if the main log is off, it goes to standard error */
   private errorLog(config: ErrorLogConfig, main: boolean): ErrorLog {
     if (config === "off") return main || this.copyToStderr ? errorWriter([this.stderr]) : NO_LOG;
     const targets = this.targets(config.path);
@@ -133,7 +133,7 @@ function errorWriter(files: readonly LogFile[]): ErrorLog {
   };
 }
 
-/** Trouble with a log goes where no log file is needed; if that fails too, there is nobody left to report it to. */
+/** Trouble with a log is reported where no log file is needed; if that fails too, it cannot be reported at all. */
 function report(message: string): void {
   try {
     fs.writeSync(2, `portico: ${message}\n`);

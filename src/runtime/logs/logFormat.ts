@@ -27,7 +27,7 @@ function combinedStart(address: string, authorization: string | undefined): stri
   if (address !== last.address || local !== last.local) {
     last = { address, local, text: `${address} - - [${local}] "`, again: false };
   } else if (!last.again) {
-    // Not before the second line in a row: where clients alternate it would be for nothing.
+    // Only from the second line in a row: if clients alternate, it would be wasted.
     last.text = onePiece(last.text);
     last.again = true;
   }
@@ -55,9 +55,9 @@ export function jsonLine(exchange: LoggedExchange): string {
 }
 
 /**
- * nginx's error format: time, level, process, connection, message, then who asked for what.
+ * nginx's error format: time, level, process, connection, message, then client and request.
  *
- * @param upstream URL that was asked of the upstream, if it is about one
+ * @param upstream URL requested from the upstream, if it is about one
  */
 export function errorLine(
   level: ErrorLevel,
@@ -96,13 +96,13 @@ interface LoggedFields {
 
 /** The first value of each field that a log shows, in one pass over the head. */
 function loggedFields(request: RequestHead): LoggedFields {
-  // Asking for the list would have it made.
+  // Reading the list would make it.
   if (request.fields !== undefined) return request.fields;
   const { headers } = request;
   const found: LoggedFields = { referer: undefined, userAgent: undefined, authorization: undefined };
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    // Lengths first: most fields are none of the three and cost no lower-casing.
+    // Lengths first: most fields are none of the three, and need no lower-casing.
     if (name.length === 7) {
       if (name.toLowerCase() === "referer") found.referer ??= headers[i + 1];
     } else if (name.length === 10) {
@@ -114,7 +114,7 @@ function loggedFields(request: RequestHead): LoggedFields {
   return found;
 }
 
-/** User name of Basic credentials (RFC 7617), one char a byte; the password goes nowhere. */
+/** User name of Basic credentials (RFC 7617), one char a byte; the password is dropped. */
 function basicUser(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !BASIC.test(authorization)) return undefined;
   const pair = Buffer.from(authorization.slice(6).trim(), "base64").toString("latin1");
@@ -144,7 +144,7 @@ function hexEscape(char: string): string {
   return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex.padStart(4, "0")}`;
 }
 
-/** A message is ours, but may quote a path or an upstream: it keeps its letters and loses every control character. */
+/** Messages are our own, but may quote a path or an upstream: control characters are escaped, other characters stay. */
 function escapeControls(text: string): string {
   return CONTROL.test(text) ? text.replace(CONTROL_ALL, hexEscape) : text;
 }

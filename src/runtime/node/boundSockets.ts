@@ -16,7 +16,7 @@ export function socketOf(fd: number): BoundSocket | undefined {
   try {
     if (!uses.boundSockets) return tcpOnly(holdSocket({ fd }));
     const handle = createServerHandle!(null, null, null, fd);
-    // Of a Unix socket there is a handle, too.
+    // A Unix socket has a handle, too.
     if (typeof handle === "number" || typeof handle.getsockname !== "function") return undefined;
     return tcpOnly(boundSocket(handle));
   } catch {
@@ -26,7 +26,7 @@ export function socketOf(fd: number): BoundSocket | undefined {
 
 function boundSocket(handle: Handle): BoundSocket | number {
   const at: { address?: string; port?: number } = {};
-  // libuv keeps EADDRINUSE to itself until the next call on the handle.
+  // libuv does not report EADDRINUSE before the next call on the handle.
   const failed = handle.getsockname(at);
   const { address = "", port = 0 } = at;
   if (failed === 0) return { fd: handle.fd, address, port, close: () => handle.close() };
@@ -38,7 +38,7 @@ function tcpOnly(socket: BoundSocket | number): BoundSocket | undefined {
   return typeof socket === "number" || socket.address === "" ? undefined : socket;
 }
 
-/** libuv's TCP handle, as much of it as is used. */
+/** The part of libuv's TCP handle that is used. */
 interface Handle {
   readonly fd: number;
   getsockname(out: { address?: string; port?: number }): number;
@@ -46,8 +46,8 @@ interface Handle {
 }
 
 /**
- * The call with which node:cluster makes the sockets it shares among its workers: a bound handle that does not
- * listen yet, or an errno. There is no public one: `server.listen` would accept here, in the master.
+ * The call with which node:cluster makes the sockets it shares among its workers: a bound handle that does not listen
+ * yet, or an errno. There is no public call: `server.listen` would accept here, in the master.
  */
 const createServerHandle = (
   net as unknown as {

@@ -5,12 +5,12 @@ import { handleOf, streams } from "./streams.js";
 import { tcpSocketOf } from "./tcpBelowTls.js";
 import { writeError } from "./writeErrors.js";
 
-/** What a connection shows of the one who should be reading from it. */
+/** What a connection shows about its peer. */
 
 /**
- * Emits `error` on the socket if its peer is known to have reset the connection. One that is neither read nor written
- * tells nothing by itself; a write of no bytes brings the kernel's error, and past TLS, which swallows it. Nothing may
- * wait to be written.
+ * Emits `error` on the socket if its peer is known to have reset the connection. A connection that is neither read nor
+ * written shows nothing by itself; a write of zero bytes brings the kernel's error, and it bypasses TLS, which would
+ * hide it. Nothing may be waiting to be written.
  */
 export function reportReset(socket: Socket): void {
   const tcp = tcpSocketOf(socket as TLSSocket) ?? socket;
@@ -24,8 +24,8 @@ export function reportReset(socket: Socket): void {
 }
 
 /**
- * Bytes that TLS and the kernel have yet to take; Node itself watches writes by this number. 0 where Node does not show
- * it: then writes must be so small that the end of one is progress enough.
+ * Bytes that TLS and the kernel have not taken yet; Node itself watches writes by this number. 0 if Node does not show
+ * it: then writes must be so small that the end of each shows enough progress.
  */
 export function unsentBytes(socket: TLSSocket): number {
   if (!uses.unsentBytes) return 0;

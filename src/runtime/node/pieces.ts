@@ -1,7 +1,7 @@
 /**
- * What portico uses of Node that Node has no public name for, piece by piece. Each has a way around it by public names
- * that does the same, and costs more. A piece is used unless this Node lacks it, it was seen to do something else
- * (`probe.ts`), or `PORTICO_NODE_WITHOUT` names it.
+ * What portico uses of Node that has no public name, piece by piece. For each there is a fallback with public names
+ * that does the same and costs more. A piece is used unless this Node lacks it, the probe found that it works
+ * differently (`probe.ts`), or `PORTICO_NODE_WITHOUT` names it.
  */
 export const PIECES = {
   boundSockets: "sockets that are bound and not accepted from; without it a sleeping thread holds each",
@@ -23,7 +23,7 @@ export const uses: Readonly<Record<Piece, boolean>> = Object.fromEntries(
   ALL.map((piece) => [piece, true]),
 ) as Record<Piece, boolean>;
 
-/** Does without these pieces from now on; what is open already stays as it is. */
+/** Does without these pieces from now on; what is already open stays as it is. */
 export function doWithout(pieces: readonly Piece[]): void {
   for (const piece of pieces) (uses as Record<Piece, boolean>)[piece] = false;
 }
@@ -52,7 +52,7 @@ export function switchedOff(env: NodeJS.ProcessEnv = process.env): {
 
 doWithout(switchedOff().pieces);
 
-/** What an administrator should know of the pieces, in one line; undefined if all are used. */
+/** What an administrator should know about the pieces, in one line; undefined if all are used. */
 export function piecesText(): string | undefined {
   const { pieces, unknown } = switchedOff();
   const lacking = unused().filter((piece) => !pieces.includes(piece));

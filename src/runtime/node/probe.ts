@@ -13,12 +13,12 @@ import { adopt, onRead, readDirectly, readInto } from "./reads.js";
 import { shakeHands, tcpSocketOf } from "./tcpBelowTls.js";
 import { TextWriter } from "./textWriter.js";
 
-/** Versions that the tests run on (`npm run node-versions`): what these do is known. */
+/** Versions that the tests run on (`npm run node-versions`): how these work is known. */
 export const KNOWN_VERSIONS: readonly string[] = ["v20.20.2", "v22.23.3", "v24.21.0", "v26.10.0"];
 
 /**
- * Pieces that are not used. In a Node that is not known each is tried first, once a process, on connections to itself.
- * Workers load meanwhile. Where nothing can be tried, what is there is used.
+ * Pieces that are not used. In an unknown version of Node each is tried first, once per process, on connections to
+ * itself, while workers load. Pieces that cannot be tried are used if they exist.
  */
 export function missingPieces(): Promise<readonly Piece[]> {
   if (!KNOWN_VERSIONS.includes(process.version)) tried ??= tryAll();
@@ -27,7 +27,7 @@ export function missingPieces(): Promise<readonly Piece[]> {
 
 let tried: Promise<void> | undefined;
 
-/** Does without the pieces that do not do what they should. */
+/** Does without the pieces that do not work as expected. */
 function tryAll(): Promise<void> {
   return onConnection(tryReads)
     .then(() => onConnection(tryWrites))
@@ -48,7 +48,7 @@ async function tryReads({ near, far, arrived, server }: Connection): Promise<voi
     near.write(TEXT, "latin1");
     const whole = await moved.whole();
     socket.destroy();
-    // A server waits for connections that it believes to have.
+    // A server waits for connections that it still counts.
     const closed = once(server.close(), "close").then(() => true);
     return whole && Promise.race([closed, patience()]);
   });
@@ -63,7 +63,7 @@ async function tryWrites({ far, arrived }: Connection): Promise<void> {
     return direct && arrived.whole();
   });
   await attempt("unsentBytes", () => {
-    // Untouched memory is none; most of it waits, since nobody reads in this turn.
+    // Memory that is never touched costs nothing; most of it waits, because nothing is read in this turn.
     far.write(Buffer.allocUnsafeSlow(LARGE_BYTES));
     return unsentBytes(far as TLSSocket) > 0;
   });
@@ -83,7 +83,7 @@ async function tryTls({ near, far }: Connection): Promise<void> {
   const secured = once(server, "secureConnection") as Promise<[TLSSocket]>;
   shakeHands(server, far);
   const handshake = await Promise.race([secured, ended, patience()]);
-  // Some builds and policies of OpenSSL forbid such keys: then nothing is known.
+  // Some builds and policies of OpenSSL forbid such keys: then nothing can be learned.
   if (!handshake) return;
   const [socket] = handshake;
   socket.on("error", ignore);
@@ -109,7 +109,7 @@ async function attempt(piece: Piece, works: () => boolean | Promise<boolean>): P
 
 interface Connection {
   readonly server: Server;
-  /** Reads into `arrived` as Node does where it is asked to by its public option. */
+  /** Reads into `arrived` by Node's public option. */
   readonly near: Socket;
   readonly arrived: Arrived;
   /** The side that was accepted; nothing is read from it. */
@@ -117,8 +117,8 @@ interface Connection {
 }
 
 async function onConnection(trial: (connection: Connection) => Promise<void>): Promise<void> {
-  // Unix sockets are built on the same layer, and need neither an address nor, as `listen` would to find it, a
-  // resolver.
+  // Unix sockets are built on the same layer, and need neither an address nor a resolver, which `listen` would use to
+  // find one.
   const path = `\0portico ${process.pid} ${++connections}`;
   const server = createServer({ allowHalfOpen: true }).listen(path);
   try {
@@ -175,11 +175,11 @@ function patience(): Promise<false> {
 
 const ignore = (): void => undefined;
 
-/** The kernel takes microseconds; a busy machine may take longer, and is not to be taken for another Node. */
+/** The kernel takes microseconds; a busy machine may take longer, which must not look like a difference in Node. */
 const PATIENCE_MS = 2_000;
 const TEXT = "caf\xe9\0\xff";
 /** More than the kernel takes for a Unix socket (net.core.wmem_default). */
 const LARGE_BYTES = 4_194_304;
-/** By a key that both know: there is no certificate to be made, and none of the system's to be read. */
+/** A pre-shared key: no certificate has to be made, and none of the system's are read. */
 const TLS: SecureContextOptions = { ciphers: "PSK-AES128-GCM-SHA256", maxVersion: "TLSv1.2", ca: [] };
 const KEY = Buffer.alloc(16, 1);

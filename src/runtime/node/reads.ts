@@ -4,7 +4,7 @@ import type { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 import { doWithout, uses } from "./pieces.js";
 import { handleOf, streams } from "./streams.js";
 
-/** What Node's `onread` option takes, for a receiver of whole reads. */
+/** The value of Node's `onread` option, for a receiver of whole reads. */
 export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) {
   let read = false;
   return {
@@ -12,21 +12,21 @@ export function onRead(buffer: ReceiveBuffer, receive: (chunk: Buffer) => void) 
       // Without a read before it a handle asks for its first buffer: one for each address that is tried.
       if (!read) return buffer.first;
       read = false;
-      // Anything that is not a buffer means the same again.
+      // Anything that is not a buffer means the same buffer again.
       return buffer.next() as Buffer;
     },
     callback: (bytes: number): boolean => {
       read = true;
       receive(buffer.read(bytes));
-      // Whoever wants to pause does so on the socket.
+      // To pause, the socket is paused.
       return true;
     },
   };
 }
 
 /**
- * Has a socket that reads into `buffer` by `onRead` hand over what it reads without Node's stream machinery in between.
- * Does nothing where that cannot be done. Ends and errors go the usual way.
+ * Makes a socket that reads into `buffer` by `onRead` pass on its reads without Node's stream machinery in between.
+ * Does nothing if that is not possible. Ends and errors take the usual way.
  */
 export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receive: (chunk: Buffer) => void): void {
   const handle = uses.directReads ? handleOf(socket) : undefined;
@@ -44,7 +44,7 @@ export function readDirectly(socket: Socket, buffer: ReceiveBuffer, receive: (ch
 /**
  * An accepted connection as a socket that reads into `buffer`. Node offers `onread` only to sockets that are made with
  * it, so the accepted socket's handle moves into a new one.
- * @returns undefined where that cannot be done: the accepted socket is to be read as usual
+ * @returns undefined if that is not possible: the accepted socket is then read as usual
  */
 export function adopt(
   accepted: Socket,
@@ -64,9 +64,9 @@ export function adopt(
 }
 
 /**
- * Has a TLS socket read into `buffer` too. TLS sockets of a server take no `onread`, but read by the same code; its
- * settings are kept under symbols, which a probe shows.
- * @returns false where that cannot be done: the socket is to be read as usual
+ * Makes a TLS socket read into `buffer` too. TLS sockets of a server take no `onread`, but read by the same code; its
+ * settings are kept under symbols, which a probe socket shows.
+ * @returns false if that is not possible: the socket is then read as usual
  */
 export function readInto(
   socket: TLSSocket,
@@ -88,7 +88,7 @@ export function readInto(
   return true;
 }
 
-/** Where a socket keeps its buffer, whom it calls for what was read, and who gives the next buffer. */
+/** Where a socket keeps its buffer, the function it calls after a read, and the one that returns the next buffer. */
 const ONREAD_SYMBOLS = ((): readonly symbol[] => {
   const probe = new Socket({ onread: { buffer: Buffer.alloc(1), callback: () => true } } as object);
   const symbols = Object.getOwnPropertySymbols(probe);

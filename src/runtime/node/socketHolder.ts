@@ -3,7 +3,7 @@ import type { ListenOptions } from "node:net";
 import { constants } from "node:os";
 import { Worker } from "node:worker_threads";
 
-/** A bound TCP socket that stays open whatever becomes of the workers, and from which this process does not accept. */
+/** A bound TCP socket that stays open whatever happens to the workers, and from which this process does not accept. */
 export interface BoundSocket {
   readonly fd: number;
   readonly address: string;
@@ -12,9 +12,8 @@ export interface BoundSocket {
 }
 
 /**
- * Binds a socket by public names alone. `server.listen` would accept in this process, so a thread does it and goes to
- * sleep in the middle of being told that it listens: its event loop never turns again, and what comes in waits for the
- * workers.
+ * Binds a socket with public names only. `server.listen` would accept in this process, so a thread does it and goes to
+ * sleep in the callback that says it listens: its event loop never runs again, and connections wait for the workers.
  *
  * @param options where to listen, or the descriptor of a socket that is bound
  * @returns the socket, or an errno
@@ -25,7 +24,7 @@ export function holdSocket(options: ListenOptions & { readonly fd?: number }): B
   const before = sockets();
   const thread = new Worker(HOLDER, { eval: true, execArgv: [], workerData: { options, shared } });
   thread.unref();
-  // What it could not do shows by its silence.
+  // If it fails, it does not answer.
   thread.on("error", () => undefined);
   if (Atomics.wait(state, 0, HolderState.Nothing, WAIT_MS) === "timed-out") return -constants.errno.ETIMEDOUT;
   if (state[0] === HolderState.Failed) return state[1]!;
@@ -54,7 +53,7 @@ const enum HolderState {
 const SHARED_BYTES = 1024;
 const WAIT_MS = 10_000;
 
-/** Without an import: the one file that is deployed has nothing beside it. */
+/** Without an import: the deployed runtime is a single file. */
 const HOLDER = `
 const { options, shared } = require("node:worker_threads").workerData;
 const state = new Int32Array(shared, 0, 2);
@@ -82,7 +81,7 @@ try {
 }
 `;
 
-/** The descriptor that came into being, of a socket that listens on the port. */
+/** The new descriptor, of a socket that listens on the port. */
 function addedListener(before: ReadonlyMap<number, string>, port: number): number | undefined {
   const listening = new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => listeners(file, port)));
   for (const [fd, inode] of sockets()) {
@@ -99,7 +98,7 @@ function sockets(): Map<number, string> {
       const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${name}`))?.[1];
       if (inode !== undefined) found.set(Number(name), inode);
     } catch {
-      // The descriptor by which the folder was read.
+      // The descriptor that the folder was read through.
     }
   }
   return found;

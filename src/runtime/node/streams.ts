@@ -6,9 +6,12 @@ import { doWithout } from "./pieces.js";
  * a walk through the stream machinery. `streams` is undefined in a Node that hides or changes it.
  */
 export interface StreamBinding {
-  /** The request that a write reports to when it did not end at once. Good for any number of writes that did. */
+  /**
+   * The request that a write reports to if it did not complete at once. It can be reused by any number of writes that
+   * did.
+   */
   readonly WriteWrap: new () => WriteRequest;
-  /** What the last call or callback came to, by the two indices below. */
+  /** The result of the last call or callback, at the two indices below. */
   readonly streamBaseState: Int32Array;
   readonly kReadBytesOrError: number;
   readonly kLastWriteWasAsync: number;
@@ -20,7 +23,7 @@ export interface WriteRequest {
 
 /** A socket's handle: libuv's stream. */
 export interface StreamHandle {
-  /** Called for every read; what it returns is the buffer for the next one, nothing for the same again. */
+  /** Called for every read; returns the buffer for the next one, or nothing for the same again. */
   onread: (this: StreamHandle, bytes: ArrayBuffer | undefined) => unknown;
   /** @returns 0, or an error; `streamBaseState` says whether all was written at once */
   writeLatin1String(request: WriteRequest, text: string): number;
@@ -28,7 +31,7 @@ export interface StreamHandle {
 
 export const streams: StreamBinding | undefined = findStreams();
 
-/** The handle of an open socket that is not a TLS socket; undefined where it is not what is expected. */
+/** The handle of an open socket that is not a TLS socket; undefined if it is not what is expected. */
 export function handleOf(socket: Socket): StreamHandle | undefined {
   const handle = (socket as unknown as { _handle?: StreamHandle | null })._handle;
   return typeof handle?.writeLatin1String === "function" && typeof handle.onread === "function"
@@ -47,7 +50,7 @@ function findStreams(): StreamBinding | undefined {
       typeof found.kLastWriteWasAsync === "number";
     if (complete) return found as StreamBinding;
   } catch {
-    // Under Node's permission model there is no such call.
+    // Node's permission model does not have this call.
   }
   doWithout(["directReads", "directWrites"]);
   return undefined;

@@ -4,11 +4,12 @@ import { handleOf, streams, type StreamHandle, type WriteRequest } from "./strea
 import { writeError } from "./writeErrors.js";
 
 /**
- * Writes text to a socket at once, past Node's stream machinery, whenever nothing else waits to be written; else after
- * it. Most heads and small answers fit the kernel's buffer whole, and then nothing is allocated and nobody called.
+ * Writes text to a socket at once, bypassing Node's stream machinery, if nothing else waits to be written; otherwise
+ * after what waits. Most heads and small answers fit into the kernel's buffer, and then nothing is allocated and no
+ * callback is needed.
  */
 export class TextWriter {
-  /** A write of ours has not reached the kernel whole. */
+  /** A write of ours has not completely reached the kernel. */
   private waiting = false;
   private handle: StreamHandle | undefined = undefined;
 
@@ -35,7 +36,7 @@ export class TextWriter {
     if (!this.writeDirectly(text)) this.socket.write(text, "latin1", this.written);
   }
 
-  /** @returns false if the text has to take the usual way */
+  /** @returns false if the text has to be written the usual way */
   private writeDirectly(text: string): boolean {
     const { handle, socket } = this;
     // A destroyed socket's handle is closed; an ended one has announced to the kernel that nothing follows.
@@ -43,7 +44,7 @@ export class TextWriter {
     const request = (spare ??= new streams!.WriteWrap());
     const status = handle.writeLatin1String(request, text);
     if (status !== 0) {
-      // The kernel says once why: a second try would fail by EPIPE, whatever happened.
+      // The kernel gives the reason only once: a second attempt would fail with EPIPE, whatever happened.
       socket.emit("error", writeError(status));
       return true;
     }

@@ -1,8 +1,8 @@
 import { doWithout, uses } from "./pieces.js";
 
 /**
- * V8's options for workers. A worker's heap is small and its processor busy: threads that help with collecting garbage
- * cost it more time than they save. Marking stays incremental, so pauses stay short.
+ * V8's options for workers. A worker's heap is small and its processor busy: helper threads for garbage collection take
+ * more time than they save. Marking stays incremental, so pauses stay short.
  */
 export function workerOptions(): readonly string[] {
   return uses.singleThreadedGc ? ["--single-threaded-gc"] : [];
@@ -12,8 +12,8 @@ export function workerOptions(): readonly string[] {
 const BAD_OPTION = 9;
 
 /**
- * Whether a worker that ended by this code, with these options, is to be started again without them: then all others are,
- * too. Nothing is asked before, since that would cost every start a process.
+ * Whether a worker that ended with this code has to be started again without these options, and then all others too.
+ * They are not checked in advance, because that would cost every start a process.
  */
 export function refusedOptions(code: number | null, options: readonly string[]): boolean {
   if (code !== BAD_OPTION || options.length === 0) return false;

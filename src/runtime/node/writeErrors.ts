@@ -4,9 +4,9 @@ import { getSystemErrorName } from "node:util";
 type WriteDone = (error?: Error | null) => void;
 
 /**
- * Node destroys a socket when a write fails, and with it an answer that is already in the receive buffer: the 413 of
- * an upstream that closed early would become 502 (nodejs/node#54366). Here the stream hears nothing of it: the error is
- * emitted, the write counts as done, and reading goes on.
+ * Node destroys a socket when a write fails, and with it an answer that is already in the receive buffer: the 413 of an
+ * upstream that closed early would become 502 (nodejs/node#54366). Here the stream does not see the failure: the error
+ * is emitted, the write counts as done, and reading continues.
  */
 export function keepReadableAfterWriteErrors(socket: Socket): void {
   const { _write, _writev } = socket;
@@ -17,12 +17,12 @@ export function keepReadableAfterWriteErrors(socket: Socket): void {
       socket.emit("error", error);
       done();
     };
-  // What streams are made by (stream.Writable, "Implementing a writable stream").
+  // The method that every writable stream implements (stream.Writable, "Implementing a writable stream").
   socket._write = (chunk, encoding, done) => _write.call(socket, chunk, encoding, reporting(done));
   socket._writev = (chunks, done) => _writev!.call(socket, chunks, reporting(done));
 }
 
-/** What Node reports of a write that failed, for one that went past its streams. */
+/** The error that Node reports for a failed write, for one that bypassed its streams. */
 export function writeError(errno: number): Error {
   const code = getSystemErrorName(errno);
   return Object.assign(new Error(`write ${code}`), { errno, code, syscall: "write" });

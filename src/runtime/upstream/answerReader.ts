@@ -1,7 +1,7 @@
 import type { Guarded } from "../exchange/guarded.js";
 import type { ParsedResponse } from "../http1/responseHead.js";
 
-/** Who waits for an answer on an upstream connection. */
+/** Waits for an answer on an upstream connection. */
 export interface AnswerReader extends Guarded {
   /** Whether fields will be read as a list, and not as lines. */
   readonly wantsList: boolean;
@@ -12,19 +12,19 @@ export interface AnswerReader extends Guarded {
   /** The final head, or 101. */
   onAnswerHead(head: ParsedResponse): void;
   /**
-   * A piece of the body; false to pause until `resume`, the piece untouched unless it is transient: then it is gone
-   * when the call returns.
+   * A piece of the body; false to pause until `resume`. Until then the piece stays valid, unless it is transient: then
+   * only until the call returns.
    */
   onAnswerData(chunk: Buffer, transient: boolean): boolean;
-  /** One read from the socket was worked through: nothing more is at hand. */
+  /** All bytes of one read were processed: nothing more is available for now. */
   onAnswerPause(): void;
   /** The answer is complete. */
   onAnswerEnd(): void;
   /** There will be no (complete) answer. */
   onAnswerError(failure: UpstreamFailure): void;
-  /** What was taken of the request could not all be written: send no more until it can. */
+  /** Not all of the request so far could be written: send no more until it can. */
   onRequestStall(): void;
-  /** The request can be sent on. */
+  /** Sending the request can continue. */
   onRequestDrain(): void;
 }
 

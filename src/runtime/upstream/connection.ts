@@ -15,7 +15,7 @@ import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/re
 import type { AnswerReader } from "./answerReader.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 
-/** 1xx answers allowed before the final one: an upstream is not trusted to ever come to an end. */
+/** 1xx answers allowed before the final one: an upstream could send them forever. */
 const INFORMATIONAL_MAX = 16;
 const HEADER_COUNT_MAX = 500;
 
@@ -50,7 +50,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** The answer is complete. */
   private done = false;
   private connecting = true;
-  /** The upstream is known to have broken the connection off, and not to have ended it before. */
+  /** The upstream is known to have reset the connection, and not to have ended it before. */
   private reset = false;
   private paused = false;
   private readDeadline = Infinity;
@@ -83,7 +83,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Whether it waits for a request, and was not closed meanwhile. */
+  /** Whether it waits for a request, and was not closed in the meantime. */
   get usable(): boolean {
     return this.state === State.Idle && !this.socket.destroyed;
   }
@@ -130,7 +130,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.end();
   }
 
-  /** Gives the request up: an upstream must never take a truncated one for complete (decisions 4.2). */
+  /** Gives up the request: an upstream must never treat a truncated one as complete (decisions 4.2). */
   destroy(): void {
     this.answer = undefined;
     this.state = State.Closed;
@@ -148,7 +148,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.fail(504, `upstream timed out while ${what} upstream`);
   }
 
-  /** What threw is a fault of ours: it costs this connection, and whoever waits for its answer hears of it. */
+  /** An exception is an internal fault: it ends this connection, and the reader of its answer is notified. */
   onFault(error: unknown): void {
     const { answer } = this;
     this.destroy();
@@ -188,7 +188,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.onWrite();
   }
 
-  /** While the request is on its way its own deadline runs, unless that way has ended. */
+  /** While the request is being sent its own deadline runs, unless sending has failed. */
   private get timesReads(): boolean {
     return this.requestSent || this.request.failed || this.state === State.Tunnel;
   }
@@ -203,7 +203,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private received(chunk: Buffer): void {
     if (this.state === State.Idle) return this.destroyUnasked();
-    // An answer to nothing: the request is still to be sent, and goes to another connection.
+    // An answer without a request: the request has not been sent yet, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
     this.answered = true;
     let at = 0;
@@ -230,7 +230,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private readHead(chunk: Buffer, at: number): number {
-    // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be without end.
+    // RFC 9112, 2.2: before requests empty lines are skipped; before an answer they could be endless.
     if (this.reader.empty && chunk[at] === CR) throw new HeadError(400, "empty line before the answer");
     if (!this.reader.read(chunk, at)) return chunk.length;
     const { next } = this.reader;
@@ -298,9 +298,10 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   /**
-   * The end of the connection is all that ends this answer, so it must be one: libuv takes a reset for an end where it
-   * comes with the last bytes. Writes distinguish them: a reset in place of an end fails the first by ECONNRESET, one
-   * after it, by an upstream that answered and closed before it had read the whole request, by EPIPE.
+   * Only the end of the connection ends this answer, so it must be a real end: libuv reports a reset as an end if it
+   * comes with the last bytes. Writes distinguish them: after a reset in place of an end, the first write fails with
+   * ECONNRESET; after a reset that followed an end, from an upstream that answered and closed before it had read the
+   * whole request, with EPIPE.
    */
   private endedWithAnswer(): void {
     // A write that waits fails in this turn of the event loop, after the read.
@@ -310,13 +311,13 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private completeUnlessReset(): void {
-    // Its reader may have given up meanwhile.
+    // Its reader may have given up in the meantime.
     if (this.state !== State.Body) return;
     if (this.reset) this.fail(502, this.closeMessage("recv() failed (104: ECONNRESET)"));
     else this.complete(false);
   }
 
-  /** The upstream closed a tunnel: what the client sent until now still goes out. */
+  /** The upstream closed a tunnel: what the client has sent so far still goes out. */
   private endTunnelled(): void {
     const { answer } = this;
     this.answer = undefined;
@@ -327,7 +328,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private errored(error: Error & { syscall?: string; code?: string }): void {
-    // An upstream may answer and close before it read the whole request: what it said is still to be read.
+    // An upstream may answer and close before it has read the whole request: its answer is still to be read.
     if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
@@ -365,5 +366,5 @@ function describe(error: Error & { errno?: number; code?: string }): string {
   return error.code === undefined ? error.message : `${Math.abs(error.errno ?? 0)}: ${error.code}`;
 }
 
-/** Writes fail when the upstream is gone: what it said before has arrived, and only has to be read. */
+/** Writes fail when the upstream is gone: an answer it sent before has arrived, and only has to be read. */
 const AFTER_WRITE_ERROR_MS = 1_000;

@@ -5,9 +5,9 @@ import { coarseNow, sweepRegularly } from "../exchange/clock.js";
 import { type Faults } from "../exchange/faults.js";
 import { UpstreamConnection } from "./connection.js";
 
-/** Who waits for a connection to an upstream. */
+/** Waits for a connection to an upstream. */
 export interface ConnectionTaker extends Guarded {
-  /** Its turn has come. Never within a call of the taker's own. */
+  /** Its turn has come. Never called from within a call by the taker. */
   onConnection(connection: UpstreamConnection): void;
   /** None became free in time: it waits no longer. */
   onQueueTimeout(): void;
@@ -15,7 +15,7 @@ export interface ConnectionTaker extends Guarded {
 
 /**
  * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit.
- * Whoever comes when all are in use waits in a queue: first come, first served.
+ * When all are in use, requests wait in a queue: first come, first served.
  */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
@@ -25,7 +25,7 @@ export class UpstreamPool {
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
   private closing = false;
-  /** Who waits, in the order they came, and until when. */
+  /** Waiting takers in the order they came, and until when each waits. */
   private readonly waiting = new Map<ConnectionTaker, number>();
   private serving = false;
 
@@ -38,27 +38,27 @@ export class UpstreamPool {
     this.stopSweeping = sweepRegularly(this);
   }
 
-  /** A connection for a request; undefined if all are in use, or others wait already: see {@link enqueue}. */
+  /** A connection for a request; undefined if all are in use, or others are already waiting: see {@link enqueue}. */
   acquire(): UpstreamConnection | undefined {
     return this.waiting.size === 0 ? this.take() : undefined;
   }
 
   /**
-   * A new connection in place of one that died under a request, even if idle ones are there, which may be as dead. It
-   * takes over the other's share of the limit, so a retry does not wait again.
+   * A new connection in place of one that broke during a request, even if there are idle ones, which may be broken too.
+   * It takes over the other's share of the limit, so a retry does not wait again.
    */
   replace(): UpstreamConnection {
     return this.open();
   }
 
-  /** @returns false if as many wait as may */
+  /** @returns false if the queue is full */
   enqueue(taker: ConnectionTaker): boolean {
     if (this.waiting.size >= this.config.queuedRequestsMax) return false;
     this.waiting.set(taker, coarseNow() + this.config.queueTimeoutMs);
     return true;
   }
 
-  /** For a taker that is not waiting any more, or never was. */
+  /** For a taker that no longer waits, or never did. */
   leave(taker: ConnectionTaker): void {
     this.waiting.delete(taker);
   }
@@ -115,7 +115,7 @@ export class UpstreamPool {
     return connection;
   }
 
-  /** Not at once: the connection that became free is still at work on the end of its answer. */
+  /** Not at once: the connection that became free is still processing the end of its answer. */
   private serveSoon(): void {
     if (this.waiting.size === 0 || this.serving) return;
     this.serving = true;
@@ -139,7 +139,7 @@ export class UpstreamPool {
 }
 
 /**
- * How long connections to an upstream with a name are used. Each new one looks the name up again, so that a change of
- * its address is noticed even if the connections never rest (nginx looks names up once, at its start).
+ * How long connections to an upstream with a host name are used. Each new one looks up the name again, so that a change
+ * of address is noticed even if the connections are never idle (nginx looks up names once, at its start).
  */
 const NAMED_REUSE_MS = 10_000;

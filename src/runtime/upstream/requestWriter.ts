@@ -8,14 +8,15 @@ import { batch } from "../exchange/writeBatch.js";
 /** Body pieces up to this size go out in one write with what is around them. */
 const JOINED_BYTES_MAX = 16_384;
 /**
- * Gathered pieces are written before the end of the turn when they come to this much. They are where they were read:
- * with another read, it has to be less than a receive buffer (`receiveBuffer.ts`), or the next would overwrite them.
+ * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer:
+ * together with another read, this has to be less than that buffer (`receiveBuffer.ts`), or the next read would
+ * overwrite them.
  */
 const GATHERED_BYTES_MAX = 524_288;
 /** The same for their number: each is up to three buffers of a system call, which takes 1,024 at once (IOV_MAX). */
 const GATHERED_PIECES_MAX = 340;
 
-/** Who hears of writes. */
+/** Is notified of writes. */
 export interface WriteListener extends Guarded {
   /** Bytes were handed to the socket, which may still hold some. */
   onWrite(): void;
@@ -33,7 +34,7 @@ export class RequestWriter implements Guarded {
   readonly framing = new MessageFraming();
   /** After a failed write: nothing more is sent, but an answer may still be read. */
   failed = false;
-  /** Head that waits for the first bytes of the body, or for the end of the turn. */
+  /** The head, waiting for the first bytes of the body or for the end of the turn. */
   private head = "";
   /** Text that waits for the end of this turn. */
   private joined = "";
@@ -68,7 +69,7 @@ export class RequestWriter implements Guarded {
     this.head = head;
   }
 
-  /** Sends the head at the end of this turn if nothing of the body takes it along before. */
+  /** Sends the head at the end of this turn, unless it is sent with the body before that. */
   flush(): void {
     if (this.head !== "") batch(this);
   }
@@ -89,7 +90,7 @@ export class RequestWriter implements Guarded {
    *
    * @param transient true if the bytes change as soon as this returns
    * @returns true if they were taken at once; false to send no more, and leave the bytes untouched, until `onWritten`
-   * @throws FramingError if the request may not be that long; nothing of the piece is sent
+   * @throws FramingError if the request must not be that long; then nothing of the piece is sent
    */
   body(bytes: Uint8Array, transient: boolean): boolean {
     const { framing } = this;
@@ -123,7 +124,7 @@ export class RequestWriter implements Guarded {
     if (this.failed) return true;
     const before = this.takeHead() + text;
     if (bytes.length <= JOINED_BYTES_MAX) {
-      // Few bytes go out fastest as text, which is a copy as well.
+      // Few bytes are sent fastest as text, which is also a copy.
       if (transient) return this.join(before + latin1(bytes, 0, bytes.length) + after);
       return this.gather(before, bytes, after);
     }
@@ -162,7 +163,7 @@ export class RequestWriter implements Guarded {
     return taken;
   }
 
-  /** Puts text off to the end of the turn, to go out with what else comes in it. */
+  /** Postpones text to the end of the turn, to go out with what else comes in it. */
   private join(text: string): boolean {
     if (this.gathering) this.writeGathered();
     if (this.joined === "") batch(this);
@@ -171,8 +172,8 @@ export class RequestWriter implements Guarded {
   }
 
   /**
-   * Puts small pieces off to the end of the turn, to go out in one system call: TLS records and HTTP/2 frames come
-   * several to a read. They are not copied, so they must be the caller's to give away.
+   * Postpones small pieces to the end of the turn, to go out in one system call: a read often brings several TLS
+   * records or HTTP/2 frames. They are not copied, so the caller must not reuse them.
    */
   private gather(before: string, bytes: Uint8Array, after: string): boolean {
     const { socket } = this;
