@@ -75,7 +75,7 @@ const SAME: { readonly [pair: string]: true } = {
     Omit<ListenerInput, "tls" | "name" | "protocol" | "address">
   >,
   virtualServer: true satisfies Same<
-    Values<VirtualServerProps, "listeners">,
+    Values<VirtualServerProps, "listeners" | "tls">,
     Omit<VirtualServerInput, "listeners" | "name" | "routes">
   >,
   ...({

@@ -1,3 +1,4 @@
+export type { AcmeOptions, ExternalAccountBinding } from "./acme.js";
 export * from "./action.js";
 export * from "./activation.js";
 export type * from "./activationOptions.js";

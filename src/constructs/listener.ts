@@ -45,7 +45,9 @@ export class Listener extends Construct {
     this.protocol = props.tls === undefined ? "http" : "https";
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material);
-    refuseListener(this, this.render());
+    // The names of a certificate by ACME are those of virtual servers, which come later.
+    const checked = this.tlsFiles?.acme === undefined ? this.tlsFiles : PLACEHOLDER_FILES;
+    refuseListener(this, this.rendered(checked, []));
   }
 
   /** @internal Whether HTTP/2 was asked for explicitly. */
@@ -62,18 +64,27 @@ export class Listener extends Construct {
     );
   }
 
-  /** @internal Its section of the config. */
-  render(): ListenerInput {
+  /** @internal Its section of the config, with further certificates. */
+  render(further: readonly TlsFiles[] = []): ListenerInput {
+    return this.rendered(this.tlsFiles, further);
+  }
+
+  private rendered(tlsFiles: TlsFiles | undefined, further: readonly TlsFiles[]): ListenerInput {
     const { name, address, protocol } = this;
     const { tls, http2, ...options } = this.props;
     const rendered = { ...options, name, address, protocol };
     // Without TLS the option has no effect; a warning says so.
     if (tls === undefined) return rendered;
     const { material, serverNames, policy = TlsPolicy.fileSync(), ...tlsOptions } = tls;
-    const { selfSigned, ...files } = this.tlsFiles!;
+    const certificates = further.length === 0 ? {} : { certificates: further.map(certificateInput) };
+    const files = { ...certificateInput(tlsFiles!), ...certificates, dhparam: tlsFiles!.dhparam };
     return { ...rendered, http2, tls: { ...tlsOptions, ...files, policy: policy.settings } };
   }
 }
+
+const certificateInput = ({ certificate, key, acme }: TlsFiles) => ({ certificate, key, acme: acme?.() });
+
+const PLACEHOLDER_FILES: TlsFiles = { certificate: "/certificate", key: "/key" };
 
 /** Where a listener accepts connections. */
 export interface ListenerProps {

@@ -140,6 +140,7 @@ export class ProxyService extends Construct {
       logDirectory,
       listeners: proxy.listeners.map(({ address, port }) => ({ address, port })),
       tlsFiles: this.tlsFiles,
+      acme: proxy.usedTlsFiles.some(([, files]) => files.acme !== undefined),
       ...(hasTokens(this.tlsFiles) ? { baseNameOf } : {}),
       ...(hasTokens(proxy.listeners.map(({ address }) => address)) ? { hostOf: lateHostInUrl } : {}),
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
@@ -152,13 +153,12 @@ export class ProxyService extends Construct {
     return this.tlsPaths.map(([, path]) => path);
   }
 
-  /** TLS files of the listeners, each with the prop that it comes from. */
+  /** TLS files of the proxy, each with the prop that it comes from. */
   private get tlsPaths(): [at: string, path: string][] {
     const found = new Map<string, string>();
-    for (const { node, tlsFiles } of this.props.proxy.listeners) {
-      for (const name of ["key", "certificate", "dhparam"] as const) {
-        const path = tlsFiles?.[name];
-        if (path !== undefined && !found.has(path)) found.set(path, `${node.path}.tls.${name}`);
+    for (const [at, { key, certificate, dhparam, authorityFiles }] of this.props.proxy.usedTlsFiles) {
+      for (const [name, path] of Object.entries({ key, certificate, dhparam, ...authorityFiles })) {
+        if (path !== undefined && !found.has(path)) found.set(path, `${at}.${name}`);
       }
     }
     return [...found].map(([path, at]) => [at, path]);

@@ -1,6 +1,14 @@
+import { isDeepStrictEqual } from "node:util";
 import { Construct, type IConstruct } from "constructs";
-import { formatProblem, type Problem, problem, type ProxyConfigInput } from "../model/index.js";
+import {
+  type CertificateAuthorityInput,
+  formatProblem,
+  type Problem,
+  problem,
+  type ProxyConfigInput,
+} from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
+import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
 import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
 import { configProblems, hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
@@ -44,6 +52,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
   private readonly settings: Omit<ReverseProxyProps, "host" | "paths">;
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
+  private readonly authorities: CertificateAuthorityInput[] = [];
 
   /** The proxy that a construct belongs to: the nearest one above it. */
   static of(construct: IConstruct): ReverseProxy {
@@ -139,7 +148,8 @@ export class ReverseProxy extends Construct implements ProxyScope {
         error: { path: `${logDirectory}/error.log` },
         ...this.settings.logs,
       },
-      listeners: this.listeners.map((listener) => listener.render()),
+      ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.authorities }),
+      listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
       upstreams: this.upstreams.map((upstream) => upstream.render()),
       virtualServers: this.virtualServers.map((server) => server.render()),
     };
@@ -213,10 +223,30 @@ export class ReverseProxy extends Construct implements ProxyScope {
     });
   }
 
-  /** Names that clients use on a listener, as far as they are known: those of its virtual servers and its own. */
+  /**
+   * Names that clients use on a listener, as far as they are known: its own, and those of its virtual servers without
+   * a certificate of their own.
+   */
   namesOn(listener: Listener): readonly string[] {
-    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    const servers = this.virtualServers.filter(
+      ({ listeners, tls }) => listeners.includes(listener) && tls === undefined,
+    );
     return [...(listener.tls?.serverNames ?? []), ...servers.flatMap(({ serverNames }) => serverNames)];
+  }
+
+  /** @internal Files of every TLS material in use, each with the prop that names it. */
+  get usedTlsFiles(): readonly (readonly [at: string, files: TlsFiles])[] {
+    return [...this.listeners, ...this.virtualServers].flatMap(({ node, tlsFiles }) =>
+      tlsFiles === undefined ? [] : [[`${node.path}.tls`, tlsFiles] as const],
+    );
+  }
+
+  /** Certificates of the virtual servers on a TLS listener, which clients get by the name that they ask for. */
+  private certificatesOf(listener: Listener): readonly TlsFiles[] {
+    if (listener.tls === undefined) return [];
+    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    const own = servers.flatMap(({ tlsFiles }) => tlsFiles ?? []);
+    return [...new Set(own)].filter((files) => files !== listener.tlsFiles);
   }
 
   /** Files of a TLS material on this proxy's host; the material's resources are made at the first call. */
@@ -226,13 +256,29 @@ export class ReverseProxy extends Construct implements ProxyScope {
     const files = material.bind(this, {
       host: this.host,
       directory: this.paths.tlsDirectory,
-      serverNames: () =>
-        this.listeners
+      serverNames: () => [
+        ...this.listeners
           .filter(({ tls }) => tls?.material === material)
           .flatMap((listener) => this.namesOn(listener)),
+        ...this.virtualServers
+          .filter(({ tls }) => tls === material)
+          .flatMap(({ serverNames }) => serverNames),
+      ],
+      addAuthority: (options) => this.addAuthority(options),
     });
     this.materials.set(material, files);
     return files;
+  }
+
+  /** Materials of the same authority and account share one. */
+  private addAuthority(options: AcmeOptions): string {
+    const wanted = authorityOf(options);
+    const same = this.authorities.find(({ name: _, ...known }) => isDeepStrictEqual(known, wanted));
+    if (same !== undefined) return same.name;
+    const taken = this.authorities.map((authority) => authority.name);
+    const name = authorityName(wanted.directory, taken);
+    this.authorities.push({ name, ...wanted });
+    return name;
   }
 }
 

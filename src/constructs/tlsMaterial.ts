@@ -4,7 +4,7 @@ import { Lazy } from "cdktf";
 import { Construct } from "constructs";
 import { isIP } from "node:net";
 import { isFilePath } from "../model/filePath.js";
-import { type Problem, problem } from "../model/index.js";
+import { type AcmeCertificateInput, type Problem, problem } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import {
   accepting,
@@ -13,6 +13,7 @@ import {
   LONG_LABEL_PATTERN,
 } from "../model/textRule.js";
 import { dhParametersPem } from "../render/index.js";
+import { type AcmeOptions, refuseAcme } from "./acme.js";
 import { refuse } from "./props/checks.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
@@ -54,20 +55,37 @@ export abstract class TlsMaterial {
     return new ExistingMaterial(files);
   }
 
+  /**
+   * A certificate that browsers trust, which the proxy gets and renews by itself (ACME, RFC 8555), by default from
+   * Let's Encrypt. Until the first one is issued the proxy serves with a temporary, self-signed one; a new one is taken
+   * without a reload, and no connection is cut.
+   *
+   * Key and account are made on the host, in /var/lib/portico-certificates, and never enter synthesis or state. See
+   * docs/certificates.md.
+   */
+  static acme(options: AcmeOptions): TlsMaterial {
+    refuseAcme("TlsMaterial.acme", options);
+    return new AcmeMaterial(options);
+  }
+
   /** @internal Makes what has to be made. */
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;
 }
 
 /** Where the parts are on the host. */
 export interface TlsFiles {
-  /** PEM file on the host: the certificate, then its chain. */
-  readonly certificate: string;
-  /** PEM file on the host: the private key. */
-  readonly key: string;
+  /** PEM file on the host: the certificate, then its chain; undefined for one that the proxy gets by ACME. */
+  readonly certificate?: string;
+  /** PEM file on the host: the private key; undefined for one that the proxy makes for ACME. */
+  readonly key?: string;
   /** PEM file on the host: Diffie-Hellman parameters; undefined if there are none. */
   readonly dhparam?: string;
   /** The resources of a self-signed material; undefined for existing files. */
   readonly selfSigned?: SelfSignedTls;
+  /** @internal What the config says of a certificate by ACME; its names are known when the app is synthesized. */
+  readonly acme?: () => AcmeCertificateInput;
+  /** @internal Files that the proxy reads when it asks the authority. */
+  readonly authorityFiles?: Readonly<Record<string, string>>;
 }
 
 /** Files that are already on the host. */
@@ -110,6 +128,8 @@ export interface TlsContext {
   readonly directory: string;
   /** Server names that clients use on the listeners of the material, as far as they have been added. */
   readonly serverNames: () => readonly string[];
+  /** Has the config name an authority; its name there. */
+  readonly addAuthority: (options: AcmeOptions) => string;
 }
 
 /** Key, certificate and parameters that Terraform makes, and their files. */
@@ -193,7 +213,10 @@ function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) 
 }
 
 /** The parameters are not secret and the same for everyone, so the materials of a proxy share them. */
-function dhParametersFile(scope: Construct, { host, directory }: Omit<TlsContext, "serverNames">): HostFile {
+function dhParametersFile(
+  scope: Construct,
+  { host, directory }: Pick<TlsContext, "host" | "directory">,
+): HostFile {
   const id = "DhParameters";
   const existing = scope.node.tryFindChild(id);
   if (existing !== undefined) return existing as HostFile;
@@ -237,6 +260,30 @@ class ExistingMaterial extends TlsMaterial {
     if (dhparam === false) return { certificate, key };
     if (dhparam !== undefined) return { certificate, key, dhparam };
     return { certificate, key, dhparam: dhParametersFile(scope, context).path };
+  }
+}
+
+class AcmeMaterial extends TlsMaterial {
+  constructor(private readonly options: AcmeOptions) {
+    super();
+  }
+
+  override bind(scope: Construct, context: TlsContext): TlsFiles {
+    const { names, keyType, roots, externalAccountBinding } = this.options;
+    const authority = context.addAuthority(this.options);
+    const served = (): string[] => context.serverNames().filter((name) => name !== CATCH_ALL);
+    const wanted = (): readonly string[] => {
+      const all = names ?? [...new Set(served())];
+      return all.length > 0 ? all : context.host.serverNames;
+    };
+    return {
+      dhparam: dhParametersFile(scope, context).path,
+      acme: () => ({ authority, names: [...wanted()], keyType }),
+      authorityFiles: {
+        ...(roots === undefined ? {} : { roots }),
+        ...(externalAccountBinding === undefined ? {} : { keyFile: externalAccountBinding.keyFile }),
+      },
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 import { Construct } from "constructs";
-import type { VirtualServerInput } from "../model/index.js";
-import { refuseVirtualServer } from "./props/checks.js";
-import { LISTENER } from "./props/instances.js";
+import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
+import { refuse, refuseVirtualServer } from "./props/checks.js";
+import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { Listener } from "./listener.js";
 import {
   any,
@@ -15,6 +15,7 @@ import {
 } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
 import { Route, type RouteProps } from "./route.js";
+import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
 /** A set of server names on listeners, with routes. Its scope is the proxy, or a construct below it. */
 export class VirtualServer extends Construct {
@@ -24,16 +25,23 @@ export class VirtualServer extends Construct {
   readonly serverNames: readonly string[];
   /** Listeners that it is reached through. */
   readonly listeners: readonly Listener[];
+  /** Its own certificate; undefined if it has that of its listeners. */
+  readonly tls?: TlsMaterial;
+  /** Files of its own certificate. */
+  readonly tlsFiles?: TlsFiles;
   private readonly props: VirtualServerProps;
 
   constructor(scope: Construct, id: string, props: VirtualServerProps) {
     super(scope, id);
     refuseProps(this, props, VIRTUAL_SERVER_PROPS);
-    proxyOf(this);
+    const proxy = proxyOf(this);
     this.props = props;
     this.name = props.name ?? id;
     this.serverNames = props.serverNames;
     this.listeners = props.listeners;
+    refuse(unusedTls(this.node.path, props));
+    this.tls = props.tls;
+    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls);
     refuseVirtualServer(this, this.render());
   }
 
@@ -50,8 +58,9 @@ export class VirtualServer extends Construct {
 
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
+    const { tls, ...fields } = this.props;
     return {
-      ...this.props,
+      ...fields,
       name: this.name,
       listeners: this.listeners.map((listener) => listener.name),
       routes: this.routes.map((route) => route.render()),
@@ -69,6 +78,12 @@ export interface VirtualServerProps {
   readonly serverNames: readonly string[];
   /** Listeners that it is reached through; at least one. */
   readonly listeners: readonly Listener[];
+  /**
+   * A certificate for its names, beside the one of its listeners, of which at least one must be `https`. Clients get
+   * it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.
+   * @default - the listeners' own
+   */
+  readonly tls?: TlsMaterial;
   /**
    * Whether it answers for unknown names on its listeners. Each listener needs exactly one such server
    * (`config.no-default-server`, `config.duplicate-default-server`).
@@ -88,9 +103,21 @@ export interface VirtualServerProps {
   readonly name?: string;
 }
 
+function unusedTls(path: string, { tls, listeners }: VirtualServerProps): Problem[] {
+  if (tls === undefined || listeners.some(({ protocol }) => protocol === "https")) return [];
+  const fix = "Name an https listener among its `listeners`, or remove `tls`.";
+  return [
+    problem("config.tls-unexpected", `${path}.tls`, "is given, and no listener is https", {
+      fix,
+      allowed: "a virtual server on an https listener",
+    }),
+  ];
+}
+
 const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   serverNames: judged,
   listeners: required(listOf(LISTENER)),
+  tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,
   name: any,

@@ -71,7 +71,7 @@ function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
     if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");
     return;
   }
-  if (tlsFiles.selfSigned !== undefined) return;
+  if (tlsFiles.selfSigned !== undefined || tlsFiles.certificate === undefined) return;
   const here = proxy.host.delivery.onThisMachine(proxy.host, tlsFiles.certificate);
   if (here === undefined || !existsSync(here)) return;
   const missing = notCovered(here, proxy.namesOn(listener));

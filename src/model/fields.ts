@@ -105,8 +105,8 @@ export const upstreamUrl = (description: string, example?: string) =>
     lengthMax: "http://:65535/".length + DOMAIN_NAME_LENGTH_MAX,
   }).meta(described(description, example));
 
-export const httpsUrl = (description: string, example?: string) =>
-  text("config.bad-url", "https://HOST[:PORT]/PATH, without user, query or fragment", {
+export const directoryUrl = (description: string, example?: string) =>
+  text("acme.bad-directory", "https://HOST[:PORT]/PATH, without user, query or fragment", {
     pattern: `^https://(?:${DOMAIN_NAME_PATTERN}|${IPV4_PATTERN}|\\[${LOWER_IPV6_PATTERN}\\])(?::${PORT_PATTERN})?(?:/[!"$-.0->@-~]*)*$`,
     never: LONG_LABEL_PATTERN,
   }).meta(described(description, example));

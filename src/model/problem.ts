@@ -62,6 +62,8 @@ export const PROBLEM_CODES = {
   "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are not supported.",
+  "acme.bad-directory":
+    "Give the `https` URL of the authority's ACME directory, as the authority documents it.",
   "acme.bad-name":
     "Give a host name or an IP address. A wildcard name is not proved by the challenges: bring its certificate as files.",
   "acme.bad-email": "Give one mail address.",

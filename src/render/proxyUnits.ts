@@ -9,8 +9,13 @@ export interface ProxyUnitsInput {
   readonly config: string;
   readonly logDirectory: string;
   readonly listeners: readonly Pick<ListenerInput, "address" | "port">[];
-  /** Private keys, certificates and Diffie-Hellman parameters. */
+  /** Private keys, certificates and Diffie-Hellman parameters, and what the proxy needs to ask an authority. */
   readonly tlsFiles: readonly string[];
+  /**
+   * Whether the proxy gets certificates by ACME: then it keeps them, and the keys, below /var/lib.
+   * @default false
+   */
+  readonly acme?: boolean;
   /**
    * The last segment of a TLS file's path, for paths that are not known yet.
    * @default - what follows the last slash
@@ -67,6 +72,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       RuntimeDirectory: "portico",
       RuntimeDirectoryMode: "0700",
       ...logs(input.logDirectory),
+      ...(input.acme === true ? { StateDirectory: STATE_DIRECTORY, StateDirectoryMode: "0700" } : {}),
       ...hardening(input.servedDirectories),
     },
     Install:
@@ -93,6 +99,12 @@ export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInp
     Install: { WantedBy: "sockets.target" },
   };
 }
+
+/**
+ * Below /var/lib: accounts, keys and certificates by ACME. Not `portico`, which is root's: systemd would give it to the
+ * service's user.
+ */
+const STATE_DIRECTORY = "portico-certificates";
 
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 

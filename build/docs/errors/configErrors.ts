@@ -192,6 +192,10 @@ export const CONFIG_ERRORS = {
       "An authority is asked for host names and addresses. A wildcard name such as `*.example.org` is proved by a DNS record alone, which the proxy does not make; [certificates.md](certificates.md#wildcard-names) says how such a certificate is brought.",
     example: withAcme({ names: ["*.example.org"] }),
   },
+  "acme.bad-directory": {
+    means: "An authority is known by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
+    example: withAcme({}, { directory: "http://ca.example.org/directory" }),
+  },
   "acme.bad-email": {
     means: "The authority writes to this address about the account, if it writes at all.",
     example: withAcme({}, { email: "admin" }),

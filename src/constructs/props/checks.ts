@@ -81,19 +81,21 @@ export function refuseProxy(construct: IConstruct, part: Omit<ProxyConfigInput, 
   refuse(configProblems(config).map((p) => ({ ...p, path: `${construct.node.path}.${p.path}` })));
 }
 
-type ProxyParts = "listeners" | "upstreams" | "virtualServers";
+type ProxyParts = "certificateAuthorities" | "listeners" | "upstreams" | "virtualServers";
 
-/** Problems below one path of a config, reported at the construct's path. */
 function refusePart(construct: IConstruct, config: ProxyConfigInput, at: string): void {
+  refuse(partProblems(config, at, construct.node.path));
+}
+
+/** Problems below one path of a config, reported at the path of the code that made that part. */
+export function partProblems(config: ProxyConfigInput, at: string, path: string): Problem[] {
   const here = configProblems(config).filter((p) => `${p.path}.`.startsWith(`${at}.`));
-  refuse(
-    here.map((p) => ({
-      ...p,
-      path: construct.node.path + p.path.slice(at.length),
-      // The user has not written this config, so its indexes are replaced.
-      message: p.message.replaceAll(at, construct.node.path),
-    })),
-  );
+  return here.map((p) => ({
+    ...p,
+    path: path + p.path.slice(at.length),
+    // The user has not written this config, so its indexes are replaced.
+    message: p.message.replaceAll(at, path),
+  }));
 }
 
 /** Paths on a host that are not absolute or not in normal form. */

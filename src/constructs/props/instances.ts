@@ -28,7 +28,7 @@ export const REVERSE_PROXY = instance(
 export const TLS_MATERIAL = instance(
   "TlsMaterial",
   "a TlsMaterial",
-  "Use `TlsMaterial.selfSigned(…)` or `TlsMaterial.fromFiles({ certificate, key })`.",
+  "Use `TlsMaterial.selfSigned(…)`, `TlsMaterial.acme({ email, agreeToTerms })` or `TlsMaterial.fromFiles({ certificate, key })`.",
 );
 export const TLS_POLICY = instance(
   "TlsPolicy",

@@ -213,7 +213,9 @@ export type RouteConfig = VirtualServerConfig["routes"][number];
 export type AccessLogConfig = ProxyConfig["logs"]["access"];
 export type ErrorLogConfig = ProxyConfig["logs"]["error"];
 
+export type CertificateAuthorityInput = NonNullable<ProxyConfigInput["certificateAuthorities"]>[number];
 export type ListenerInput = ProxyConfigInput["listeners"][number];
+export type AcmeCertificateInput = NonNullable<NonNullable<ListenerInput["tls"]>["acme"]>;
 export type UpstreamInput = NonNullable<ProxyConfigInput["upstreams"]>[number];
 export type VirtualServerInput = ProxyConfigInput["virtualServers"][number];
 export type RouteInput = VirtualServerInput["routes"][number];

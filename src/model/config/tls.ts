@@ -4,7 +4,7 @@ import {
   count,
   filePath,
   flag,
-  httpsUrl,
+  directoryUrl,
   line,
   mailAddress,
   name,
@@ -98,7 +98,7 @@ export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory
 
 export const certificateAuthority = z.strictObject({
   name: name("Name by which certificates refer to the authority.", "letsencrypt"),
-  directory: httpsUrl("URL of its ACME directory.", "https://ca.example.org/acme/acme/directory").default(
+  directory: directoryUrl("URL of its ACME directory.", "https://ca.example.org/acme/acme/directory").default(
     DEFAULT_DIRECTORY,
   ),
   email: mailAddress("Whom the authority writes to about the account.", "admin@example.org").optional(),

@@ -1,0 +1,131 @@
+import type { CertificateAuthorityInput, ProxyConfigInput } from "../model/index.js";
+import { KEY_TYPES, type KeyType } from "../model/tlsPolicy.js";
+import { DEFAULT_DIRECTORY } from "../model/config/tls.js";
+import { partProblems, refuse } from "./props/checks.js";
+import {
+  choice,
+  fields,
+  flag,
+  listOf,
+  type PropTable,
+  refuseOptions,
+  required,
+  text,
+} from "./props/propTable.js";
+import { isKnown } from "./props/tokens.js";
+
+/** Which authority issues certificates, to whom, and for which names. */
+export interface AcmeOptions {
+  /** Address that the authority writes to about the account, if it does. */
+  readonly email: string;
+  /** Whether you agree to the terms of service of the authority; must be `true` (`acme.terms-not-agreed`). */
+  readonly agreeToTerms: boolean;
+  /**
+   * URL of the authority's ACME directory (RFC 8555), `https` only.
+   * @default "https://acme-v02.api.letsencrypt.org/directory"
+   */
+  readonly directory?: string;
+  /**
+   * Names and addresses that the certificate covers, in lower case. Public authorities certify only public ones
+   * (`acme.private-name`), and wildcard names cannot be proved (`acme.bad-name`): bring their certificate with
+   * `fromFiles`.
+   * @default - the names of the virtual servers on the listeners of the material; without any, the host's name, or its addresses
+   */
+  readonly names?: readonly string[];
+  /**
+   * Type of the key: `ecdsa-p256`, `rsa-2048`, `rsa-3072` or `rsa-4096`. It must be one that the ciphers of the
+   * listener's policy take (`acme.key-type`).
+   * @default - "ecdsa-p256", and "rsa-2048" where the policy excludes ECDSA, as `TlsPolicy.fileSync()` does
+   */
+  readonly keyType?: KeyType;
+  /**
+   * Profile of the certificate, as the authority names it.
+   * @default - "shortlived" where a name is an address and the authority offers it; otherwise the authority's own choice
+   */
+  readonly profile?: string;
+  /**
+   * How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. The authority
+   * must reach that port by every name.
+   * @default - "http-01" if the proxy has an http listener on port 80, otherwise "tls-alpn-01"
+   */
+  readonly challenge?: "http-01" | "tls-alpn-01";
+  /**
+   * A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4).
+   * @default - none
+   */
+  readonly externalAccountBinding?: ExternalAccountBinding;
+  /**
+   * PEM file on the host: root certificates by which the authority's own server is trusted. An authority with roots is
+   * taken for a private one, which may certify any name.
+   * @default - the roots that Node has; the authority is a public one
+   */
+  readonly roots?: string;
+}
+
+/** A key of an account at an authority. The key itself stays in a file on the host. */
+export interface ExternalAccountBinding {
+  /** The key's id, as the authority gave it. */
+  readonly keyId: string;
+  /**
+   * File on the host with the MAC key, in base64url as the authority gave it; only root has to read it. Absolute path.
+   */
+  readonly keyFile: string;
+}
+
+const ACME_OPTIONS: PropTable<AcmeOptions> = {
+  email: required(text),
+  agreeToTerms: required(flag),
+  directory: text,
+  names: listOf(text),
+  keyType: choice(...KEY_TYPES),
+  profile: text,
+  challenge: choice("http-01", "tls-alpn-01"),
+  externalAccountBinding: fields<ExternalAccountBinding>({ keyId: required(text), keyFile: required(text) }),
+  roots: text,
+};
+
+/** @internal Throws if there is anything wrong with the options that does not depend on where they are used. */
+export function refuseAcme(method: string, options: AcmeOptions): void {
+  refuseOptions(method, options, ACME_OPTIONS);
+  const { names, keyType } = options;
+  const authority = { name: "a", ...authorityOf(options) };
+  // A policy that takes keys of any type: which one it is for is not known here.
+  const tls = {
+    acme: { authority: "a", names: names ?? ["example.org"], keyType },
+    policy: "mozilla-modern",
+  } as const;
+  const config: ProxyConfigInput = {
+    version: 1,
+    certificateAuthorities: [authority],
+    listeners: [
+      { name: "l", address: "192.0.2.1", port: 443, protocol: "https", tls },
+      { name: "h", address: "192.0.2.1", port: 80, protocol: "http" },
+    ],
+    virtualServers: [{ name: "s", serverNames: ["_"], listeners: ["l", "h"], default: true, routes: [] }],
+  };
+  refuse([
+    ...partProblems(config, "certificateAuthorities[0]", method),
+    ...partProblems(config, "listeners[0].tls.acme", method),
+  ]);
+}
+
+/** @internal What the config says of the authority, but for its name. */
+export function authorityOf(options: AcmeOptions): Omit<CertificateAuthorityInput, "name"> {
+  const { names, keyType, ...authority } = options;
+  return authority;
+}
+
+/** @internal A name for an authority: that of its host, unless another one has it. */
+export function authorityName(directory: string | undefined, taken: readonly string[]): string {
+  const host = directory !== undefined && isKnown(directory) ? new URL(directory).hostname : undefined;
+  const name = directory === undefined || directory === DEFAULT_DIRECTORY ? "letsencrypt" : nameOf(host);
+  const free = [name, ...taken.map((_, i) => `${name}-${i + 2}`)].find((one) => !taken.includes(one));
+  return free!;
+}
+
+/** Of an address in brackets only what is allowed in a name. */
+const nameOf = (host = "authority"): string =>
+  host
+    .replace(/[^a-z0-9.-]/g, "-")
+    .replace(/^[^a-z0-9]+/, "")
+    .slice(0, 60);
