@@ -163,11 +163,12 @@ test("belong to the user of a process", async () => {
 test("the daily look at the certificates in service names those that end, ended or have not begun", async () => {
   const DAY = 86_400_000;
   const [leaf, root] = [await issue({ to: 60 }), await issue({ to: 20 })];
-  const tls = { certificate: "/etc/c.pem", key: "/etc/k.pem" };
+  const tls = { certificate: "/etc/c.pem", key: "/etc/k.pem", certificates: [] };
   const config = {
     listeners: [{ name: "plain" }, { name: "a", tls }, { name: "b", tls }],
   } as unknown as ProxyConfig;
-  const files = { key: leaf.key, cert: leaf.cert + root.cert };
+  const contents = { id: "c", source: "files", key: leaf.key, cert: leaf.cert + root.cert } as const;
+  const files = { certificates: [contents] };
   const seen = (days: number): string[] =>
     certificateWarnings(config, { a: files, b: files }, Date.now() + days * DAY - 60_000).map(
       ({ code, path, message }) => `${code} ${path} ${message.replace(/\d{4}-[^\s,]+/g, "DATE")}`,

@@ -71,7 +71,8 @@ describe("a good config", () => {
   test("comes with its TLS files, and survives the way to a worker", async () => {
     const loaded = await load(config());
     expect(loaded.warnings).toEqual([]);
-    expect(loaded.tls).toEqual({ https: { key: rsa.key, cert: rsa.cert, dhparam: dhParametersPem() } });
+    const contents = { id: at("cacert.pem"), source: "files", key: rsa.key, cert: rsa.cert };
+    expect(loaded.tls).toEqual({ https: { certificates: [contents], dhparam: dhParametersPem() } });
     expect(JSON.parse(JSON.stringify(loaded))).toEqual(loaded);
     expect(JSON.stringify(loaded.config)).not.toContain("PRIVATE KEY");
   });
@@ -346,7 +347,7 @@ describe("a key that systemd passes as a credential", () => {
     writeFileSync(join(credentials, "privkey.pem"), rsa.key, { mode: 0o440 });
     write("privkey.pem", "unreadable for the service");
     const loaded = await load(config());
-    expect(loaded.tls["https"]!.key).toBe(rsa.key);
+    expect(loaded.tls["https"]!.certificates[0]!.key).toBe(rsa.key);
     expect(loaded.warnings).toEqual([]);
   });
 

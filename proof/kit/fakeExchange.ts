@@ -190,6 +190,7 @@ const CLIENT: ClientInfo = {
   localPort: 80,
   connectionId: 12,
   trusted: false,
+  misdirected: undefined,
 };
 
 const SERVER: Partial<VirtualServerConfig> = {

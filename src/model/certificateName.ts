@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { isDomainName } from "./serverName.js";
 
 /** What a certificate can be asked (Node's `X509Certificate`). */
 interface NamedCertificate {
@@ -10,4 +11,42 @@ interface NamedCertificate {
 export function coversName(certificate: NamedCertificate, serverName: string): boolean {
   const found = isIP(serverName) === 0 ? certificate.checkHost(serverName) : certificate.checkIP(serverName);
   return found !== undefined;
+}
+
+/**
+ * The names by which SNI can choose a certificate, in lower case: the DNS names among its subject alternative names,
+ * and those with `*` for their first label. Addresses do not come by SNI (RFC 6066, 3), and clients look at no common
+ * name (RFC 9525, 2).
+ *
+ * @param subjectAltName as Node's `X509Certificate` writes it, which puts quotes around names with odd characters
+ */
+export function sniNames(subjectAltName: string | undefined): string[] {
+  const dnsNames = (subjectAltName ?? "").split(", ").flatMap((entry) => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
+  return dnsNames.map((name) => name.toLowerCase()).filter((name) => isDomainName(name.replace(/^\*\./, "")));
+}
+
+/** Finds what belongs to a host name: by the name itself, or else by the wildcard that covers it (RFC 9525, 6.3). */
+export class CertificateNames<T> {
+  private readonly byName = new Map<string, T>();
+
+  /** Of several with one name the first has it. */
+  add(names: readonly string[], value: T): void {
+    for (const name of names) if (!this.byName.has(name)) this.byName.set(name, value);
+  }
+
+  /** @param name in lower case, without a dot at its end */
+  find(name: string): T | undefined {
+    return this.byName.get(name) ?? this.byName.get(wildcardFor(name));
+  }
+
+  /** Who has exactly this name, which may be a wildcard. */
+  holder(name: string): T | undefined {
+    return this.byName.get(name);
+  }
+}
+
+/** `*.example.org` for `www.example.org`: a wildcard stands for one label. */
+function wildcardFor(name: string): string {
+  const dot = name.indexOf(".");
+  return dot === -1 ? "" : `*${name.slice(dot)}`;
 }

@@ -111,6 +111,8 @@ export const PROBLEM_CODES = {
   "files.certificate-not-yet-valid": "Correct the host's clock, or use a certificate that is valid now.",
   "files.name-not-covered":
     "Use a certificate with the name among its subject alternative names, or remove the name from the config.",
+  "files.certificate-not-chosen":
+    "Remove the certificate, or put it before the one that has the name; the default certificate is the first.",
   "files.key-exposed": "Let only the owner read the private key.",
   "files.bad-directory":
     "Create the directory, or give the user that runs portico read and execute permission on it.",

@@ -8,6 +8,7 @@ export * from "./actions/staticPath.js";
 export type * from "./actions/table.js";
 export * from "./address.js";
 export * from "./authority.js";
+export * from "./certificateName.js";
 export type * from "./config/certificates.js";
 export type * from "./config/config.js";
 export * from "./hopByHop.js";

@@ -178,6 +178,13 @@ export const CHECK_ERRORS = {
       files[CERTIFICATE] = { text: await certify("www.example.org", "2020-01-01", "2099-01-01") };
     }),
   },
+  "files.certificate-not-chosen": {
+    means:
+      "A listener has several certificates, and clients never get this one for the names in the message: one before it has them, too, or it has no DNS name, which is all that a client can ask by. A warning: the proxy serves.",
+    example: checked("files.certificate-not-chosen", () => undefined, {
+      certificates: [{ certificate: CERTIFICATE, key: KEY }],
+    }),
+  },
   "files.key-exposed": {
     means:
       "Others than the owner can read the private key, or put another in its place. A warning: the proxy serves.",

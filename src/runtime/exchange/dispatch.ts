@@ -37,6 +37,8 @@ export class Dispatcher {
   dispatch(exchange: DispatchedExchange): void {
     const { request } = exchange;
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
+    // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
+    if (exchange.client.misdirected?.(request.serverName) === true) return respondError(exchange, 421);
     const config = this.router.route(exchange.server, request.path);
     if (config === undefined) return respondError(exchange, 404);
     const route = this.routes.get(config)!;

@@ -157,6 +157,11 @@ export interface ClientInfo {
   readonly connectionId: number;
   /** Whether the peer is in `trustedProxies`. */
   readonly trusted: boolean;
+  /**
+   * Whether a host name is one that the connection's certificate does not cover, and another certificate of the listener
+   * does; undefined where no name is.
+   */
+  readonly misdirected: ((serverName: string) => boolean) | undefined;
 }
 
 /** Where a request body goes. */

@@ -1,11 +1,18 @@
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
+import type { Misdirected } from "./certificateServers.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 
 /** What is known about a client when its connection is accepted. */
-export function clientInfo(socket: Socket, listener: ListenerConfig, context: WorkerContext): ClientInfo {
+export function clientInfo(
+  socket: Socket,
+  listener: ListenerConfig,
+  context: WorkerContext,
+  misdirected: Misdirected | undefined,
+): ClientInfo {
   const address = plainAddress(socket.remoteAddress ?? "");
+  const trusted = context.trusted(address);
   return {
     address,
     port: socket.remotePort ?? 0,
@@ -14,7 +21,9 @@ export function clientInfo(socket: Socket, listener: ListenerConfig, context: Wo
     localAddress: plainAddress(socket.localAddress ?? ""),
     localPort: socket.localPort ?? listener.port,
     connectionId: ++lastConnectionId,
-    trusted: context.trusted(address),
+    trusted,
+    // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).
+    misdirected: trusted ? undefined : misdirected,
   };
 }
 

@@ -1,8 +1,10 @@
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
-import type { TlsContents } from "../load/tlsContents.js";
+import type { CertificateContents, TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
+import { CertificateServers, type Misdirected } from "./certificateServers.js";
+import { peekClientHello } from "./clientHello.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
@@ -14,7 +16,7 @@ import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
 export interface Acceptor {
-  accept(socket: Socket, listener: ListenerConfig): void;
+  accept(socket: Socket, listener: ListenerConfig, misdirected?: Misdirected): void;
 }
 
 export interface ListenerOptions {
@@ -34,25 +36,29 @@ export interface ListenerOptions {
  *     net.Server ── gate ──http──> http1
  *                     └──https──> tls.Server (handshake) ──ALPN──> http2 | http1
  *
- * The TLS server never listens itself, so that one gate counts and refuses connections before any handshake.
+ * A TLS server never listens itself, so that one gate counts and refuses connections before any handshake. With several
+ * certificates there is a server for each, and the client's first message chooses it.
  */
 export class ListenerServer {
   private readonly server: Server;
-  private readonly tlsServer: TlsServer | undefined;
-  private readonly handshaking = new Set<Socket>();
+  private tlsServers: CertificateServers | undefined;
+  private ticketKeys: string;
+  /** With the timer that limits a handshake, where Node does not. */
+  private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   private acceptFailedAt = -Infinity;
 
   constructor(private readonly options: ListenerOptions) {
-    const { tls } = options;
+    this.ticketKeys = options.ticketKeys;
     const { handshaking } = this;
     this.forget = function (this: Socket) {
+      clearTimeout(handshaking.get(this));
       handshaking.delete(this);
     };
-    this.tlsServer = tls === undefined ? undefined : this.createTlsServer(tls);
+    this.setCertificates(options.tls);
     // HTTP/1.1 clients may close their side after a request and still read; during a handshake that is not possible.
-    const allowHalfOpen = this.tlsServer === undefined;
+    const allowHalfOpen = this.tlsServers === undefined;
     this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
       this.contain(socket, () => this.accepted(socket)),
     );
@@ -79,33 +85,48 @@ export class ListenerServer {
   stopAccepting(): void {
     if (!this.server.listening) return;
     this.server.close();
-    setTimeout(() => this.handshaking.forEach((socket) => socket.destroy()), HANDSHAKE_GRACE_MS).unref();
+    setTimeout(() => this.closeAll(), HANDSHAKE_GRACE_MS).unref();
   }
 
   /** Ends every handshake. */
   closeAll(): void {
-    for (const socket of this.handshaking) socket.destroy();
+    for (const socket of this.handshaking.keys()) socket.destroy();
   }
 
   setTicketKeys(ticketKeys: string): void {
-    const { listener, tls } = this.options;
-    if (tls === undefined) return;
-    this.tlsServer!.setTicketKeys(listenerTicketKeys(ticketKeys, sessionContext(listener, tls)));
+    this.ticketKeys = ticketKeys;
+    for (const { certificate, server } of this.tlsServers?.all ?? []) {
+      server.setTicketKeys(
+        listenerTicketKeys(ticketKeys, sessionContext(this.options.listener, certificate)),
+      );
+    }
   }
 
-  private createTlsServer(tls: TlsContents): TlsServer {
-    const { listener, ticketKeys, context } = this.options;
-    const sessionIdContext = sessionContext(listener, tls);
+  /** Uses these for the handshakes that begin from now on. Those under way end with what they began with. */
+  setCertificates(tls: TlsContents | undefined): void {
+    if (tls === undefined) return;
+    this.tlsServers = new CertificateServers(tls.certificates, (certificate, misdirected) =>
+      this.createTlsServer(certificate, tls.dhparam, misdirected),
+    );
+  }
+
+  private createTlsServer(
+    certificate: CertificateContents,
+    dhparam: string | undefined,
+    misdirected: Misdirected | undefined,
+  ): TlsServer {
+    const { listener, context } = this.options;
+    const sessionIdContext = sessionContext(listener, certificate);
     const server = createTlsServer({
-      ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), tls),
+      ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), certificate, dhparam),
       // Node's default only limits client-initiated renegotiation; it has no use here, and each costs a handshake.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
       handshakeTimeout: context.config.timeouts.tlsHandshakeMs,
       sessionIdContext,
-      ticketKeys: listenerTicketKeys(ticketKeys, sessionIdContext),
+      ticketKeys: listenerTicketKeys(this.ticketKeys, sessionIdContext),
     });
-    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket)));
+    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket, misdirected)));
     server.on("tlsClientError", (error: TlsError, socket) =>
       this.contain(socket, () => this.handshakeFailed(error, socket)),
     );
@@ -115,8 +136,11 @@ export class ListenerServer {
   private accepted(socket: Socket): void {
     const { gate, http1, listener } = this.options;
     if (!gate.admit(socket)) return;
-    if (this.tlsServer === undefined) http1.accept(socket, listener);
-    else this.shakeHands(socket, this.tlsServer);
+    if (this.tlsServers === undefined) return http1.accept(socket, listener);
+    socket.on("close", this.forget);
+    if (this.tlsServers.all.length > 1) return this.chooseServer(socket);
+    this.handshaking.set(socket, undefined);
+    shakeHands(this.tlsServers.default, socket);
   }
 
   /** An exception while a connection is being accepted closes only that connection. */
@@ -129,22 +153,32 @@ export class ListenerServer {
     }
   }
 
-  private shakeHands(socket: Socket, server: TlsServer): void {
-    this.handshaking.add(socket);
-    socket.on("close", this.forget);
-    shakeHands(server, socket);
+  /** Node counts the time of a handshake only from when a TLS server has the connection. */
+  private chooseServer(socket: Socket): void {
+    const { context, listener } = this.options;
+    const timer = setTimeout(() => {
+      const client = `client: ${socket.remoteAddress ?? "unknown"}, listener: ${listener.name}`;
+      context.mainError.write("info", `TLS handshake failed (TLS handshake timeout), ${client}`);
+      socket.destroy();
+    }, context.config.timeouts.tlsHandshakeMs);
+    this.handshaking.set(socket, timer);
+    // A peer that goes away before it said anything; from then on its TLS socket hears of it as well.
+    socket.on("error", () => socket.destroy());
+    peekClientHello(socket, ({ serverName }) =>
+      this.contain(socket, () => shakeHands(this.tlsServers!.for(serverName), socket)),
+    );
   }
 
-  private secured(socket: TLSSocket): void {
+  private secured(socket: TLSSocket, misdirected: Misdirected | undefined): void {
     const { listener, http1, http2 } = this.options;
     const raw = tcpSocketOf(socket);
     if (raw) {
-      this.handshaking.delete(raw);
+      this.forget.call(raw);
       raw.off("close", this.forget);
     }
-    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener);
+    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, misdirected);
     socket.allowHalfOpen = true;
-    http1.accept(socket, listener);
+    http1.accept(socket, listener, misdirected);
   }
 
   private handshakeFailed(error: TlsError, socket: TLSSocket): void {

@@ -1,5 +1,5 @@
 import { createHash, hkdfSync } from "node:crypto";
-import type { TlsContents } from "../load/tlsContents.js";
+import type { CertificateContents } from "../load/tlsContents.js";
 import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
 
 /**
@@ -10,9 +10,9 @@ import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
  *
  * @returns 32 characters, as many as OpenSSL takes (SSL_MAX_SID_CTX_LENGTH)
  */
-export function sessionContext(listener: ListenerConfig, files: TlsContents): string {
+export function sessionContext(listener: ListenerConfig, { cert }: CertificateContents): string {
   const { minVersion, maxVersion, ciphers, curves } = tlsPolicySettings(listener.tls!.policy);
-  const belongsTo = JSON.stringify([listener.name, minVersion, maxVersion, ciphers, curves, files.cert]);
+  const belongsTo = JSON.stringify([listener.name, minVersion, maxVersion, ciphers, curves, cert]);
   return createHash("sha256").update(belongsTo).digest("hex").slice(0, CONTEXT_LENGTH);
 }
 

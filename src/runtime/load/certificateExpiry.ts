@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { certificatePlaces } from "./certificatePlaces.js";
 import type { TlsContents } from "./tlsContents.js";
 import { type Problem, problem, type ProxyConfig } from "../../model/serving.js";
 
@@ -53,10 +54,13 @@ export function certificateWarnings(
   now = Date.now(),
 ): Problem[] {
   const files = new Map<string, { chain: X509Certificate[]; label: string }>();
-  config.listeners.forEach(({ name, tls: paths }, i) => {
-    if (paths?.certificate === undefined || files.has(paths.certificate)) return;
-    const chain = certificatesOf(tls[name]!.cert).filter((cert) => cert !== undefined);
-    files.set(paths.certificate, { chain, label: `listeners[${i}].tls.certificate (${paths.certificate})` });
+  config.listeners.forEach(({ name }, i) => {
+    for (const { id, label, source } of certificatePlaces(config, i)) {
+      const contents = tls[name]!.certificates.find((one) => one.id === id);
+      if (contents === undefined || source.type !== "files" || files.has(id)) continue;
+      const chain = certificatesOf(contents.cert).filter((cert) => cert !== undefined);
+      files.set(id, { chain, label });
+    }
   });
   return [...files.values()].flatMap(({ chain, label }) => [
     ...validityProblems(chain, label, now),

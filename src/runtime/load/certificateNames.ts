@@ -1,29 +1,68 @@
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { redirectGoalOf } from "../../model/actions/table.js";
-import { coversName } from "../../model/certificateName.js";
 import {
   CATCH_ALL,
+  CertificateNames,
+  coversName,
   leadsTo,
   type ListenerConfig,
   type Problem,
   problem,
   type ProxyConfig,
+  sniNames,
 } from "../../model/serving.js";
+import { certificatePlaces } from "./certificatePlaces.js";
+import type { TlsContents } from "./tlsContents.js";
 
 /**
- * Warns of names that clients use on a certificate's listeners and that it does not cover: browsers refuse it there.
+ * What the names of a listener's certificates show: names that clients use there and no certificate covers, which
+ * browsers refuse, and names by which a certificate is not chosen.
+ *
+ * @param index of the listener, the first of those with the same TLS section
  */
-export function nameWarnings(
-  config: ProxyConfig,
-  listeners: readonly ListenerConfig[],
-  certificate: X509Certificate,
-  label: string,
-): Problem[] {
+export function nameWarnings(config: ProxyConfig, index: number, { certificates }: TlsContents): Problem[] {
+  const leaves = certificatePlaces(config, index).flatMap(({ id, label }) => {
+    const contents = certificates.find((one) => one.id === id);
+    return contents === undefined ? [] : [named(label, contents.cert)];
+  });
+  const byName = new CertificateNames<Named>();
+  const doubles = leaves.flatMap((one, i) => {
+    const found = i === 0 ? [] : notChosen(one, byName);
+    byName.add(one.names, one);
+    return found;
+  });
+  const same = JSON.stringify(config.listeners[index]!.tls);
+  const listeners = config.listeners.filter((listener) => JSON.stringify(listener.tls) === same);
   const names = new Set(listeners.flatMap((listener) => namesOn(config, listener)));
-  const missing = [...names].filter((name) => !coversName(certificate, name));
-  if (missing.length === 0) return [];
-  const message = `does not cover ${missing.join(", ")}`;
-  return [problem("files.name-not-covered", label, message, { allowed: certificate.subjectAltName })];
+  const missing = [...names].filter((name) => !coversName((byName.find(name) ?? leaves[0]!).leaf, name));
+  if (missing.length === 0) return doubles;
+  const label = leaves.length === 1 ? leaves[0]!.label : `listeners[${index}].tls`;
+  const subject = leaves.length === 1 ? "does not cover" : "has no certificate for";
+  const allowed = leaves.map(({ leaf }) => leaf.subjectAltName ?? "").join("; ");
+  const message = `${subject} ${missing.join(", ")}`;
+  return [problem("files.name-not-covered", label, message, { allowed }), ...doubles];
+}
+
+interface Named {
+  readonly label: string;
+  readonly leaf: X509Certificate;
+  readonly names: readonly string[];
+}
+
+function named(label: string, pem: string): Named {
+  const leaf = new X509Certificate(pem);
+  return { label, leaf, names: sniNames(leaf.subjectAltName) };
+}
+
+/** Of a further certificate: SNI never chooses it, or not for some of its names, which an earlier one has. */
+function notChosen({ label, names }: Named, earlier: CertificateNames<Named>): Problem[] {
+  const code = "files.certificate-not-chosen";
+  if (names.length === 0) return [problem(code, label, "has no DNS name by which a client could ask for it")];
+  const taken = names.filter((name) => earlier.holder(name) !== undefined);
+  if (taken.length === 0) return [];
+  const others = new Set(taken.map((name) => earlier.holder(name)!.label));
+  const message = `is not used for ${taken.join(", ")}, which ${[...others].join(" and ")} has as well`;
+  return [problem(code, label, message)];
 }
 
 /**

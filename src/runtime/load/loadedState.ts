@@ -13,7 +13,11 @@ export interface LoadedState {
 
 /** The part of {@link LoadedState} that depends on a config file and the files it names. */
 export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
-  const shown = Object.entries(tls).map(([listener, { cert, dhparam }]) => [listener, cert, dhparam]);
+  const shown = Object.entries(tls).map(([listener, { certificates, dhparam }]) => [
+    listener,
+    certificates.map(({ cert }) => cert),
+    dhparam,
+  ]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
 }
 

@@ -1,14 +1,6 @@
-import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
-import { stat } from "node:fs/promises";
-import {
-  type Problem,
-  problem,
-  type ProxyConfig,
-  type TlsConfig,
-  tlsPolicySettings,
-} from "../../model/serving.js";
-import { certificateSources } from "../../model/config/certificates.js";
-import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
+import { type Problem, problem, type ProxyConfig, tlsPolicySettings } from "../../model/serving.js";
+import { loadCertificate } from "./certificate.js";
+import { certificatePlaces } from "./certificatePlaces.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { dhPrimeBits } from "./dhParameters.js";
@@ -38,14 +30,10 @@ export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "war
     if (listener.tls === undefined) continue;
     const same = JSON.stringify(listener.tls);
     if (!seen.has(same)) {
-      const one = await loadListener(listener.tls, `listeners[${i}].tls`, expiry, findCredential);
+      const one = await loadListener(config, i, expiry, findCredential);
       result.problems.push(...one.problems);
       result.warnings.push(...one.warnings);
-      const certificate = certificatesOf(one.files?.cert ?? "")[0];
-      const sharing = config.listeners.filter(({ tls }) => JSON.stringify(tls) === same);
-      const label = `listeners[${i}].tls.certificate (${listener.tls.certificate})`;
-      if (certificate !== undefined)
-        result.warnings.push(...nameWarnings(config, sharing, certificate, label));
+      if (one.files !== undefined) result.warnings.push(...nameWarnings(config, i, one.files));
       seen.set(same, one.files);
     }
     const files = seen.get(same);
@@ -61,152 +49,60 @@ interface Findings {
 }
 
 async function loadListener(
-  tls: TlsConfig,
-  path: string,
+  config: ProxyConfig,
+  index: number,
   expiry: "problem" | "warning",
   findCredential: FindCredential,
 ): Promise<Findings> {
   const found: Findings = { problems: [], warnings: [] };
-  const { source } = certificateSources(tls)[0]!;
-  if (source.type !== "files") return found;
-  const credential = await findCredential(source.key);
-  const keyFile = credential ?? source.key;
-  const certificateFile = (await findCredential(source.certificate)) ?? source.certificate;
-  const dhparamFile =
-    tls.dhparam === undefined ? undefined : ((await findCredential(tls.dhparam)) ?? tls.dhparam);
-  const label = {
-    key: `${path}.key (${keyFile})`,
-    certificate: `${path}.certificate (${certificateFile})`,
-    dhparam: `${path}.dhparam (${dhparamFile})`,
-  };
-  const take = async (file: string, at: string): Promise<string | undefined> => {
-    const read = await readText(file, at, file === keyFile);
-    if ("text" in read) return read.text;
-    found.problems.push(read.problem);
-    return undefined;
-  };
-  const key = await take(keyFile, label.key);
-  const cert = await take(certificateFile, label.certificate);
-  const dhparam = dhparamFile === undefined ? undefined : await take(dhparamFile, label.dhparam);
-
-  const privateKey = key === undefined ? undefined : parseKey(key, keyFile, label.key, found.problems);
-  const chain = cert === undefined ? undefined : parseChain(cert, label.certificate, found.problems);
-  if (dhparam !== undefined) checkDhparam(dhparam, dhparamFile!, label.dhparam, found.problems);
-  if (chain !== undefined) {
-    const invalid = validityProblems(chain, label.certificate);
-    (expiry === "problem" ? found.problems : found.warnings).push(...invalid);
-    found.warnings.push(...expiryWarnings(chain, label.certificate));
-    found.warnings.push(...brokenChain(chain, label.certificate));
-    if (privateKey !== undefined) found.problems.push(...mismatch(privateKey, chain, label, credential));
+  const tls = config.listeners[index]!.tls!;
+  const path = `listeners[${index}].tls`;
+  const places = certificatePlaces(config, index).flatMap(({ source, at }) =>
+    source.type === "files" ? { ...source, at } : [],
+  );
+  const loads = await Promise.all(places.map((files) => loadCertificate(files, expiry, findCredential)));
+  for (const { problems, warnings } of loads) {
+    found.problems.push(...problems);
+    found.warnings.push(...warnings);
   }
-  if (key !== undefined && credential === undefined)
-    found.warnings.push(...(await exposed(keyFile, label.key)));
+  const dhparam =
+    tls.dhparam === undefined ? undefined : await loadDhparam(tls.dhparam, path, findCredential);
   const policy = tlsPolicySettings(tls.policy);
-  found.problems.push(...policyProblems(policy, `${path}.policy`, typeof tls.policy === "string"));
-  if (found.problems.length > 0 || key === undefined || cert === undefined) return found;
+  found.problems.push(
+    ...(dhparam?.problems ?? []),
+    ...policyProblems(policy, `${path}.policy`, typeof tls.policy === "string"),
+  );
+  if (found.problems.length > 0 || loads.length === 0) return found;
 
-  found.files = { key, cert, ...(dhparam === undefined ? {} : { dhparam }) };
-  // Only real bytes show whether key type, sizes, ciphers and curves go together.
-  const failed = await handshakeProblem(policy, found.files, path, privateKey!.asymmetricKeyType);
-  if (failed !== undefined) found.problems.push(failed);
+  const failed = await Promise.all(
+    loads.map(({ loaded }, i) => handshakeProblem(policy, loaded!, dhparam?.text, places[i]!.at)),
+  );
+  found.problems.push(...failed.filter((p) => p !== undefined));
+  const certificates = loads.map(({ loaded }) => loaded!.contents);
+  found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
   return found;
 }
 
-function parseKey(pem: string, file: string, label: string, problems: Problem[]): KeyObject | undefined {
-  const refuse = (message: string, fix?: string): undefined => {
-    problems.push(problem("files.bad-key", label, message, fix === undefined ? {} : { fix }));
-    return undefined;
-  };
-  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(pem)) {
-    return refuse(
-      "is protected by a passphrase, which cannot be typed in when the service starts",
-      `Remove the passphrase and keep the file private: openssl pkey -in ${file} -out ${file}.plain`,
-    );
-  }
-  if (!/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.test(pem)) {
-    return refuse(
-      `contains no private key in PEM form${pem.includes("CERTIFICATE-----") ? ", but a certificate" : ""}`,
-    );
-  }
-  try {
-    return createPrivateKey(pem);
-  } catch {
-    // OpenSSL's message is about its decoders and would not help; and no part of the key may be shown.
-    return refuse("is damaged: OpenSSL cannot read it as a private key");
-  }
-}
-
-function parseChain(pem: string, label: string, problems: Problem[]): X509Certificate[] | undefined {
-  const chain = certificatesOf(pem);
-  if (chain.length === 0) {
-    const instead = /PRIVATE KEY-----/.test(pem) ? ", but a private key" : "";
-    problems.push(problem("files.bad-certificate", label, `contains no certificate in PEM form${instead}`));
-    return undefined;
-  }
-  const bad = chain.findIndex((cert) => cert === undefined);
-  if (bad === -1) return chain as X509Certificate[];
-  const which = chain.length === 1 ? "its certificate" : `certificate ${bad + 1} of ${chain.length}`;
-  problems.push(problem("files.bad-certificate", label, `is damaged: OpenSSL cannot read ${which}`));
-  return undefined;
-}
-
-function checkDhparam(pem: string, file: string, label: string, problems: Problem[]): void {
-  const bits = dhPrimeBits(pem);
-  if (bits !== undefined && bits >= DH_BITS_MIN) return;
-  const fix = { fix: `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}` };
+async function loadDhparam(
+  path: string,
+  at: string,
+  findCredential: FindCredential,
+): Promise<{ readonly text?: string; readonly problems: readonly Problem[] }> {
+  const file = (await findCredential(path)) ?? path;
+  const label = `${at}.dhparam (${file})`;
+  const read = await readText(file, label);
+  if ("problem" in read) return { problems: [read.problem] };
+  const bits = dhPrimeBits(read.text);
+  if (bits !== undefined && bits >= DH_BITS_MIN) return { text: read.text, problems: [] };
   const message =
     bits === undefined ? "contains no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
-  problems.push(
-    problem("files.bad-dhparam", label, message, { ...fix, allowed: `at least ${DH_BITS_MIN} bits` }),
-  );
+  const fix = `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}`;
+  return {
+    problems: [
+      problem("files.bad-dhparam", label, message, { fix, allowed: `at least ${DH_BITS_MIN} bits` }),
+    ],
+  };
 }
 
 /** Service 3.1. */
 const DH_BITS_MIN = 2048;
-
-/** Clients build the chain from the certificates they are sent; many give up if one did not sign the one before it. */
-function brokenChain(chain: readonly X509Certificate[], label: string): Problem[] {
-  const at = chain.findIndex((cert, i) => i > 0 && !chain[i - 1]!.checkIssued(cert));
-  if (at === -1) return [];
-  const message = `certificate ${at + 1} did not issue certificate ${at}: clients will refuse the chain`;
-  const fix = "Put the server's certificate first, then its issuer, then the issuer's issuer.";
-  return [problem("files.bad-certificate", label, message, { fix })];
-}
-
-function mismatch(
-  key: KeyObject,
-  chain: readonly X509Certificate[],
-  label: { readonly key: string; readonly certificate: string },
-  credential: string | undefined,
-): Problem[] {
-  if (fits(chain[0]!, key)) return [];
-  const later = chain.findIndex((cert) => fits(cert, key));
-  if (later > 0) {
-    const message = `has the server's certificate at position ${later + 1}: it must be the first`;
-    return [problem("files.bad-certificate", label.certificate, message)];
-  }
-  const certificate = label.certificate.replace(/^.*\((.*)\)$/, "$1");
-  const more =
-    credential === undefined
-      ? {}
-      : { fix: "Renew key and certificate together, then hand both over: systemctl reload portico" };
-  return [
-    problem("files.key-mismatch", label.key, `does not belong to the certificate in ${certificate}`, more),
-  ];
-}
-
-function fits(certificate: X509Certificate, key: KeyObject): boolean {
-  try {
-    return certificate.checkPrivateKey(key);
-  } catch {
-    return false;
-  }
-}
-
-async function exposed(file: string, label: string): Promise<Problem[]> {
-  const mode = (await stat(file)).mode & 0o777;
-  if ((mode & 0o066) === 0) return [];
-  const who = (mode & 0o006) === 0 ? "its group" : "everyone on this host";
-  const message = `can be read or written by ${who} (mode ${mode.toString(8).padStart(4, "0")})`;
-  return [problem("files.key-exposed", label, message, { fix: `Keep it private: chmod 600 ${file}` })];
-}

@@ -1,10 +1,14 @@
 import { duplexPair } from "node:stream";
 import { connect, createSecureContext, type SecureContextOptions, TLSSocket } from "node:tls";
-import type { TlsContents } from "./tlsContents.js";
+import type { CertificateContents } from "./tlsContents.js";
 import { type Problem, problem, type TlsPolicySettings } from "../../model/serving.js";
 
-/** A policy and its TLS files as options for Node; the listeners use the same options. */
-export function secureContextOptions(policy: TlsPolicySettings, files?: TlsContents): SecureContextOptions {
+/** A policy and a certificate as options for Node; the listeners use the same options. */
+export function secureContextOptions(
+  policy: TlsPolicySettings,
+  certificate?: CertificateContents,
+  dhparam?: string,
+): SecureContextOptions {
   return {
     minVersion: policy.minVersion,
     maxVersion: policy.maxVersion,
@@ -12,8 +16,8 @@ export function secureContextOptions(policy: TlsPolicySettings, files?: TlsConte
     ecdhCurve: policy.curves.join(":"),
     honorCipherOrder: policy.preferServerCiphers,
     sessionTimeout: policy.sessionTimeoutSeconds,
-    ...(files === undefined ? {} : { key: files.key, cert: files.cert }),
-    ...(files?.dhparam === undefined ? {} : { dhparam: files.dhparam }),
+    ...(certificate === undefined ? {} : { key: certificate.key, cert: certificate.cert }),
+    ...(dhparam === undefined ? {} : { dhparam }),
   };
 }
 
@@ -40,11 +44,11 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
  */
 export async function handshakeProblem(
   policy: TlsPolicySettings,
-  files: TlsContents,
+  { contents, keyType }: { readonly contents: CertificateContents; readonly keyType: string | undefined },
+  dhparam: string | undefined,
   path: string,
-  keyType: string | undefined,
 ): Promise<Problem | undefined> {
-  const options = secureContextOptions(policy, files);
+  const options = secureContextOptions(policy, contents, dhparam);
   const refused = contextError(options);
   if (refused !== undefined) {
     const fix = "Use a key and certificate of at least 2048-bit RSA or a P-256 curve, signed with SHA-256.";
@@ -54,7 +58,9 @@ export async function handshakeProblem(
   if (failure === undefined) return undefined;
   const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
   const fix = "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
-  return problem("tls.bad-policy", `${path}.policy`, message, { fix });
+  // The policy is the listener's, and suits its other certificates.
+  const at = path.endsWith("]") ? path : `${path}.policy`;
+  return problem("tls.bad-policy", at, message, { fix });
 }
 
 function contextError(options: SecureContextOptions): string | undefined {

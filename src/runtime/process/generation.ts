@@ -1,9 +1,11 @@
 import { type Problem, problem } from "../../model/serving.js";
+import type { LoadedConfig } from "../load/config.js";
 import type { MasterMessage } from "./ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
 export interface GenerationOptions extends WorkerSpec {
   readonly size: number;
+  loaded: LoadedConfig;
   ticketKeys: string;
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
@@ -68,8 +70,9 @@ export class Generation implements WorkerEvents {
   }
 
   broadcast(message: MasterMessage): void {
-    // Workers that are started later get the newest keys as well.
+    // Workers that are started later get the newest keys and certificates as well.
     if (message.type === "ticketKeys") this.options.ticketKeys = message.ticketKeys;
+    if (message.type === "certificates") this.options.loaded = { ...this.options.loaded, tls: message.tls };
     for (const worker of this.workers) worker.send(message);
   }
 

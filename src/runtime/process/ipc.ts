@@ -1,5 +1,6 @@
 import type { Problem } from "../../model/index.js";
 import type { LoadedConfig } from "../load/config.js";
+import type { TlsContents } from "../load/tlsContents.js";
 import type { Piece } from "../node/pieces.js";
 
 /** What the master sends to a worker. All of it is JSON. */
@@ -10,7 +11,9 @@ export type MasterMessage =
   /** Exit now. */
   | { readonly type: "stop" }
   | { readonly type: "reopenLogs" }
-  | { readonly type: "ticketKeys"; readonly ticketKeys: string };
+  | { readonly type: "ticketKeys"; readonly ticketKeys: string }
+  /** For the handshakes from now on, by listener name; connections stay as they are. */
+  | { readonly type: "certificates"; readonly tls: Readonly<Record<string, TlsContents>> };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {

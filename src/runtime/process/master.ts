@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ErrorLevel } from "../exchange/exchange.js";
-import { type Problem, problem, type ProxyConfig, type Result } from "../../model/serving.js";
+import { type Problem, problem, type Result } from "../../model/serving.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
@@ -9,8 +9,9 @@ import { Generation } from "./generation.js";
 import { type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
 import { type LoadedConfig, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
+import { type CertificateContents, withRenewed } from "../load/tlsContents.js";
 import { loadedStateOf, sha256 } from "../load/loadedState.js";
-import { LogFiles } from "../logs/logFiles.js";
+import { MasterLog } from "./masterLog.js";
 import * as report from "./masterReport.js";
 import { piecesText } from "../node/pieces.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
@@ -53,8 +54,7 @@ export class Master {
   /** Everything that runs for this master: generations that have workers, the previous master, the next master. */
   private readonly supervised = new Set<Supervised>();
   private loaded: LoadedConfig | undefined;
-  /** The main error log, if it is a file. */
-  private fileLog: LogFiles | undefined;
+  private readonly logs: MasterLog;
   private control: ControlServer | undefined;
   private ticketKeys = newTicketKeys();
   private readonly timers: NodeJS.Timeout[] = [];
@@ -71,7 +71,8 @@ export class Master {
   private failed = false;
 
   constructor(private readonly options: MasterOptions) {
-    const { predecessor } = options;
+    const { predecessor, logToStderr } = options;
+    this.logs = new MasterLog(logToStderr !== true);
     if (predecessor !== undefined) {
       predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
     }
@@ -97,7 +98,7 @@ export class Master {
     this.control?.close();
     predecessor?.leave();
     this.sockets.closeAll();
-    await this.fileLog?.close();
+    await this.logs.close();
     return this.failed ? EXIT_FAILED : EXIT_OK;
   }
 
@@ -134,10 +135,24 @@ export class Master {
     void this.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
   }
 
+  /**
+   * Takes renewed certificates for all handshakes from now on, by their ids; connections and requests stay as they are.
+   * Ids that the running config does not have are passed over.
+   */
+  installCertificates(renewed: readonly CertificateContents[]): Promise<void> {
+    // A reload that is under way may have read what was there before.
+    return this.turns.take(async () => {
+      if (this.loaded === undefined || this.current === undefined) return;
+      const tls = withRenewed(this.loaded.tls, renewed);
+      this.loaded = { ...this.loaded, tls };
+      this.current.broadcast({ type: "certificates", tls });
+    });
+  }
+
   reopenLogs(): void {
     if (this.loaded !== undefined && this.options.logToStderr !== true)
       recoverLogs(logPaths(this.loaded.config));
-    for (const p of this.fileLog?.reopen() ?? []) this.log("error", `${p.path}: ${p.message}`);
+    this.logs.reopen();
     for (const each of this.supervised) each.broadcast({ type: "reopenLogs" });
   }
 
@@ -291,24 +306,13 @@ export class Master {
     this.sockets.keepOnly(config.listeners);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
-    await this.useLog(config);
-    for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.warn(p);
+    await this.logs.use(config);
+    for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.logs.warn(p);
     const fewDescriptors = descriptorWarning(config);
     if (fewDescriptors !== undefined) this.log("warn", `warning: ${fewDescriptors}`);
     const pieces = previous === undefined ? piecesText() : undefined;
     if (pieces !== undefined) this.log("warn", pieces);
     return [];
-  }
-
-  private async useLog(config: ProxyConfig): Promise<void> {
-    const previous = this.fileLog;
-    const toFile = config.logs.error !== "off" && this.options.logToStderr !== true;
-    // The master's messages go to standard error in any case.
-    const options = { errorsToStderr: false };
-    this.fileLog = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
-    // If it cannot be opened, a warning of the config says why.
-    this.fileLog?.open();
-    await previous?.close();
   }
 
   /** Stops it with this master, which waits for it. */
@@ -355,25 +359,16 @@ export class Master {
 
   private refuse(verdict: string, problems: readonly Problem[]): void {
     const [first] = problems;
-    const text = `${verdict}: ${report.problemCount(problems)}`;
     this.lastFailure = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
-    report.write(process.stderr, `${report.problemsText(problems)}portico: ${text}\n`);
-    this.fileLog?.mainError.write("error", text);
-    for (const p of problems) this.fileLog?.mainError.write("error", report.problemLine(p));
-  }
-
-  private warn(p: Problem): void {
-    report.write(process.stderr, `portico: warning: ${report.problemsText([p])}`);
-    this.fileLog?.mainError.write("warn", report.problemLine(p));
+    this.logs.refuse(verdict, problems);
   }
 
   private log(level: ErrorLevel, message: string): void {
-    report.write(process.stderr, `portico: ${message}\n`);
-    this.fileLog?.mainError.write(level, message);
+    this.logs.write(level, message);
   }
 
   private warnOfExpiry(): void {
-    for (const p of certificateWarnings(this.loaded!.config, this.loaded!.tls)) this.warn(p);
+    for (const p of certificateWarnings(this.loaded!.config, this.loaded!.tls)) this.logs.warn(p);
   }
 
   private rotateTicketKeys(): void {

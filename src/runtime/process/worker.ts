@@ -51,6 +51,8 @@ class Worker {
         return this.reopenLogs();
       case "ticketKeys":
         return this.service?.setTicketKeys(message.ticketKeys);
+      case "certificates":
+        return this.service?.setCertificates(message.tls);
     }
   }
 

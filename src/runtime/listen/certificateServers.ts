@@ -1,0 +1,56 @@
+import { X509Certificate } from "node:crypto";
+import type { Server as TlsServer } from "node:tls";
+import { CertificateNames, sniNames } from "../../model/serving.js";
+import type { CertificateContents } from "../load/tlsContents.js";
+
+/** Whether a request for a host name may not be answered on a connection; see {@link CertificateServers}. */
+export type Misdirected = (serverName: string) => boolean;
+
+/**
+ * The TLS servers of a listener, one for each of its certificates, and the choice between them by server name.
+ *
+ * A server each, and not Node's `SNICallback`, because of session tickets. OpenSSL opens a ticket with the keys of the
+ * context that a handshake begins with, and asks for another certificate only if it could not; so a ticket of one name
+ * would do for all. A server has its own keys for them. And what name a resumed session of TLS 1.2 belongs to, Node does
+ * not say; here the server says it.
+ */
+export class CertificateServers {
+  readonly all: readonly { readonly certificate: CertificateContents; readonly server: TlsServer }[];
+  private readonly byName = new CertificateNames<TlsServer>();
+
+  /**
+   * @param create makes the server of a certificate, and takes each of its connections together with what may not be
+   *   asked for there; undefined where there is only one certificate
+   */
+  constructor(
+    certificates: readonly CertificateContents[],
+    create: (certificate: CertificateContents, misdirected: Misdirected | undefined) => TlsServer,
+  ) {
+    if (certificates.length === 1) {
+      const [certificate] = certificates as [CertificateContents];
+      this.all = [{ certificate, server: create(certificate, undefined) }];
+      return;
+    }
+    this.all = certificates.map((certificate) => {
+      const names = sniNames(new X509Certificate(certificate.cert).subjectAltName);
+      const own = new CertificateNames<true>();
+      own.add(names, true);
+      const server = create(certificate, (name) => own.find(name) === undefined && this.has(name));
+      this.byName.add(names, server);
+      return { certificate, server };
+    });
+  }
+
+  /** Who answers clients that name no server, or one that no certificate covers. */
+  get default(): TlsServer {
+    return this.all[0]!.server;
+  }
+
+  for(serverName: string): TlsServer {
+    return this.byName.find(serverName) ?? this.default;
+  }
+
+  private has(serverName: string): boolean {
+    return this.byName.find(serverName) !== undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import type { Socket } from "node:net";
+import { isDomainName } from "../../model/serving.js";
+
+/** What the first message of a TLS client asks for. */
+export interface ClientHello {
+  /** In lower case, without a dot at its end; empty if the client names none. */
+  readonly serverName: string;
+}
+
+/**
+ * Reads the first message of a connection and puts it back, for a TLS server to read it again. What is not a
+ * ClientHello, or longer than any client's, names nothing: that server says what is wrong with it.
+ */
+export function peekClientHello(socket: Socket, done: (hello: ClientHello) => void): void {
+  let bytes: Buffer | undefined;
+  const take = (chunk: Buffer): void => {
+    bytes = bytes === undefined ? chunk : Buffer.concat([bytes, chunk]);
+    const hello = clientHelloOf(bytes);
+    if (hello === undefined) return;
+    socket.off("data", take).pause();
+    socket.unshift(bytes);
+    done(hello);
+  };
+  socket.on("data", take);
+}
+
+/** @returns undefined while some of it is missing */
+export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
+  const message = firstMessage(bytes);
+  return message === undefined ? undefined : { serverName: serverNameOf(message) };
+}
+
+/** A ClientHello without its header, put together from its records; undefined while some of it is missing. */
+function firstMessage(bytes: Buffer): Buffer | undefined {
+  let message = EMPTY;
+  for (let at = 0; ;) {
+    // Whoever speaks another protocol may wait for the answer after its first byte.
+    if (at < bytes.length && bytes[at] !== HANDSHAKE_RECORD) return EMPTY;
+    if (bytes.length - at < RECORD_HEADER) return tooLong(bytes) ? EMPTY : undefined;
+    const length = bytes.readUInt16BE(at + 3);
+    const next = at + RECORD_HEADER + length;
+    if (length === 0) return EMPTY;
+    if (next > bytes.length) return tooLong(bytes) ? EMPTY : undefined;
+    message = Buffer.concat([message, bytes.subarray(at + RECORD_HEADER, next)]);
+    at = next;
+    if (message[0] !== CLIENT_HELLO) return EMPTY;
+    if (message.length < MESSAGE_HEADER) continue;
+    const end = MESSAGE_HEADER + message.readUIntBE(1, 3);
+    if (message.length >= end) return message.subarray(MESSAGE_HEADER, end);
+  }
+}
+
+/** `server_name` of a ClientHello (RFC 8446, 4.1.2; RFC 6066, 3); empty if there is none, or it is malformed. */
+function serverNameOf(hello: Buffer): string {
+  const byte = (at: number): number => hello[at] ?? 0;
+  const number = (at: number): number => byte(at) * 256 + byte(at + 1);
+  // Version and random bytes; session, ciphers and compressions are lists.
+  let at = 2 + 32;
+  at += 1 + byte(at);
+  at += 2 + number(at);
+  at += 1 + byte(at);
+  // What follows is the list of extensions.
+  for (at += 2; at + 4 <= hello.length; at += 4 + number(at + 2)) {
+    if (number(at) !== SERVER_NAME) continue;
+    // A list in which only one kind of name is defined: the kind, and the name.
+    const start = at + 4 + 2 + 1 + 2;
+    const name = hello.toString("latin1", start, start + number(start - 2)).toLowerCase();
+    const plain = name.endsWith(".") ? name.slice(0, -1) : name;
+    return byte(at + 6) === HOST_NAME && isDomainName(plain) ? plain : "";
+  }
+  return "";
+}
+
+const tooLong = (bytes: Buffer): boolean => bytes.length > HELLO_BYTES_MAX;
+
+/** One record; a hello with keys that withstand quantum computers has less than 2 KiB. */
+const HELLO_BYTES_MAX = 16_384;
+
+const EMPTY = Buffer.alloc(0);
+const RECORD_HEADER = 5;
+const HANDSHAKE_RECORD = 22;
+const MESSAGE_HEADER = 4;
+const CLIENT_HELLO = 1;
+const SERVER_NAME = 0;
+const HOST_NAME = 0;

@@ -1,0 +1,150 @@
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { type Problem, problem } from "../../model/serving.js";
+import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
+import type { FindCredential } from "./credentials.js";
+import { readText } from "./files.js";
+import type { CertificateContents } from "./tlsContents.js";
+
+/** The files of a certificate, and the field that names them. */
+export interface CertificateFiles {
+  readonly at: string;
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** One certificate of a listener, as its files are now. */
+export interface CertificateLoad {
+  /** Complete only if there are no problems. */
+  readonly loaded?: { readonly contents: CertificateContents; readonly keyType: string | undefined };
+  readonly problems: readonly Problem[];
+  /** What does not keep a service from running. */
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Reads a certificate and its key, and makes every check that needs nothing else.
+ *
+ * @param expiry whether a certificate outside its time is a problem or a warning
+ */
+export async function loadCertificate(
+  entry: CertificateFiles,
+  expiry: "problem" | "warning",
+  findCredential: FindCredential,
+): Promise<CertificateLoad> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const credential = await findCredential(entry.key);
+  const keyFile = credential ?? entry.key;
+  const certificateFile = (await findCredential(entry.certificate)) ?? entry.certificate;
+  const label = {
+    key: `${entry.at}.key (${keyFile})`,
+    certificate: `${entry.at}.certificate (${certificateFile})`,
+  };
+  const take = async (file: string, at: string): Promise<string | undefined> => {
+    const read = await readText(file, at, file === keyFile);
+    if ("text" in read) return read.text;
+    problems.push(read.problem);
+    return undefined;
+  };
+  const key = await take(keyFile, label.key);
+  const cert = await take(certificateFile, label.certificate);
+  const privateKey = key === undefined ? undefined : parseKey(key, keyFile, label.key, problems);
+  const chain = cert === undefined ? undefined : parseChain(cert, label.certificate, problems);
+  if (chain !== undefined) {
+    const invalid = validityProblems(chain, label.certificate);
+    (expiry === "problem" ? problems : warnings).push(...invalid);
+    warnings.push(...expiryWarnings(chain, label.certificate));
+    warnings.push(...brokenChain(chain, label.certificate));
+    if (privateKey !== undefined) problems.push(...mismatch(privateKey, chain, label, credential));
+  }
+  if (key !== undefined && credential === undefined) warnings.push(...(await exposed(keyFile, label.key)));
+  if (problems.length > 0) return { problems, warnings };
+  const contents = { id: entry.certificate, source: "files", key: key!, cert: cert! } as const;
+  return { loaded: { contents, keyType: privateKey!.asymmetricKeyType }, problems, warnings };
+}
+
+function parseKey(pem: string, file: string, label: string, problems: Problem[]): KeyObject | undefined {
+  const refuse = (message: string, fix?: string): undefined => {
+    problems.push(problem("files.bad-key", label, message, fix === undefined ? {} : { fix }));
+    return undefined;
+  };
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(pem)) {
+    return refuse(
+      "is protected by a passphrase, which cannot be typed in when the service starts",
+      `Remove the passphrase and keep the file private: openssl pkey -in ${file} -out ${file}.plain`,
+    );
+  }
+  if (!/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.test(pem)) {
+    return refuse(
+      `contains no private key in PEM form${pem.includes("CERTIFICATE-----") ? ", but a certificate" : ""}`,
+    );
+  }
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // OpenSSL's message is about its decoders and would not help; and no part of the key may be shown.
+    return refuse("is damaged: OpenSSL cannot read it as a private key");
+  }
+}
+
+function parseChain(pem: string, label: string, problems: Problem[]): X509Certificate[] | undefined {
+  const chain = certificatesOf(pem);
+  if (chain.length === 0) {
+    const instead = /PRIVATE KEY-----/.test(pem) ? ", but a private key" : "";
+    problems.push(problem("files.bad-certificate", label, `contains no certificate in PEM form${instead}`));
+    return undefined;
+  }
+  const bad = chain.findIndex((cert) => cert === undefined);
+  if (bad === -1) return chain as X509Certificate[];
+  const which = chain.length === 1 ? "its certificate" : `certificate ${bad + 1} of ${chain.length}`;
+  problems.push(problem("files.bad-certificate", label, `is damaged: OpenSSL cannot read ${which}`));
+  return undefined;
+}
+
+/** Clients build the chain from the certificates they are sent; many give up if one did not sign the one before it. */
+function brokenChain(chain: readonly X509Certificate[], label: string): Problem[] {
+  const at = chain.findIndex((cert, i) => i > 0 && !chain[i - 1]!.checkIssued(cert));
+  if (at === -1) return [];
+  const message = `certificate ${at + 1} did not issue certificate ${at}: clients will refuse the chain`;
+  const fix = "Put the server's certificate first, then its issuer, then the issuer's issuer.";
+  return [problem("files.bad-certificate", label, message, { fix })];
+}
+
+function mismatch(
+  key: KeyObject,
+  chain: readonly X509Certificate[],
+  label: { readonly key: string; readonly certificate: string },
+  credential: string | undefined,
+): Problem[] {
+  if (fits(chain[0]!, key)) return [];
+  const later = chain.findIndex((cert) => fits(cert, key));
+  if (later > 0) {
+    const message = `has the server's certificate at position ${later + 1}: it must be the first`;
+    return [problem("files.bad-certificate", label.certificate, message)];
+  }
+  const certificate = label.certificate.replace(/^.*\((.*)\)$/, "$1");
+  const more =
+    credential === undefined
+      ? {}
+      : { fix: "Renew key and certificate together, then hand both over: systemctl reload portico" };
+  return [
+    problem("files.key-mismatch", label.key, `does not belong to the certificate in ${certificate}`, more),
+  ];
+}
+
+function fits(certificate: X509Certificate, key: KeyObject): boolean {
+  try {
+    return certificate.checkPrivateKey(key);
+  } catch {
+    return false;
+  }
+}
+
+async function exposed(file: string, label: string): Promise<Problem[]> {
+  const mode = (await stat(file)).mode & 0o777;
+  if ((mode & 0o066) === 0) return [];
+  const who = (mode & 0o006) === 0 ? "its group" : "everyone on this host";
+  const message = `can be read or written by ${who} (mode ${mode.toString(8).padStart(4, "0")})`;
+  return [problem("files.key-exposed", label, message, { fix: `Keep it private: chmod 600 ${file}` })];
+}

@@ -1,0 +1,50 @@
+import type { Problem, ProxyConfig } from "../../model/serving.js";
+import type { ErrorLevel } from "../exchange/exchange.js";
+import { LogFiles } from "../logs/logFiles.js";
+import { problemCount, problemLine, problemsText, write } from "./masterReport.js";
+
+/** Where the master says what it does: standard error, and the main error log if that is a file. */
+export class MasterLog {
+  private file: LogFiles | undefined;
+
+  /** @param filesToo whether log files are used at all */
+  constructor(private readonly filesToo: boolean) {}
+
+  /** Uses the main error log of a config from now on. */
+  async use(config: ProxyConfig): Promise<void> {
+    const previous = this.file;
+    const toFile = config.logs.error !== "off" && this.filesToo;
+    // What is said here goes to standard error in any case.
+    const options = { errorsToStderr: false };
+    this.file = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
+    // What keeps it from being opened is among the warnings of the config.
+    this.file?.open();
+    await previous?.close();
+  }
+
+  reopen(): void {
+    for (const p of this.file?.reopen() ?? []) this.write("error", `${p.path}: ${p.message}`);
+  }
+
+  async close(): Promise<void> {
+    await this.file?.close();
+  }
+
+  write(level: ErrorLevel, message: string): void {
+    write(process.stderr, `portico: ${message}\n`);
+    this.file?.mainError.write(level, message);
+  }
+
+  warn(p: Problem): void {
+    write(process.stderr, `portico: warning: ${problemsText([p])}`);
+    this.file?.mainError.write("warn", problemLine(p));
+  }
+
+  /** Something was asked for, and these problems keep it from being done. */
+  refuse(verdict: string, problems: readonly Problem[]): void {
+    const text = `${verdict}: ${problemCount(problems)}`;
+    write(process.stderr, `${problemsText(problems)}portico: ${text}\n`);
+    this.file?.mainError.write("error", text);
+    for (const p of problems) this.file?.mainError.write("error", problemLine(p));
+  }
+}
