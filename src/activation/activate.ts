@@ -96,7 +96,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
     if (options.dryRun) return { plan, responses: [] };
     if (plan.steps.length === 0 && last?.document === delivered.document) {
       const responses = await verify(store, delivered, options);
-      // What was lost of the store since is in its place on the host.
+      // Contents that the store has lost since are still in place on the host.
       await keepContents(store, delivered, plan);
       await tidyUp(store, last, options);
       return { plan, responses };
@@ -211,7 +211,7 @@ async function keepCommand(store: Store, programs: Programs): Promise<void> {
   if (changesServices(store.root)) await store.writeCommand(programs);
 }
 
-/** Puts everything that may be needed into the store: the new contents, and those that are to be replaced. */
+/** Puts everything that may be needed into the store: the new contents, and those that will be replaced. */
 async function keepContents(store: Store, delivered: Delivered, plan: Plan): Promise<void> {
   for (const { path, now } of plan.files) {
     if (now.kind === "file") await store.keep(store.onHost(path), now.sha256);
@@ -219,7 +219,7 @@ async function keepContents(store: Store, delivered: Delivered, plan: Plan): Pro
   const wanted = new Set(keptFiles(delivered).map(({ sha256 }) => sha256));
   for (const { to } of plan.files) if (to.kind === "file") wanted.add(to.sha256);
   for (const [sha256, { from, path }] of delivered.contents) {
-    // Copies, also of uploads: a delivery that begins anew writes to them.
+    // Uploads are copied too: a new delivery writes to them.
     if (from !== "store" && wanted.has(sha256)) await store.keep(path, sha256);
   }
 }

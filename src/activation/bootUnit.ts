@@ -7,8 +7,8 @@ import { makeDirectory, placeBytes, placeLink, removeFile, removeIfEmpty } from 
 import { type Programs, runningPrograms } from "./programs.js";
 
 /**
- * While a journal is open, a unit on the disk makes the next boot repair the host. After a power failure, daemons
- * would otherwise start, or fail to start, with the files of two deployments until somebody deploys again.
+ * While a journal is open, a unit on the disk makes the next boot repair the host. After a power failure, daemons would
+ * otherwise start, or fail to start, with the files of two deployments until the next deployment.
  */
 
 const NAME = "portico-recovery.service";
@@ -21,7 +21,7 @@ const WANTS = `${DEFAULT_HOST_PATHS.unitDirectory}/multi-user.target.wants`;
  */
 export async function placeBootUnit(units: readonly string[]): Promise<void> {
   const programs = runningPrograms();
-  // They were just uploaded, and may be in memory only.
+  // They were just uploaded, and may not be on the disk yet.
   for (const path of programs) await syncFile(path);
   const bytes = Buffer.from(bootUnit(programs, units));
   await placeBytes(UNIT, bytes, { mode: "0644", uid: 0, gid: 0 });
@@ -46,7 +46,7 @@ export function bootUnit(programs: Programs, units: readonly string[]): string {
       Description: "portico finishes or undoes an activation that was cut off",
       ConditionPathExists: `${DEPLOYMENT_STORE}/journal.json`,
       RequiresMountsFor: DEPLOYMENT_STORE,
-      // The boot's own jobs first: a daemon that started in the middle would run with what is replaced.
+      // The boot's own jobs first: a daemon that started in between would run with files that are then replaced.
       After: ["network.target", "remote-fs.target", ...units].join(" "),
     },
     Service: {

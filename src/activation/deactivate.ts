@@ -15,9 +15,9 @@ export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "l
 }
 
 /**
- * Removes a deployment: its services stop, every file becomes what it was before Portico was deployed, and edits of
- * the application's settings are undone unless somebody has changed the item since. Does as much as possible and
- * returns what could not be done; undefined if nothing was deployed.
+ * Removes a deployment: its services stop, every file becomes what it was before Portico was deployed, and edits of the
+ * application's settings are undone unless the item was changed since. Does as much as possible and returns what could
+ * not be done; undefined if nothing was deployed.
  */
 export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
   const store = await openStore(options.root);
@@ -44,7 +44,7 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   });
 }
 
-/** Has a deactivation that was cut off take the logs along, whatever it was asked for then. */
+/** Makes a deactivation that was cut off remove the logs too, whatever its original options. */
 async function purgeLogs(store: Store): Promise<void> {
   const journal = await store.readJournal();
   if (journal?.kind === "deactivation") await store.writeJournal({ ...journal, purge: true });
@@ -65,7 +65,7 @@ async function takingAway(last: GoodState, systemd: boolean): Promise<Journal> {
     startedAt: new Date().toISOString(),
     files: filesOf(last.deployment, last.document).flatMap(({ path, role }) => {
       const before = last.before[path] ?? "unknown";
-      // Whoever wrote the file in place also removes it.
+      // The delivery that wrote the file in place also removes it.
       return before === "unknown" ? [] : [{ path, role, restore: before }];
     }),
     directories: last.directories,

@@ -65,7 +65,7 @@ export class RecordWriter implements Streams {
     try {
       appendFileSync(this.file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
     } catch {
-      // Nobody reads it then.
+      // Then it cannot be read either.
     }
   }
 }
@@ -89,7 +89,7 @@ export async function runDetached(
   mkdirSync(RECORDS, { recursive: true, mode: 0o700 });
   await showUnwatched(streams);
   const id = randomUUID();
-  // Whose it is to follow it.
+  // The name shows which process follows it.
   const file = join(RECORDS, `${process.pid}-${id}.record`);
   const command = [node, ...process.execArgv, runtime, ...args, "--record", file];
   closeSync(openSync(file, "a", 0o600));
@@ -116,10 +116,10 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
       "--collect",
       `--unit=${unit}`,
       "--description=portico changes this host",
-      // A stop or a shutdown asks portico alone, which rolls back; what it has started ends with it.
+      // A stop or a shutdown signals portico only, which rolls back; processes that it has started end with it.
       "--property=KillMode=mixed",
       `--property=TimeoutStopSec=${STOP_SECONDS}`,
-      // Killed, it begins anew, and the first thing it does is to bring the host out of the middle.
+      // If it is killed, it is started again, and first finishes or undoes what was interrupted.
       "--property=Restart=on-abnormal",
       "--property=RestartSec=1",
       ...(session === undefined ? [] : [`--setenv=SSH_CONNECTION=${session}`]),
@@ -148,7 +148,7 @@ async function start(unit: string, command: readonly string[]): Promise<() => Pr
 async function follow(file: string, isAlive: () => Promise<boolean>, streams: Streams): Promise<number> {
   const record = new RecordReader(file);
   for (let asks = 1; ; asks++) {
-    // Asked before it is read: what it wrote last is read in any case.
+    // Checked before reading, so that its last output is always read.
     const alive = asks % ASKS_PER_LOOK !== 0 || (await isAlive());
     const exit = repeat(record.read(), streams);
     if (exit !== undefined || !alive) {
@@ -162,7 +162,7 @@ async function follow(file: string, isAlive: () => Promise<boolean>, streams: St
   }
 }
 
-/** Repeats what commands said whose callers were gone, those that still run up to their end. */
+/** Repeats the output of commands whose callers were gone; for commands that still run, up to their end. */
 async function showUnwatched(streams: Streams): Promise<void> {
   const names = readdirSync(RECORDS).filter((name) => name.endsWith(".record") && !isRunning(parseInt(name)));
   for (const name of names) {
@@ -208,7 +208,7 @@ class RecordReader {
     this.fd = openSync(file, "r");
   }
 
-  /** The whole lines that came since. */
+  /** The complete lines that came since. */
   read(): Entry[] {
     const { size } = fstatSync(this.fd);
     const buffer = Buffer.alloc(size - this.at);
@@ -224,7 +224,7 @@ class RecordReader {
   }
 }
 
-/** As a shell has it of a command that SIGINT ended. */
+/** The status a shell gives for a command that SIGINT ended. */
 const INTERRUPTED = 130;
 const POLL_MS = 100;
 const ASKS_PER_LOOK = 10;

@@ -24,7 +24,7 @@ export interface SeenDrift {
   readonly deployment?: Deployment;
 }
 
-/** Undefined where nothing was deployed, or this process may not look at the store. */
+/** Undefined if nothing was deployed, or this process may not read the store. */
 export async function seeDrift(): Promise<SeenDrift | undefined> {
   if (process.geteuid!() !== 0) return undefined;
   const store = new Store("/");
@@ -116,7 +116,7 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
     const what = "is missing or was changed: it runs portico on this host, and removes the deployment";
     findings.push({ at: store.at("command"), what, fix: byRunning("activate --again") });
   }
-  // A content that is also in its place is not hashed twice.
+  // A content that is also in place is not hashed twice.
   for (const { path, sha256 } of keptFiles(last)) {
     const blob = lstatSync(store.blob(sha256), { throwIfNoEntry: false });
     const file = lstatSync(path, { throwIfNoEntry: false });
@@ -201,7 +201,7 @@ async function unitFindings(store: Store, deployment: Deployment, { units }: Loa
 const installs = (path: string): boolean =>
   existsSync(path) && /^\[Install\]/m.test(readFileSync(path, "utf8"));
 
-/** A unit of ours: its own file, read by systemd as it is now, and nothing added to it. */
+/** Differences of a unit of ours: it should be loaded from its own file, in its current version, with nothing added. */
 function ownFindings(
   store: Store,
   { unit, load, outdated, fragment, dropIns }: ShownUnit,

@@ -70,8 +70,8 @@ export function placeLink(path: string, target: string): Promise<void> {
 }
 
 /**
- * Name that a file has until it is whole: the same each time, so that what a killed activation left behind is found.
- * A dot keeps daemons that read whole directories away from it.
+ * Name that a file has until it is complete: the same each time, so that a file left by a killed activation is found.
+ * Daemons that read whole directories skip names that begin with a dot.
  */
 export function temporaryOf(path: string): string {
   const name = createHash("sha256").update(basename(path)).digest("hex").slice(0, 16);
@@ -100,13 +100,13 @@ async function place(path: string, make: (temporary: string) => Promise<void>): 
   });
 }
 
-/** Removes a file; one that is gone already is fine. */
+/** Removes a file; it may already be gone. */
 export async function removeFile(path: string): Promise<void> {
   await explained(path, "cannot be removed", async () => {
     try {
-      // A read-only file system refuses the removal of what is not there as well.
+      // A read-only file system refuses to remove even what does not exist.
       await lstat(path);
-      // Not rm(), which makes ENOTDIR of the EPERM that a file gives with `chattr +a` or `+i`.
+      // Not rm(), which turns the EPERM of a file with `chattr +a` or `+i` into ENOTDIR.
       await unlink(path);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
@@ -117,12 +117,12 @@ export async function removeFile(path: string): Promise<void> {
   });
 }
 
-/** Makes a directory; one that is there already is fine. Its parent must exist. */
+/** Makes a directory; it may already exist. Its parent must exist. */
 export async function makeDirectory(path: string, mode = "0755"): Promise<void> {
   await explained(path, "cannot be made", async () => {
     try {
       await mkdir(path, { mode: parseInt(mode, 8) });
-      // The umask took its share.
+      // mkdir applied the umask.
       await chmod(path, parseInt(mode, 8));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
@@ -148,7 +148,7 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-/** Owner of what this process makes. */
+/** Owner of files that this process makes. */
 export function currentUser(): { uid: number; gid: number } {
   return { uid: process.geteuid!(), gid: process.getegid!() };
 }

@@ -11,7 +11,7 @@ import type { Store } from "./store.js";
 import type { Plan } from "./transition.js";
 import type { Report } from "./report.js";
 
-/** Carries a plan out, step by step; the first failure ends it. */
+/** Carries out a plan, step by step; the first failure ends it. */
 export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, report: Report): Promise<void> {
   for (const step of plan.steps) {
     refuseInterrupted(signal);
@@ -21,7 +21,7 @@ export async function carryOut(store: Store, plan: Plan, signal: AbortSignal, re
   }
 }
 
-/** A proxy that dies while it should reload the new state is started with it: the new state is not the cause. */
+/** A proxy that dies instead of reloading the new state is started with it: the new state is not the cause. */
 async function performOrRestart(step: Exclude<Step, { do: "files" }>): Promise<void> {
   try {
     await perform(step);
@@ -81,7 +81,7 @@ export function refuseInterrupted(signal: AbortSignal): void {
   ]);
 }
 
-/** Goes on whatever comes of an act; why it could not be done joins the problems. */
+/** Continues even if an act fails; the reason is added to the problems. */
 export async function attempt(problems: Problem[], act: () => Promise<void>): Promise<void> {
   try {
     await act();
@@ -90,7 +90,7 @@ export async function attempt(problems: Problem[], act: () => Promise<void>): Pr
   }
 }
 
-/** Whatever went wrong, as problems: a fault nobody thought of must be rolled back as well. */
+/** Any error, as problems: an unexpected fault must be rolled back as well. */
 export function problemsOf(error: unknown): readonly Problem[] {
   if (error instanceof ProblemError) return error.problems;
   return [problem("activation.file-failed", "", systemReason(error as Error))];

@@ -61,7 +61,7 @@ function leaving(files: readonly { readonly path: string }[], last: GoodState | 
     .filter(({ path }) => !staying.has(path))
     .flatMap(({ path, role }) => {
       const before = last!.before[path] ?? "unknown";
-      // Whoever wrote the file in place also removes it.
+      // The delivery that wrote the file in place also removes it.
       return before === "unknown" ? [] : [{ path, role, to: before }];
     });
 }
@@ -89,7 +89,7 @@ export async function makeDirectories(store: Store, directories: readonly string
   for (const directory of directories) await makeDirectory(store.onHost(directory));
 }
 
-/** Removes those directories that nothing is in; returns those that stay. */
+/** Removes those directories that are empty; returns the others. */
 export async function removeDirectories(store: Store, directories: readonly string[]): Promise<string[]> {
   const staying: string[] = [];
   for (const directory of [...directories].sort().reverse()) {
@@ -113,12 +113,12 @@ export async function putState(store: Store, path: string, to: FileState): Promi
   }
 }
 
-/** Removes what a write that was cut off has left beside a path. */
+/** Removes what an interrupted write has left next to a path. */
 export async function removeTemporary(store: Store, path: string): Promise<void> {
   await removeFile(temporaryOf(store.onHost(path)));
 }
 
-/** Only root gives files away; whoever else lays a folder out owns all of it. */
+/** Only root can change owners; another user who lays out a folder owns all of it. */
 function ownedBy(to: FileState & { kind: "file" }) {
   return process.geteuid!() === 0 ? to : { ...currentUser(), mode: to.mode };
 }

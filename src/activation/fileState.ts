@@ -18,7 +18,7 @@ export type FileState =
 
 export const ABSENT: FileState = { kind: "absent" };
 
-/** What is at a path; `unfit` for what is neither file nor link, such as a directory. */
+/** What is at a path; `unfit` for anything that is neither file nor link, such as a directory. */
 export async function observe(path: string): Promise<FileState | "unfit"> {
   try {
     const found = await lstat(path);

@@ -13,15 +13,15 @@ import type { Store } from "./store.js";
 import { deliveredUnits } from "./transition.js";
 
 /**
- * What a host has loaded, which its files do not show: rules in the kernel, units in systemd, config, certificates
- * and runtime in the running proxy. A change to it by hand leaves every file as it was.
+ * What a host has loaded, which its files do not show: rules in the kernel, units in systemd, config, certificates and
+ * runtime in the running proxy. A manual change to it leaves every file as it was.
  */
 export interface Loaded {
   /** By path of the rule set. */
   readonly rules: ReadonlyMap<string, LoadedRules>;
-  /** Units that the deployment brings; undefined where systemd does not answer. */
+  /** Units that are part of the deployment; undefined if systemd does not answer. */
   readonly units: readonly ShownUnit[] | undefined;
-  /** What the proxy runs, and what it would load now; undefined where it could not be queried. */
+  /** What the proxy runs, and what it would load now; undefined if it could not be queried. */
   readonly proxy: { readonly running: LoadedState; readonly installed: LoadedState } | undefined;
   /** Directories of logs that are gone, or that the running proxy no longer sees. */
   readonly lostLogDirectories: readonly string[];
@@ -67,7 +67,7 @@ async function configOf(store: Store, { config }: Deployment): Promise<ProxyConf
   return parsed?.ok === true ? parsed.value : undefined;
 }
 
-/** In words, to explain why something is done. */
+/** Descriptions, to explain why something is done. */
 export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded): string[] {
   const filters = [...rules].flatMap(([path, found]) =>
     found.state === "missing" || found.state === "different"
@@ -84,7 +84,7 @@ export function staleReasons({ rules, units, proxy, lostLogDirectories }: Loaded
   ];
 }
 
-/** In what the running proxy differs from what is installed. */
+/** How the running proxy differs from what is installed. */
 export function proxyReasons(proxy: Loaded["proxy"]): { readonly at: string; readonly what: string }[] {
   if (proxy === undefined) return [];
   const { running, installed } = proxy;

@@ -1,6 +1,6 @@
 import { type Outcome, run } from "../diagnosis/command.js";
 
-/** Whether the kernel has the rules of a file; `unknown` where this cannot be found out, with the reason. */
+/** Whether the kernel has the rules of a file; `unknown` if this cannot be determined, with the reason. */
 export type LoadedRules =
   | { readonly state: "loaded" }
   | { readonly state: "missing" | "different"; readonly tables: readonly string[] }

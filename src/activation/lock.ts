@@ -5,18 +5,18 @@ import { dirname } from "node:path";
 import type { Report } from "./report.js";
 import { problem, ProblemError } from "../model/index.js";
 
-/** Who holds the lock, and what for. */
+/** What the lock is held for. */
 export interface Holder {
   readonly what: "activation" | "deactivation" | "recovery" | "edit of settings";
-  /** Which deployment it is for, as far as it is known: the directory of its uploads. */
+  /** Which deployment it is for, if that is known: the directory of its uploads. */
   readonly incoming?: string;
 }
 
 /**
- * Runs one activation at a time; a second one says what it waits for, and fails when its time is up.
+ * Runs one activation at a time; a second one reports what it waits for, and fails when its time is up.
  *
- * The lock is flock(2)'s on an open file, so it ends with this process, however that ends. Node cannot lock: a child
- * does, on the descriptor that it shares with us. The process that holds the lock may remove its file (a deactivation
+ * The lock is flock(2) on an open file, so it ends with this process, however that ends. Node cannot lock: a child does
+ * it, on a descriptor that it shares with us. The process that holds the lock may remove its file (a deactivation
  * removes everything), so a lock counts only while the path still leads to the file that was locked.
  */
 export async function withLock<T>(
@@ -55,12 +55,12 @@ async function acquire(file: string, seconds: number, report: Report): Promise<F
   }
 }
 
-/** Waits for the lock, 0 seconds for not at all; otherwise why there is none. */
+/** Waits for the lock, with 0 seconds not at all; resolves with the reason if locking fails. */
 function lockDescriptor(fd: number, seconds: number): Promise<"locked" | "busy" | (string & {})> {
   const wait = seconds === 0 ? ["--nonblock"] : ["--wait", seconds.toFixed(3)];
   const child = spawn("flock", ["--exclusive", ...wait, "3"], {
     stdio: ["ignore", "ignore", "pipe", fd],
-    // A Ctrl-C is not for it.
+    // A Ctrl-C must not reach it.
     detached: true,
   });
   let complaint = "";

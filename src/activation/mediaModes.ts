@@ -23,7 +23,7 @@ export async function undoModes(given: readonly ModeChange[], report: Report): P
   }
 }
 
-/** The changes of all generations, one for each path: the mode before the first, and the mode that the last has set. */
+/** The changes of all activations, one for each path: the mode before the first, and the mode that the last one set. */
 export function mergeModes(made: readonly ModeChange[], more: readonly ModeChange[]): readonly ModeChange[] {
   const byPath = new Map(made.map((change) => [change.path, change]));
   for (const change of more) {

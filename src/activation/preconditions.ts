@@ -10,7 +10,7 @@ import type { FileChange } from "./fileChanges.js";
 import type { Step } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
-/** What would make an activation fail midway, and can be seen before anything is touched. */
+/** Causes that would make an activation fail halfway, and can be detected before anything is touched. */
 
 /**
  * Listeners of the new config that could not be opened or reached: the host has no IPv6, or another process has the
@@ -41,8 +41,8 @@ export async function unopenable(
 }
 
 /**
- * Deployed files on whose way a directory is that others than root can change: they could have root write, or remove, a
- * file of the same name elsewhere.
+ * Deployed files with a directory on their path that users other than root can change: these users could make root
+ * write or remove a file of the same name elsewhere.
  */
 export async function foreignDirectories(paths: readonly string[]): Promise<Problem[]> {
   const problems = await Promise.all(
@@ -67,7 +67,7 @@ async function unsafePath(directory: string): Promise<string | undefined> {
 }
 
 /**
- * Whether IPv6 is on: then loopback has an address at least. (sysctl net.ipv6.conf.all.disable_ipv6, ipv6.disable=1)
+ * Whether IPv6 is on: then at least loopback has an address. (sysctl net.ipv6.conf.all.disable_ipv6, ipv6.disable=1)
  */
 function hasIpv6(): boolean {
   try {
@@ -90,7 +90,7 @@ function isOurs(owner: string, units: readonly string[]): boolean {
 }
 
 /**
- * File systems that have no room for what is going to be written: contents to keep, and files beside those they
+ * File systems without enough space for what will be written: contents to keep, and new files next to those they
  * replace.
  */
 export async function missingRoom(
@@ -125,13 +125,13 @@ export async function missingRoom(
   return problems;
 }
 
-/** The directory that is there. */
+/** The nearest parent directory that exists. */
 async function existing(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   return found?.isDirectory() === true ? path : existing(dirname(path));
 }
 
-/** For the journal, and what file systems need themselves. */
+/** For the journal, and for the file system itself. */
 const MARGIN_BYTES = 1 << 15;
 
 const kibibytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;

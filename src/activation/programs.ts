@@ -32,7 +32,7 @@ export async function lastingPrograms(): Promise<Programs> {
     const [node, runtime] = running;
     return [await keep(node, "node"), await keep(runtime, "portico.mjs")];
   } catch {
-    // For example if there is no space for them: what can be removed is removed all the same.
+    // For example, there is no space for them: what can be removed is removed anyway.
     return running;
   }
 }

@@ -15,12 +15,12 @@ export interface RecoveryOptions {
   /** Folder to use as the host's `/`. */
   readonly root: string;
   readonly report: Report;
-  /** Says what would be fixed, and changes nothing. */
+  /** Report what would be fixed, and change nothing. */
   readonly dryRun: boolean;
 }
 
 /**
- * Repairs a host on which something was cut off: rolls an activation back to the last good state, and completes a
+ * Repairs a host on which something was cut off: rolls back an activation to the last good state, or completes a
  * deactivation. Undefined if nothing had been cut off. The caller holds the lock.
  */
 export async function recover(
@@ -55,7 +55,7 @@ export async function recover(
   return { kind, problems };
 }
 
-/** The same by itself, as the unit does it with which a host boots while a journal is open. */
+/** The same on its own, for the unit that runs at boot while a journal is open. */
 export async function recoverHost({
   root,
   report,

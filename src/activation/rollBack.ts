@@ -40,7 +40,7 @@ export async function rollBack(
   }
   // The journal stays open until every file is restored, since it says what they have to become.
   if (!filesRestored) return problems;
-  // A log that stays does not leave the host between two states: it is reported, and nothing waits for it.
+  // A log that stays does not leave the host between two states: it is only reported.
   if (journal.purge === true) problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
@@ -50,8 +50,7 @@ export async function rollBack(
 
 /**
  * Units as they were before; those of the last good state run in any case. Whether a unit starts with the host was
- * changed of those only that a deployment brought: links that enable another are its owner's, also where they are
- * unusual.
+ * changed only for units of a deployment: the links of any other unit are its owner's, even if they are unusual.
  */
 function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string, WantedUnit> {
   const serving = last === undefined ? [] : Object.values(namedUnits(last.deployment.services));
@@ -66,9 +65,9 @@ function wantedAgain(journal: Journal, last: GoodState | undefined): Map<string,
 }
 
 interface Restored {
-  /** Files that could not be written; another try may do it. */
+  /** Files that could not be written; another attempt may succeed. */
   readonly unwritten: Problem[];
-  /** Files whose stored content is gone; no other try will. */
+  /** Files whose stored content is gone; no further attempt can succeed. */
   readonly lost: Problem[];
 }
 
@@ -81,7 +80,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       continue;
     }
     await attempt(restored.unwritten, async () => {
-      // A write that was refused has changed nothing, and one that undoes it would be refused as well.
+      // A write that was refused has changed nothing, and a write to undo it would be refused too.
       const found = await observe(store.onHost(path));
       if (found !== "unfit" && sameState(found, state)) return removeTemporary(store, path);
       if (state.kind !== "absent") await makeParents(store, path);
@@ -92,7 +91,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
   for (const path of editedPaths(journal.settings)) {
     await attempt(restored.unwritten, async () => {
       const changed = await undoEdits(store, path, journal.settings);
-      // What was changed meanwhile is somebody's work; it stays, and is reported.
+      // Items that were changed in the meantime stay, and are reported.
       for (const p of changed) report(`  ${p.path}: ${p.message}`);
       if (changed.length === 0) report(`  ${path}: our settings are undone`);
     });
@@ -101,7 +100,7 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
   return restored;
 }
 
-/** A proxy that cannot take the old state while it runs is started anew with it. */
+/** A proxy that cannot load the old state while it runs is restarted with it. */
 async function tryStep(step: Exclude<Step, { do: "files" }>): Promise<readonly Problem[]> {
   try {
     await perform(step);

@@ -26,7 +26,7 @@ export interface Situation {
   readonly changed: readonly { readonly path: string; readonly role: FileRole }[];
   /** The application's own files that are edited. */
   readonly settings: ReadonlySet<keyof DeploymentSettings["files"]>;
-  /** Whether nothing but the host in the application's URLs changes (service 2.7). */
+  /** Whether only the host in the application's URLs changes (service 2.7). */
   readonly domainOnly: boolean;
   /** Every unit in question, as it is. */
   readonly now: ReadonlyMap<string, UnitStatus>;
@@ -59,7 +59,7 @@ export function serviceSteps(given: Situation): Step[] {
   ];
   const edit: Step[] = changed.length > 0 || settings.size > 0 ? [{ do: "files" }] : [];
   const after: Step[] = [
-    // A drop-in may have the role of what it belongs to.
+    // A drop-in may have the role of the file it belongs to.
     ...(has("unit") || changed.some(({ path }) => isDropIn(path)) || situation.stale?.manager === true
       ? [{ do: "daemon-reload" } as const]
       : []),
@@ -74,7 +74,7 @@ export function serviceSteps(given: Situation): Step[] {
   return [...before, ...edit, ...after];
 }
 
-/** The unit that a unit file, or a drop-in for one, is about. */
+/** The unit that a unit file, or a drop-in, belongs to. */
 export function unitOf(path: string): string {
   const [name = "", directory = ""] = path.split("/").reverse();
   return isDropIn(path) ? directory.slice(0, -".d".length) : name;
@@ -124,8 +124,8 @@ function goingAway(situation: Situation): Step[] {
 }
 
 /**
- * Units that change while they start, or while systemd waits to start them again (a crash loop is both by turns). Such
- * a unit takes no reload, and a start would join the job that began with the old files: it is stopped first.
+ * Units that change while they start, or while systemd waits to start them again (a crash loop alternates between
+ * both). Such a unit cannot reload, and a start would join the job that began with the old files: it is stopped first.
  */
 function unsettledUnits(
   situation: Situation,
@@ -161,7 +161,7 @@ function stopDaemons(situation: Situation, affected: ReadonlySet<string>): Step[
 
 const isLeaving = ({ wanted }: Situation, unit: string): boolean => wanted.get(unit)?.active === false;
 
-/** A unit that failed keeps its state until it is forgotten, and may refuse to start for having tried too often. */
+/** A unit that failed keeps its state until that is reset, and may refuse to start because it failed too often. */
 function forget({ now, wanted }: Situation): Step[] {
   return [...wanted.keys()]
     .filter((unit) => now.get(unit)?.failed === true)
@@ -172,7 +172,7 @@ function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): St
   return [...wanted].flatMap(([unit, { enabled }]): Step[] => {
     if (enabled !== true) return [];
     if (now.get(unit)?.enabled !== true) return [{ do: "enable", unit }];
-    // What it is wanted by may have changed.
+    // The targets that want it may have changed.
     return affected.has(unit) ? [{ do: "reenable", unit }] : [];
   });
 }
@@ -181,7 +181,7 @@ function firewallSteps(situation: Situation, affected: ReadonlySet<string>, rule
   const { firewall: unit } = situation.services;
   if (unit === undefined || situation.wanted.get(unit)?.active !== true) return [];
   if (situation.now.get(unit)?.active !== true) return [{ do: "start", unit }];
-  // A restart would let everything in between the two rule sets; a reload replaces one by the other.
+  // During a restart there would be no rules at all; a reload replaces one rule set with the other.
   return rulesChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
 }
 
@@ -217,7 +217,7 @@ function proxySteps(
   const { service, socket } = situation.services.proxy;
   if (situation.wanted.get(service)?.active !== true) return [];
   const active = (unit: string): boolean => situation.now.get(unit)?.active === true;
-  // systemd restarts a socket only while nobody uses it.
+  // systemd restarts a socket only while no service uses it.
   if (affected.has(socket) && active(socket)) {
     return [
       ...(active(service) ? [{ do: "stop", unit: service } as const] : []),
@@ -235,7 +235,7 @@ function proxySteps(
   if (affected.has(service)) return [{ do: "restart", unit: service }];
   const stale = situation.stale?.proxy ?? "nothing";
   if (has("runtime", "node") || stale === "upgrade") {
-    // TLS files reach the proxy by a reload only, which also reports whether they were taken.
+    // TLS files reach the proxy only through a reload, which also reports whether they were accepted.
     return [
       { do: "upgrade", unit: service },
       ...(has("tls") ? [{ do: "reload", unit: service } as const] : []),
@@ -244,7 +244,7 @@ function proxySteps(
   return has("config", "tls", "page") || stale === "reload" ? [{ do: "reload", unit: service }] : [];
 }
 
-/** A step as people type it. */
+/** A step as a command that users could type. */
 export function formatStep(step: Step): string {
   switch (step.do) {
     case "files":

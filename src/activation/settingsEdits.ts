@@ -18,7 +18,7 @@ export interface PlannedEdits {
   readonly plan: SettingsPlan;
 }
 
-/** Works out the edits that a deployment asks for; changes nothing. */
+/** Plans the edits that a deployment asks for; changes nothing. */
 export async function planEdits(
   store: Store,
   { settings }: Deployment,
@@ -49,7 +49,9 @@ export async function makeEdits({ plan }: PlannedEdits): Promise<void> {
   if (!outcome.ok) throw new ProblemError(outcome.problems);
 }
 
-/** The edits of all generations, one for each item: the value before the first, and the value that the last has written. */
+/**
+ * The edits of all activations, one for each item: the value before the first, and the value that the last one wrote.
+ */
 export function mergeEdits(
   made: readonly SettingsEditRecord[],
   more: readonly SettingsEditRecord[],
@@ -70,7 +72,7 @@ export function mergeEdits(
 
 const keyOf = ({ role, path, item }: SettingsEditRecord): string => `${role} ${path} ${item}`;
 
-/** What was there before the first edit, and what it took to add the item. */
+/** What was there before the first edit, and what was added with the item. */
 function originOf({
   from,
   section,
@@ -80,14 +82,14 @@ function originOf({
   return { from, section, lineEndAdded, encoding };
 }
 
-/** Files with the edits to undo in them, in the order in which this is reported. */
+/** Files with edits to undo, in the order in which they are reported. */
 export function editedPaths(edits: readonly SettingsEditRecord[]): string[] {
   return [...new Set(edits.toReversed().map(({ path }) => path))];
 }
 
 /**
- * Undoes the edits of a file. What somebody has changed since stays as it is and is returned; a file that cannot be
- * written throws.
+ * Undoes the edits of a file. Items changed since then stay as they are and are returned; throws if the file cannot be
+ * written.
  */
 export async function undoEdits(
   store: Store,
@@ -109,13 +111,13 @@ export async function undoEdits(
   return problems;
 }
 
-/** Works out the edits of `portico settings`, which are undone like those of activations. */
+/** Plans the edits of `portico settings`, which are undone like those of activations. */
 export async function planByHand(root: string, source: SettingsSource): Promise<PlannedEdits> {
   const store = new Store(root);
   return planFor(store, source, (await stateIfSeen(store))?.settings ?? []);
 }
 
-/** Makes them and records them, on their own, since nothing else on the host changes. */
+/** Makes and records them on their own, because nothing else on the host changes. */
 export async function editByHand(root: string, planned: PlannedEdits): Promise<Result<null>> {
   const store = new Store(root);
   if ((await stateIfSeen(store)) === undefined) return applyEdits(planned.plan);
@@ -132,7 +134,7 @@ export async function editByHand(root: string, planned: PlannedEdits): Promise<R
 
 const LOCK_SECONDS = 60;
 
-/** A user other than root cannot read the state, and edits without a record, as the owner of the files may. */
+/** A user other than root cannot read the state. An owner of the files may still edit them, without a record. */
 async function stateIfSeen(store: Store): Promise<GoodState | undefined> {
   return store.readState().catch((error: NodeJS.ErrnoException) => {
     if (error.code === "EACCES") return undefined;

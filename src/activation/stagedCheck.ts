@@ -9,7 +9,7 @@ import { commandProblem, type UnitStatus } from "./systemctl.js";
 import { isDropIn, unitOf } from "./serviceSteps.js";
 import type { Store } from "./store.js";
 
-/** What was found out about a deployment before anything is touched. */
+/** The findings about a deployment before anything is touched. */
 export interface Checked {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -58,7 +58,7 @@ async function checkConfig(
     : { problems: loaded.problems.map(withHostPaths), warnings: [] };
 }
 
-/** Below a folder there is only the deployment, and not the application with the directories it serves. */
+/** A folder contains only the deployment, not the application with its directories. */
 function withoutApplication({ problems, warnings }: Checked): Checked {
   const isMissing = ({ code }: Problem): boolean => code === "files.bad-directory";
   return {
@@ -67,7 +67,7 @@ function withoutApplication({ problems, warnings }: Checked): Checked {
   };
 }
 
-/** The host as it will be: new files in their places, links to what is there for all else. */
+/** The host as it will be: new files in place, and links to existing files for everything else. */
 async function layOut(
   tree: ReadonlyMap<string, DeployedFile>,
   directory: string,
@@ -100,7 +100,7 @@ interface UnitFindings {
   readonly warnings: Problem[];
 }
 
-/** Lets systemd read the new units, beside those of the host. */
+/** Makes systemd check the new units together with those of the host. */
 async function checkUnits({ deployment, contents }: Delivered, staging: string): Promise<UnitFindings> {
   const units = deployment.files.filter(({ role }) => role === "unit");
   const found: UnitFindings = { problems: [], warnings: [] };
@@ -123,14 +123,14 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
     const at = names.find((name) => line.startsWith(`${name}:`) || line.startsWith(`${staging}/`));
     if (at === undefined || isNotYetThere(line, delivered)) continue;
     const text = line.replaceAll(`${staging}/`, "");
-    // What this systemd does not know it ignores, and an older one may serve all the same.
+    // systemd ignores directives that it does not know, so the unit may still work with an older version.
     const kind = code === 0 || /, ignoring\b/.test(text) ? found.warnings : found.problems;
     kind.push(problem("activation.bad-unit", text.split(":")[0]!, text));
   }
   return found;
 }
 
-/** A template is checked by some instance of it. */
+/** A template is checked through an instance of it. */
 const instanceOf = (unit: string): string => unit.replace(/@\./, "@check.");
 
 /** A program that comes with this very deployment. */
@@ -139,7 +139,7 @@ function isNotYetThere(line: string, delivered: ReadonlySet<string>): boolean {
   return missing !== undefined && delivered.has(missing);
 }
 
-/** Rules that nft would refuse, or that would shut out the session that brings them. */
+/** Rules that nft would refuse, or that would lock out the session that deploys them. */
 async function checkRules({ deployment, contents }: Delivered): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const file of deployment.files.filter(({ role }) => role === "firewall")) {
@@ -155,7 +155,7 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
   return problems;
 }
 
-/** Rules by which the session that brings them could not have come in. */
+/** Rules that would not let in the session that deploys them. */
 function lockedOut(path: string, rules: string): Problem[] {
   const [client, , , port] = process.env.SSH_CONNECTION?.split(" ") ?? [];
   if (client === undefined || port === undefined || admits(rules, client, port)) return [];
@@ -163,7 +163,7 @@ function lockedOut(path: string, rules: string): Problem[] {
   return [problem("activation.locked-out", path, message)];
 }
 
-/** Units that the deployment takes for granted. */
+/** Units that the deployment needs but does not contain. */
 export function missingUnits(
   units: Readonly<Record<string, string | undefined>>,
   isKnown: (unit: string) => boolean,
@@ -179,10 +179,10 @@ export function missingUnits(
   );
 }
 
-/** Units that run already, or are to, and that nobody can start as they are. */
+/** Units that run or should run, but that systemd refuses to start. */
 export function maskedUnits(units: ReadonlyMap<string, UnitStatus>, brought: readonly string[]): Problem[] {
   return [...units].flatMap(([unit, { masked }]) => {
-    // Our own unit file takes the place of the link that masks.
+    // Our own unit file replaces the link that masks.
     if (!masked || brought.includes(unit)) return [];
     const fix = `Run \`systemctl unmask ${unit}\`, or leave the unit out of the deployment.`;
     return [problem("activation.masked-unit", unit, "is masked: systemd refuses to start it", { fix })];

@@ -31,17 +31,16 @@ import type { ItemChange } from "../applicationSettings/index.js";
 export type SettingsFile = keyof DeploymentSettings["files"];
 
 /**
- * An edit of one item in one of the application's own files. It is undone by item, so that every other line stays as
- * its owner last wrote it; and it holds nothing else from the file, whose secret key is not copied anywhere (service
- * 2.3).
+ * An edit of one item in one of the application's own files. It is undone item by item, so that every other line stays
+ * as its owner last wrote it. It contains nothing else from the file, whose secret key is never copied (service 2.3).
  */
 export interface SettingsEditRecord extends ItemChange {
   readonly role: SettingsFile;
-  /** As the deployment names it. */
+  /** The path that the deployment gives. */
   readonly path: string;
 }
 
-/** The state that a host was brought to, and in which it was seen to serve. */
+/** A state that a host was brought to, and in which it was seen to serve. */
 export interface GoodState {
   readonly version: 1;
   /** The activation that made it. */
@@ -50,7 +49,7 @@ export interface GoodState {
   readonly deployment: Deployment;
   /** Hash of the deployment document. */
   readonly document: string;
-  /** What was at each path before the first deployment; `unknown` where the delivery had already written. */
+  /** What was at each path before the first deployment; `unknown` if the delivery had already written there. */
   readonly before: Readonly<Record<string, FileState | "unknown">>;
   /** Directories that were made. */
   readonly directories: readonly string[];
@@ -95,13 +94,13 @@ export interface JournaledFile {
  * What activation remembers on a host, below `/var/lib/portico/deployment`, for root only:
  *
  *     state.json     the last good state
- *     journal.json   the activation under way; there only while the host is between two states
+ *     journal.json   the activation in progress; exists only while the host is between two states
  *     blobs/         contents by their SHA-256: the last good state's, and what was there before Portico
  *     staging/       the new files as they will be, to be checked
- *     command        runs portico, by the programs that `programs` names
- *     run/           programs of a deactivation, which takes away what was installed
+ *     command        runs portico with the programs that `programs` names
+ *     run/           programs of a deactivation, which removes the installed ones
  *
- * Beside it are `lock`, and `incoming/` with a directory for the uploads of each deployment.
+ * Next to it are `lock`, and `incoming/` with a directory for the uploads of each deployment.
  */
 export class Store {
   readonly directory: string;
@@ -111,7 +110,7 @@ export class Store {
     this.directory = join(root, DEPLOYMENT_STORE);
   }
 
-  /** Not in the directory, which a deactivation removes while others wait. */
+  /** Outside the directory, because a deactivation removes that while others wait. */
   get lock(): string {
     return join(dirname(this.directory), "lock");
   }
@@ -151,7 +150,7 @@ export class Store {
     return placeText(this.at("state.json"), JSON.stringify(state));
   }
 
-  /** While it is open, a booting host follows it. */
+  /** While it is open, a host that boots is repaired by it. */
   async writeJournal(journal: Journal): Promise<void> {
     if (changesServices(this.root)) await placeBootUnit(Object.keys(journal.units));
     await placeText(this.at("journal.json"), JSON.stringify(journal));
@@ -181,7 +180,7 @@ export class Store {
     }
   }
 
-  /** Path of a blob; `has` says whether it is there and whole. */
+  /** Path of a blob; `has` checks that it exists and is intact. */
   blob(sha256: string): string {
     return this.at("blobs", sha256);
   }
@@ -199,7 +198,7 @@ export class Store {
     throw new ProblemError([problem("activation.file-failed", source, message, { fix: "Try again." })]);
   }
 
-  /** Removes what no state refers to, and what the delivery uploaded. */
+  /** Removes contents that no state refers to, and what the delivery uploaded. */
   async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
     const wanted = new Set([
       ...keptFiles(state).map(({ sha256 }) => sha256),
@@ -219,7 +218,7 @@ export class Store {
     return removeFile(this.at("state.json"));
   }
 
-  /** Removes all there is; takes the lock. */
+  /** Removes everything, the lock included. */
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
     await rm(this.lock, { force: true });
@@ -248,7 +247,7 @@ const COMMAND = `#!/bin/sh
 exec "$node" "$runtime" "$@"
 `;
 
-/** Whether units are touched: below any other root than the host's own there are only files. */
+/** Whether units are touched: with any root other than the host's own there are only files. */
 export const changesServices = (root: string): boolean => root === "/";
 
 /** Refuses a host that cannot be changed by this process. */
@@ -274,8 +273,8 @@ export function filesOf(deployment: Deployment, document: string): readonly Depl
 }
 
 /**
- * Files of a good state whose contents the store keeps. Node is large, and what is installed is copy enough: to replace
- * a broken one it is delivered again.
+ * Files of a good state whose contents the store keeps. Node is large, and the installed file is the only copy: a
+ * broken one is replaced by a new delivery.
  */
 export function keptFiles({
   deployment,
@@ -294,5 +293,5 @@ export function stateOf(file: DeployedFile): FileState {
   return { kind: "file", sha256: file.sha256, mode: file.mode, ...OWNER };
 }
 
-/** Deployed files belong to root; below a folder to whoever lays them out. */
+/** Deployed files belong to root; below a folder, to the user who lays them out. */
 const OWNER = currentUser();

@@ -7,7 +7,7 @@ import { type Problem, problem, ProblemError } from "../model/index.js";
 export interface UnitStatus {
   /** Whether there is such a unit. */
   readonly known: boolean;
-  /** Whether it may not be started (`systemctl mask`). */
+  /** Whether systemd refuses to start it (`systemctl mask`). */
   readonly masked: boolean;
   readonly active: boolean;
   /** Whether it has a job, or will have one: it is starting, stopping, or has died and will be started again. */
@@ -52,7 +52,7 @@ export function statusOf({ load, active, sub, startLinks }: ShownUnit): UnitStat
   };
 }
 
-/** Does it and waits until it is done; a failure contains what systemctl and the unit itself said. */
+/** Does it and waits until it is done; a failure contains the messages of systemctl and the unit. */
 export async function actOnUnit(action: UnitAction, unit: string): Promise<void> {
   const since = Math.floor(Date.now() / 1000);
   const outcome = await run(["systemctl", action, "--", unit], ACTION_SECONDS);
@@ -66,13 +66,13 @@ export async function actOnUnit(action: UnitAction, unit: string): Promise<void>
   throw commandFailed(`systemctl ${action} ${unit}`, outcome, own === "" ? "" : `\n${unit} said:\n${own}`);
 }
 
-/** A unit whose file somebody has removed cannot be disabled; what would start it is left over all the same. */
+/** A unit whose file was removed cannot be disabled, but the links that would start it are still there. */
 async function removeLinks(unit: string): Promise<void> {
   const links = ["-type", "l", "-path", `*.wants/${unit}`, "-delete"];
   await mustRun(["find", "/etc/systemd/system", ...links], COMMAND_SECONDS);
 }
 
-/** Where a running proxy is asked; undefined if it cannot be. */
+/** Control socket of a running proxy; undefined if there is none. */
 export async function controlSocketOf(unit: string): Promise<string | undefined> {
   const shown = await mustRun(
     ["systemctl", "show", "--property=RuntimeDirectory", "--value", "--", unit],
@@ -87,7 +87,7 @@ export async function reloadServiceManager(): Promise<void> {
   await mustRun(["systemctl", "daemon-reload"], COMMAND_SECONDS);
 }
 
-/** Takes changed files of systemd-networkd, if that runs the network here. */
+/** Makes systemd-networkd load its changed files, if it manages the network here. */
 export async function reloadNetwork(): Promise<void> {
   const status = await unitStatus(["systemd-networkd.service"]);
   if (status.get("systemd-networkd.service")?.active === true) {

@@ -21,7 +21,7 @@ export interface Plan {
   /** Units in question, as they are. */
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly warnings: readonly Problem[];
-  /** How what is loaded differs from what is installed, in words. */
+  /** How the loaded state differs from what is installed, as text. */
   readonly drift: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export async function wantedUnits(
   return wanted;
 }
 
-/** Units whose file goes away with the last deployment, and that nobody else brought. */
+/** Units whose file is removed with the last deployment, and that did not exist before. */
 function removedUnits(deployment: Deployment, last: GoodState | undefined): string[] {
   const staying = new Set(deployment.files.map(({ path }) => path));
   return deliveredUnits(last?.deployment.files ?? [])
@@ -90,7 +90,7 @@ function removedUnits(deployment: Deployment, last: GoodState | undefined): stri
     .map(({ unit }) => unit);
 }
 
-/** Whether a file came by a deployment: as far as is known, nothing was at its path before the first one. */
+/** Whether a deployment created a file: as far as is known, nothing was at its path before the first one. */
 export function cameByDeployment(last: GoodState, path: string): boolean {
   const before = last.before[path];
   return before !== undefined && (before === "unknown" || before.kind === "absent");
@@ -118,7 +118,7 @@ export function isDomainOnly(
   );
 }
 
-/** The steps to a plan; none but the files without systemd. */
+/** The steps of a plan; without systemd, only the files. */
 export function stepsTo(
   situation: Omit<Situation, "changed" | "settings"> & {
     readonly files: readonly { readonly path: string; readonly role: FileRole }[];
@@ -134,7 +134,7 @@ export function stepsTo(
     changed: files,
     settings: new Set(edits.map(({ role }) => role)),
   });
-  // No service minds the permissions of media.
+  // Permissions of media do not concern any service.
   return media.length > 0 && !steps.some((step) => step.do === "files") ? [{ do: "files" }, ...steps] : steps;
 }
 
@@ -145,7 +145,7 @@ export async function statusOf(
   return withSystemd ? unitStatus(units) : new Map();
 }
 
-/** What has to be remembered before a plan is carried out. */
+/** What has to be recorded before a plan is carried out. */
 export async function journalOf(
   store: Store,
   plan: Plan,

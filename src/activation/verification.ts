@@ -10,7 +10,7 @@ import type { Store } from "./store.js";
 
 /**
  * Waits until a host serves as its deployment promises: its units run, and give the expected responses (service 5.1).
- * Daemons take their time after a start, so all requests are repeated until the time is up; then every deviation is a
+ * Daemons need some time after a start, so all requests are repeated until the time is up; then every deviation is a
  * problem.
  */
 export async function awaitService(
@@ -20,7 +20,7 @@ export async function awaitService(
   signal: AbortSignal,
 ): Promise<readonly CheckedResponse[]> {
   const { enabled, timeoutSeconds } = deployment.probe;
-  // Not by the wall clock, which a host that has just started may still set.
+  // Not the wall clock, which a host that has just started may still set.
   const deadline = performance.now() + timeoutSeconds * 1000;
   let attempts = 0;
   for (;;) {
@@ -29,7 +29,7 @@ export async function awaitService(
     const failed = rows.filter((row) => !row.pass && !isNotYetSet(row, deployment));
     const isLast = performance.now() > deadline;
     const later = rows.some((row) => isNotYetSet(row, deployment));
-    // What is not set will not be set while we wait; but a daemon that starts may answer so at first.
+    // A missing setting will not appear while we wait; but a daemon that starts may answer as if it were missing.
     if (stopped.length + failed.length === 0 && (!later || isLast || attempts++ > 4)) return rows;
     refuseInterrupted(signal);
     if (isLast) throw new ProblemError([...stopped, ...failed.map(unexpected)]);
@@ -55,13 +55,13 @@ async function responses(store: Store, deployment: Deployment): Promise<CheckedR
   if (!parsed.ok) throw new ProblemError(parsed.problems);
   const mediaPath = deployment.probe.mediaPath ?? (await mediaFileOf(parsed.value, store.root));
   const rows = expectedResponses(parsed.value, mediaPath === undefined ? {} : { mediaPath });
-  // Whether clients trust the certificate is another question than whether it serves.
+  // Whether clients trust the certificate does not matter here, only whether the host serves.
   return checkLive(rows, { timeoutMs: REQUEST_MS, insecure: true });
 }
 
 /**
  * Whether an answer is wrong only because of settings that are left to the application's owner: a first deployment
- * cannot wait for settings whose values it brings along itself. They are reported, and are not a reason to go back.
+ * cannot wait for settings whose values come with it. They are reported, and are not a reason to roll back.
  */
 function isNotYetSet(row: CheckedResponse, { settings }: Deployment): boolean {
   return !row.pass && row.settings !== undefined && settings?.apply !== true;

@@ -11,7 +11,7 @@ export interface DatabaseAccess {
   readonly port: number;
   readonly name: string;
   readonly user: string;
-  /** Without one, and without an option file, nobody looks. */
+  /** Without a password or an option file, the database is not queried. */
   readonly password?: string;
   /** File of the client's own options that has the password (`[client]`, `password=…`). */
   readonly optionFile?: string;
@@ -32,15 +32,15 @@ const OVERRIDABLE = ["SERVICE_URL", "FILE_SERVER_ROOT"] as const;
 
 export type OverridableItem = (typeof OVERRIDABLE)[number];
 
-/** What the database says, or why nobody looked. */
+/** What the database contains, or why it was not queried. */
 export type Overrides =
   | { readonly looked: true; readonly overrides: readonly Override[] }
   | { readonly looked: false; readonly why: string };
 
-/** How much of the client's own words is passed on. */
+/** How much of the client's own message is passed on. */
 const SAID_MAX = 400;
 
-/** Hexadecimal, so that neither line ends nor encodings of the client come in between. */
+/** Hexadecimal, so that line ends and the client's encoding do not matter. */
 const QUERY = `START TRANSACTION READ ONLY;
 SELECT constance_key, HEX(value) FROM constance_config WHERE constance_key IN ('${OVERRIDABLE.join("','")}')`;
 
@@ -74,7 +74,8 @@ async function ask(client: string, access: DatabaseAccess): Promise<Overrides | 
 }
 
 /**
- * The client's options in a file without a name: nobody can open it, and nothing of it stays, even if we are killed.
+ * The client's options in a file without a name: no other process can open it, and nothing of it stays, even if we are
+ * killed.
  */
 async function secretOptions(password: string): Promise<FileHandle> {
   const path = join(tmpdir(), `portico-${randomBytes(12).toString("hex")}`);
@@ -101,15 +102,15 @@ function runClient(
     `--connect-timeout=${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
     "--batch",
     "--skip-column-names",
-    // Whoever holds the port may ask for the password in clear, or for a file of ours. Only what is built into the
-    // client is used: a proof that it knows the password.
+    // Any program on that port could ask for the password in clear, or for one of our files. So only the methods built
+    // into the client are used, which prove knowledge of the password without sending it.
     "--plugin-dir=/dev/null",
     "--loose-secure-auth",
     "--local-infile=0",
     `--execute=${QUERY}`,
   ];
   return new Promise((resolve) => {
-    // Without a home, for a password in ~/.my.cnf would win over the one that was given.
+    // Without a home, because a password in ~/.my.cnf would take priority over the given one.
     const env = { PATH: process.env["PATH"], LANG: "C.UTF-8", HOME: "/nonexistent" };
     const stdio = ["ignore", "pipe", "pipe", ...(fd === undefined ? [] : [fd])] as const;
     const child = spawn(client, args, { env, stdio: [...stdio] });
@@ -145,7 +146,7 @@ function parseRows(out: string): Override[] {
     });
 }
 
-/** The server's own error, in words where they help. */
+/** The server's own error, with an explanation where that helps. */
 function whyNot(said: string, name: string, client: string): string {
   if (/ERROR (?:2059|2061|1251)\b/.test(said) || said.includes("/dev/null")) {
     return "the server asks for the password in a way that would show it to whoever listens there; give the database user mysql_native_password, or `socket` and a user without a password in an option file";

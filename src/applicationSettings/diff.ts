@@ -1,6 +1,6 @@
 import { applySplices, type Splice, splitLines } from "./textEdit.js";
 
-/** What a diff shows instead of a line that may hold a secret. */
+/** What a diff shows instead of a line that may contain a secret. */
 export const HIDDEN = "(not shown: may hold a secret)";
 
 /** Unchanged lines shown around a change. */
@@ -14,7 +14,7 @@ interface Change {
 }
 
 /**
- * What a person reads before agreeing to an edit: a unified diff in which lines that may hold a secret are not shown.
+ * What users see before they agree to an edit: a unified diff in which lines that may contain a secret are not shown.
  *
  * @param hidden numbers of such lines before the edit, from 1
  */

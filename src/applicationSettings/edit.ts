@@ -13,40 +13,40 @@ export interface ItemFinding {
   readonly state: "same" | "different" | "missing" | "refused";
 }
 
-/** What an edit does to one item; enough to take it back, whatever else is done to the file meanwhile. */
+/** What an edit does to one item; enough to undo it, whatever else happens to the file in the meantime. */
 export interface ItemChange {
   readonly item: string;
-  /** Source text of the value before; null where the item was not set, and was added. */
+  /** Source text of the value before; null if the item was not set, and was added. */
   readonly from: string | null;
   /** Source text of the value after. */
   readonly to: string;
-  /** Of a list: elements that were added to it, and those of ours that were taken out. */
+  /** Of a list: elements that were added to it, and earlier additions of ours that were removed. */
   readonly added?: readonly string[];
   readonly removed?: readonly string[];
   /** Of an added item: whether its section was added too, and whether an empty line is above that. */
   readonly section?: "added" | "added apart";
-  /** How the file was read, where it was not UTF-8. */
+  /** How the file was read, if it was not UTF-8. */
   readonly encoding?: "latin1";
   /** Of an added item: whether the file did not end with a line end, and got one. */
   readonly lineEndAdded?: boolean;
 }
 
-/** What became of a change that was to be taken back. */
+/** The result of undoing a change. */
 export interface Reverted {
   readonly text: string;
-  /** `gone`: there is nothing of it left; `changed`: somebody has set another value since, which stays. */
+  /** `gone`: nothing of it is left; `changed`: the value was changed since, and stays. */
   readonly state: "reverted" | "gone" | "changed";
   /** Line of the value that stays. */
   readonly line?: number;
 }
 
-/** What is in a file, and what has to be done to it. Nothing is to be done where there are problems. */
+/** What is in a file, and how it has to change. If there are problems, nothing may be changed. */
 export interface SettingsEdit {
   readonly findings: readonly ItemFinding[];
   readonly splices: readonly Splice[];
   /** What the splices do, by items. */
   readonly changes: readonly ItemChange[];
   readonly problems: readonly Problem[];
-  /** What a person should know and nothing has to be done about. */
+  /** Notes that users should know and that need no action. */
   readonly notes: readonly string[];
 }

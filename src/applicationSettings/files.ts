@@ -8,16 +8,16 @@ import { systemReason } from "../runtime/load/systemReason.js";
 export interface FoundFile {
   /** As it was named. */
   readonly path: string;
-  /** The file itself, where `path` leads through symbolic links; one char a byte. */
+  /** The file itself, if `path` leads through symbolic links; one char a byte. */
   readonly target: string;
   readonly content: Buffer;
-  /** Changes with everything that is done to the file. */
+  /** Differs after any change to the file. */
   readonly version: string;
-  /** How many names it has. */
+  /** How many hard links it has. */
   readonly links: number;
-  /** Why it could not be replaced, if that is known already. */
+  /** Why it could not be replaced, if that is already known. */
   readonly notReplaceable?: Problem;
-  /** Who goes to it: whoever can change the path. */
+  /** The user to act as: the one who can change the path. */
   readonly acting: Acting;
 }
 
@@ -43,7 +43,7 @@ export async function readFound(path: string): Promise<Result<FoundFile>> {
   });
 }
 
-/** Removes what a replacement that was killed may have left beside a file: it would hold what the file holds. */
+/** Removes what a replacement that was killed may have left next to a file: it would contain what the file contains. */
 export async function sweepBeside(path: string): Promise<void> {
   await settled(path, async () => {
     const acting = await actingOn(Buffer.from(path, "utf8").toString("latin1"));
@@ -51,15 +51,15 @@ export async function sweepBeside(path: string): Promise<void> {
   });
 }
 
-/** A file and what it is to become. */
+/** A file and its new content. */
 export interface Replacement {
   readonly file: FoundFile;
   readonly content: Buffer;
 }
 
 /**
- * Replaces files, all or none, each in one step: a reader finds the old one or the new one, whole. Owner, group, mode,
- * access lists and labels are kept. No copy stays anywhere.
+ * Replaces files, all or none, each in one step: a reader finds either the old one or the new one, complete. Owner,
+ * group, mode, access lists and labels are kept. No copy stays anywhere.
  */
 export async function replaceFiles(replacements: readonly Replacement[]): Promise<Result<null>> {
   const done: Replacement[] = [];
@@ -76,7 +76,7 @@ function replace({ path, target, version, acting }: FoundFile, content: Buffer) 
   return settled(path, () => asOwner("replace", request, acting));
 }
 
-/** Half of the settings is worse than none. What could not be put back is reported beside the reason. */
+/** Half of the settings is worse than none. Files that could not be restored are reported together with the reason. */
 async function putBack(done: readonly Replacement[]): Promise<readonly Problem[]> {
   const problems: Problem[] = [];
   for (const { file, content } of done.toReversed()) {

@@ -5,8 +5,8 @@ import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
  * Edits the network daemon's and the file server's config. Both are read by two kinds of reader: GLib's GKeyFile, which
- * tells upper from lower case and knows neither `:` nor continuation lines, and Python's configparser, which is the
- * other way round. What the two would read differently is refused with its line.
+ * is case-sensitive and has neither `:` nor continuation lines, and Python's configparser, which is the opposite.
+ * Anything that the two would read differently is refused, with its line number.
  */
 export interface IniItem {
   /** For messages. */
@@ -31,8 +31,8 @@ export function fileServerItems({ fileServerHost, fileServerPort }: ApplicationS
 }
 
 /**
- * Sets items where they are set already, of several the last one, which wins; adds the others at the end of their
- * section, and a missing section at the end of the file.
+ * Sets items where they are already set (at the last place if there are several, because that one counts); adds the
+ * others at the end of their section, and a missing section at the end of the file.
  *
  * @param path for messages
  */
@@ -67,11 +67,11 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
 export interface IniLine {
   readonly number: number;
   readonly kind: "header" | "key" | "other" | "comment" | "blank";
-  /** Section it is in; of a header, the one it begins. Undefined in front of the first. */
+  /** Section it is in; for a header, the one it begins. Undefined before the first. */
   readonly section: string | undefined;
-  /** Number of blanks in front. */
+  /** Number of leading blanks. */
   readonly indent: number;
-  /** Whether configparser takes it for more of the value above it, as it is indented further. */
+  /** Whether configparser reads it as a part of the value above, because it is indented further. */
   readonly continues: boolean;
   readonly from: number;
   /** Offset after the line end. */
@@ -79,7 +79,7 @@ export interface IniLine {
   readonly key?: string;
   readonly separator?: "=" | ":";
   readonly value?: Splice;
-  /** Of a header: what follows it on the line. */
+  /** For a header: the rest of its line. */
   readonly rest?: string;
 }
 
@@ -91,7 +91,7 @@ const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
 export function readLines(text: string): IniLine[] {
   const lines: IniLine[] = [];
   let section: string | undefined;
-  /** Indentation of the key whose value may go on; undefined after a header. */
+  /** Indentation of the key whose value may continue; undefined after a header. */
   let keyIndent: number | undefined;
   for (let at = text.startsWith("\ufeff") ? 1 : 0; at < text.length;) {
     LINE.lastIndex = at;
@@ -123,7 +123,7 @@ function readLine(
   const match = KEY.exec(bare);
   if (match === null) return { ...base, kind: "other" };
   const from = at + indent;
-  // GKeyFile takes blanks at the end for a part of the value.
+  // GKeyFile reads blanks at the end as a part of the value.
   const [valueFrom, to] = [from + match[0].length, at + content.length];
   const value = { from: valueFrom, to, text: content.slice(valueFrom - at) };
   return { ...base, kind: "key", key: match[1]!, separator: match[2] as "=" | ":", value };
@@ -177,7 +177,7 @@ const FIX = {
   fix: "Write every item of the section as `key = value` on a line of its own that is not indented.",
 };
 
-/** What two readers would not agree on, in the words of a message. */
+/** What the two readers would read differently, as a message. */
 function whyUnsafe(lines: readonly IniLine[], line: IniLine, item: IniItem): string | undefined {
   if (line.key !== item.key)
     return `is written \`${line.key}\`, and not every reader takes that as the same key`;

@@ -2,7 +2,7 @@ import { type IniItem, readLines } from "./iniFile.js";
 import type { ItemChange, Reverted } from "./edit.js";
 import { applySplices, cut } from "./textEdit.js";
 
-/** Takes back what an edit did to one item of an ini file; a value that somebody else has set since stays. */
+/** Undoes what an edit did to one item of an ini file; a value that was changed since stays. */
 export function revertIni(
   text: string,
   { section, key }: Pick<IniItem, "section" | "key">,
@@ -13,7 +13,7 @@ export function revertIni(
   const ours = same.findLast((line) => line.value!.text.trimEnd() === change.to);
   if (ours === undefined) {
     const last = same.at(-1);
-    // As before the edit: one that was cut off may not have come to this file.
+    // As before the edit: an edit that was cut off may not have reached this file.
     const isGone = last === undefined || last.value!.text.trimEnd() === change.from?.trimEnd();
     return isGone ? { text, state: "gone" } : { text, state: "changed", line: last.number };
   }
@@ -25,7 +25,7 @@ export function revertIni(
   return { text: tidy, state: "reverted" };
 }
 
-/** A section that was added goes with the last of its items, unless somebody has put something into it. */
+/** A section that was added is removed with the last of its items, unless something else is in it now. */
 function withoutEmptySection(text: string, section: string, change: ItemChange): string {
   const lines = readLines(text);
   const inSection = lines.filter((line) => line.section === section && line.kind !== "blank");

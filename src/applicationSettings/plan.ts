@@ -19,26 +19,29 @@ export type SettingsRole = keyof DeploymentSettings["files"];
 /** What is wanted, and where. */
 export type SettingsSource = Pick<DeploymentSettings, "values" | "files">;
 
-/** One of the application's files: what is in it, and what it is to become. */
+/** One of the application's files: its content, and the content it should have. */
 export interface PlannedFile {
   readonly role: SettingsRole;
   readonly path: string;
   readonly findings: readonly ItemFinding[];
-  /** What a person should know and nothing has to be done about. */
+  /** Notes that users should know and that need no action. */
   readonly notes: readonly string[];
   readonly changed: boolean;
-  /** Unified diff without the lines that may hold a secret; empty if nothing changes. */
+  /** Unified diff without the lines that may contain a secret; empty if nothing changes. */
   readonly diff: string;
   readonly file: FoundFile;
-  /** What is replaced in the text, by offsets into what the roles before left; UTF-8, or bytes if it is not that. */
+  /**
+   * What is replaced in the text, by offsets into the text that earlier roles left; in UTF-8, or in bytes if it is not
+   * UTF-8.
+   */
   readonly splices: readonly Splice[];
-  /** What they do, by items. */
+  /** What they change, item by item. */
   readonly changes: readonly ItemChange[];
   /** The whole file after the edit. */
   readonly content: Buffer;
 }
 
-/** Everything an edit of the settings would do. Where there are problems nothing may be done. */
+/** Everything an edit of the settings would do. If there are problems, nothing may be done. */
 export interface SettingsPlan {
   /** Files that could be read. */
   readonly files: readonly PlannedFile[];
@@ -95,7 +98,7 @@ export async function planSettings(
       problems.push(...found.problems);
       continue;
     }
-    // Two roles may be in one file: the second goes on where the first has ended.
+    // Two roles may be in one file: the second continues with the result of the first.
     const before = files.findLast((f) => f.file.target === found.value.target)?.content;
     const edit = planFile(role, found.value, before ?? found.value.content, source.values, ours);
     files.push(edit.planned);
@@ -112,12 +115,12 @@ export async function applyEdits(plan: SettingsPlan): Promise<Result<null>> {
   return replaceFiles(last);
 }
 
-/** A file after changes to it were taken back, the last one first; what stays is reported. */
+/** A file after its changes were undone, the last one first; what stays is reported. */
 export function revertChanges(
   file: FoundFile,
   changes: readonly (ItemChange & { readonly role: SettingsRole })[],
 ): { readonly content: Buffer; readonly problems: readonly Problem[] } {
-  // The edit may have replaced what was not UTF-8 in the file.
+  // The edit may have replaced the part of the file that was not UTF-8.
   const wasBytes = changes.some((change) => change.encoding === "latin1");
   const encoding = isUtf8(file.content) && !wasBytes ? "utf8" : "latin1";
   let text = file.content.toString(encoding);
@@ -140,7 +143,7 @@ function planFile(
   values: ApplicationSettingsValues,
   ours: readonly string[],
 ): { planned: PlannedFile; problems: readonly Problem[] } {
-  // Any other encoding than UTF-8 is taken byte by byte, so that all bytes come out as they went in.
+  // Any encoding other than UTF-8 is handled byte by byte, so that all bytes are kept.
   const encoding = isUtf8(before) ? "utf8" : "latin1";
   const text = before.toString(encoding);
   const { path } = file;
@@ -172,7 +175,7 @@ function planFile(
   return { planned, problems };
 }
 
-/** Values that no quoting carries safely through every reader of these files. */
+/** Values that cannot be quoted safely for every reader of these files. */
 function valueProblems(values: ApplicationSettingsValues): Problem[] {
   return Object.entries(values).flatMap(([name, value]: [string, unknown]) => {
     const texts = [value].flat().filter((v) => typeof v !== "boolean");

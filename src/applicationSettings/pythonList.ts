@@ -4,8 +4,8 @@ import type { Token } from "./python/tokens.js";
 import type { Splice } from "./textEdit.js";
 
 /**
- * Takes elements out of a list of strings and adds others after the last one that stays; what is between the
- * others, comments included, stays as it is.
+ * Removes elements from a list of strings and adds others after the last one that stays; everything between the others,
+ * comments included, stays as it is.
  *
  * @param list its tokens, brackets included
  */
@@ -32,7 +32,7 @@ export function editList(
   const firstKept = stays.indexOf(true);
   const cuts = elements.flatMap((element, i) => {
     if (stays[i]) return [];
-    // Those in front of the first that stays go as one.
+    // Those before the first that stays are removed together.
     if (i < firstKept)
       return i === 0 ? [{ from: element.from, to: elements[firstKept]!.from, text: "" }] : [];
     return [cutOf(text, elements[i - 1]!, element)];
@@ -40,7 +40,9 @@ export function editList(
   return [...insertion, ...cuts];
 }
 
-/** What goes with an element: the comma in front of it where they share a line, else its own and an empty line. */
+/**
+ * What is removed with an element: the comma before it if they share a line, otherwise its own comma and an empty line.
+ */
 function cutOf(text: string, previous: ListElement, { from, to }: ListElement): Splice {
   if (/^[ \t]*,[ \t]*$/.test(text.slice(previous.to, from))) return { from: previous.to, to, text: "" };
   const end = endWithComma(text, to);

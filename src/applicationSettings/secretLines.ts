@@ -9,8 +9,8 @@ const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@
 const SECRET_LENGTH_MIN = 4;
 
 /**
- * Numbers of the lines of a Python module that may hold a secret: every statement or comment that speaks of one, and
- * whatever repeats the secret key.
+ * Numbers of the lines of a Python module that may contain a secret: every statement or comment that mentions one, and
+ * every line that repeats the secret key.
  */
 export function secretPythonLines(text: string): ReadonlySet<number> {
   const parsed = unitsOf(text);

@@ -1,12 +1,12 @@
 /** A setting as it is stored in the application's database. */
 export type StoredValue =
   | { readonly kind: "text"; readonly text: string }
-  /** Something is stored, and what it says cannot be read here. */
+  /** Something is stored that cannot be read here. */
   | { readonly kind: "unreadable" };
 
 /**
  * Reads a stored setting: plain text, JSON (also the envelope `{"__type__": …, "__value__": …}`), or a pickled string
- * in Base64. Nothing is ever executed: of the pickle format only a single string is known.
+ * in Base64. Nothing is ever executed: of the pickle format, only a single string is understood.
  */
 export function readStoredValue(stored: Buffer): StoredValue {
   const text = stored.toString("utf8");
@@ -60,7 +60,7 @@ function fromPickle(text: string): string | undefined {
   }
 }
 
-/** The string, if nothing follows it but its memo and the end. */
+/** The string, if only its memo and the end follow. */
 function stringAt(bytes: Buffer, from: number, length: number): string | undefined {
   const rest = bytes.subarray(from + length).toString("latin1");
   // MEMOIZE, BINPUT, LONG_BINPUT, and STOP.

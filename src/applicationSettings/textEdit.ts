@@ -17,7 +17,9 @@ export function applySplices(text: string, splices: readonly Splice[]): string {
   return [...pieces, text.slice(at)].join("");
 }
 
-/** Adds whole lines at the begin of a line or at the end of the text, with the line end that the text uses there. */
+/**
+ * Adds whole lines at the beginning of a line or at the end of the text, with the line end that the text uses there.
+ */
 export function insertLines(text: string, at: number, lines: readonly string[]): Splice {
   const end = lineEndBefore(text, at);
   const unended = at > 0 && !/[\r\n\ufeff]/.test(text[at - 1]!);
@@ -25,7 +27,7 @@ export function insertLines(text: string, at: number, lines: readonly string[]):
   return { from: at, to: at, text: unended ? end + block : block + end };
 }
 
-/** The line end in front of an offset; where there is none, the first of the text. */
+/** The line end before an offset; if there is none, the first in the text. */
 function lineEndBefore(text: string, at: number): string {
   const before = /\r\n$|\n$|\r$/.exec(text.slice(Math.max(0, at - 2), at));
   return (before ?? /\r\n|\n|\r/.exec(text))?.[0] ?? "\n";
@@ -37,9 +39,9 @@ export function isUnended(text: string): boolean {
 }
 
 /**
- * Takes a piece out of a text.
+ * Removes a piece of a text.
  *
- * @param lineEndAdded whether the text got a line end when the piece was added to its end; it goes with it
+ * @param lineEndAdded whether the text got a line end when the piece was added to its end; it is removed too
  */
 export function cut(text: string, from: number, to: number, lineEndAdded = false): string {
   const rest = text.slice(0, from) + text.slice(to);

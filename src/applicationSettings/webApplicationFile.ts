@@ -9,12 +9,12 @@ import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
 import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
 
 /**
- * Edits the web application's settings, a Python module. An item is set where it is set already: by the last plain
- * assignment at the top level, for the last one wins. New items go between the secret-key item and the DATABASES item.
- * What may set an item later, or otherwise than by a plain assignment, is refused with its line.
+ * Edits the web application's settings, a Python module. An item is set where it is already set: in the last plain
+ * assignment at the top level, because the last one counts. New items go between the secret-key item and the DATABASES
+ * item. Code that may set an item later, or in another way than by a plain assignment, is refused with its line number.
  *
- * CSRF_TRUSTED_ORIGINS is a list that others may have added to: what is missing is added, and what an earlier edit has
- * added is taken away where it is no longer wanted.
+ * CSRF_TRUSTED_ORIGINS is a list that others may have added to: missing origins are added, and those that an earlier
+ * edit added are removed when they are no longer wanted.
  *
  * @param path for messages
  * @param ours origins that an earlier edit has added
@@ -72,8 +72,8 @@ function serviceUrlNotes(
 }
 
 /**
- * An encoding in which a quote or a backslash may be a part of another character (GBK, Shift JIS), so that strings end
- * elsewhere than they seem to (Python reference, 2.1.4).
+ * An encoding in which a quote or a backslash may be a part of another character (GBK, Shift JIS), so that strings may
+ * end somewhere else than it seems (Python reference, 2.1.4).
  */
 function unknownEncoding(text: string): { fault: Fault } | undefined {
   const declared = /^(?:[^\r\n]*(?:\r\n|\n|\r))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)/.exec(text);
@@ -153,7 +153,7 @@ function planItem(file: PythonFile, item: string, wanted: LiteralValue, place: P
   return { finding, line, ...edit, notes: notesOn(file, item, bindings, effective, found) };
 }
 
-/** How an assignment's value becomes the one that is wanted; without splices it is already. */
+/** How an assignment's value becomes the wanted one; no splices if it already is. */
 function planValue(
   { text, ours }: PythonFile,
   { value }: Binding & { kind: "assignment" },
@@ -176,7 +176,7 @@ function planValue(
   if (value.some((t) => SUSPENDS.has(t.text)))
     return { refused: "an expression that does more than give a value" };
   if (literalValue(value) === wanted) return {};
-  // Where a bracket is missing, the next lines are taken for a part of it, whatever they set.
+  // If a bracket is missing, the next lines are read as a part of the value, whatever they set.
   const whole = text.slice(value[0]!.from, value.at(-1)!.to);
   if (/[\r\n]/.test(whole) && value.some((t) => t.text === "="))
     return { refused: "a value of several lines that holds an `=`" };
@@ -210,8 +210,8 @@ function notesOn(
 }
 
 /**
- * The line after the secret-key item; where there is none, the one of the DATABASES item; else the end. Between the
- * two it is in either order. Blocks are not entered: a key in a `try` counts with the whole of it.
+ * The line after the secret-key item; without one, the line of the DATABASES item; otherwise the end. So it is between
+ * the two, whichever comes first. Blocks are not entered: for a key in a `try`, the whole `try` counts.
  */
 function insertionPlace({ text, units }: PythonFile): Place {
   const where = (item: string): number[] =>
@@ -231,13 +231,13 @@ function insertionPlace({ text, units }: PythonFile): Place {
 function aboveComments(text: string, units: readonly Unit[], index: number): number {
   const { from } = units[index]!;
   const previous = units[index - 1];
-  // Above the first one there may be lines that have to stay the first: `#!`, the encoding.
+  // Above the first unit there may be lines that have to stay first: `#!`, the encoding.
   if (previous === undefined) return from;
   const comment = /(?:(?<=[\r\n])[ \t\f]*#[^\r\n]*(?:\r\n|\n|\r))+$/.exec(text.slice(previous.to - 1, from));
   return comment === null ? from : from - comment[0].length;
 }
 
-/** One problem a statement, with all the items it is in the way of. */
+/** One problem per statement, with all the items it affects. */
 function merge(refusals: readonly Refusal[], { text, path }: PythonFile): Problem[] {
   const places = [...new Set(refusals.map((r) => r.at))];
   return places.map((at) => {

@@ -8,8 +8,8 @@ import { applySplices, cut, lineOf } from "./textEdit.js";
 type Assignment = Binding & { readonly kind: "assignment" };
 
 /**
- * Takes back what an edit did to one item of the web application's settings: its value is again what it was before, and
- * an item that was added goes. A value that somebody else has set since stays.
+ * Undoes what an edit did to one item of the web application's settings: its value is again what it was before, and an
+ * item that was added is removed. A value that was changed since stays.
  */
 export function revertWebApplication(text: string, change: ItemChange): Reverted {
   const parsed = unitsOf(text);
@@ -19,7 +19,7 @@ export function revertWebApplication(text: string, change: ItemChange): Reverted
     return revertList(text, assignments, change);
   }
   const wanted = JSON.stringify(valueOf(change.to));
-  // The last one was edited; one with the same value that was added since is as good as ours.
+  // The last one was edited; one with the same value that was added since counts as ours.
   const ours = assignments.findLast(({ value }) => JSON.stringify(literalValue(value)) === wanted);
   if (ours === undefined) return leftAlone(text, assignments, change);
   if (change.from === null) return { text: withoutStatement(text, ours, change), state: "reverted" };
@@ -49,19 +49,19 @@ function valueOf(source: string) {
 function leftAlone(text: string, assignments: readonly Assignment[], { from }: ItemChange): Reverted {
   const last = assignments.at(-1);
   const inner = last === undefined ? [] : withoutParentheses(last.value);
-  // As before the edit: one that was cut off may not have come to this file.
+  // As before the edit: an edit that was cut off may not have reached this file.
   const isGone = last === undefined || text.slice(inner[0]!.from, inner.at(-1)!.to) === from;
   return isGone ? { text, state: "gone" } : { text, state: "changed", line: lineOf(text, last.at) };
 }
 
-/** Element by element: a list has several authors. */
+/** Element by element: others may have changed the list too. */
 function revertList(text: string, assignments: readonly Assignment[], change: ItemChange): Reverted {
   const { added = [], removed = [], from } = change;
   const elementsOf = ({ value }: Assignment) => listElements(withoutParentheses(value)) ?? [];
   const ours = assignments.findLast((each) => elementsOf(each).some(({ value }) => added.includes(value)));
   const list = ours ?? (removed.length > 0 ? assignments.at(-1) : undefined);
   if (list === undefined) {
-    // Where our elements are gone there is nothing to take back, unless it cannot be known what the list holds.
+    // If our elements are gone there is nothing to undo, unless the list's content cannot be determined.
     const last = assignments.at(-1);
     const unclear = last !== undefined && listElements(withoutParentheses(last.value)) === undefined;
     return unclear ? leftAlone(text, assignments, change) : { text, state: "gone" };
@@ -77,7 +77,7 @@ function revertList(text: string, assignments: readonly Assignment[], change: It
   return { text: applySplices(text, editList(text, inner, elements, added, again)), state: "reverted" };
 }
 
-/** Without an assignment; its line goes too, unless something else is on it. */
+/** The text without an assignment; its line is removed too, unless something else is on it. */
 function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdded }: ItemChange): string {
   const end = value.at(-1)!.to;
   const before = /[^\r\n]*$/.exec(text.slice(0, at))![0];
@@ -85,7 +85,7 @@ function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdde
   const lineEnd = /^(?:\r\n|\n|\r)/.exec(text.slice(end + behind.length))?.[0];
   const lineEnds = lineEnd !== undefined || end + behind.length === text.length;
   if (before.trim() !== "" && before !== "\ufeff") {
-    // `A = 1; ITEM = 2`: the separator in front goes, the one behind stays for what follows.
+    // `A = 1; ITEM = 2`: the separator before it is removed, the one after it stays for the next statement.
     const separator = /;[ \t\f]*$/.exec(before)?.[0].length ?? 0;
     return cut(text, at - separator, end);
   }

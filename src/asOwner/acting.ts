@@ -7,15 +7,15 @@ import { problem, ProblemError } from "../model/index.js";
 import { fsPath, shown } from "../runtime/actions/permissions.js";
 
 /**
- * Who may change what a path leads to, and so has to be the one who goes there. Root follows a path only as far as
- * every directory on the way is root's alone: whoever may change a directory can put a link, a pipe or another
- * directory in the place of what was looked at a moment before, and no check by name helps against that.
+ * The user who may change what a path leads to, and who therefore has to act there. Root follows a path only as long as
+ * only root can change every directory on it: a user who may change a directory can replace what was just checked with
+ * a link, a pipe or another directory, and no check by name helps against that.
  *
- * Paths have one char a byte, so that every name is a name.
+ * Paths have one char a byte, so that every file name can be written.
  */
 export interface Acting {
   readonly uid: number;
-  /** The path, with what root has followed of it already resolved. */
+  /** The path, resolved as far as root has followed it. */
   readonly path: string;
 }
 
@@ -28,7 +28,10 @@ export interface Identity {
 
 export const ROOT = 0;
 
-/** Who goes to a path. Rejects with a ProblemError where nobody can safely. Another user than root goes as itself. */
+/**
+ * The user to act on a path. Rejects with a ProblemError if no user can safely. A process that is not root acts as
+ * itself.
+ */
 export async function actingOn(path: string): Promise<Acting> {
   const self = process.geteuid!();
   return self === ROOT ? followAsRoot(path) : { uid: self, path };
@@ -50,7 +53,7 @@ async function followAsRoot(path: string): Promise<Acting> {
       throw error;
     });
     if (found === undefined) {
-      // Nothing is there; where everybody may put something, that may be another thing in a moment.
+      // Nothing is there; but where everyone may create files, that may change in a moment.
       if (within === "sticky") throw sharedDirectory(at, "everyone may put files there");
       return { uid: ROOT, path: remaining };
     }
@@ -72,7 +75,7 @@ async function followAsRoot(path: string): Promise<Acting> {
   return { uid: ROOT, path: at };
 }
 
-/** Whether only root can change a directory of root's, or everybody can add to it but replace nothing (`/tmp`). */
+/** Whether only root can change a directory of root's, or everyone can add to it but replace nothing (`/tmp`). */
 function directoryOf(path: string, found: Stats): "alone" | "sticky" {
   const kind = howShared(found);
   if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");
@@ -94,7 +97,7 @@ function sharedDirectory(path: string, why: string): ProblemError {
   ]);
 }
 
-/** The identity of a user as a login would have it; of a number that is not a user's, without any group. */
+/** The identity of a user, as after a login; for a number that is not a user's, without supplementary groups. */
 export async function identityOf(uid: number): Promise<Identity> {
   const NOBODY = 65_534;
   try {
@@ -103,7 +106,7 @@ export async function identityOf(uid: number): Promise<Identity> {
     const [gid] = groups;
     if (gid !== undefined && groups.every((each) => Number.isInteger(each))) return { uid, gid, groups };
   } catch {
-    // Shown by its exit status: there is no such user.
+    // The exit status means that there is no such user.
   }
   return { uid, gid: NOBODY, groups: [] };
 }

@@ -5,10 +5,10 @@ import { type Acting, identityOf } from "./acting.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";
 
 /*
- * What root has to do in trees that others can change (the application's settings, its media) it has done by whoever can
- * change them: a child that takes that user's identity before it touches anything, and that can therefore do no more
- * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there.
- * Nothing else may touch such paths (`__tests__/asOwner/` traces an activation).
+ * What root has to do in trees that others can change (the application's settings, its media) is done by a child
+ * process. It takes the identity of the user who can change the tree before it touches anything, so it can do no more
+ * than that user can. Requests and answers pass through pipes; root itself opens, changes and starts nothing there. No
+ * other code may touch such paths (`__tests__/asOwner/` traces an activation).
  */
 
 /** The program that a child runs. Tests, which run from sources, name the bundle. */
@@ -17,7 +17,7 @@ export const ownerProgram = { path: process.argv[1]! };
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface Deadline {
-  /** How long the child has, its start included. */
+  /** How long the child may take, its start included. */
   readonly timeoutMs: number;
 }
 
@@ -46,15 +46,15 @@ export async function asOwner<K extends Operation>(
   return outcome.answer as Answer;
 }
 
-/** Waits for an answer and no longer: a child that hangs on a file system may not even end when it is killed. */
+/** Waits only for the answer: a child that hangs on a file system may not even end when it is killed. */
 function runChild(
   args: readonly string[],
   input: string,
   timeoutMs: number,
 ): Promise<Answered | { readonly failed: string }> {
   return new Promise((resolve) => {
-    // A session of its own: a Ctrl-C is for us to answer. Nothing of our environment is that user's business. io_uring
-    // would keep root's rights beyond setuid(2).
+    // A separate session, so that only this process gets a Ctrl-C. The user gets nothing of our environment. io_uring
+    // would keep root's rights after setuid(2).
     const child = spawn(process.execPath, [ownerProgram.path, ...args], {
       cwd: "/",
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },

@@ -21,7 +21,7 @@ export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Pr
   process.stdout.write(JSON.stringify(await answered(() => OPERATIONS[operation](request))));
 }
 
-/** Gives up root for good, and makes sure of it. */
+/** Gives up root's rights for good, and verifies that. */
 function become(uid: number, gid: number, groups: readonly number[]): void {
   if (!Number.isInteger(uid) || uid <= 0 || !Number.isInteger(gid)) throw new Error("no user was named");
   process.umask(0o077);

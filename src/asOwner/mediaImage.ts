@@ -6,7 +6,7 @@ import { howShared, ROOT } from "./acting.js";
 export interface ImageAnswer {
   /** Path of an image below the directory. */
   readonly image: string | null;
-  /** Directories below it that somebody else has to look into. */
+  /** Directories below it that another user has to search. */
   readonly handedOver: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export async function findImage({ directory }: { readonly directory: string }): 
   return { image: null, handedOver };
 }
 
-/** An installation has its icons near the top; a search through everything would take long and find no more. */
+/** An installation has its icons near the top; searching everything would take long and find no more. */
 const FOLDERS_MAX = 500;
 
 const IMAGE = /\.(?:png|svg|gif|jpe?g|ico|webp)$/i;

@@ -7,8 +7,8 @@ import { howShared, ROOT } from "./acting.js";
 import type { ModeChange } from "./modes.js";
 
 /*
- * Looks at trees of media with the rights of whoever runs it: see `asOwner.ts`. Root enters no directory that others can
- * change, but hands it over to be looked at by its owner. Paths have one char a byte.
+ * Checks trees of media with the rights of the user who runs it: see `asOwner.ts`. Root enters no directory that others
+ * can change; its owner has to check it. Paths have one char a byte.
  */
 
 /** A file or directory that others cannot read as they should. */
@@ -21,7 +21,7 @@ export interface MediaViolation {
   readonly lacks: "read" | "execute" | "read and execute";
   /** The command that fixes it. */
   readonly fix: string;
-  /** A link in the tree leads to it, and it is elsewhere: it is never changed. */
+  /** It is outside the tree, and a link in the tree leads to it: it is never changed. */
   readonly outside: boolean;
   /** Why activation would not fix it itself. */
   readonly notFixable?: string;
@@ -39,7 +39,7 @@ export interface MediaTask {
 
 export interface WalkRequest {
   readonly tasks: readonly MediaTask[];
-  /** Real paths of trees that are looked at besides those of the tasks. */
+  /** Real paths of trees that are checked besides those of the tasks. */
   readonly roots: readonly string[];
   readonly entriesMax: number;
 }
@@ -48,25 +48,25 @@ export interface WalkAnswer {
   /** The first thousand. */
   readonly violations: readonly MediaViolation[];
   readonly violationCount: number;
-  /** What fixes them, where that is possible. */
+  /** Changes that fix them, where that is possible. */
   readonly changes: readonly ModeChange[];
   readonly looked: number;
   readonly complete: boolean;
-  /** What could not be looked at, and why; the first thousand. */
+  /** What could not be checked, and why; the first thousand. */
   readonly unseen: readonly { readonly path: string; readonly why: string }[];
-  /** Where somebody else has to look. */
+  /** What another user has to check. */
   readonly handedOver: readonly MediaTask[];
 }
 
 export const SHOWN_MAX = 1_000;
 const LINKS_MAX = 40;
-/** Entries of a directory that are looked at at the same time. */
+/** Entries of a directory that are checked at the same time. */
 const BATCH = 64;
 
 /** From which tree a path was reached, and whether by a link out of it. */
 type Place = Pick<MediaTask, "part" | "outside">;
 
-/** What a look finds, as it grows. */
+/** The findings of a walk, as they grow. */
 class Walk {
   readonly looked = new Set<string>();
   readonly walked = new Set<string>();
@@ -86,7 +86,7 @@ class Walk {
     this.roots = [...roots];
   }
 
-  /** Whether this process may go into a directory without being led elsewhere. */
+  /** Whether this process can enter a directory without being redirected elsewhere. */
   mayEnter({ uid, mode }: BigIntStats): boolean {
     return this.self !== ROOT || (Number(uid) === ROOT && howShared({ mode }) !== "shared");
   }
@@ -100,7 +100,7 @@ class Walk {
       this.unseen.push({ path: shown(path), why: systemReason(error as Error) });
   }
 
-  /** Looks at one file or directory; false if no more may be looked at. */
+  /** Checks one file or directory; false if the limit is reached. */
   check(path: string, found: BigIntStats, place: Place): boolean {
     const isDirectory = found.isDirectory();
     if (this.looked.has(path) || !(isDirectory || found.isFile())) return true;
@@ -142,7 +142,7 @@ class Walk {
 const READ = 0o4;
 const EXECUTE = 0o1;
 
-/** Looks at trees, at the way to them and at what links in them lead to; changes nothing. */
+/** Checks trees, the paths to them and what links in them lead to; changes nothing. */
 export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Promise<WalkAnswer> {
   const walk = new Walk(roots, entriesMax);
   const trees: { at: string; task: MediaTask }[] = [];
@@ -152,7 +152,7 @@ export async function walkMedia({ tasks, roots, entriesMax }: WalkRequest): Prom
     trees.push({ at, task });
     walk.roots.push(at);
   }
-  // Avatars first: where they are within the media they are to be called avatars.
+  // Avatars first: within the media they should be called avatars.
   for (const { at, task } of trees.reverse()) await checkTree(walk, at, task);
   for (const task of tasks) {
     if (task.kind === "below") await checkTree(walk, task.path, task);
@@ -171,7 +171,7 @@ export async function realPathOf({ path }: { readonly path: string }): Promise<s
 }
 
 /**
- * Looks at every directory on the way to a path, links followed, and at what is there. Its real path, if it is there.
+ * Checks every directory on the way to a path, links followed, and what is there. Returns its real path, if it exists.
  */
 async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promise<string | undefined> {
   const place = { part, outside };
@@ -205,7 +205,7 @@ async function walkTo(walk: Walk, path: string, { part, outside }: Place): Promi
   }
 }
 
-/** Looks at everything below a directory that was itself looked at. */
+/** Checks everything below a directory that was itself checked. */
 async function checkTree(walk: Walk, directory: string, { part, outside }: Place): Promise<void> {
   const place = { part, outside };
   const queue = [directory];
@@ -232,7 +232,7 @@ async function checkTree(walk: Walk, directory: string, { part, outside }: Place
   }
 }
 
-/** What a link leads to within the trees is looked at there; what is elsewhere is looked at, and never changed. */
+/** The target of a link within the trees is checked there; a target elsewhere is checked here, and never changed. */
 async function follow(walk: Walk, link: string, { part }: Place): Promise<void> {
   let real: string;
   try {

@@ -3,7 +3,7 @@ import { open, readlink } from "node:fs/promises";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
-/** Permissions of a file or directory that are to be changed, or were. */
+/** A change of the permissions of a file or directory, planned or made. */
 export interface ModeChange {
   /** One char a byte. */
   readonly path: string;
@@ -16,8 +16,8 @@ export interface ChangeModesRequest {
 }
 
 /**
- * Changes permissions where they are still as expected; undefined in the answer where that was done, else why not. What
- * is changed is the open file, after a look at where it really is: a link may come in the place of a file meanwhile.
+ * Changes permissions that are still as expected; the answer has null for each change that was made, or the reason why
+ * not. The open file is changed, after a check where it really is: a file may be replaced by a link in the meantime.
  */
 export async function changeModes({ changes }: ChangeModesRequest): Promise<(string | null)[]> {
   const outcomes: (string | null)[] = [];

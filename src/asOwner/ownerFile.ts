@@ -8,9 +8,7 @@ import { type Problem, problem, ProblemError } from "../model/index.js";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
-/*
- * Reads and replaces one small file, with the rights of whoever runs it: see `asOwner.ts`.
- */
+/* Reads and replaces one small file, with the rights of the user who runs it: see `asOwner.ts`. */
 
 export interface ReadRequest {
   readonly path: string;
@@ -20,20 +18,20 @@ export interface ReadRequest {
 
 /** A file as it was found. */
 export interface ReadAnswer {
-  /** The file itself, where the path leads through symbolic links. */
+  /** The file itself, if the path leads through symbolic links. */
   readonly target: string;
   /** Base64. */
   readonly content: string;
-  /** Changes with everything that is done to the file. */
+  /** Differs after any change to the file. */
   readonly version: string;
   readonly uid: number;
   readonly links: number;
 }
 
-/** A settings file is small; what is not is something else. */
+/** A settings file is small; anything larger is something else. */
 const SETTINGS_BYTES_MAX = 4 * 1024 * 1024;
 
-/** What `openRegular` may do with a file: never wait for it, never follow a link in its place. */
+/** How `openRegular` opens a file: without waiting for it, and without following a link in its place. */
 const CAREFULLY = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadAnswer> {
@@ -61,7 +59,7 @@ export async function readOwnerFile({ path, label }: ReadRequest): Promise<ReadA
   });
 }
 
-/** All there is, whatever size the file claims to have (those of `/proc` claim none); undefined if that is too much. */
+/** The whole content, whatever the size the file reports (files in `/proc` report 0); undefined if it is too long. */
 async function readUpTo(file: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   for (let left = bytesMax; ;) {
@@ -86,7 +84,10 @@ export interface ReplaceRequest {
   readonly content: string;
 }
 
-/** Replaces a file in one step: a reader finds the old one or the new one, whole, with the same owner and mode. */
+/**
+ * Replaces a file in one step: a reader finds either the old one or the new one, complete, with the same owner and
+ * mode.
+ */
 export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ version: string }> {
   const { label, version } = request;
   const target = fsPath(request.target).toString();
@@ -95,7 +96,7 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
     refuseChanged(label, now, version);
     refuseForeign(label, now);
     const temporary = temporaryBeside(target);
-    // What a run that was killed has left behind: it may hold what the file held then.
+    // Left by a run that was killed: it may contain what the file contained then.
     await rm(temporary, { force: true });
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await open(temporary, flags, 0o600);
@@ -116,14 +117,17 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
   });
 }
 
-/** Removes what a replacement that was killed has left behind beside a file. */
+/** Removes what a replacement that was killed has left next to a file. */
 export async function sweepBeside({ path }: ReadRequest): Promise<null> {
   const target = await realpath(fsPath(path), "buffer").catch(() => fsPath(path));
   await rm(temporaryBeside(target.toString()), { force: true });
   return null;
 }
 
-/** The same name each time, so that it is found again. A dot keeps daemons that read whole directories away from it. */
+/**
+ * The same name each time, so that it is found again. Daemons that read whole directories skip names that begin with a
+ * dot.
+ */
 export function temporaryBeside(target: string): string {
   const name = createHash("sha256").update(basename(target)).digest("hex").slice(0, 16);
   return join(dirname(target), `.portico-settings-${name}`);
@@ -140,7 +144,10 @@ function refuseChanged(label: string, now: BigIntStats, version: string): void {
   ]);
 }
 
-/** Who may not give a file its owner back does not replace it. Root may, and goes only where nobody else can meddle. */
+/**
+ * A user who cannot give the new file the same owner must not replace the old one. Root can, but acts only where no
+ * other user can interfere.
+ */
 function refuseForeign(label: string, { uid }: BigIntStats): void {
   const self = process.geteuid!();
   if (self !== 0 && Number(uid) !== self) throw new ProblemError([foreignOwner(label, Number(uid), self)]);
@@ -165,14 +172,14 @@ async function copyAttributes(
 ): Promise<void> {
   const { uid, gid, mode } = stats;
   const own = await file.stat({ bigint: true });
-  // Where that is not permitted, the look at the outcome below says so.
+  // If that is not permitted, the check of the result below reports it.
   if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => undefined);
   await file.chmod(Number(mode & 0o7777n));
-  // Access lists and labels, which Node knows nothing of.
+  // Access lists and labels, which Node does not support.
   const copy = ["--attributes-only", "--preserve=all", "--", target, temporary];
   await promisify(execFile)("cp", copy).catch(() => undefined);
   const now = await file.stat({ bigint: true });
-  // A group that may do what everybody may makes no difference.
+  // A group with the same permissions as everyone makes no difference.
   const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);
   if (now.uid === uid && now.mode === mode && (now.gid === gid || !groupMatters)) return;
   const fix = `Let user ${uid} be a member of group ${gid}, or change the group: chgrp $(id -g ${uid}) ${label}`;

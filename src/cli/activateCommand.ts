@@ -22,7 +22,7 @@ interface CommonFlags {
   root?: string;
   json?: boolean;
   wait: number;
-  /** Where a detached run writes what it says; for runs that `portico` itself has started. */
+  /** Where a detached run writes its output; for runs that `portico` itself has started. */
   record?: string;
 }
 
@@ -106,7 +106,7 @@ function seconds(text: string): number {
   return Number(text);
 }
 
-/** A run that changes the host does not end with the terminal or the connection that asked for it. */
+/** A run that changes the host does not end with the terminal or the connection that started it. */
 async function toItsEnd<F extends ActivateFlags>(
   command: (flags: F, output: Output) => Promise<number>,
   flags: F,
@@ -153,7 +153,7 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
   }
 }
 
-/** The deployment serves; the application's own settings are still its owner's to make. */
+/** The deployment serves; its owner still has to make the application's own settings. */
 function notYetSet(settings: readonly string[]): string {
   return `warning: the application does not answer as it should yet: ${settings.join(", ")} not set. The values are in
   /usr/share/portico/application-settings; put them into the application's own files and restart it, or let
@@ -162,7 +162,7 @@ function notYetSet(settings: readonly string[]): string {
 }
 
 async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<number> {
-  // There is no half way to stop at: it goes on to the end.
+  // There is no safe point to stop halfway: it continues to the end.
   const { release } = interruption();
   try {
     const problems = await deactivate({
@@ -183,7 +183,7 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
 }
 
 async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
-  // As in a deactivation: there is no half way to stop at.
+  // As in a deactivation: there is no safe point to stop halfway.
   const { release } = interruption();
   try {
     const recovered = await recoverHost({
@@ -212,7 +212,9 @@ function reportTo({ json: asJson }: CommonFlags, output: Output): (line: string)
   return (line) => (asJson === true ? output.err : output.out).call(output, `${line}\n`);
 }
 
-/** What ends in the middle must not leave the host there; Ctrl-C and SIGTERM roll back, where they reach the run. */
+/**
+ * A run that is interrupted must not leave the host in between; Ctrl-C and SIGTERM roll back, if they reach the run.
+ */
 function interruption(): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
   const interrupt = (name: NodeJS.Signals): void => controller.abort(name);
@@ -259,7 +261,7 @@ function refused(error: unknown, flags: CommonFlags, output: Output): number {
   return EXIT.failed;
 }
 
-/** A deactivation does as much as it can, and stops at nothing. */
+/** A deactivation does as much as it can, and continues after any failure. */
 function incomplete(problems: readonly Problem[], flags: CommonFlags, output: Output): number {
   if (flags.json === true) output.out(json({ ok: false, rolledBack: false, problems }));
   else output.err(`${formatAll(problems)}not everything could be removed; the above is left\n`);

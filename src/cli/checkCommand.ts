@@ -46,8 +46,8 @@ export interface LiveOptions extends DatabaseFlags {
 }
 
 /**
- * `portico check --live`: asks the running front end for what its config promises. Of the files only the document is
- * read, so that it works from another machine and for users who may not read the key.
+ * `portico check --live`: checks that the running front end answers as its config promises. It reads no file but the
+ * config, so that it works from another machine and for users who may not read the key.
  */
 export async function checkRunning(source: Source, options: LiveOptions, output: Output): Promise<number> {
   const document = await readDocument(source.file);

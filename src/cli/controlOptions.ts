@@ -5,17 +5,17 @@ import { problemCount } from "../runtime/process/masterReport.js";
 import { controlSocket } from "../runtime/process/serve.js";
 import { EXIT, type Output } from "./output.js";
 
-/** Where the deployed service is asked. */
+/** Control socket of the deployed service. */
 export const DEFAULT_CONTROL = "/run/portico/control.sock";
 
-/** The options of every command that asks a running portico. */
+/** The options of every command that sends a request to a running portico. */
 export function withControl(command: Command): Command {
   return command
     .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
     .option("--timeout <SECONDS>", "how long to wait for the outcome", seconds, 85);
 }
 
-/** Prints what a running portico answered, and gives the exit code. */
+/** Prints what a running portico answered, and returns the exit code. */
 export function printOutcome(outcome: ControlOutcome, what: string, output: Output): number {
   if (outcome.ok) {
     output.out(`${printable(outcome.value.message)}\n`);
@@ -28,7 +28,7 @@ export function printOutcome(outcome: ControlOutcome, what: string, output: Outp
   return EXIT.failed;
 }
 
-/** Without what a terminal would act on: the text comes from another process. */
+/** Replaces control characters, which a terminal would act on: the text comes from another process. */
 const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 
 function seconds(text: string): number {

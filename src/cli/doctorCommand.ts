@@ -102,7 +102,7 @@ const LABELS: Readonly<Record<DiagnosisRow["status"], string>> = {
   unknown: "?      ",
 };
 
-/** One line for what is in order, and under every other row what a person needs. */
+/** One line for a row that is in order; more details for every other. */
 function formatRow(row: DiagnosisRow): string {
   const lines = [`${LABELS[row.status]}${row.title}`];
   const more = (label: string, text: string): number => lines.push(`         ${label.padEnd(9)}${text}`);

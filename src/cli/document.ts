@@ -7,13 +7,13 @@ import { readText } from "../runtime/load/files.js";
 /** Where a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
 
-/** Which config a command works on, and below which folder the host's files are. */
+/** The config a command works on, and the folder that the host's files are in. */
 export interface Source {
   readonly file: string;
   readonly root?: string;
 }
 
-/** A file that is named is taken as it is named; the default one is looked up below the root. */
+/** A file that is given is used as it is; the default one is looked up below the root. */
 export function sourceOf(file: string | undefined, root: string | undefined): Source {
   const below = root === undefined ? {} : { root: path.resolve(root) };
   return { file: file ?? path.join(below.root ?? "/", DEFAULT_FILE), ...below };

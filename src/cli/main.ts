@@ -1,12 +1,12 @@
 /*
- * Modules are loaded by who needs them, since `serve` waits for two processes to load theirs, one after the other: a
- * worker has no use for a command line and a parser, and its master none for protocols.
+ * Modules are loaded only where they are needed, because `serve` waits for two processes to load theirs, one after the
+ * other: a worker needs neither command line nor parser, and its master needs no protocols.
  */
-// Not a command for people: `serve` starts its workers with it.
+// Not a command for users: `serve` starts its workers with it.
 if (process.argv[2] === "worker")
   void import("../runtime/process/worker.js").then(({ runWorker }) => runWorker());
 else if (process.argv[2] === "as-owner") {
-  // Nor this: what root does in trees that others can change is done by a child that is not root.
+  // Nor is this: root uses a child that is not root to work in trees that others can change.
   void import("../asOwner/child.js").then(({ runAsOwner }) => runAsOwner(process.argv.slice(3)));
 } else {
   void import("./program.js")

@@ -7,7 +7,9 @@ export interface Output {
   err(text: string): void;
 }
 
-/** Whoever closes the pipe early, as `head` does, has read what it wanted; a terminal that is gone (EIO) reads no more. */
+/**
+ * A reader that closes the pipe early, such as `head`, has what it wanted; a terminal that is gone (EIO) reads no more.
+ */
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
@@ -19,7 +21,7 @@ export const STDIO: Output = {
   err: (text) => void process.stderr.write(text),
 };
 
-/** The same, where nothing that is written steers a terminal. */
+/** The same, with control characters escaped, so that no output acts on a terminal. */
 export function escapingControls(output: Output): Output {
   return { out: (text) => output.out(printable(text)), err: (text) => output.err(printable(text)) };
 }

@@ -16,7 +16,7 @@ export async function preview(source: Source, options: PreviewOptions, output: O
   }
   return serve({
     ...source,
-    // A reload reads the file again, and what it then says has to be moved again.
+    // A reload reads the file again, so its ports have to be moved again.
     adjust: (config) => {
       const again = previewConfig(config, options);
       if (!again.ok) throw new ProblemError(again.problems);
@@ -36,7 +36,7 @@ function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): str
   return `portico preview of ${file}\n${addresses.join("")}${nameHint(moved)}Stop it with Ctrl-C.\n`;
 }
 
-/** On loopback the server name has to be given along, unless the config answers for loopback itself. */
+/** On loopback the server name has to be given too, unless the config has loopback as a server name. */
 function nameHint(config: ProxyConfig): string {
   const name = applicationHost(config);
   const listener = config.listeners.find((l) => !isIPv6(l.address));

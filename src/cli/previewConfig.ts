@@ -61,7 +61,7 @@ function unknownUpstreams(config: ProxyConfig, overrides: Readonly<Record<string
     );
 }
 
-/** Listeners of different addresses may meet on loopback: the later one takes the next port that is free. */
+/** Listeners of different addresses may collide on loopback: the later one takes the next free port. */
 function moveListeners(listeners: readonly ListenerConfig[], offset: number): ListenerConfig[] {
   const taken = new Set<string>();
   return listeners.map((listener) => {
@@ -73,7 +73,7 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
   });
 }
 
-/** A redirect to one of our own listeners goes where that listener went; one to another host stays. */
+/** A redirect to one of our own listeners follows that listener; one to another host stays. */
 function moveRedirect(
   action: ActionConfig,
   config: ProxyConfig,
@@ -86,8 +86,8 @@ function moveRedirect(
 }
 
 /**
- * A problem the document itself did not have comes from an option of the preview. What follows from a port out of
- * range, such as a redirect to it, is not reported again.
+ * A problem that the document itself does not have comes from an option of the preview. Consequences of a port out of
+ * range, such as a redirect to it, are not reported again.
  */
 function explainMoves(problems: readonly Problem[]): Problem[] {
   const ports = problems.filter((p) => p.path.startsWith("listeners["));

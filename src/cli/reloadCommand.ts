@@ -18,19 +18,17 @@ export interface ReloadOptions {
   readonly credentials: readonly CredentialSource[];
   /** Where to; needed with `credentials`. */
   readonly credentialDirectory?: string;
-  /** The master's process, whose user is to read them; needed with `credentials`. */
+  /** The master's process, whose user has to read them; needed with `credentials`. */
   readonly pid?: number;
 }
 
-/**
- * `portico reload`: has the running portico take the config and the TLS files as they are now, and reports the outcome.
- */
+/** `portico reload`: makes the running portico load the current config and TLS files, and reports the outcome. */
 export async function reload(options: ReloadOptions, output: Output): Promise<number> {
   const handedOver = await handOverCredentials(options);
   if (!handedOver.ok) return printOutcome(handedOver, "reload", output);
   const set = handedOver.value;
   const outcome = await askMaster(options.control, { command: "reload" }, options.timeoutMs);
-  // What was refused must not be what the next start of a worker or master finds.
+  // The next start of a worker or master must not find files that were refused.
   await (outcome.ok ? set?.keep() : set?.takeBack());
   return printOutcome(outcome, "reload", output);
 }

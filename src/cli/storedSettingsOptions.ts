@@ -44,12 +44,12 @@ function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
   return { user: user!, host: host!.replace(/[[\]]/g, ""), port: Number(port), name: name! };
 }
 
-/** What the database says about SERVICE_URL and FILE_SERVER_ROOT (service 2.2), or why nobody looked. */
+/** What the database contains for SERVICE_URL and FILE_SERVER_ROOT (service 2.2), or why it was not queried. */
 export type StoredSettings =
   | { readonly looked: true; readonly rows: readonly CheckedResponse[] }
   | { readonly looked: false; readonly why: string };
 
-/** Looks into the application's database, if it is known and there are credentials. */
+/** Queries the application's database, if it is known and there are credentials. */
 export async function checkStoredSettings(
   source: Source,
   config: ProxyConfig,
@@ -81,7 +81,7 @@ export async function checkStoredSettings(
   return { looked: true, rows: judgeOverrides(overrides, wanted, access) };
 }
 
-/** The host's deployment document, if there is one that can be read: the check works without. */
+/** The host's deployment document, if there is one that can be read: the check works without it. */
 async function deploymentOf({ root }: Source): Promise<Deployment | undefined> {
   const file = path.join(root ?? "/", DEPLOYMENT_FILE);
   const read = await readText(file, file);

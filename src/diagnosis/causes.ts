@@ -29,7 +29,7 @@ export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): strin
   }
 }
 
-/** The likely cause where nothing answered. */
+/** The likely cause if nothing answered. */
 export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): string {
   const { address, port, scheme } = row.request;
   const at = `${address} port ${port}`;
@@ -91,8 +91,8 @@ function webCause(row: ExpectedResponse, answer: ProbeAnswer): string {
 }
 
 /**
- * Settings of the application (service 2.1) that an answer shows to be wrong or not there, the likeliest first; none
- * where something else is the matter. Django answers 404 where no URL of its own is, and 400 for a host that is not
+ * Settings of the application (service 2.1) that an answer shows to be wrong or missing, the likeliest first; none if
+ * the cause is something else. Django answers 404 for a path without a URL of its own, and 400 for a host that is not
  * allowed.
  */
 export function settingsOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): readonly string[] {

@@ -18,7 +18,7 @@ export function run(
     const options = {
       timeout: seconds * 1000,
       maxBuffer: 16 << 20,
-      // Messages are read by a program.
+      // This program reads the messages.
       env: { ...process.env, LC_ALL: "C.UTF-8", ...environment },
     };
     const child = execFile(program, args, options, (error, stdout, stderr) => {

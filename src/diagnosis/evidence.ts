@@ -6,22 +6,22 @@ import type { ProbeOutcome } from "./probe.js";
 import type { ListeningSocket, Units } from "./hostFacts.js";
 
 /**
- * Everything a diagnosis looks at, seen once and then only judged. What could not be looked at is undefined, and its
- * rows say so; nothing is guessed.
+ * Everything a diagnosis looks at, gathered once and then only judged. What could not be determined is undefined, and
+ * its rows say so; nothing is guessed.
  */
 export interface Evidence {
-  /** On the host itself, or from another machine, from which files, units and sockets cannot be seen. */
+  /** Whether this is the host itself, or another machine, which cannot see files, units and sockets. */
   readonly place: "host" | "elsewhere";
   readonly config: ProxyConfig;
-  /** What `portico check` has to say of the config and the files it names. */
+  /** What `portico check` reports about the config and the files it names. */
   readonly configProblems?: readonly Problem[];
   readonly configWarnings?: readonly Problem[];
-  /** Undefined where none is deployed, or it was not given. */
+  /** Undefined if none is deployed, or it was not given. */
   readonly deployment?: Deployment;
   readonly responses: readonly SeenResponse[];
   readonly units?: Units;
   readonly sockets?: readonly ListeningSocket[];
-  /** The name to connect to, if it has no address here; only from another machine. */
+  /** The name to connect to, if it does not resolve here; only from another machine. */
   readonly unresolved?: string;
   /** TCP ports tried from another machine, and whether they are open. */
   readonly openPorts?: ReadonlyMap<number, boolean>;
@@ -36,7 +36,7 @@ export interface Evidence {
   readonly ownAddresses?: ReadonlySet<string>;
   /** File systems that are full or nearly so. */
   readonly space?: readonly Finding[];
-  /** What this Node lacks of what the proxy uses; none if it has everything. */
+  /** What the proxy uses and this Node lacks; undefined if it has everything. */
   readonly missingPieces?: string;
 }
 
@@ -49,19 +49,19 @@ export interface Finding {
   readonly fix: string;
 }
 
-/** A deployment as it was activated, compared with what is there and with what is loaded. */
+/** A deployment as it was activated, compared with what is on the host and with what is loaded. */
 export interface Drift {
   /** The store of the activation: what is missing or damaged in it, and an activation that was cut off. */
   readonly store: readonly Finding[];
   /** Files that are not as delivered: content, mode, owner. */
   readonly files: readonly Finding[];
-  /** Units that are not loaded as their files say, or not enabled. */
+  /** Units whose loaded state differs from their files, or that are not enabled. */
   readonly units: readonly Finding[];
   /** The packet filter; undefined without one. */
   readonly firewall?: readonly Finding[];
   /** Why the loaded rules could not be compared. */
   readonly firewallUnknown?: string;
-  /** What the running proxy has loaded; undefined where it could not be asked. */
+  /** What the running proxy has loaded; undefined if it could not be queried. */
   readonly running?: readonly Finding[];
 }
 
@@ -78,7 +78,7 @@ export interface SettingsSeen {
   readonly deviations: readonly SettingDeviation[];
   /** Files that could not be read or understood. */
   readonly problems: readonly Problem[];
-  /** Whether the application's database was asked, or why not. */
+  /** Whether the application's database was queried, or why not. */
   readonly database: string;
 }
 
@@ -91,7 +91,7 @@ export interface SettingDeviation {
   readonly where: string;
 }
 
-/** An address by which the outside reaches the host, asked from here. */
+/** An address by which other networks reach the host, probed from here. */
 export interface PublicAddress {
   readonly address: string;
   /** Whether it is one of this machine's own. */

@@ -3,11 +3,11 @@ export interface ProbeAnswer {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Beginning of the body; fetched only where the status alone does not show who answered. */
+  /** Beginning of the body; fetched only if the status alone does not show which server answered. */
   readonly body?: string;
 }
 
-/** One property an answer should have: how it reads, whether it holds, and what there was instead. */
+/** One property an answer should have: its description, whether it is met, and what was there instead. */
 export interface Expectation {
   readonly says: string;
   holds(answer: ProbeAnswer): boolean;
@@ -23,7 +23,7 @@ export function status(expected: number): Expectation {
 }
 
 /**
- * The answer is the upstream's own, whatever it says (service 1.1: payloads and statuses are those of the daemons).
+ * The answer is the upstream's own, whatever its content (service 1.1: payloads and statuses are those of the daemons).
  * A 404 is the daemon's unless it carries the proxy's error page.
  */
 export function answeredByUpstream(): Expectation {
@@ -44,14 +44,14 @@ export function http2(): Expectation {
   };
 }
 
-/** A field with exactly this value; case and spacing of parameters do not matter where `loose`. */
+/** A field with exactly this value; if `loose`, case and spacing of parameters do not matter. */
 export function field(name: string, value: string, loose = false): Expectation {
   const fold = (text: string | undefined): string | undefined =>
     loose ? text?.toLowerCase().replace(/\s*;\s*/g, "; ") : text;
   return fieldWhere(name, value, (received) => fold(received) === fold(value));
 }
 
-/** A `Location` that leads there; it may be relative to what was asked for (RFC 9110, 10.2.2). */
+/** A `Location` that leads there; it may be relative to the request's URL (RFC 9110, 10.2.2). */
 export function location(target: string): Expectation {
   const leadsThere = (received: string | undefined): boolean =>
     received === target ||
@@ -68,7 +68,7 @@ export function mediaType(type: string): Expectation {
   return fieldWhere("Content-Type", type, (received) => received !== undefined && accepts(received));
 }
 
-/** A list field that holds these members, in any order and among others. */
+/** A list field that contains these members, in any order and among others. */
 export function fieldWith(name: string, ...members: string[]): Expectation {
   return fieldWhere(name, members.join(", "), (received) => {
     const there = (received ?? "").split(",").map((member) => member.trim().toLowerCase());
@@ -76,12 +76,12 @@ export function fieldWith(name: string, ...members: string[]): Expectation {
   });
 }
 
-/** A field that is there, with whatever value. */
+/** A field that is present, with any value. */
 export function fieldPresent(name: string): Expectation {
   return fieldWhere(name, "", (received) => received !== undefined && received !== "");
 }
 
-/** Whether `Server` carries a version: it shows which virtual server answered (service 5.2). */
+/** Whether `Server` contains a version: it shows which virtual server answered (service 5.2). */
 export function serverField(versioned: boolean): Expectation {
   return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
     versioned ? isVersioned(received) : received !== undefined && !isVersioned(received),

@@ -29,13 +29,13 @@ import {
 /** One row of the table of expected responses (service 5.1). */
 export interface ExpectedResponse {
   readonly name: string;
-  /** What the row is about; decides which causes (service 6) come into question. */
+  /** What the row is about; decides which causes (service 6) are possible. */
   readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav";
   readonly request: ProbeRequest;
   readonly expected: readonly Expectation[];
   /** Address of the route's daemon, for the advice when it does not answer. */
   readonly upstream?: string;
-  /** Why the request cannot be made, where it cannot; such a row fails. */
+  /** Why the request cannot be made, if it cannot; the row then fails. */
   readonly notProbed?: { readonly reason: string; readonly fix: string };
 }
 
@@ -45,31 +45,32 @@ export interface ProbeRequest {
   /** Where to connect. */
   readonly address: string;
   readonly port: number;
-  /** Host to ask for, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
+  /** Host to request, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
   readonly host: string;
   readonly path: string;
 }
 
 export interface ExpectedResponsesOptions {
-  /** Server name to ask for; by default the first real one of the config. */
+  /** Server name to request; by default the first real one of the config. */
   readonly host?: string;
   /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
   /**
-   * Where the redirect of port 80 has to lead, as `https://files.example.org`; by default where the config sends it.
+   * Where the redirect of port 80 has to lead, such as `https://files.example.org`; by default where the config sends
+   * it.
    */
   readonly origin?: string;
   /** Path of a media file below the media route; without one the media row is not probed. */
   readonly mediaPath?: string;
 }
 
-/** A name that no virtual server of this world has (RFC 6761, 6.4), so that the default server answers. */
+/** A name that no virtual server can have (RFC 6761, 6.4), so that the default server answers. */
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * What a running front end should answer, derived from nothing but its config: the rows of service 5.1 for the mode it
- * is in, and one row for each further daemon. Parts are found by the names that a file-sync front end gives them; a
- * part that is not there has no row. Empty if there is no virtual server `application`.
+ * What a running front end should answer, derived only from its config: the rows of service 5.1 for its mode, and one
+ * row for each further daemon. Parts are found by the names that a file-sync front end gives them; a missing part has
+ * no row. Empty if there is no virtual server `application`.
  */
 export function expectedResponses(
   config: ProxyConfig,
@@ -107,7 +108,7 @@ export function applicationHost(config: ProxyConfig): string | undefined {
 class Site {
   private readonly router: Router;
   private readonly host: string;
-  /** Listeners of the application as clients reach it: the TLS ones if there are any. */
+  /** Listeners through which clients reach the application: the TLS ones if there are any. */
   private readonly entries: readonly ListenerConfig[];
 
   constructor(
@@ -175,7 +176,10 @@ class Site {
     }));
   }
 
-  /** The application sends a client without a session to its login page, by the URL the client used (service 5.4). */
+  /**
+   * The application redirects a client without a session to its login page, with the URL that the client used (service
+   * 5.4).
+   */
   login(): ExpectedResponse[] {
     const route = this.route("web");
     if (route === undefined) return [];
@@ -238,7 +242,7 @@ class Site {
     return upstream === undefined ? {} : { upstream: upstream.url };
   }
 
-  /** IPv4 first. One address to connect to leaves only the listeners of its family. */
+  /** IPv4 first. If an address to connect to is given, only the listeners of its family. */
   private listenersOf(server: VirtualServerConfig): ListenerConfig[] {
     const { connect } = this.options;
     const all = this.config.listeners.filter((l) => server.listeners.includes(l.name));

@@ -29,26 +29,28 @@ import { probe, type ProbeOptions } from "./probe.js";
 import { scarceSpace } from "./space.js";
 
 export interface DiagnosisOptions extends ProbeOptions {
-  /** The deployment document; without one, what it would say is unknown. */
+  /** The deployment document; without it, its content is unknown. */
   readonly deploymentFile: string;
   /** The proxy config, if it is not the one that the deployment names. */
   readonly configFile?: string;
   readonly place: Evidence["place"];
-  /** Name or address that clients ask for; by default the one of SERVICE_URL, or the first of the config. */
+  /** Name or address that clients use; by default the one in SERVICE_URL, or the first in the config. */
   readonly host?: string;
   /** Where to connect; by default loopback on the host, and `host` from elsewhere. */
   readonly connect?: string;
-  /** Addresses by which the outside reaches the host, besides those of the deployment's DNS records. */
+  /** Addresses by which other networks reach the host, besides those of the deployment's DNS records. */
   readonly publicAddresses: readonly string[];
   readonly mediaPath?: string;
-  /** What opens the application's database, so that the settings stored in it are seen (service 2.2). */
+  /** Password of the application's database, to read the settings stored in it (service 2.2). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
-  /** How the host differs from what was activated on it, and that deployment, whatever became of its document. */
+  /**
+   * How the host differs from what was activated on it, and that deployment, even if its document has changed since.
+   */
   readonly activated?: { readonly drift: Drift; readonly deployment?: Deployment };
 }
 
-/** Looks at everything that can be seen from here. Changes nothing; fails only without a config that can be read. */
+/** Gathers everything that can be seen from here. Changes nothing; fails only if no config can be read. */
 export async function gather(options: DiagnosisOptions): Promise<Result<Evidence>> {
   const { activated } = options;
   const read = await readDeployment(options.deploymentFile);
@@ -97,7 +99,7 @@ async function readConfig(file: string): Promise<Result<ProxyConfig>> {
     : inFile(file, parseConfigText(read.text));
 }
 
-/** Two documents are read: a problem says which one it is about. */
+/** Two documents are read: a problem names the one it is about. */
 function inFile<T>(file: string, read: Result<T>): Result<T> {
   if (read.ok) return read;
   const at = (path: string): string => (path === "" ? file : `${file}: ${path}`);
@@ -105,7 +107,7 @@ function inFile<T>(file: string, read: Result<T>): Result<T> {
 }
 
 interface Target {
-  /** What to ask for; undefined for the first name of the config. */
+  /** Name to request; undefined for the first name in the config. */
   readonly host?: string;
   /** Where to connect; undefined for loopback, or the listener's own address. */
   readonly connect?: string;
@@ -124,7 +126,7 @@ function targetOf(
   return { ...(host === undefined ? {} : { host }), ...(connect === undefined ? {} : { connect }) };
 }
 
-/** SERVICE_URL; undefined where there is none, or something else is in its place. */
+/** SERVICE_URL; undefined if there is none, or it is not a URL. */
 function serviceUrlOf(deployment: Deployment | undefined): URL | undefined {
   const text = deployment?.settings?.values.serviceUrl;
   return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
@@ -156,7 +158,7 @@ async function seenResponses(
   );
 }
 
-/** Asks for the default page by every address of the outside. */
+/** Requests the default page at every public address. */
 async function askPublicAddresses(
   config: ProxyConfig,
   deployment: Deployment | undefined,
@@ -166,7 +168,7 @@ async function askPublicAddresses(
   const records = deployment?.network?.dnsRecords.map(({ value }) => value) ?? [];
   const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
   const own = ownAddresses();
-  // One that is translated to an address of the host answers all the same.
+  // An address that is translated to one of the host's answers too.
   const translated = (deployment?.network?.addresses ?? []).filter((address) => !own.has(address));
   const given = [...options.publicAddresses, ...records, ...named, ...translated];
   const addresses = [...new Set(given)].filter((address) => !isLoopback(address));
@@ -232,7 +234,7 @@ async function hostEvidence(
 /** Where a deployment and its proxy write. */
 const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];
 
-/** Avatars are in a directory of their own, or in the one of that name below the media. */
+/** Avatars are in a separate directory, or in the one of that name below the media. */
 function seenMedia({
   directory,
   avatarDirectory = `${directory}/avatars`,

@@ -74,8 +74,9 @@ export function ownAddresses(): Set<string> {
 }
 
 /**
- * The address of this machine that a public address is translated to: the private one by which its packets would leave.
- * Undefined where they leave by a public one, or have no way out: then nobody translates, and the address is lost.
+ * The address of this machine that a public address is translated to: the private one that packets would leave from.
+ * Undefined if they leave from a public one, or cannot leave: then nothing translates it, and the host has lost the
+ * address.
  */
 export async function translatedTo(address: string): Promise<string | undefined> {
   if (ipv4Scope(address) !== "public") return undefined;
@@ -96,7 +97,7 @@ function sourceTo(address: string): Promise<string | undefined> {
   });
 }
 
-/** The units of a deployment; undefined where no systemd answers. */
+/** The units of a deployment; undefined if systemd does not answer. */
 export async function unitsOf(services: DeploymentServices): Promise<Units | undefined> {
   const { proxy, ...others } = services;
   const named = Object.entries({ proxy: proxy.service, proxySocket: proxy.socket, ...others });

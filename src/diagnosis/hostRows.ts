@@ -5,7 +5,7 @@ import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./ve
 
 /**
  * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
- * Where somebody changed them by hand, that is the cause of other rows.
+ * If they were changed by hand, that is the cause of other rows.
  */
 export const HOST_QUESTIONS: readonly Question[] = [
   { id: "activation", title: "The last activation is complete, and can be undone", ask: askStore },
@@ -26,7 +26,7 @@ export const SERVING_QUESTIONS: readonly Question[] = [
   { id: "firewall", title: "The packet filter is loaded as delivered", ask: askFirewall },
 ];
 
-/** Asked only where it has an answer: of a Node that has everything there is nothing to say. */
+/** Asked only if Node lacks something. */
 export const NODE_QUESTION: Question = {
   id: "node",
   title: "Node has everything that the proxy uses",
@@ -74,7 +74,7 @@ function askFirewall(evidence: Evidence): Verdict {
   return judged(evidence, drift?.firewall, "the packet filter is not loaded as it was delivered");
 }
 
-/** Findings of the config's check that a proxy can live with, and its users cannot. */
+/** Warnings of the config's check that do not affect the proxy, but do affect its users. */
 const TLS_CODES: readonly string[] = [
   "files.key-exposed",
   "files.certificate-expires-soon",
@@ -97,9 +97,9 @@ function askTls(evidence: Evidence): Verdict {
 }
 
 /**
- * An address that no interface has may be translated to one that has: then the front end answers by it, or, where the
- * router lacks NAT loopback, a provider's NAT is known by the private address that packets leave from. Listeners take
- * only connections to addresses of the host itself.
+ * An address that no interface has may be translated to one of the host's. Then the front end answers at it, or, if the
+ * router lacks NAT loopback, packets leave from a private address, which shows a provider's NAT. Listeners only take
+ * connections to addresses of the host itself.
  */
 function askAddresses(evidence: Evidence): Verdict {
   const { ownAddresses, deployment, config, publicAddresses = [] } = evidence;

@@ -13,7 +13,7 @@ export interface CheckedResponse {
   readonly seen: string;
   /** Likely cause of a failure, and what to look at. */
   readonly cause?: string;
-  /** Settings of the application that the answer shows to be missing or wrong; none where it is something else. */
+  /** Settings of the application that the answer shows to be missing or wrong; none if the cause is something else. */
   readonly settings?: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import type { Finding } from "./evidence.js";
 
 /**
  * Directories of logs that are gone, or that the running proxy no longer sees: a service keeps the directory it was
- * started with, also one that was removed or made anew since.
+ * started with, even if that was removed or created again since.
  *
  * @param pid the proxy's main process; 0 if it does not run
  */
@@ -57,7 +57,7 @@ function userOf(pid: number): number | undefined {
   return uid === undefined ? undefined : Number(uid);
 }
 
-/** Files beside the logs that the proxy still holds: rotated or removed without a signal to it. */
+/** Files next to the logs that the proxy still has open: they were rotated or removed without a signal to it. */
 function stillWritten(paths: readonly string[], pid: number, unit: string): Finding[] {
   if (pid === 0) return [];
   const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
@@ -82,7 +82,7 @@ function openFiles(pid: number): string[] {
       }
     });
   } catch {
-    // It ended meanwhile, or belongs to somebody else.
+    // It has ended, or belongs to another user.
     return [];
   }
 }

@@ -3,12 +3,12 @@ import { actingOn } from "../asOwner/acting.js";
 import { asOwner } from "../asOwner/asOwner.js";
 import { directoriesOf, type ProxyConfig } from "../model/index.js";
 
-/** Directories of other owners that are looked into, at most. */
+/** Most directories of other owners that are searched. */
 const OWNERS_MAX = 20;
 
 /**
  * Path of some image below a directory, with `/` between segments; undefined if there is none or the directory cannot
- * be read. Who looks is who can change the directory.
+ * be read. The search runs as the user who can change the directory.
  */
 export async function findMediaFile(directory: string): Promise<string | undefined> {
   const found = await imageIn(Buffer.from(path.resolve(directory), "utf8").toString("latin1"));
@@ -26,7 +26,7 @@ async function imageIn(directory: string): Promise<string | undefined> {
       if (image !== null) return path.posix.join(folder, image);
       folders.push(...handedOver.map((below) => path.posix.join(folder, below)));
     } catch {
-      // Without an image nothing is asked for, which the row says.
+      // Without an image there is no request, and the row says so.
     }
   }
   return undefined;

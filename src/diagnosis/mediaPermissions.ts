@@ -12,8 +12,8 @@ export type { ModeChange } from "../asOwner/modes.js";
 
 /**
  * The permissions of what the proxy serves from disk (service 2.8): every directory on the way, from `/` on, is
- * readable and executable for others, every file is readable. Looked at, and changed, by who can change the trees
- * anyway.
+ * readable and executable for others, every file is readable. The checks and changes run as the user who can change the
+ * trees anyway.
  */
 
 export interface MediaOptions {
@@ -22,7 +22,7 @@ export interface MediaOptions {
   /** Directory of the avatars, the default image among them, if it is elsewhere; media often has a link to it. */
   readonly avatarDirectory?: string;
   /**
-   * How many files and directories are looked at, at most.
+   * How many files and directories are checked at most.
    * @default 200000
    */
   readonly entriesMax?: number;
@@ -35,7 +35,7 @@ const ENTRIES_MAX = 200_000;
 /** A large tree on a slow disk takes its time. */
 const DEADLINE = { timeoutMs: 120_000 };
 
-/** Looks at both trees and at the way to them; changes nothing. */
+/** Checks both trees and the paths to them; changes nothing. */
 export async function checkMediaPermissions(options: MediaOptions): Promise<MediaPermissions> {
   const seen = new Seen(options.entriesMax ?? ENTRIES_MAX);
   const trees = [
@@ -44,7 +44,7 @@ export async function checkMediaPermissions(options: MediaOptions): Promise<Medi
   ];
   const actings = await Promise.all(trees.map((task) => seen.acting(task)));
   const owners = new Set(actings.flatMap((acting) => (acting === undefined ? [] : [acting.uid])));
-  // Trees of one owner are looked at together; of several, each has to know where the others are.
+  // Trees of one owner are checked together; with several owners, each has to know where the other trees are.
   const roots =
     owners.size < 2
       ? []
@@ -65,7 +65,7 @@ async function realPath(acting: Acting): Promise<string | null> {
   return asOwner("realPath", { path: acting.path }, acting).catch(() => null);
 }
 
-/** Has each owner look at what is theirs. Returns what has to be looked at by somebody else still. */
+/** Checks each tree as its owner. Returns what another user still has to check. */
 async function look(
   seen: Seen,
   tasks: readonly MediaTask[],
@@ -81,7 +81,7 @@ async function look(
     group.tasks.push(task);
   }
   const handedOver: MediaTask[] = [];
-  // Avatars first: where they are within the media they are to be called avatars.
+  // Avatars first: within the media they should be called avatars.
   for (const { acting, tasks: theirs } of [...byOwner.values()].reverse()) {
     const request = { tasks: theirs, roots, entriesMax: seen.left };
     try {
@@ -95,7 +95,7 @@ async function look(
   return handedOver;
 }
 
-/** What several looks have seen together. */
+/** The combined findings of several walks. */
 class Seen {
   private readonly violations = new Map<string, MediaViolation>();
   private readonly changes = new Map<string, ModeChange>();
@@ -161,12 +161,12 @@ class Seen {
   }
 }
 
-/** A change of permissions, and why it was not made where it was not. */
+/** A change of permissions, and why it was not made if it was not. */
 export interface ChangedMode extends ModeChange {
   readonly why?: string;
 }
 
-/** Changes permissions, each as whoever can change the path; what is not as it was expected to be stays. */
+/** Changes permissions, each as the user who can change the path; permissions that are not as expected stay. */
 export async function changeModes(changes: readonly ModeChange[]): Promise<ChangedMode[]> {
   const actings = new Map<string, Promise<Acting | Error>>();
   const actingIn = (directory: string): Promise<Acting | Error> => {
@@ -178,7 +178,8 @@ export async function changeModes(changes: readonly ModeChange[]): Promise<Chang
   const byOwner = new Map<number, { acting: Acting; changes: ModeChange[] }>();
   for (const change of changes) {
     const inside = await actingIn(dirname(change.path));
-    // A directory is its owner's already, a file in a directory of root's alone is safe for root to touch.
+    // The owner of a directory can change it anyway; a file in a directory that only root can change is safe for root
+    // to touch.
     const acting =
       inside instanceof Error || inside.uid !== process.geteuid!()
         ? inside

@@ -7,11 +7,11 @@ import type { ProbeRequest } from "./expectedResponses.js";
 
 export interface ProbeOptions {
   readonly timeoutMs: number;
-  /** Whether a certificate that nobody vouches for is accepted. */
+  /** Whether an untrusted certificate is accepted. */
   readonly insecure: boolean;
 }
 
-/** Why there is no answer, as the system names it (`ECONNREFUSED`, `ETIMEDOUT`, …), and in its words. */
+/** Why there is no answer: the system's code (`ECONNREFUSED`, `ETIMEDOUT`, …) and message. */
 export interface ProbeFailure {
   readonly code: string;
   readonly message: string;
@@ -20,8 +20,8 @@ export interface ProbeFailure {
 export type ProbeOutcome = { readonly answer: ProbeAnswer } | { readonly failure: ProbeFailure };
 
 /**
- * Sends a HEAD request and returns what came back, or why nothing did. Never throws.
- * A 404 is asked for again with GET, since only its body shows who answered.
+ * Sends a HEAD request and returns what came back, or why nothing did. Never throws. After a 404 it sends a GET,
+ * because only the body shows which server answered.
  */
 export async function probe(request: ProbeRequest, options: ProbeOptions): Promise<ProbeOutcome> {
   const signal = AbortSignal.timeout(options.timeoutMs);
@@ -67,7 +67,7 @@ function connectTls(
       port: request.port,
       ALPNProtocols: ["h2", "http/1.1"],
       rejectUnauthorized: !options.insecure,
-      // An IP address must not be in SNI (RFC 6066, 3); its certificate is checked all the same.
+      // An IP address must not be in SNI (RFC 6066, 3); its certificate is still checked.
       ...(isIP(name.replace(/[[\]]/g, "")) === 0 ? { servername: name } : {}),
       checkServerIdentity: (_host, certificate) =>
         tls.checkServerIdentity(name.replace(/[[\]]/g, ""), certificate),

@@ -29,7 +29,7 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   return rows;
 }
 
-/** The rows there are where no config can be read: everything else follows from it. */
+/** The rows if no config can be read: all others depend on it. */
 export function unreadable(problems: readonly Problem[], drift: Drift | undefined): DiagnosisRow[] {
   const { id, title } = CONFIG_QUESTION;
   const row = {
@@ -38,7 +38,7 @@ export function unreadable(problems: readonly Problem[], drift: Drift | undefine
     ...failure("the config cannot be read", problems.map(short), problems[0]!.fix),
   };
   if (drift === undefined) return [row];
-  // They look at nothing but how the host differs from its deployment.
+  // They only use how the host differs from its deployment.
   const evidence = { place: "host", drift } as Evidence;
   return [
     ...HOST_QUESTIONS.map(({ ask, ...question }) => ({ ...question, ...ask(evidence, new Set()) })),
@@ -113,7 +113,7 @@ function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const everywhere = sockets.filter(({ address }) => !isLoopback(address));
   const closed = wanted.filter((port) => !sockets.some((socket) => socket.port === port));
   const open = everywhere.filter(({ port }) => hidden.includes(port)).map(({ port }) => port);
-  // A firewall of ours drops what comes from outside, whoever listens.
+  // Our firewall drops connections from outside, whatever listens.
   const guarded = evidence.units?.firewall?.state === "active";
   const ports = [...new Set(everywhere.map(({ port }) => port))].sort((a, b) => a - b);
   return judgePorts(
@@ -218,7 +218,7 @@ function askAvatars(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const avatars = violationsOf(media, "avatars");
   if (avatars.length > 0)
     return failure("the avatar path is not world readable", listed(avatars), fixes(avatars));
-  // What is above both is reported once, where it belongs to the media as well.
+  // Directories above both are reported once, with the media.
   const above = violationsOf(media, "media").filter(({ kind }) => kind === "directory");
   const way = deployment?.media?.avatarDirectory;
   const broken = above.filter(({ path }) => way !== undefined && way.startsWith(path));
@@ -332,7 +332,7 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const silent = publicAddresses.filter(({ outcome }) => "failure" in outcome);
   if (silent.length === 0) return ok(...seen);
   if (failed.has("addresses")) return explained("addresses", ...seen);
-  // A provider's NAT has no inside but the host, and clients come from outside.
+  // Behind a provider's NAT there is only the host, and clients are outside.
   if (silent.every(({ translatedTo }) => translatedTo !== undefined))
     return unknown(`${seen.join("; ")}. Ask from outside: portico doctor --elsewhere.`);
   const inside = answersTo(evidence, "default", "web", "redirect", "media");
@@ -366,7 +366,7 @@ function responseQuestion(seen: SeenResponse): Question {
   };
 }
 
-/** The one response that is about nothing but the Server field, which all others have as well. */
+/** The response that is only about the Server field, which all others have too. */
 const SERVER_FIELD = "response: application's Server field";
 
 /** Which failed row explains a response that is not as expected. */

@@ -1,6 +1,6 @@
 import { type Outcome, run } from "./command.js";
 
-/** What systemd has loaded of a unit, in the words of `systemctl show`. */
+/** What systemd has loaded for a unit, with the values of `systemctl show`. */
 export interface ShownUnit {
   readonly unit: string;
   /** `loaded`, `not-found`, `masked`, `bad-setting`, … */
@@ -24,7 +24,7 @@ export interface ShownUnit {
 const PROPERTIES =
   "LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,FragmentPath,DropInPaths,MainPID,ExecStart";
 
-/** @returns the units in their order, or what the command came to where systemd does not answer */
+/** @returns the units in order, or the outcome of the command if systemd does not answer */
 export async function showUnits(units: readonly string[], seconds: number): Promise<ShownUnit[] | Outcome> {
   if (units.length === 0) return [];
   const outcome = await run(["systemctl", "show", `--property=${PROPERTIES}`, "--", ...units], seconds);
@@ -33,7 +33,7 @@ export async function showUnits(units: readonly string[], seconds: number): Prom
   return units.map((unit, i) => shownUnit(unit, blocks[i] ?? ""));
 }
 
-/** What `systemctl show` prints of one unit. */
+/** What `systemctl show` prints about one unit. */
 export function shownUnit(unit: string, block: string): ShownUnit {
   const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(block)?.[1] ?? "";
   return {
@@ -54,6 +54,6 @@ export function shownUnit(unit: string, block: string): ShownUnit {
 export const hasStartLinks = (state: string): boolean =>
   /^(?:enabled|enabled-runtime|linked|alias)$/.test(state);
 
-/** Whether a unit starts with the host, by links or by what needs it. */
+/** Whether a unit starts with the host, by links or because another unit needs it. */
 export const startsWithHost = (state: string): boolean =>
   hasStartLinks(state) || /^(?:static|indirect|generated)$/.test(state);

@@ -6,7 +6,7 @@ import type { Finding } from "./evidence.js";
 const FREE_BYTES_MIN = 32 << 20;
 const FREE_FILES_MIN = 500;
 
-/** File systems on which little is left, each reported once, with the first directory on it. */
+/** File systems with little space left, each reported once, with the first directory on it. */
 export async function scarceSpace(directories: readonly string[]): Promise<Finding[]> {
   const seen = new Set<number>();
   const findings: Finding[] = [];

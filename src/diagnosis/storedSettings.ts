@@ -5,7 +5,7 @@ import type { DatabaseAccess, OverridableItem, Overrides } from "../applicationS
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 
-/** What SERVICE_URL and FILE_SERVER_ROOT should be; undefined where nobody knows. */
+/** What SERVICE_URL and FILE_SERVER_ROOT should be; undefined if that is not known. */
 export type WantedUrls = Readonly<Record<OverridableItem, string | undefined>>;
 
 /** The same for a host without a deployment document: from the expected responses' origin and the config's routes. */
@@ -50,7 +50,7 @@ export function judgeOverrides(
 const CAUSE =
   "a value stored in the application's database takes priority over the config files: correct it in the web interface, or remove it from the table constance_config";
 
-/** The application joins paths to it and does not mind a slash at the end. */
+/** The application joins paths to it and accepts a slash at the end. */
 function withoutSlash(url: string): string {
   return url.replace(/\/$/, "");
 }

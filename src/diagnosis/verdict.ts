@@ -1,12 +1,12 @@
 import type { Evidence } from "./evidence.js";
 
-/** What became of one row of a diagnosis. */
+/** The result of one row of a diagnosis. */
 export interface DiagnosisRow {
   readonly id: string;
   readonly title: string;
   /**
-   * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be looked
-   * at from here.
+   * `explained`: the symptom is there, and another row, which failed, is its cause. `unknown`: it could not be checked
+   * from here.
    */
   readonly status: "ok" | "failed" | "explained" | "unknown";
   /** Why it failed, in the words of service 6. */
@@ -36,7 +36,7 @@ export const explained = (because: string, ...evidence: string[]): Verdict => ({
 });
 
 /**
- * One question of the diagnosis. Those before it have been answered: `failed` holds the ids of the ones that failed.
+ * One question of the diagnosis. Those before it have been answered: `failed` contains the ids of the ones that failed.
  */
 export interface Question {
   readonly id: string;
@@ -44,7 +44,7 @@ export interface Question {
   ask(evidence: Evidence, failed: ReadonlySet<string>): Verdict;
 }
 
-/** Why something could not be looked at. */
+/** Why something could not be checked. */
 export function notSeen({ place, deployment }: Evidence, what: string): Verdict {
   if (place === "elsewhere")
     return unknown(`${what} can only be seen on the host: run \`portico doctor\` there.`);

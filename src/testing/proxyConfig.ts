@@ -17,10 +17,10 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
     const result = parseConfig(config);
     return result.ok ? [] : result.problems;
   });
-  // As in the file, a field that is undefined is not there.
+  // As in the file, undefined fields are left out.
   const result = parseConfig(JSON.parse(JSON.stringify(placeholder)));
   if (problems.length > 0) throw new ProblemError(problems);
-  // Only a value that no placeholder fits can still be wrong.
+  // Only a value that no placeholder fits can cause a problem here.
   if (!result.ok) throw new ProblemError(result.problems);
   return result.value;
 }

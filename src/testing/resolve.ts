@@ -49,7 +49,7 @@ export interface TestRequest {
   readonly listener?: string;
 }
 
-/** What answers a request, and how. */
+/** What answers a request, and how it answers. */
 export type Resolution = Answerer & Answered;
 
 type Answered =
@@ -70,7 +70,7 @@ type Answered =
 interface Answerer {
   readonly listener: string;
   readonly virtualServer: string;
-  /** Undefined where no route matched. */
+  /** Undefined if no route matched. */
   readonly route?: string;
 }
 
@@ -192,7 +192,7 @@ interface SplitUrl {
   readonly target: string;
 }
 
-/** Not `new URL()`, which resolves and encodes what is to be tested. */
+/** Not `new URL()`, which resolves and encodes the very parts to be tested. */
 function splitUrl(url: string): SplitUrl {
   const match = /^(https?):\/\/([^/?#]*)(.*)$/s.exec(url);
   if (match === null)
@@ -208,7 +208,7 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
   );
   const host = parseHost(url.authority);
   const port = Number(host?.port || defaultPort(url.scheme));
-  // Behind a router that maps ports, the port asked for is none of the listeners'.
+  // Behind a router that maps ports, no listener may have the requested port.
   const onPort = all.some((l) => l.port === port) ? all.filter((l) => l.port === port) : all;
   const ipv6 = host !== undefined && isIPv6(host.serverName);
   const found = onPort.find((l) => isIPv6(l.address) === ipv6) ?? onPort[0];

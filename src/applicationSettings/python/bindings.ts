@@ -1,7 +1,7 @@
 import { statementsOf, type Unit } from "./statements.js";
 import type { Token } from "./tokens.js";
 
-/** What gives a module's name its value. */
+/** A statement that gives a name of a module its value. */
 export type Binding =
   | {
       readonly kind: "assignment";
@@ -12,11 +12,11 @@ export type Binding =
       readonly value: readonly Token[];
     }
   | {
-      /** Anything else that may set, change or remove it, or that cannot be known. */
+      /** Anything else that may set, change or remove it, or whose effect cannot be known. */
       readonly kind: "other";
       readonly unit: number;
       readonly at: number;
-      /** What is there, to be put into a message. */
+      /** Description of the code, for a message. */
       readonly what: string;
       /** Inside a function: it may run at any time. */
       readonly anytime: boolean;
@@ -26,8 +26,8 @@ export type Binding =
 
 /**
  * Everything in a module that may bind a name, in the order of the text. When in doubt it is a binding: `d[NAME] = 1`
- * counts, though it only reads NAME. What hides from a reader of tokens (`sys.modules` under another name, code of
- * other modules) is not found.
+ * counts, although it only reads NAME. What tokens do not show (`sys.modules` under another name, code of other
+ * modules) is not found.
  */
 export function bindingsOf(units: readonly Unit[], name: string): Binding[] {
   return units.flatMap((unit, index) => {
@@ -56,11 +56,11 @@ function other(found: Found, unit: number, place: { inBlock?: boolean; anytime?:
   return { kind: "other", unit, at: found.at, what, anytime: place.anytime === true, openEnded };
 }
 
-/** A function's names are its own, unless it says `global` or reaches for the module's names. */
+/** A function's names are local, unless it says `global` or accesses the module's names. */
 function scopeBindings(statements: (readonly Token[])[], name: string, unit: number): Binding[] {
   return statements.flatMap((statement, i) => {
     const [first] = statement;
-    // Decorators, defaults, annotations and bases are evaluated where the definition is.
+    // Decorators, defaults, annotations and bases are evaluated at the definition.
     const walrus = assignedInside(statement, name);
     if (walrus !== undefined) return [other(walrus, unit)];
     const global = first!.text === "global" ? statement.find((t) => t.text === name) : undefined;
@@ -112,7 +112,7 @@ function assignedValue(statement: readonly Token[], name: string): readonly Toke
   return value.length === 0 || rebinds ? undefined : value;
 }
 
-/** Statements in which a name that is mentioned at all is bound. */
+/** Statements that bind every name they mention. */
 const BINDING_STATEMENTS = new Set(["del", "import", "from", "global", "nonlocal", "case"]);
 
 function otherBinding(statement: readonly Token[], name: string): Found | undefined {
@@ -149,7 +149,7 @@ function assignedInside(statement: readonly Token[], name: string): Found | unde
   return token === undefined ? undefined : { at: token.from, what: "`:=`" };
 }
 
-/** What may be an expression in an f-string or template string; nothing of any other token. */
+/** The parts of an f-string or template string that may be expressions; empty for any other token. */
 function fieldsOf({ kind, text }: Token): string {
   if (kind !== "string" || !/^[a-z]*[ft][a-z]*['"]/i.test(text)) return "";
   const whole = text.replaceAll("{{", "");

@@ -3,7 +3,7 @@ import type { Token } from "./tokens.js";
 
 export type LiteralValue = string | boolean | readonly string[];
 
-/** The value of an expression that is nothing but a string, a boolean or a list of strings; undefined for any other. */
+/** The value of an expression that is only a string, a boolean or a list of strings; undefined for any other. */
 export function literalValue(expression: readonly Token[]): LiteralValue | undefined {
   const inner = withoutParentheses(expression);
   const [first] = inner;
@@ -39,7 +39,7 @@ export function listElements(expression: readonly Token[]): ListElement[] | unde
   return elements.every((e): e is ListElement => e.value !== undefined) ? elements : undefined;
 }
 
-/** Takes away parentheses that only group: not those of a tuple. */
+/** Removes parentheses that only group: not those of a tuple. */
 export function withoutParentheses(expression: readonly Token[]): readonly Token[] {
   const [first] = expression;
   const last = expression.at(-1);
@@ -57,7 +57,7 @@ function stringValue(tokens: readonly Token[]): string | undefined {
   return parts.length === 0 || parts.includes(undefined) ? undefined : parts.join("");
 }
 
-/** The value of a string token; undefined for bytes, and for strings that hold expressions. */
+/** The value of a string token; undefined for bytes, and for strings that contain expressions. */
 function decodeString(token: string): string | undefined {
   const [, prefix, quotes] = /^([a-z]*)('''|"""|'|")/i.exec(token)!;
   if (!/^(?:u|r|ur)?$/i.test(prefix!)) return undefined;

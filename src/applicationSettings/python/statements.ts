@@ -1,13 +1,13 @@
 import { type Fault, type LogicalLine, scanPython, type Token } from "./tokens.js";
 
 /**
- * A module's top level: simple statements, blocks (`if`, `try`, `for`, …), whose names are the module's, and scopes
- * (`def`, `class`), whose names are their own.
+ * A module's top level: simple statements, blocks (`if`, `try`, `for`, …), whose names belong to the module, and scopes
+ * (`def`, `class`), whose names are local.
  */
 export interface Unit {
   readonly kind: "simple" | "block" | "scope";
   readonly lines: readonly LogicalLine[];
-  /** Begin of its first line of text. */
+  /** Beginning of its first line of text. */
   readonly from: number;
   /** Offset after its last line end. */
   readonly to: number;
@@ -56,7 +56,7 @@ function kindOf(group: readonly LogicalLine[]): Unit["kind"] {
   return BLOCK.has(first!.text) || group[0]!.tokens.at(-1)!.text === ":" ? "block" : "simple";
 }
 
-/** Whether a decorator is followed by what it decorates: else the next line would be taken for a part of it. */
+/** Whether a decorator is followed by what it decorates; otherwise the next line would be read as a part of it. */
 function decorates(decorator: LogicalLine, next: LogicalLine | undefined): boolean {
   if (next === undefined || next.indented !== decorator.indented) return false;
   return isDecorator(next) || DEFINITION.has(next.tokens[0]!.text);
@@ -69,8 +69,8 @@ function isDecorator(line: LogicalLine): boolean {
 }
 
 /**
- * The simple statements of a unit, `;` apart, and the headers of its blocks (`if DEBUG` of `if DEBUG: A = 1`), in the
- * order of the text.
+ * The simple statements of a unit, split at `;`, and the headers of its blocks (`if DEBUG` of `if DEBUG: A = 1`), in
+ * the order of the text.
  */
 export function statementsOf(unit: Unit): (readonly Token[])[] {
   return unit.lines.flatMap((line) => {
@@ -87,7 +87,7 @@ function headerEnd(tokens: readonly Token[]): number {
   return opens ? tokens.findIndex((t) => t.depth === 0 && t.text === ":") : -1;
 }
 
-/** Pieces between separators outside brackets, or inside those around the whole at `depth`. */
+/** Pieces between separators that are outside brackets, or inside the enclosing ones at `depth`. */
 export function splitAt(tokens: readonly Token[], separator: string, depth = 0): Token[][] {
   const pieces: Token[][] = [[]];
   for (const token of tokens) {

@@ -1,6 +1,6 @@
 /**
  * A scanner for Python source, as deep as editing a settings file needs: strings, comments, brackets and continuation
- * lines (Python reference, 2: lexical analysis). It knows no grammar beyond that.
+ * lines (Python reference, 2: lexical analysis). It does not know any other grammar.
  */
 
 export interface Token {
@@ -17,19 +17,19 @@ export interface Token {
 export interface LogicalLine {
   readonly tokens: readonly Token[];
   readonly indented: boolean;
-  /** Begin of its first line of text. */
+  /** Beginning of its first line of text. */
   readonly from: number;
   /** Offset after its line end, a trailing comment included. */
   readonly to: number;
 }
 
-/** Where scanning could not go on, and why. */
+/** Where scanning could not continue, and why. */
 export interface Fault {
   readonly at: number;
   readonly message: string;
 }
 
-/** Every logical line with a token in it; blank lines and comments are none. */
+/** Every logical line with a token in it, which excludes blank lines and comments. */
 export function scanPython(text: string): { lines: LogicalLine[] } | { fault: Fault } {
   try {
     return { lines: new Scanner(text).scan() };
@@ -54,7 +54,7 @@ const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/y;
 const NUMBER = /\.?\d[\w.]*/y;
 const STRING_BEGIN = /([rbuft]|br|rb|fr|rf|tr|rt|ur)?('''|"""|'|")/iy;
 const OPERATOR = /\*\*=|\/\/=|>>=|<<=|\.\.\.|:=|->|[=!<>+\-*/%&|^@]=|\*\*|\/\/|<<|>>|<>|[^]/y;
-/** Python takes a lone carriage return for a line end, too. */
+/** Python also treats a lone carriage return as a line end. */
 const LINE_END = /\r\n|\n|\r/y;
 const COMMENT = /#[^\r\n]*/y;
 const BLANK = /[ \t\f]+/y;
@@ -87,7 +87,7 @@ class Scanner {
     if (this.skip(LINE_END)) {
       if (this.open.length === 0) this.endLine();
     } else if (this.text[this.at] === "\\") {
-      // What is there would belong to nothing, and the next line would not begin a statement.
+      // The backslash would belong to nothing, and the next line would not begin a statement.
       if (this.tokens.length === 0) fail(this.at, "a backslash with nothing in front of it");
       if (!this.skip(CONTINUATION)) fail(this.at, "a backslash that does not end the line");
       if (this.at === this.text.length) fail(this.at - 1, "the file ends after a backslash");
@@ -137,7 +137,7 @@ class Scanner {
     const first = this.tokens[0];
     if (first !== undefined) {
       const lead = /^[ \t\f]*/.exec(this.text.slice(this.lineFrom, first.from))![0];
-      // A form feed begins the count of the indentation anew.
+      // A form feed restarts the count of the indentation.
       const indented = lead.slice(lead.lastIndexOf("\f") + 1) !== "";
       this.lines.push({ tokens: this.tokens, indented, from: this.lineFrom, to: this.at });
     }
@@ -183,7 +183,7 @@ function endOfString(text: string, begin: StringBegin): number {
   return fail(begin.from, "a string that is never closed");
 }
 
-/** A backslash takes the next character with it, in raw strings as well; before `{` it does not. */
+/** A backslash escapes the next character, in raw strings as well; but not `{`. */
 function endOfEscape(text: string, at: number, raw: boolean, formatted: boolean): number {
   if (formatted && !raw && text.startsWith("\\N{", at)) return at + 3;
   if (formatted && /[{}]/.test(text[at + 1] ?? "")) return at + 1;
@@ -191,8 +191,8 @@ function endOfEscape(text: string, at: number, raw: boolean, formatted: boolean)
 }
 
 /**
- * Offset after the `}` of a replacement field. Since Python 3.12 it may hold strings in the quotes of the whole
- * (PEP 701); what older versions accept ends at the same place by the same rule.
+ * Offset after the `}` of a replacement field. Since Python 3.12 it may contain strings in the same quotes as the whole
+ * (PEP 701); what older versions accept ends at the same place by this rule.
  */
 function endOfField(text: string, from: number, string: StringBegin): number {
   let depth = 0;
