@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import { certificateWarnings } from "../load/certificateExpiry.js";
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
@@ -14,6 +13,7 @@ import { loadedStateOf, sha256 } from "../load/loadedState.js";
 import { MasterLog } from "./masterLog.js";
 import * as report from "./masterReport.js";
 import { piecesText } from "../node/pieces.js";
+import { ServedCertificates } from "./servedCertificates.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
 import { ListenSockets } from "../listen/sockets.js";
 import { Turns } from "./turns.js";
@@ -55,9 +55,10 @@ export class Master {
   private readonly supervised = new Set<Supervised>();
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
+  private readonly certificates: ServedCertificates;
   private control: ControlServer | undefined;
   private ticketKeys = newTicketKeys();
-  private readonly timers: NodeJS.Timeout[] = [];
+  private ticketKeysTimer: NodeJS.Timeout | undefined;
   /** Reloads that were requested and have not begun are done as one. */
   private nextReload: Promise<ControlOutcome> | undefined;
   /** Why the last reload or upgrade failed, if it did. */
@@ -73,6 +74,8 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
+    const install = (certificate: CertificateContents) => this.installCertificates([certificate]);
+    this.certificates = new ServedCertificates(() => this.loaded!, install, this.logs);
     if (predecessor !== undefined) {
       predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
     }
@@ -94,7 +97,7 @@ export class Master {
       if (!this.stopping) await this.becomeMain();
     }
     await this.allGone();
-    for (const timer of this.timers) clearInterval(timer);
+    clearInterval(this.ticketKeysTimer);
     this.control?.close();
     predecessor?.leave();
     this.sockets.closeAll();
@@ -168,10 +171,7 @@ export class Master {
     if (!loaded.ok) return loaded.problems;
     const problems = await this.begin(loaded.value);
     if (problems.length > 0) return problems;
-    this.timers.push(
-      setInterval(() => this.rotateTicketKeys(), TICKET_KEYS_MS).unref(),
-      setInterval(() => this.warnOfExpiry(), DAY_MS).unref(),
-    );
+    this.ticketKeysTimer = setInterval(() => this.rotateTicketKeys(), TICKET_KEYS_MS).unref();
     predecessor?.ready();
     return [];
   }
@@ -306,6 +306,7 @@ export class Master {
     this.sockets.keepOnly(config.listeners);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
+    await this.certificates.begin();
     await this.logs.use(config);
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.logs.warn(p);
     const fewDescriptors = descriptorWarning(config);
@@ -327,6 +328,7 @@ export class Master {
 
   /** Resolves when no worker of this master accepts any more. */
   private async end(): Promise<void> {
+    this.certificates.stop();
     const drained = [...this.supervised].map((each) => (this.stopping ? each.stop() : each.drain()));
     this.stopping = true;
     this.stop();
@@ -367,10 +369,6 @@ export class Master {
     this.logs.write(level, message);
   }
 
-  private warnOfExpiry(): void {
-    for (const p of certificateWarnings(this.loaded!.config, this.loaded!.tls)) this.logs.warn(p);
-  }
-
   private rotateTicketKeys(): void {
     this.ticketKeys = newTicketKeys();
     for (const each of this.supervised) {
@@ -382,9 +380,8 @@ export class Master {
 const EXIT_OK = 0;
 const EXIT_FAILED = 1;
 
-const DAY_MS = 24 * 3_600_000;
 /** A stolen ticket key then decrypts no more than half a day of recorded sessions. */
-const TICKET_KEYS_MS = DAY_MS / 2;
+const TICKET_KEYS_MS = 12 * 3_600_000;
 
 function newTicketKeys(): string {
   return randomBytes(48).toString("base64");
