@@ -135,10 +135,55 @@ describe("parts without the front end", () => {
       { dns_names: ["alt.example"], validity_period_hours: 2160, early_renewal_hours: 0 },
     ]);
     expect(synthesizedFiles(stack).filter((f) => f.path.includes("dhparam"))).toHaveLength(1);
-    const second = problemsOf(() =>
-      proxy.addListener("more", { port: 445, tls: { material: TlsMaterial.selfSigned() } }),
-    );
-    expect(second.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+  });
+
+  test("name the files of further self-signed certificates after who uses them", () => {
+    const stack = newStack();
+    const host = new Host(stack, "host", { address: "192.0.2.10", publicName: "files.example.org" });
+    const proxy = new ReverseProxy(stack, "proxy", { host });
+    const https = proxy.addListener("https", { port: 443, tls: { material: TlsMaterial.selfSigned() } });
+    const more = proxy.addListener("more", { port: 445, tls: { material: TlsMaterial.selfSigned() } });
+    const server = (id: string, serverNames: string[], options: object) =>
+      proxy.addVirtualServer(id, { serverNames, ...options, listeners: [https] });
+    server("main", ["files.example.org", "www.example.org"], { default: true });
+    server("office", ["office.example.org"], {
+      tls: TlsMaterial.selfSigned({ dnsNames: ["*.office.example"] }),
+    });
+    proxy.addVirtualServer("rest", { serverNames: ["_"], listeners: [more], default: true });
+    const config = renderProxyConfig(proxy);
+    const at = (name: string) => ({
+      certificate: `/etc/portico/tls/cacert${name}.pem`,
+      key: `/etc/portico/tls/privkey${name}.pem`,
+    });
+    expect(config.listeners.map(({ tls }) => tls)).toMatchObject([
+      { ...at(""), certificates: [at("-office")] },
+      { ...at("-more"), certificates: [] },
+    ]);
+    const { resource } = synthesize(stack);
+    const names = Object.values(resource["tls_self_signed_cert"]!) as Record<string, unknown>[];
+    // The default covers no name that another certificate is for: the other one would never be chosen.
+    expect(
+      names.map(({ subject, dns_names, ip_addresses }) => ({ subject, dns_names, ip_addresses })),
+    ).toEqual([
+      {
+        subject: [{ common_name: "files.example.org" }],
+        dns_names: ["files.example.org", "www.example.org"],
+        ip_addresses: ["192.0.2.10"],
+      },
+      {
+        subject: [{ common_name: "files.example.org" }],
+        dns_names: ["files.example.org"],
+        ip_addresses: ["192.0.2.10"],
+      },
+      {
+        subject: [{ common_name: "office.example.org" }],
+        dns_names: ["*.office.example", "office.example.org"],
+      },
+    ]);
+    expect(proxy.node.findAll().filter((one) => one.node.id === "DhParameters")).toHaveLength(1);
+    proxy.addListener("twice", { port: 446, tls: { material: TlsMaterial.selfSigned() } });
+    const again = problemsOf(() => server("twice", ["t.example"], { tls: TlsMaterial.selfSigned() }));
+    expect(again.map((p) => p.code)).toEqual(["config.duplicate-name"]);
   });
 
   test("make a certificate without a common name that would be too long", () => {

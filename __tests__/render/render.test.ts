@@ -220,7 +220,8 @@ describe("systemd units", () => {
 
   test("credentials of one name clash", () => {
     expect(clashingCredentials(["/a/key.pem", "/a/cert.pem", "/a/key.pem"])).toEqual([]);
-    expect(clashingCredentials(["/a/key.pem", "/b/key.pem"])).toEqual([["/a/key.pem", "/b/key.pem"]]);
+    expect(clashingCredentials(["/a/key.pem", "/b/key.pem"])).toEqual([]);
+    expect(clashingCredentials(["/a/b/k", "/a_b/k", "/k"])).toEqual([["/a/b/k", "/a_b/k"]]);
   });
 
   const analyze = spawnSync("systemd-analyze", ["--version"]).status === 0 ? test : test.skip;

@@ -44,7 +44,7 @@ export class Listener extends Construct {
     this.port = props.port;
     this.protocol = props.tls === undefined ? "http" : "https";
     this.tls = props.tls;
-    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material);
+    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls.material, this);
     // The names of a certificate by ACME are those of virtual servers, which come later.
     const checked = this.tlsFiles?.acme === undefined ? this.tlsFiles : PLACEHOLDER_FILES;
     refuseListener(this, this.rendered(checked, []));

@@ -9,7 +9,7 @@ export const PROXY: unique symbol = Symbol.for("cdktf-portico.ReverseProxy") as 
 /** @internal What the parts of a proxy need from it. */
 export interface ProxyScope extends IConstruct {
   readonly [PROXY]: true;
-  tlsFiles(material: TlsMaterial): TlsFiles;
+  tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles;
 }
 
 /** @internal The proxy that a construct belongs to: the nearest one above it. */

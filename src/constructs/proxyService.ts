@@ -15,6 +15,9 @@ import {
   proxyServiceUnit,
   proxySocketUnit,
   type ProxyUnitsInput,
+  renewalPathUnit,
+  renewalServiceUnit,
+  type UnitDocument,
   UNIT_PATH,
 } from "../render/index.js";
 import { refuse } from "./props/checks.js";
@@ -26,6 +29,7 @@ import type { NodeRuntime } from "./nodeRuntime.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
+import type { TlsFiles } from "./tlsMaterial.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
@@ -49,6 +53,7 @@ export class ProxyService extends Construct {
   /** File for logrotate, which rotates the logs every day; undefined if they are not to be rotated. */
   readonly logRotation?: HostFile;
   private readonly props: ProxyServiceProps;
+  private watching: SystemdUnit | undefined;
 
   constructor(scope: Construct, id: string, props: ProxyServiceProps) {
     super(scope, id);
@@ -104,6 +109,9 @@ export class ProxyService extends Construct {
     ]);
     this.socketUnit.checkLate(() => props.proxy.lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
+    props.proxy.onTlsFiles((files) => {
+      if (isRenewedOnHost(files)) this.watching ??= this.watchRenewals();
+    });
     const { logDaysKept: keptDays = 14 } = props;
     if (keptDays === 0) return;
     this.logRotation = new HostFile(this, "LogRotation", {
@@ -114,6 +122,30 @@ export class ProxyService extends Construct {
     });
     // 0 means that there is no such file. Written into the file, it would make logrotate delete every log.
     this.logRotation.checkLate(() => lateNumber(`${this.node.path}.logDaysKept`, 1, LOG_DAYS_MAX, keptDays));
+  }
+
+  /**
+   * `portico-certificates.path`: watches certificates that are on the host already, and has the proxy take renewed ones;
+   * undefined if there are none.
+   */
+  get renewalPathUnit(): SystemdUnit | undefined {
+    return this.watching;
+  }
+
+  private watchRenewals(): SystemdUnit {
+    const { host } = this;
+    const directory = this.props.proxy.paths.unitDirectory;
+    const add = (id: string, name: string, unit: () => UnitDocument) =>
+      new SystemdUnit(this, id, { host, directory, name, unit });
+    add("RenewalServiceUnit", "portico-certificates.service", renewalServiceUnit);
+    return add("RenewalPathUnit", "portico-certificates.path", () => renewalPathUnit(this.renewedPaths));
+  }
+
+  /** Certificates and keys that something on the host renews, and their directories. */
+  private get renewedPaths(): string[] {
+    const used = this.props.proxy.usedTlsFiles.filter(([, files]) => isRenewedOnHost(files));
+    const files = used.flatMap(([, { certificate, key }]) => [certificate!, key!]);
+    return [...new Set([...files.map(directoryOf), ...files])];
   }
 
   /** Files that the proxy logs to, each once. */
@@ -200,7 +232,7 @@ export class ProxyService extends Construct {
     return clashingCredentials(this.tlsFiles).map(([first, second]) =>
       formatProblem(
         problem("unit.bad-value", this.node.path, `cannot hand over ${first} and ${second} under one name`, {
-          fix: "Give the TLS files of the proxy's listeners different base names.",
+          fix: "Give one of the files another name.",
         }),
       ),
     );
@@ -250,6 +282,13 @@ const isUnitPath = accepting(UNIT_PATH);
 
 const baseNameOf = (path: string): string =>
   hasTokens(path) ? (Fn.basename(argument(path)) as string) : path.slice(path.lastIndexOf("/") + 1);
+
+const directoryOf = (path: string): string =>
+  hasTokens(path) ? (Fn.dirname(argument(path)) as string) : path.slice(0, path.lastIndexOf("/")) || "/";
+
+/** Terraform makes self-signed certificates, and the proxy those of an authority. */
+const isRenewedOnHost = ({ selfSigned, certificate }: TlsFiles): boolean =>
+  selfSigned === undefined && certificate !== undefined;
 
 const LOG_DAYS_MAX = 3_650;
 

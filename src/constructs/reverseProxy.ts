@@ -52,6 +52,7 @@ export class ReverseProxy extends Construct implements ProxyScope {
   private readonly settings: Omit<ReverseProxyProps, "host" | "paths">;
   private readonly overrides: ConfigOverride[] = [];
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
+  private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
   private readonly authorities: CertificateAuthorityInput[] = [];
 
   /** The proxy that a construct belongs to: the nearest one above it. */
@@ -249,25 +250,36 @@ export class ReverseProxy extends Construct implements ProxyScope {
     return [...new Set(own)].filter((files) => files !== listener.tlsFiles);
   }
 
-  /** Files of a TLS material on this proxy's host; the material's resources are made at the first call. */
-  tlsFiles(material: TlsMaterial): TlsFiles {
+  /**
+   * Files of a TLS material on this proxy's host; the material's resources are made at the first call.
+   *
+   * @param user what it is for; the files of a second self-signed material are named after it
+   */
+  tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles {
     const known = this.materials.get(material);
     if (known !== undefined) return known;
+    const listeners = () => this.listeners.filter(({ tls }) => tls?.material === material);
+    const servers = () => this.virtualServers.filter(({ tls }) => tls === material);
     const files = material.bind(this, {
       host: this.host,
       directory: this.paths.tlsDirectory,
+      user: user?.node.id,
+      forHost: () => listeners().length > 0 || servers().length === 0,
       serverNames: () => [
-        ...this.listeners
-          .filter(({ tls }) => tls?.material === material)
-          .flatMap((listener) => this.namesOn(listener)),
-        ...this.virtualServers
-          .filter(({ tls }) => tls === material)
-          .flatMap(({ serverNames }) => serverNames),
+        ...listeners().flatMap((listener) => this.namesOn(listener)),
+        ...servers().flatMap(({ serverNames }) => serverNames),
       ],
       addAuthority: (options) => this.addAuthority(options),
     });
     this.materials.set(material, files);
+    for (const used of this.tlsUses) used(files);
     return files;
+  }
+
+  /** @internal Calls back for the files of every TLS material, those that are added later included. */
+  onTlsFiles(used: (files: TlsFiles) => void): void {
+    this.materials.forEach(used);
+    this.tlsUses.push(used);
   }
 
   /** Materials of the same authority and account share one. */

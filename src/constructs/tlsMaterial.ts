@@ -104,8 +104,9 @@ export interface TlsFilePaths {
 /** Options of a self-signed certificate. */
 export interface SelfSignedOptions {
   /**
-   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. The
-   * host's names and addresses and those of every virtual server on its listeners are always covered.
+   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. That of a
+   * listener always covers the host's names and addresses, and those of every virtual server on it without a material
+   * of its own; that of virtual servers covers their names.
    * @default - none
    */
   readonly dnsNames?: readonly string[];
@@ -126,6 +127,10 @@ export interface SelfSignedOptions {
 export interface TlsContext {
   readonly host: Host;
   readonly directory: string;
+  /** Id of the construct that uses the material first, if any does. */
+  readonly user: string | undefined;
+  /** Whether clients get the certificate for any name, and not just for those of some virtual servers. */
+  readonly forHost: () => boolean;
   /** Server names that clients use on the listeners of the material, as far as they have been added. */
   readonly serverNames: () => readonly string[];
   /** Has the config name an authority; its name there. */
@@ -145,8 +150,11 @@ export class SelfSignedTls extends Construct {
   /** File of the Diffie-Hellman parameters, which the materials of a proxy share. */
   readonly dhParametersFile: HostFile;
 
-  /** @internal Made through `TlsMaterial.selfSigned`. */
-  constructor(scope: Construct, id: string, context: TlsContext, options: SelfSignedOptions) {
+  /**
+   * @internal Made through `TlsMaterial.selfSigned`.
+   * @param suffix of the names of its files
+   */
+  constructor(scope: Construct, id: string, context: TlsContext, options: SelfSignedOptions, suffix: string) {
     super(scope, id);
     const { host, directory } = context;
     const { validityDays = DEFAULT_VALIDITY_DAYS } = options;
@@ -166,7 +174,7 @@ export class SelfSignedTls extends Construct {
     addPreconditions(this.certificate, names);
     this.keyFile = new HostFile(this, "KeyFile", {
       host,
-      path: `${directory}/privkey.pem`,
+      path: `${directory}/privkey${suffix}.pem`,
       content: this.privateKey.privateKeyPem,
       mode: "0600",
       role: "tls",
@@ -174,7 +182,7 @@ export class SelfSignedTls extends Construct {
     });
     this.certificateFile = new HostFile(this, "CertificateFile", {
       host,
-      path: `${directory}/cacert.pem`,
+      path: `${directory}/cacert${suffix}.pem`,
       content: this.certificate.certPem,
       role: "tls",
     });
@@ -186,17 +194,18 @@ export class SelfSignedTls extends Construct {
  * Subject and alternative names: clients compare only the latter, and addresses need a kind of their own (RFC 6125).
  * Virtual servers are added after their listener, so the names are collected when the app is synthesized.
  */
-function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) {
-  const [main] = host.serverNames;
+function subject({ host, serverNames, forHost }: TlsContext, options: SelfSignedOptions) {
+  const served = (): string[] => serverNames().filter((name) => name !== CATCH_ALL);
+  const main = (forHost() ? undefined : served()[0]) ?? host.serverNames[0];
   // A common name has at most 64 characters (RFC 5280, ub-common-name).
   const commonName = isKnown(main) && main.length > 64 ? host.address : main;
   const addresses = host.ipv6Address === undefined ? [host.address] : [host.address, host.ipv6Address];
   const isAddress = (name: string): boolean => isIP(name) !== 0 || addresses.includes(name);
   const names = (): string[] => [
     ...new Set([
-      ...(host.publicName === undefined ? [] : [host.publicName]),
+      ...(host.publicName === undefined || !forHost() ? [] : [host.publicName]),
       ...(options.dnsNames ?? []),
-      ...serverNames().filter((name) => name !== CATCH_ALL),
+      ...served(),
     ]),
   ];
   return {
@@ -206,9 +215,12 @@ function subject({ host, serverNames }: TlsContext, options: SelfSignedOptions) 
       { produce: () => names().filter((name) => !isAddress(name)) },
       { omitEmpty: true },
     ),
-    ipAddresses: Lazy.listValue({
-      produce: () => [...new Set([...addresses, ...names().filter(isAddress)])],
-    }),
+    ipAddresses: Lazy.listValue(
+      {
+        produce: () => [...new Set([...(forHost() ? addresses : []), ...names().filter(isAddress)])],
+      },
+      { omitEmpty: true },
+    ),
   };
 }
 
@@ -234,13 +246,14 @@ class SelfSignedMaterial extends TlsMaterial {
   }
 
   override bind(scope: Construct, context: TlsContext): TlsFiles {
-    if (scope.node.tryFindChild("Tls") !== undefined) {
-      const fix =
-        "Let listeners share one self-signed material; its certificate takes additional `dnsNames`.";
-      const message = "already has a self-signed material, with files of the same names";
+    const first = scope.node.tryFindChild("Tls") === undefined;
+    const suffix = first ? "" : `-${context.user}`;
+    if (scope.node.tryFindChild(`Tls${suffix}`) !== undefined) {
+      const fix = "Give the construct another id: the files of the material are named after it.";
+      const message = `already has a self-signed material for ${context.user}, with files of the same names`;
       refuse([problem("config.duplicate-name", scope.node.path, message, { fix })]);
     }
-    const tls = new SelfSignedTls(scope, "Tls", context, this.options);
+    const tls = new SelfSignedTls(scope, `Tls${suffix}`, context, this.options, suffix);
     return {
       certificate: tls.certificateFile.path,
       key: tls.keyFile.path,

@@ -41,7 +41,7 @@ export class VirtualServer extends Construct {
     this.listeners = props.listeners;
     refuse(unusedTls(this.node.path, props));
     this.tls = props.tls;
-    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls);
+    this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
     refuseVirtualServer(this, this.render());
   }
 

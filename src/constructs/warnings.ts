@@ -9,6 +9,7 @@ import { isKnown } from "./props/tokens.js";
 import type { ProxyConfigInput } from "../model/index.js";
 import type { Host } from "./host.js";
 import type { Upstream } from "./upstream.js";
+import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
@@ -32,6 +33,9 @@ export function warnOf(proxy: WarnedProxy): void {
       warned = true;
       warnOfParts(proxy);
       proxy.listeners.forEach((listener) => warnOfListener(proxy, listener));
+      for (const server of proxy.virtualServers) {
+        if (server.tlsFiles !== undefined) warnOfNames(proxy, server, server.tlsFiles, server.serverNames);
+      }
     },
   });
 }
@@ -71,13 +75,23 @@ function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
     if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");
     return;
   }
-  if (tlsFiles.selfSigned !== undefined || tlsFiles.certificate === undefined) return;
-  const here = proxy.host.delivery.onThisMachine(proxy.host, tlsFiles.certificate);
+  warnOfNames(proxy, listener, tlsFiles, proxy.namesOn(listener));
+}
+
+/** Of names that a certificate does not cover, if it is on the machine that synthesizes. */
+function warnOfNames(
+  proxy: WarnedProxy,
+  user: Listener | VirtualServer,
+  { selfSigned, certificate }: TlsFiles,
+  names: readonly string[],
+): void {
+  if (selfSigned !== undefined || certificate === undefined) return;
+  const here = proxy.host.delivery.onThisMachine(proxy.host, certificate);
   if (here === undefined || !existsSync(here)) return;
-  const missing = notCovered(here, proxy.namesOn(listener));
+  const missing = notCovered(here, names);
   if (missing.length === 0) return;
-  Annotations.of(listener).addWarning(
-    `The certificate ${tlsFiles.certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
+  Annotations.of(user).addWarning(
+    `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { baseName, pathName } from "../model/credentialName.js";
 import { bracketed, isWildcard, type ListenerInput } from "../model/index.js";
 import type { TextRule } from "../model/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
@@ -101,12 +102,41 @@ export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInp
 }
 
 /**
+ * `portico-certificates.path`: watches certificates and keys that something on the host renews. The proxy itself may
+ * not read them, and systemd passes credentials only when a service starts.
+ *
+ * @param paths the files, and their directories: by itself a link that is replaced, as certbot's are, is not noticed
+ */
+export function renewalPathUnit(paths: readonly string[]): UnitDocument {
+  return {
+    Unit: { Description: "Watches the certificates of the Portico reverse proxy" },
+    Path: { PathChanged: paths },
+    Install: { WantedBy: "multi-user.target" },
+  };
+}
+
+/** `portico-certificates.service`: has the proxy take them, if it runs; a set that is not in order is refused. */
+export function renewalServiceUnit(): UnitDocument {
+  return {
+    Unit: {
+      Description: "Passes renewed certificates to the Portico reverse proxy",
+      // However often files change.
+      StartLimitIntervalSec: 0,
+    },
+    Service: {
+      Type: "oneshot",
+      // Key and certificate change one after the other.
+      ExecStartPre: { command: ["/bin/sleep", "5"] },
+      ExecStart: { command: ["/bin/systemctl", "try-reload-or-restart", "portico.service"] },
+    },
+  };
+}
+
+/**
  * Below /var/lib: accounts, keys and certificates by ACME. Not `portico`, which is root's: systemd would give it to the
  * service's user.
  */
 const STATE_DIRECTORY = "portico-certificates";
-
-const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 /** Where a reload hands over renewed credentials. */
 const HANDED_OVER = "/run/portico-credentials";
@@ -132,7 +162,17 @@ function reloadCommand(input: ProxyUnitsInput): UnitCommand {
 }
 
 function credentialNames({ tlsFiles, baseNameOf = baseName }: ProxyUnitsInput): string[] {
-  return tlsFiles.map((file) => `${baseNameOf(file)}:${file}`);
+  const names = namesOf(tlsFiles, baseNameOf);
+  return tlsFiles.map((file, i) => `${names[i]}:${file}`);
+}
+
+/** The base name of each file, or its whole path where another file has the same base name. */
+function namesOf(files: readonly string[], baseNameOf: (path: string) => string): string[] {
+  const names = files.map(baseNameOf);
+  return files.map((file, i) => {
+    const shared = files.some((other, j) => other !== file && names[j] === names[i]);
+    return shared ? pathName(file) : names[i]!;
+  });
 }
 
 /**
@@ -144,10 +184,11 @@ export const UNIT_PATH: TextRule & { readonly allowed: string } = {
   allowed: "an absolute path of letters, digits and ./_-+@,=~%",
 };
 
-/** Pairs of different TLS files with one base name: only one of each could be handed over. */
+/** Pairs of different TLS files that would have the same credential name: only one of each could be handed over. */
 export function clashingCredentials(files: readonly string[]): [string, string][] {
+  const names = namesOf(files, baseName);
   return files.flatMap((file, i) => {
-    const other = files.slice(0, i).find((f) => f !== file && baseName(f) === baseName(file));
+    const other = files.slice(0, i).find((f, j) => f !== file && names[j] === names[i]);
     return other === undefined ? [] : [[other, file] as [string, string]];
   });
 }

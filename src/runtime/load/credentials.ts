@@ -1,11 +1,12 @@
 import { access, realpath } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
+import { baseName, pathName } from "../../model/credentialName.js";
 
 /** Finds the file to read in place of one that a config names, if it was handed over as a credential. */
 export type FindCredential = (path: string) => Promise<string | undefined>;
 
 /**
- * TLS files as credentials, by the base name of their path: those that a reload handed over (`credentialSet.ts`), or
+ * TLS files as credentials, by their path or its base name (`credentialName.ts`): those that a reload handed over (`credentialSet.ts`), or
  * else those that systemd's `LoadCredential=` passed at the start.
  *
  * Which set is the current one is looked up once, so that all files found are of the same set: a key and a certificate
@@ -16,8 +17,10 @@ export async function credentials(env: NodeJS.ProcessEnv = process.env): Promise
   const directories = [handedOver, env["CREDENTIALS_DIRECTORY"]].filter((directory) => Boolean(directory));
   return async (path) => {
     for (const directory of directories) {
-      const file = join(directory!, basename(path));
-      if (!(await isMissing(access(file)))) return file;
+      for (const name of [pathName(path), baseName(path)]) {
+        const file = join(directory!, name);
+        if (!(await isMissing(access(file)))) return file;
+      }
     }
     return undefined;
   };
