@@ -333,6 +333,93 @@ describe("what a service can live with is a warning", () => {
   });
 });
 
+describe("several certificates of a listener", () => {
+  const second = { certificate: "", key: "" };
+  beforeEach(async () => {
+    second.certificate = at("office.pem");
+    second.key = at("office.key");
+    const office = await issue({ names: ["office.example.org"] });
+    write("office.pem", office.cert);
+    write("office.key", office.key);
+    chmodSync(second.key, 0o600);
+  });
+
+  const warningsOf = async (input: ProxyConfigInput): Promise<string[]> =>
+    (await load(input)).warnings.map(({ code, path, message }) => `${code} ${path} ${message}`);
+
+  test("are loaded in their order, and each is checked at its own path", async () => {
+    const third = { certificate: at("third.pem"), key: at("third.key") };
+    const certificates = [second, third];
+    const problems = await problemsOf(config({ tls: { certificates } }));
+    expect(problems).toContain(`listeners[1].tls.certificates[1].key (${third.key}): does not exist`);
+    expect(problems).toContain(
+      `listeners[1].tls.certificates[1].certificate (${third.certificate}): does not`,
+    );
+    expect(problems).not.toContain("certificates[0]");
+    write("third.pem", rsa.cert);
+    write("third.key", readFileSync(second.key, "utf8"));
+    expect(await problemsOf(config({ tls: { certificates } }))).toContain(
+      `listeners[1].tls.certificates[1].key (${third.key}): does not belong to the certificate in ${third.certificate}`,
+    );
+    write("third.key", rsa.key);
+    chmodSync(third.key, 0o600);
+    const { tls } = await load(config({ tls: { certificates } }));
+    expect(tls["https"]!.certificates.map(({ id }) => id)).toEqual([
+      at("cacert.pem"),
+      second.certificate,
+      third.certificate,
+    ]);
+  });
+
+  test("have to go with the policy, each by itself", async () => {
+    const ec = await issue({ type: "ec", names: ["office.example.org"] });
+    write("office.pem", ec.cert);
+    write("office.key", ec.key);
+    const problems = await problemsOf(config({ tls: { certificates: [second] } }));
+    expect(problems).toContain("listeners[1].tls.certificates[0]: no client can complete a handshake");
+    expect(problems).toContain("a key of type ec");
+    const policy = "mozilla-intermediate";
+    expect(await problemsOf(config({ tls: { certificates: [second], policy } }))).toBe("");
+  });
+
+  test("are enough if one of them covers a name, an address only in the default", async () => {
+    const files = await issue({ names: ["files.example.org", "192.0.2.1"] });
+    write("privkey.pem", files.key);
+    write("cacert.pem", files.cert);
+    const serverNames = ["files.example.org", "office.example.org", "192.0.2.1"];
+    const { virtualServers } = config();
+    const names = { virtualServers: [{ ...virtualServers[0]!, serverNames }] };
+    const both = config({ tls: { certificates: [second] }, config: names });
+    expect(await warningsOf(both)).toEqual([]);
+    expect(await warningsOf(config({ config: names }))).toEqual([
+      `files.name-not-covered listeners[1].tls.certificate (${at("cacert.pem")}) does not cover office.example.org`,
+    ]);
+    // Nobody asks for an address by SNI, so this one is for nobody.
+    const address = await issue({ names: ["www.example.org", "192.0.2.2"] });
+    write("office.pem", address.cert);
+    write("office.key", address.key);
+    const more = { virtualServers: [{ ...virtualServers[0]!, serverNames: [...serverNames, "192.0.2.2"] }] };
+    expect(await warningsOf(config({ tls: { certificates: [second] }, config: more }))).toEqual([
+      "files.name-not-covered listeners[1].tls has no certificate for office.example.org, 192.0.2.2",
+    ]);
+  });
+
+  test("are warned of if no client would get them", async () => {
+    const names = await issue({ names: ["office.example.org", "a.example.org"] });
+    write("privkey.pem", names.key);
+    write("cacert.pem", names.cert);
+    write("third.pem", rsa.cert);
+    write("third.key", rsa.key);
+    chmodSync(at("third.key"), 0o600);
+    const certificates = [second, { certificate: at("third.pem"), key: at("third.key") }];
+    const code = "files.certificate-not-chosen listeners[1].tls.certificates";
+    expect(await warningsOf(config({ tls: { certificates } }))).toEqual([
+      `${code}[0].certificate (${second.certificate}) is not used for office.example.org, which listeners[1].tls.certificate (${at("cacert.pem")}) has as well`,
+      `${code}[1].certificate (${at("third.pem")}) has no DNS name by which a client could ask for it`,
+    ]);
+  });
+});
+
 describe("a key that systemd passes as a credential", () => {
   let credentials: string;
   beforeEach(() => {
@@ -349,6 +436,17 @@ describe("a key that systemd passes as a credential", () => {
     const loaded = await load(config());
     expect(loaded.tls["https"]!.certificates[0]!.key).toBe(rsa.key);
     expect(loaded.warnings).toEqual([]);
+  });
+
+  test("is found by its whole path where another file has the same name", async () => {
+    const office = await issue({ names: ["office.example.org"] });
+    mkdirSync(at("office"));
+    const other = { certificate: at("office/cacert.pem"), key: at("office/privkey.pem") };
+    const name = (path: string): string => path.slice(1).replaceAll("/", "_");
+    writeFileSync(join(credentials, name(other.certificate)), office.cert);
+    writeFileSync(join(credentials, name(other.key)), office.key);
+    const loaded = await load(config({ tls: { certificates: [other] } }));
+    expect(loaded.tls["https"]!.certificates.map(({ key }) => key)).toEqual([rsa.key, office.key]);
   });
 
   test("is told to be renewed by a reload where it is out of date", async () => {

@@ -6,6 +6,7 @@ import {
   randomBytes,
   webcrypto,
 } from "node:crypto";
+import { isIP } from "node:net";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 
@@ -17,6 +18,8 @@ export interface Issued {
 
 export interface CertificateOptions {
   readonly name?: string;
+  /** Subject alternative names: host names, also with `*`, and addresses. */
+  readonly names?: readonly string[];
   readonly type?: "rsa" | "ec";
   readonly bits?: number;
   /** Days from now. */
@@ -28,7 +31,15 @@ export interface CertificateOptions {
 
 /** A certificate with a new key, as PEM. */
 export async function issue(options: CertificateOptions = {}): Promise<Issued> {
-  const { name = "localhost", type = "rsa", bits = 2048, from = -1, to = 30, issuer } = options;
+  const {
+    names = [],
+    name = names[0] ?? "localhost",
+    type = "rsa",
+    bits = 2048,
+    from = -1,
+    to = 30,
+    issuer,
+  } = options;
   const { privateKey } =
     type === "rsa"
       ? generateKeyPairSync("rsa", { modulusLength: bits })
@@ -44,11 +55,20 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
       signingAlgorithm: algorithmOf(signer),
       publicKey: (await pair(privateKey)).publicKey,
       signingKey: (await pair(signer)).privateKey,
+      extensions: names.length === 0 ? [] : [alternativeNames(names)],
     },
     webcrypto,
   );
   const key = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
   return { key, cert: `${certificate.toString("pem")}\n`, name };
+}
+
+function alternativeNames(names: readonly string[]): x509.SubjectAlternativeNameExtension {
+  const entries = names.map((value) => ({
+    type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const),
+    value,
+  }));
+  return new x509.SubjectAlternativeNameExtension(entries);
 }
 
 const DAY_MS = 86_400_000;

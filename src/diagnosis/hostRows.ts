@@ -81,6 +81,7 @@ const TLS_CODES: readonly string[] = [
   "files.certificate-not-yet-valid",
   "files.bad-certificate",
   "files.name-not-covered",
+  "files.certificate-not-chosen",
 ];
 
 function askTls(evidence: Evidence): Verdict {

@@ -1,0 +1,495 @@
+import { once } from "node:events";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import * as http2 from "node:http2";
+import * as net from "node:net";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
+import { type CertificateOptions, issue } from "../../proof/kit/certificates.js";
+import { freePorts } from "../../proof/kit/ports.js";
+import { openFolder, Portico, processes } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** Several certificates of one listener, over real handshakes with master and workers as processes. */
+
+let folder: string;
+let port: number;
+let portico: Portico | undefined;
+const at = (name: string): string => join(folder, name);
+
+/** Names of each certificate; the first is the default. */
+const NAMES = {
+  default: ["files.example.org", "127.0.0.1"],
+  wide: ["*.example.org", "example.org"],
+  office: ["office.example.org", "*.office.example.org"],
+} as const;
+type Name = keyof typeof NAMES;
+
+beforeEach(async () => {
+  folder = openFolder();
+  [port] = (await freePorts(1)) as [number];
+  for (const name of Object.keys(NAMES) as Name[]) await certify(name);
+});
+
+afterEach(async () => {
+  await portico?.stop();
+  portico = undefined;
+});
+
+/** Writes a certificate as certbot does: a folder of versions, and links to the newest one. */
+async function certify(name: Name, version = 1, options: CertificateOptions = {}): Promise<void> {
+  const { key, cert } = await issue({
+    type: "ec",
+    names: NAMES[name],
+    name: `${name} ${version}`,
+    ...options,
+  });
+  mkdirSync(at(name), { recursive: true });
+  writeFileSync(at(`${name}/key${version}.pem`), key, { mode: 0o600 });
+  writeFileSync(at(`${name}/cert${version}.pem`), cert);
+  link(name, "key", version);
+  link(name, "cert", version);
+}
+
+function link(name: Name, part: "key" | "cert", version: number): void {
+  rmSync(at(`${name}/${part}.pem`), { force: true });
+  symlinkSync(`${part}${version}.pem`, at(`${name}/${part}.pem`));
+}
+
+const files = (name: Name) => ({ certificate: at(`${name}/cert.pem`), key: at(`${name}/key.pem`) });
+
+function config(names: readonly Name[] = ["default", "wide", "office"]): ProxyConfigInput {
+  const [first, ...further] = names;
+  const policy = "mozilla-intermediate";
+  const listener: ListenerInput = {
+    name: "https",
+    address: "127.0.0.1",
+    port,
+    protocol: "https",
+    tls: { ...files(first!), certificates: further.map(files), policy },
+  };
+  const server = (name: string, serverNames: string[]) => ({
+    name,
+    serverNames,
+    listeners: ["https"],
+    default: name === "files",
+    routes: [
+      {
+        name: "fixed",
+        path: "/",
+        match: "prefix" as const,
+        action: { type: "respond" as const, status: 200, body: name },
+      },
+    ],
+  });
+  return {
+    version: 1,
+    workers: 2,
+    logs: { access: { path: at("access.log") }, error: { path: at("error.log") } },
+    timeouts: { tlsHandshakeMs: 1_000 },
+    listeners: [listener],
+    virtualServers: [
+      server("files", ["files.example.org", "127.0.0.1"]),
+      server("office", ["office.example.org"]),
+    ],
+  };
+}
+
+interface Asked {
+  readonly servername?: string;
+  readonly host?: string;
+  readonly version?: tls.SecureVersion;
+  readonly session?: Buffer;
+  readonly through?: number;
+}
+
+/** One request over HTTP/1.1 on a connection of its own. */
+async function ask({ servername, host = servername ?? "127.0.0.1", version, session, through }: Asked = {}) {
+  const socket = tls.connect({
+    port: through ?? port,
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+    ...(servername === undefined ? {} : { servername }),
+    ...(version === undefined ? {} : { minVersion: version, maxVersion: version }),
+    ...(session === undefined ? {} : { session }),
+  });
+  let newest: Buffer | undefined;
+  socket.on("session", (bytes: Buffer) => (newest = bytes));
+  await once(socket, "secureConnect");
+  const certificate = socket.getPeerX509Certificate()?.subject?.replace("CN=", "");
+  const reused = socket.isSessionReused();
+  socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  newest ??= socket.getSession();
+  socket.destroy();
+  const [, status, body] = /^HTTP\/1.1 (\d+)[^]*\r\n\r\n([^]*)$/.exec(answer.toString("latin1"))!;
+  return { certificate, status: Number(status), body, reused, session: newest! };
+}
+
+const VERSIONS = ["TLSv1.2", "TLSv1.3"] as const;
+
+/** A look is a handshake. */
+const SOMETIMES = { everyMs: 100 };
+
+describe("which certificate a client gets", () => {
+  const CHOICES: readonly (readonly [string | undefined, string])[] = [
+    ["files.example.org", "default 1"],
+    ["office.example.org", "office 1"],
+    ["OFFICE.Example.org", "office 1"],
+    ["www.example.org", "wide 1"],
+    ["example.org", "wide 1"],
+    ["a.office.example.org", "office 1"],
+    ["a.b.office.example.org", "default 1"],
+    ["unknown.example.com", "default 1"],
+    [undefined, "default 1"],
+  ];
+
+  test.each(VERSIONS)(
+    "follows the name it asks for: exactly, by wildcard, or else the default (%s)",
+    async (version) => {
+      portico = await Portico.start(config());
+      for (const [servername, expected] of CHOICES) {
+        const { certificate } = await ask({ ...(servername && { servername }), version });
+        expect([servername, certificate]).toEqual([servername, expected]);
+      }
+    },
+  );
+
+  test("does not depend on how the first message arrives", async () => {
+    portico = await Portico.start(config());
+    const relay = net.createServer((client) => {
+      const server = net.connect(port, "127.0.0.1").setNoDelay(true);
+      server.pipe(client);
+      // The kernel sends what was written before on its own; so do pauses.
+      client.once("data", async (hello: Buffer) => {
+        for (let i = 0; i < hello.length; i += 100) {
+          server.write(hello.subarray(i, i + 100));
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        client.pipe(server);
+      });
+      for (const socket of [client, server]) socket.on("error", () => client.destroy());
+    });
+    await once(relay.listen(0, "127.0.0.1"), "listening");
+    const { port: through } = relay.address() as net.AddressInfo;
+    try {
+      expect(await ask({ servername: "office.example.org", through })).toMatchObject({
+        certificate: "office 1",
+        body: "office",
+      });
+    } finally {
+      relay.close();
+    }
+  });
+
+  test("is the only one where there is one", async () => {
+    portico = await Portico.start(config(["wide"]));
+    for (const servername of ["www.example.org", "other.example.com"]) {
+      expect(await ask({ servername })).toMatchObject({ certificate: "wide 1", status: 200 });
+    }
+  });
+});
+
+describe("before a handshake", () => {
+  async function first(bytes: string): Promise<string> {
+    const socket = net.connect(port, "127.0.0.1");
+    if (bytes !== "") socket.write(bytes);
+    let answer = "";
+    socket.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
+    socket.on("error", () => undefined);
+    await once(socket, "close");
+    return answer;
+  }
+
+  test("plain HTTP is told what is wrong, at once", async () => {
+    portico = await Portico.start(config());
+    expect(await first("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n")).toMatch(
+      /^HTTP\/1.1 400 [^]*plain HTTP request was sent to HTTPS port/,
+    );
+  });
+
+  test("who says nothing, or only a part, is not waited for longer than for a handshake", async () => {
+    portico = await Portico.start(config());
+    const began = performance.now();
+    expect(await Promise.all([first(""), first("\x16\x03\x01\x02\x00\x01")])).toEqual(["", ""]);
+    expect(performance.now() - began).toBeGreaterThan(900);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test("a peer that goes away costs nothing", async () => {
+    portico = await Portico.start(config());
+    for (let i = 0; i < 20; i++) {
+      const socket = net.connect(port, "127.0.0.1");
+      await once(socket, "connect");
+      socket.write("\x16\x03");
+      socket.resetAndDestroy();
+    }
+    expect((await ask({ servername: "office.example.org" })).certificate).toBe("office 1");
+    expect(portico.errors).toBe("");
+  });
+});
+
+/** The first message of a real client. */
+async function hello(servername: string | undefined): Promise<Buffer> {
+  const server = net.createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port: to } = server.address() as net.AddressInfo;
+  const client = tls.connect({ port: to, host: "127.0.0.1", ...(servername && { servername }) });
+  client.on("error", () => undefined);
+  const [socket] = (await once(server, "connection")) as [net.Socket];
+  const [bytes] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  server.close();
+  return bytes;
+}
+
+describe("the server name in a first message", () => {
+  test("is known as soon as the message is complete, and not before", async () => {
+    const bytes = await hello("office.example.org");
+    for (let i = 0; i < bytes.length; i++) expect(clientHelloOf(bytes.subarray(0, i))).toBeUndefined();
+    expect(clientHelloOf(bytes)).toEqual({ serverName: "office.example.org" });
+    expect(clientHelloOf(Buffer.concat([bytes, bytes]))).toEqual({ serverName: "office.example.org" });
+    expect(clientHelloOf(await hello(undefined))).toEqual({ serverName: "" });
+  });
+
+  test("is found in a message of several records", async () => {
+    const bytes = await hello("office.example.org");
+    const message = bytes.subarray(5);
+    const records: Buffer[] = [];
+    for (let i = 0; i < message.length; i += 7) {
+      const part = message.subarray(i, i + 7);
+      records.push(Buffer.from([22, 3, 1, 0, part.length]), part);
+    }
+    const cut = Buffer.concat(records);
+    expect(clientHelloOf(cut.subarray(0, cut.length - 1))).toBeUndefined();
+    expect(clientHelloOf(cut)).toEqual({ serverName: "office.example.org" });
+  });
+
+  test("is none in what is damaged, endless or not TLS", async () => {
+    const none = { serverName: "" };
+    const bytes = await hello("office.example.org");
+    for (let i = 0; i < bytes.length; i++) {
+      const damaged = Buffer.from(bytes);
+      damaged[i]! ^= 0xff;
+      const found = clientHelloOf(damaged);
+      expect(found === undefined || /^[a-z0-9._-]*$/.test(found.serverName)).toBe(true);
+    }
+    expect(clientHelloOf(Buffer.from("GET / HTTP/1.1\r\n\r\n"))).toEqual(none);
+    expect(clientHelloOf(Buffer.from([22, 3, 1, 0, 0]))).toEqual(none);
+    expect(clientHelloOf(Buffer.from([22, 3, 1, 0, 1, 2]))).toEqual(none);
+    const endless = Buffer.alloc(20_000, 0);
+    endless.set([22, 3, 1, 0xff, 0xff, 1, 0xff, 0xff, 0xff]);
+    expect(clientHelloOf(endless.subarray(0, 16_000))).toBeUndefined();
+    expect(clientHelloOf(endless)).toEqual(none);
+  });
+});
+
+test.each(VERSIONS)("a session over %s is resumed with the same certificate only", async (version) => {
+  portico = await Portico.start(config());
+  for (const [begun, goes] of [
+    ["files.example.org", { default: true, wide: false, office: false }],
+    ["office.example.org", { default: false, wide: false, office: true }],
+  ] as const) {
+    const { session } = await ask({ servername: begun, version });
+    const names = { default: "files.example.org", wide: "www.example.org", office: "office.example.org" };
+    const reused: Record<string, boolean> = {};
+    for (const [name, servername] of Object.entries(names)) {
+      // Both workers.
+      const times = await Promise.all([1, 2, 3].map(() => ask({ servername, version, session })));
+      reused[name] = times.every((one) => one.reused);
+      if (!reused[name]) expect(times.map((one) => one.reused)).toEqual([false, false, false]);
+    }
+    expect({ begun, ...reused }).toEqual({ begun, ...goes });
+    // The resumed one answers for its name, and for no other.
+    expect(await ask({ servername: begun, version, session })).toMatchObject({ reused: true, status: 200 });
+    const other = begun === "files.example.org" ? "office.example.org" : "files.example.org";
+    expect(await ask({ servername: begun, host: other, version, session })).toMatchObject({ status: 421 });
+  }
+});
+
+describe("a request for a name of another certificate than that of its connection", () => {
+  const CASES: readonly (readonly [servername: string | undefined, host: string, status: number])[] = [
+    ["files.example.org", "files.example.org", 200],
+    ["files.example.org", "office.example.org", 421],
+    ["files.example.org", "www.example.org", 421],
+    ["office.example.org", "files.example.org", 421],
+    ["office.example.org", "x.office.example.org", 200],
+    // The wildcard covers these, although others would be chosen for them.
+    ["www.example.org", "files.example.org", 200],
+    ["www.example.org", "office.example.org", 200],
+    // No certificate covers them: a client that trusts this one for them could not be served better.
+    ["files.example.org", "unknown.example.com", 200],
+    ["office.example.org", "127.0.0.1", 200],
+    [undefined, "127.0.0.1", 200],
+    [undefined, "office.example.org", 421],
+  ];
+
+  test("is 421 over HTTP/1.1", async () => {
+    portico = await Portico.start(config());
+    for (const [servername, host, status] of CASES) {
+      const answer = await ask({ ...(servername && { servername }), host });
+      expect([servername, host, answer.status]).toEqual([servername, host, status]);
+    }
+  });
+
+  test("is 421 over HTTP/2, and the connection goes on", async () => {
+    portico = await Portico.start(config());
+    for (const servername of ["files.example.org", "office.example.org", "www.example.org"]) {
+      const session = http2.connect(`https://127.0.0.1:${port}`, { servername, rejectUnauthorized: false });
+      for (const [, host, status] of CASES.filter(([name]) => name === servername)) {
+        const stream = session.request({ ":path": "/", ":authority": host });
+        const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+        stream.resume();
+        await once(stream, "close");
+        expect([servername, host, headers[":status"]]).toEqual([servername, host, status]);
+      }
+      session.close();
+    }
+  });
+
+  test("is answered for a trusted proxy, which need not ask by that name", async () => {
+    portico = await Portico.start({ ...config(), trustedProxies: ["127.0.0.1"] });
+    expect(await ask({ host: "office.example.org" })).toMatchObject({ status: 200, body: "office" });
+  });
+
+  test("is answered where there is one certificate", async () => {
+    portico = await Portico.start(config(["default"]));
+    const asked = { servername: "files.example.org", host: "office.example.org" };
+    expect(await ask(asked)).toMatchObject({ status: 200, body: "office" });
+  });
+});
+
+describe("renewed files", () => {
+  const served = async (servername: string): Promise<string | undefined> =>
+    (await ask({ servername })).certificate;
+
+  test("are taken without a reload, and cut no connection", async () => {
+    portico = await Portico.start(config());
+    const workers = portico.workers();
+    const session = http2.connect(`https://127.0.0.1:${port}`, {
+      servername: "office.example.org",
+      rejectUnauthorized: false,
+    });
+    const failures: unknown[] = [];
+    session.on("error", (error) => failures.push(error));
+    session.on("goaway", (code) => failures.push(`GOAWAY ${code}`));
+    let going = true;
+    const load = async (request: () => Promise<number | undefined>): Promise<number> => {
+      let done = 0;
+      for (; going; done++) {
+        const status = await request().catch((error: unknown) => error);
+        if (status !== 200) failures.push(status);
+      }
+      return done;
+    };
+    const overOld = async (): Promise<number | undefined> => {
+      const stream = session.request({ ":path": "/", ":authority": "office.example.org" });
+      const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+      stream.resume();
+      await once(stream, "close");
+      return Number(headers[":status"]);
+    };
+    const loads = [
+      load(overOld),
+      load(async () => (await ask({ servername: "office.example.org" })).status),
+      load(async () => (await ask({ servername: "files.example.org" })).status),
+    ];
+    await certify("office", 2);
+    await eventually(
+      async () => (await served("office.example.org")) === "office 2",
+      "for the renewed one",
+      SOMETIMES,
+    );
+    await certify("office", 3);
+    await certify("default", 2);
+    await eventually(
+      async () => (await served("office.example.org")) === "office 3",
+      "for the next one",
+      SOMETIMES,
+    );
+    await eventually(
+      async () => (await served("files.example.org")) === "default 2",
+      "for the default",
+      SOMETIMES,
+    );
+    going = false;
+    const counts = await Promise.all(loads);
+    session.close();
+    expect(failures).toEqual([]);
+    expect(Math.min(...counts)).toBeGreaterThan(10);
+    expect(await served("www.example.org")).toBe("wide 1");
+    expect(portico.workers()).toEqual(workers);
+    expect(portico.errors).toMatch(
+      /certificates\[1\]\.certificate \(.*office.*\) was renewed, and is valid until 20/,
+    );
+  }, 60_000);
+
+  test("that are broken are refused with one warning, and what was served before stays", async () => {
+    portico = await Portico.start(config());
+    const { cert } = await issue({ type: "ec", names: NAMES.office, name: "office 2" });
+    writeFileSync(at("office/cert2.pem"), cert);
+    link("office", "cert", 2);
+    await portico.says(/is refused, the one in service stays: .*office\/key\.pem\): does not belong/);
+    expect(await served("office.example.org")).toBe("office 1");
+    // The other ones are renewed all the same; in place this time.
+    const wide = await issue({ type: "ec", names: NAMES.wide, name: "wide 2" });
+    writeFileSync(at("wide/key1.pem"), wide.key);
+    writeFileSync(at("next.pem"), wide.cert);
+    renameSync(at("next.pem"), at("wide/cert1.pem"));
+    await eventually(
+      async () => (await served("www.example.org")) === "wide 2",
+      "for the renewed one",
+      SOMETIMES,
+    );
+    await certify("office", 3, { to: -0.5 });
+    await portico.says(/is refused, the one in service stays: .*expired on/);
+    expect(await served("office.example.org")).toBe("office 1");
+    expect(portico.errors.match(/is refused/g)).toHaveLength(2);
+    await certify("office", 4);
+    await eventually(
+      async () => (await served("office.example.org")) === "office 4",
+      "for the good one",
+      SOMETIMES,
+    );
+  }, 60_000);
+
+  test("are served by workers that start later, after a reload and after an upgrade", async () => {
+    portico = await Portico.start(config());
+    await certify("office", 2);
+    await eventually(
+      async () => (await served("office.example.org")) === "office 2",
+      "for the renewed one",
+      SOMETIMES,
+    );
+    for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
+    await eventually(() => portico!.workers().length === 2, "for new workers");
+    for (let i = 0; i < 6; i++) expect(await served("office.example.org")).toBe("office 2");
+    // A file that cannot be taken keeps a reload from being done, and nothing changes.
+    rmSync(at("office/key.pem"));
+    portico.signal("SIGHUP");
+    await portico.says(/reload refused/);
+    for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 2");
+    await certify("office", 3);
+    portico.signal("SIGHUP");
+    await portico.says(/configuration reloaded/);
+    for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 3");
+    portico.signal("SIGUSR2");
+    await portico.says(/has taken over/);
+    await portico.gone;
+    const [master] = processes("master");
+    try {
+      for (let i = 0; i < 4; i++) expect(await served("office.example.org")).toBe("office 3");
+      await certify("office", 4);
+      await eventually(
+        async () => (await served("office.example.org")) === "office 4",
+        "for the next one",
+        SOMETIMES,
+      );
+    } finally {
+      process.kill(master!, "SIGTERM");
+    }
+  }, 60_000);
+});
