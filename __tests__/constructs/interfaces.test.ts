@@ -57,7 +57,10 @@ type Same<A, B> = [Within<A, B>, Within<B, A>, Within<Full<A>, Full<B>>, Within<
 type Kind<T extends ActionInput["type"]> = Extract<ActionInput, { type: T }>;
 type Config = Required<ProxyConfigInput>;
 type Log<K extends keyof Config["logs"]> = Exclude<NonNullable<Config["logs"][K]>, "off">;
-type Description = Pick<DeploymentInput, "name" | "settings" | "media" | "database" | "network" | "probe">;
+type Description = Pick<
+  DeploymentInput,
+  "name" | "settings" | "media" | "database" | "network" | "probe" | "requireCertificate"
+>;
 type Expected<K extends keyof DeploymentInput> = NonNullable<DeploymentInput[K]>;
 /** What a construct takes but its references and its name, which its id can stand for. */
 type Values<T, K extends keyof T> = Omit<T, K | "name">;

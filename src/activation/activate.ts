@@ -1,4 +1,5 @@
 import type { Report } from "./report.js";
+import { awaitCertificates } from "./certificates.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
 import { formatProblem, type Problem, ProblemError } from "../model/index.js";
 import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
@@ -246,7 +247,9 @@ async function verify(
 ): Promise<readonly CheckedResponse[]> {
   if (!changesServices(options.root)) return [];
   const units = Object.values(namedUnits(deployment.services)).filter((unit) => unit !== undefined);
-  return awaitService(store, deployment, units, options.signal);
+  const responses = await awaitService(store, deployment, units, options.signal);
+  await awaitCertificates(store, deployment, options.signal, options.report);
+  return responses;
 }
 
 function goodState(

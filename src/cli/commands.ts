@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { addActivate } from "./activateCommand.js";
+import { addCertificates } from "./certificatesCommand.js";
 import { addCheck } from "./checkOptions.js";
 import { addDoctor } from "./doctorCommand.js";
 import type { Output } from "./output.js";
@@ -12,6 +13,7 @@ import { addUpgrade } from "./upgradeCommand.js";
 export function addCommands(program: Command, output: Output, done: (code: number) => void): void {
   addReload(program, output, done);
   addUpgrade(program, output, done);
+  addCertificates(program, output, done);
   addCheck(program, output, done);
   addPreview(program, output, done);
   addDoctor(program, output, done);

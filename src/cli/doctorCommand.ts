@@ -6,6 +6,7 @@ import { type DiagnosisOptions, gather } from "../diagnosis/gather.js";
 import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
+import { DEFAULT_CONTROL } from "./controlOptions.js";
 import { EXIT, json, type Output } from "./output.js";
 import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
 
@@ -71,6 +72,7 @@ async function doctor(flags: DoctorFlags, output: Output): Promise<number> {
     publicAddresses: flags.publicAddress,
     insecure: flags.insecure,
     timeoutMs: flags.timeout * 1000,
+    control: DEFAULT_CONTROL,
     ...(flags.config === undefined ? {} : { configFile: flags.config }),
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.connect === undefined ? {} : { connect: flags.connect }),

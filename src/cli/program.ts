@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { serve } from "../runtime/process/serve.js";
 import { VERSION } from "../model/version.js";
@@ -60,6 +61,7 @@ Exit codes: 0 ok, 1 a problem was found or serving failed, 2 wrong usage.`;
 function addServe(program: Command, done: (code: number) => void): void {
   withSource(program.command("serve"))
     .description("serve a config until stopped")
+    .option("--state <DIR>", "where certificates by ACME are kept (default: $STATE_DIRECTORY)")
     .addHelpText(
       "after",
       `
@@ -75,8 +77,10 @@ Examples:
   portico serve ./portico.json
   portico serve --root ./out/host            every path of the config is looked up below ./out/host`,
     )
-    .action(async (file: string | undefined, options: { root?: string }) => {
-      done(await serve(sourceOf(file, options.root)));
+    .action(async (file: string | undefined, { root, state }: { root?: string; state?: string }) => {
+      done(
+        await serve({ ...sourceOf(file, root), ...(state === undefined ? {} : { state: resolve(state) }) }),
+      );
     });
 }
 

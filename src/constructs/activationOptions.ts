@@ -121,6 +121,11 @@ export interface HostDescription {
    * @default - they have a minute to become as expected
    */
   readonly probe?: ResponseProbe;
+  /**
+   * Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes.
+   * @default false
+   */
+  readonly requireCertificate?: boolean;
 }
 
 /** The application's settings: values and files. */

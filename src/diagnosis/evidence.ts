@@ -1,4 +1,5 @@
 import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
+import type { ListedCertificate } from "../runtime/process/certificateList.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
@@ -36,6 +37,8 @@ export interface Evidence {
   readonly ownAddresses?: ReadonlySet<string>;
   /** File systems that are full or nearly so. */
   readonly space?: readonly Finding[];
+  /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
+  readonly certificates?: readonly ListedCertificate[];
   /** What the proxy uses and this Node lacks; undefined if it has everything. */
   readonly missingPieces?: string;
 }

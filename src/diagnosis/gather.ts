@@ -14,6 +14,8 @@ import {
 import { printableValue } from "../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/load/files.js";
+import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import { askMaster } from "../runtime/process/control.js";
 import { loadConfig, logPaths } from "../runtime/load/config.js";
 import { piecesText } from "../runtime/node/pieces.js";
 import { missingPieces } from "../runtime/node/probe.js";
@@ -41,6 +43,8 @@ export interface DiagnosisOptions extends ProbeOptions {
   /** Addresses by which other networks reach the host, besides those of the deployment's DNS records. */
   readonly publicAddresses: readonly string[];
   readonly mediaPath?: string;
+  /** Path of the running proxy's control socket; without it the proxy is not asked for its certificates. */
+  readonly control?: string;
   /** Password of the application's database, to read the settings stored in it (service 2.2). */
   readonly databasePassword?: string;
   readonly databaseOptionFile?: string;
@@ -207,11 +211,12 @@ async function hostEvidence(
   deployment: Deployment | undefined,
   options: DiagnosisOptions,
 ): Promise<Partial<Evidence>> {
-  const [loaded, units, settings, media] = await Promise.all([
+  const [loaded, units, settings, media, certificates] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     deployment?.media === undefined ? undefined : seenMedia(deployment.media),
+    config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control),
   ]);
   const unit = units?.proxy;
   await missingPieces();
@@ -225,11 +230,22 @@ async function hostEvidence(
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
     ...(lacking === undefined ? {} : { missingPieces: lacking }),
+    ...(certificates === undefined ? {} : { certificates }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
     ...(media === undefined ? {} : { media }),
   };
 }
+
+async function seenCertificates(
+  control: string | undefined,
+): Promise<readonly ListedCertificate[] | undefined> {
+  if (control === undefined) return undefined;
+  const outcome = await askMaster(control, { command: "certificates" }, CONTROL_MS);
+  return outcome.ok ? outcome.value.certificates : undefined;
+}
+
+const CONTROL_MS = 5_000;
 
 /** Where a deployment and its proxy write. */
 const FILLED = ["/", "/etc", "/usr", "/var", "/var/lib/portico", "/run", "/tmp"];

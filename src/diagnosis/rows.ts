@@ -1,5 +1,6 @@
 import { isLoopback, type Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
+import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import type { Drift, Evidence, SeenResponse } from "./evidence.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
 import { HOST_QUESTIONS, NODE_QUESTION, SERVING_QUESTIONS } from "./hostRows.js";
@@ -20,7 +21,8 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const failed = new Set<string>();
   const rows: DiagnosisRow[] = [];
   const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
-  const questions = [...QUESTIONS, ...node, ...evidence.responses.map(responseQuestion)];
+  const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
+  const questions = [...QUESTIONS, ...acme, ...node, ...evidence.responses.map(responseQuestion)];
   for (const { id, title, ask } of questions) {
     const row = { id, title, ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);

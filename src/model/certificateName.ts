@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { isDomainName } from "./serverName.js";
 
 /** What a certificate can be asked (Node's `X509Certificate`). */
-interface NamedCertificate {
+export interface NamedCertificate {
   checkHost(name: string): string | undefined;
   checkIP(address: string): string | undefined;
 }

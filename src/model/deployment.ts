@@ -185,6 +185,10 @@ export const deploymentSchema = z.strictObject({
   database: database.optional(),
   network: network.optional(),
   probe,
+  requireCertificate: flag(
+    false,
+    "Whether activation fails unless authorities have issued every certificate by ACME, within three minutes.",
+  ),
 });
 
 /** A valid deployment with every default filled in, frozen. */

@@ -70,6 +70,7 @@ export const PROBLEM_CODES = {
   "acme.terms-not-agreed": "Read the authority's terms of service, and set `agreeToTerms: true`.",
   "acme.private-name":
     "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
+  "acme.not-used": "Give a listener a certificate by `acme`, and reload.",
   "acme.key-type": "Leave `keyType` out, or use a policy whose ciphers take it.",
   "acme.no-http-listener": "Add an http listener on port 80, or use the challenge `tls-alpn-01`.",
   "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
@@ -151,6 +152,8 @@ export const PROBLEM_CODES = {
   "activation.file-failed": "See the system error in the message.",
   "activation.command-failed": "See what the command said, in the message.",
   "activation.unexpected-response": "See the cause in the message.",
+  "activation.no-certificate":
+    "See why in the message, or in `portico certificates`; without `requireCertificate` the proxy serves with a temporary certificate meanwhile.",
   "activation.interrupted": "Activate again.",
   "activation.not-restored": "Follow the message: the host is between two states.",
   "activation.damaged-store":

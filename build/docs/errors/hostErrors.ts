@@ -25,6 +25,12 @@ const UPLOAD = `/var/lib/portico/incoming/portico/${HASH}`;
 /** Codes of a host at work: the proxy, the commands that talk to it, activation, and the application's settings. */
 export const HOST_ERRORS = {
   ...seen(
+    "acme.not-used",
+    "`portico certificates renew` asks authorities for certificates that the proxy gets by itself, and it gets none: its config has no `acme`, or the proxy has no directory to keep certificates in.",
+    "files.example.org",
+    "portico gets no certificate by itself",
+  ),
+  ...seen(
     "settings.bad-syntax",
     "The application itself could not read the file as it is, so it is not edited. Nothing was changed.",
     "/srv/sync/conf/settings.py:12",
@@ -258,6 +264,16 @@ export const HOST_ERRORS = {
     {
       received: '"502 of the proxy"',
       allowed: "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy)",
+    },
+  ),
+  ...seen(
+    "activation.no-certificate",
+    "The deployment has `requireCertificate: true`, and an authority did not issue a certificate within three minutes, or says that it will not. The last good state was restored.",
+    "files.example.org",
+    "has no certificate yet: letsencrypt has not issued it",
+    {
+      received: "files.example.org: the CA could not connect to port 80",
+      allowed: "an issued certificate, as `requireCertificate` asks for it",
     },
   ),
   ...seen(

@@ -40,7 +40,7 @@ export function activateFrontEnd(frontEnd: ActivatedFrontEnd, props: FileSyncAct
 }
 
 function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): HostDescription {
-  const { settings, database, probe, fixMedia = false } = props;
+  const { settings, database, probe, requireCertificate, fixMedia = false } = props;
   const { values } = frontEnd.settings;
   const { host } = frontEnd;
   return {
@@ -55,5 +55,6 @@ function describe(frontEnd: ActivatedFrontEnd, props: FileSyncActivationProps): 
       loopbackPorts: frontEnd.loopbackPorts,
     },
     ...(probe === undefined ? {} : { probe }),
+    ...(requireCertificate === undefined ? {} : { requireCertificate }),
   };
 }

@@ -187,6 +187,7 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
       apply: flag,
     }),
     fixMedia: flag,
+    requireCertificate: flag,
     database: record,
     probe: record,
   }),
@@ -305,4 +306,11 @@ export interface FileSyncActivationProps {
    * @default - they have a minute to become as expected; an image is searched for in the media directory
    */
   readonly probe?: ResponseProbe;
+  /**
+   * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
+   * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves
+   * with a temporary one until it is issued.
+   * @default false
+   */
+  readonly requireCertificate?: boolean;
 }

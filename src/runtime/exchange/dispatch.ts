@@ -1,9 +1,12 @@
 import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
 import { respondError } from "./errorPages.js";
+import { reasonPhrase } from "./reasonPhrases.js";
 import type { AccessLog, LoggedExchange, RouteRuntime } from "./exchange.js";
 
 /** Idle time of exchanges without a route: timeouts are a route's. */
 export const UNROUTED_IDLE_MS = 30_000;
+
+const PROOF_FIELDS = ["Content-Type", "application/octet-stream"];
 
 /** An exchange whose server and route the dispatcher still has to find. */
 export interface DispatchedExchange extends LoggedExchange {
@@ -14,6 +17,8 @@ export interface DispatchedExchange extends LoggedExchange {
 /** From an exchange to its route's action; the same for both protocols. */
 export class Dispatcher {
   private readonly router: Router;
+  /** What authorities ask for over plain HTTP at present, by path. */
+  private proofs: ReadonlyMap<string, string> = new Map();
 
   constructor(
     readonly config: ProxyConfig,
@@ -33,10 +38,16 @@ export class Dispatcher {
     return this.router.virtualServer(listener, serverName);
   }
 
+  /** Answers these paths on plain listeners from now on, before anything else does (RFC 8555, 8.3). */
+  setProofs(proofs: ReadonlyMap<string, string>): void {
+    this.proofs = proofs;
+  }
+
   /** Finds server and route, checks what every route checks, and hands the exchange to the action. */
   dispatch(exchange: DispatchedExchange): void {
     const { request } = exchange;
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
+    if (this.proofs.size > 0 && this.answersProof(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).
     if (exchange.client.misdirected?.(request.serverName) === true) return respondError(exchange, 421);
     const config = this.router.route(exchange.server, request.path);
@@ -45,6 +56,18 @@ export class Dispatcher {
     exchange.route = route;
     if (isBodyTooLong(request.bodyLength, config.requestBodyBytesMax)) return respondError(exchange, 413);
     route.action.handle(exchange);
+  }
+
+  private answersProof(exchange: DispatchedExchange): boolean {
+    const { method, path } = exchange.request;
+    const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
+    const proof = plain ? this.proofs.get(path) : undefined;
+    if (proof === undefined) return false;
+    const body = Buffer.from(proof, "latin1");
+    exchange.sendHead(200, reasonPhrase(200), PROOF_FIELDS, body.length);
+    if (method === "GET") exchange.sendData(body);
+    exchange.end();
+    return true;
   }
 
   /** Called exactly once when an exchange is over, however it ended; writes its access log line. */

@@ -5,6 +5,8 @@ import { isDomainName } from "../../model/serving.js";
 export interface ClientHello {
   /** In lower case, without a dot at its end; empty if the client names none. */
   readonly serverName: string;
+  /** Whether an authority asks for a proof (RFC 8737): it offers that protocol, and no other. */
+  readonly wantsProof: boolean;
 }
 
 /**
@@ -27,7 +29,9 @@ export function peekClientHello(socket: Socket, done: (hello: ClientHello) => vo
 /** @returns undefined while some of it is missing */
 export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
   const message = firstMessage(bytes);
-  return message === undefined ? undefined : { serverName: serverNameOf(message) };
+  if (message === undefined) return undefined;
+  const wantsProof = extensionOf(message, ALPN)?.equals(ONLY_PROOF) === true;
+  return { serverName: serverNameOf(message), wantsProof };
 }
 
 /** A ClientHello without its header, put together from its records; undefined while some of it is missing. */
@@ -50,8 +54,18 @@ function firstMessage(bytes: Buffer): Buffer | undefined {
   }
 }
 
-/** `server_name` of a ClientHello (RFC 8446, 4.1.2; RFC 6066, 3); empty if there is none, or it is malformed. */
+/** `server_name` of a ClientHello (RFC 6066, 3); empty if there is none, or it is malformed. */
 function serverNameOf(hello: Buffer): string {
+  // A list in which only one kind of name is defined: the kind, and the name.
+  const list = extensionOf(hello, SERVER_NAME) ?? EMPTY;
+  if (list.length < 5 || list[2] !== HOST_NAME) return "";
+  const name = list.toString("latin1", 5, 5 + list.readUInt16BE(3)).toLowerCase();
+  const plain = name.endsWith(".") ? name.slice(0, -1) : name;
+  return isDomainName(plain) ? plain : "";
+}
+
+/** The content of an extension of a ClientHello (RFC 8446, 4.1.2); undefined if there is none, or it is malformed. */
+function extensionOf(hello: Buffer, type: number): Buffer | undefined {
   const byte = (at: number): number => hello[at] ?? 0;
   const number = (at: number): number => byte(at) * 256 + byte(at + 1);
   // Version and random bytes; session, ciphers and compressions are lists.
@@ -61,14 +75,9 @@ function serverNameOf(hello: Buffer): string {
   at += 1 + byte(at);
   // What follows is the list of extensions.
   for (at += 2; at + 4 <= hello.length; at += 4 + number(at + 2)) {
-    if (number(at) !== SERVER_NAME) continue;
-    // A list in which only one kind of name is defined: the kind, and the name.
-    const start = at + 4 + 2 + 1 + 2;
-    const name = hello.toString("latin1", start, start + number(start - 2)).toLowerCase();
-    const plain = name.endsWith(".") ? name.slice(0, -1) : name;
-    return byte(at + 6) === HOST_NAME && isDomainName(plain) ? plain : "";
+    if (number(at) === type) return hello.subarray(at + 4, at + 4 + number(at + 2));
   }
-  return "";
+  return undefined;
 }
 
 const tooLong = (bytes: Buffer): boolean => bytes.length > HELLO_BYTES_MAX;
@@ -82,4 +91,9 @@ const HANDSHAKE_RECORD = 22;
 const MESSAGE_HEADER = 4;
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
+const ALPN = 16;
+/** The protocol by which an authority has a name proved (RFC 8737, 6.2). */
+export const PROOF_PROTOCOL = "acme-tls/1";
+/** The length of the list, and the one item with its length (RFC 7301, 3.1). */
+const ONLY_PROOF = Buffer.from(`\0\x0b\x0a${PROOF_PROTOCOL}`, "latin1");
 const HOST_NAME = 0;

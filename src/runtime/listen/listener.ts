@@ -4,7 +4,8 @@ import { createServer as createTlsServer, type Server as TlsServer, type TLSSock
 import type { CertificateContents, TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
 import { CertificateServers, type Misdirected } from "./certificateServers.js";
-import { peekClientHello } from "./clientHello.js";
+import { type ClientHello, peekClientHello } from "./clientHello.js";
+import { proofServers, type TlsProof } from "./proofServers.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
@@ -42,6 +43,8 @@ export interface ListenerOptions {
 export class ListenerServer {
   private readonly server: Server;
   private tlsServers: CertificateServers | undefined;
+  /** By name, while authorities ask for proofs. */
+  private proofServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
   /** With the timer that limits a handshake, where Node does not. */
   private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
@@ -110,6 +113,14 @@ export class ListenerServer {
     );
   }
 
+  /** Proves these names, and no others, from now on. */
+  setProofs(proofs: readonly TlsProof[]): void {
+    if (this.tlsServers === undefined) return;
+    this.proofServers = proofServers(proofs, (error, socket) =>
+      this.contain(socket, () => this.handshakeFailed(error, socket)),
+    );
+  }
+
   private createTlsServer(
     certificate: CertificateContents,
     dhparam: string | undefined,
@@ -138,7 +149,7 @@ export class ListenerServer {
     if (!gate.admit(socket)) return;
     if (this.tlsServers === undefined) return http1.accept(socket, listener);
     socket.on("close", this.forget);
-    if (this.tlsServers.all.length > 1) return this.chooseServer(socket);
+    if (this.tlsServers.all.length > 1 || this.proofServers.size > 0) return this.chooseServer(socket);
     this.handshaking.set(socket, undefined);
     shakeHands(this.tlsServers.default, socket);
   }
@@ -164,9 +175,14 @@ export class ListenerServer {
     this.handshaking.set(socket, timer);
     // A peer that goes away before it said anything; from then on its TLS socket hears of it as well.
     socket.on("error", () => socket.destroy());
-    peekClientHello(socket, ({ serverName }) =>
-      this.contain(socket, () => shakeHands(this.tlsServers!.for(serverName), socket)),
+    peekClientHello(socket, (hello) =>
+      this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket)),
     );
+  }
+
+  private tlsServerFor({ serverName, wantsProof }: ClientHello): TlsServer {
+    const proof = wantsProof ? this.proofServers.get(serverName) : undefined;
+    return proof ?? this.tlsServers!.for(serverName);
   }
 
   private secured(socket: TLSSocket, misdirected: Misdirected | undefined): void {

@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { redirectGoalOf } from "../../model/actions/table.js";
 import {
   CATCH_ALL,
@@ -6,13 +7,14 @@ import {
   coversName,
   leadsTo,
   type ListenerConfig,
+  type NamedCertificate,
   type Problem,
   problem,
   type ProxyConfig,
   sniNames,
 } from "../../model/serving.js";
 import { certificatePlaces } from "./certificatePlaces.js";
-import type { TlsContents } from "./tlsContents.js";
+import type { CertificateContents } from "./tlsContents.js";
 
 /**
  * What the names of a listener's certificates show: names that clients use there and no certificate covers, which
@@ -20,8 +22,13 @@ import type { TlsContents } from "./tlsContents.js";
  *
  * @param index of the listener, the first of those with the same TLS section
  */
-export function nameWarnings(config: ProxyConfig, index: number, { certificates }: TlsContents): Problem[] {
-  const leaves = certificatePlaces(config, index).flatMap(({ id, label }) => {
+export function nameWarnings(
+  config: ProxyConfig,
+  index: number,
+  certificates: readonly CertificateContents[],
+): Problem[] {
+  const leaves = certificatePlaces(config, index).flatMap(({ id, label, source }) => {
+    if (source.type === "acme") return [namedAs(label, source.acme.names)];
     const contents = certificates.find((one) => one.id === id);
     return contents === undefined ? [] : [named(label, contents.cert)];
   });
@@ -45,13 +52,20 @@ export function nameWarnings(config: ProxyConfig, index: number, { certificates 
 
 interface Named {
   readonly label: string;
-  readonly leaf: X509Certificate;
+  readonly leaf: NamedCertificate & { readonly subjectAltName: string | undefined };
   readonly names: readonly string[];
 }
 
 function named(label: string, pem: string): Named {
   const leaf = new X509Certificate(pem);
   return { label, leaf, names: sniNames(leaf.subjectAltName) };
+}
+
+/** A certificate that an authority is to issue, as if it had: whatever serves in its place will not last. */
+function namedAs(label: string, names: readonly string[]): Named {
+  const check = (name: string): string | undefined => names.find((one) => one === name);
+  const leaf = { checkHost: check, checkIP: check, subjectAltName: names.join(", ") };
+  return { label, leaf, names: names.filter((name) => isIP(name) === 0) };
 }
 
 /** Of a further certificate: SNI never chooses it, or not for some of its names, which an earlier one has. */

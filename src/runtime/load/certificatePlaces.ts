@@ -1,9 +1,6 @@
-import {
-  type CertificateSource,
-  certificateSources,
-  wantedCertificate,
-} from "../../model/config/certificates.js";
+import { type CertificateSource, certificateSources } from "../../model/config/certificates.js";
 import type { ProxyConfig } from "../../model/serving.js";
+import { wantedCertificate } from "./wantedCertificates.js";
 
 /** Where a config names a certificate. */
 export interface CertificatePlace {

@@ -1,5 +1,7 @@
 import { join, resolve } from "node:path";
-import type { TlsContents } from "./tlsContents.js";
+import type { CertificateContents, TlsContents } from "./tlsContents.js";
+import { authorityFileProblems } from "./authorityFiles.js";
+import { type WantedCertificate, wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import {
@@ -32,7 +34,11 @@ export interface LoadOptions {
    * the file, reports that, and first moves files of other users out of the way where it may (`logRecovery.ts`).
    */
   readonly logs?: "problem" | "warning";
+  /** What there is of the certificates that authorities are to issue; by default they are left out. */
+  readonly issued?: FindIssued;
 }
+
+export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<readonly CertificateContents[]>;
 
 /** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
 export interface LoadedConfig {
@@ -51,12 +57,14 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedCon
   if (!parsed.ok) return parsed;
   const config = parsed.value;
   const tolerant = options.logs === "warning";
-  const [tls, directories, logs] = await Promise.all([
-    loadTlsFiles(config, options.expiry ?? "problem"),
+  const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
+  const [tls, authorities, directories, logs] = await Promise.all([
+    loadTlsFiles(config, options.expiry ?? "problem", issued),
+    authorityFileProblems(config),
     directoryProblems(config),
     options.logToStderr === true ? [] : logProblems(config, tolerant),
   ]);
-  const problems = [...tls.problems, ...directories, ...(tolerant ? [] : logs)];
+  const problems = [...tls.problems, ...authorities, ...directories, ...(tolerant ? [] : logs)];
   if (problems.length > 0) return { ok: false, problems };
   const warnings = tolerant ? [...tls.warnings, ...logs] : tls.warnings;
   return { ok: true, value: { config, tls: tls.files, warnings } };

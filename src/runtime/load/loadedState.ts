@@ -15,7 +15,8 @@ export interface LoadedState {
 export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, "config" | "tls"> {
   const shown = Object.entries(tls).map(([listener, { certificates, dhparam }]) => [
     listener,
-    certificates.map(({ cert }) => cert),
+    // What authorities issue is not installed by anyone.
+    certificates.flatMap(({ source, cert }) => (source === "files" ? [cert] : [])),
     dhparam,
   ]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };

@@ -136,7 +136,7 @@ async function load(files: Watched, { config, tls }: LoadedConfig): Promise<Rene
   }
   const certificate = one.loaded.contents;
   const { index, listener } = places[0]!;
-  const names = nameWarnings(config, index, withRenewed(tls, [certificate])[listener.name]!);
+  const names = nameWarnings(config, index, withRenewed(tls, [certificate])[listener.name]!.certificates);
   return { certificate, problems: [], warnings: [...one.warnings, ...names] };
 }
 

@@ -6,7 +6,7 @@ import { credentials, type FindCredential } from "./credentials.js";
 import { dhPrimeBits } from "./dhParameters.js";
 import { readText } from "./files.js";
 import { handshakeProblem, policyProblems } from "./tlsPolicyCheck.js";
-import type { TlsContents } from "./tlsContents.js";
+import type { CertificateContents, TlsContents } from "./tlsContents.js";
 
 export interface TlsLoad {
   /** By listener name; complete only if there are no problems. */
@@ -20,8 +20,13 @@ export interface TlsLoad {
  * Reads the TLS files of every https listener and checks that they fit together, each problem on its own.
  *
  * @param expiry whether a certificate outside its time is a problem or a warning
+ * @param issued what there is of certificates by ACME; those that are not among them are left out
  */
-export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "warning"): Promise<TlsLoad> {
+export async function loadTlsFiles(
+  config: ProxyConfig,
+  expiry: "problem" | "warning",
+  issued: readonly CertificateContents[],
+): Promise<TlsLoad> {
   const result: TlsLoad = { files: {}, problems: [], warnings: [] };
   // Listeners usually share their files (IPv4 and IPv6): one problem is reported once, at the first of them.
   const seen = new Map<string, TlsContents | undefined>();
@@ -30,10 +35,11 @@ export async function loadTlsFiles(config: ProxyConfig, expiry: "problem" | "war
     if (listener.tls === undefined) continue;
     const same = JSON.stringify(listener.tls);
     if (!seen.has(same)) {
-      const one = await loadListener(config, i, expiry, findCredential);
+      const one = await loadListener(config, i, expiry, findCredential, issued);
       result.problems.push(...one.problems);
       result.warnings.push(...one.warnings);
-      if (one.files !== undefined) result.warnings.push(...nameWarnings(config, i, one.files));
+      if (one.problems.length === 0)
+        result.warnings.push(...nameWarnings(config, i, one.files?.certificates ?? []));
       seen.set(same, one.files);
     }
     const files = seen.get(same);
@@ -53,13 +59,13 @@ async function loadListener(
   index: number,
   expiry: "problem" | "warning",
   findCredential: FindCredential,
+  issued: readonly CertificateContents[],
 ): Promise<Findings> {
   const found: Findings = { problems: [], warnings: [] };
   const tls = config.listeners[index]!.tls!;
   const path = `listeners[${index}].tls`;
-  const places = certificatePlaces(config, index).flatMap(({ source, at }) =>
-    source.type === "files" ? { ...source, at } : [],
-  );
+  const all = certificatePlaces(config, index);
+  const places = all.flatMap(({ source, at }) => (source.type === "files" ? { ...source, at } : []));
   const loads = await Promise.all(places.map((files) => loadCertificate(files, expiry, findCredential)));
   for (const { problems, warnings } of loads) {
     found.problems.push(...problems);
@@ -72,14 +78,16 @@ async function loadListener(
     ...(dhparam?.problems ?? []),
     ...policyProblems(policy, `${path}.policy`, typeof tls.policy === "string"),
   );
-  if (found.problems.length > 0 || loads.length === 0) return found;
+  if (found.problems.length > 0) return found;
 
   const failed = await Promise.all(
     loads.map(({ loaded }, i) => handshakeProblem(policy, loaded!, dhparam?.text, places[i]!.at)),
   );
   found.problems.push(...failed.filter((p) => p !== undefined));
-  const certificates = loads.map(({ loaded }) => loaded!.contents);
-  found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
+  const contents = [...loads.map(({ loaded }) => loaded!.contents), ...issued];
+  const certificates = all.flatMap(({ id }) => contents.find((one) => one.id === id) ?? []);
+  if (certificates.length > 0)
+    found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
   return found;
 }
 

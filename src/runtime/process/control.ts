@@ -1,6 +1,7 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
+import type { ListedCertificate } from "./certificateList.js";
 import type { LoadedState } from "../load/loadedState.js";
 
 /** A request to a running master. */
@@ -8,6 +9,10 @@ export type ControlRequest =
   | { readonly command: "reload" }
   /** What it runs and has loaded; changes nothing. */
   | { readonly command: "status" }
+  /** The certificates that it serves; changes nothing. */
+  | { readonly command: "certificates" }
+  /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
+  | { readonly command: "renew"; readonly name?: string }
   /** Paths of the Node binary and the runtime to start; default: those that run now. */
   | { readonly command: "upgrade"; readonly node?: string; readonly runtime?: string };
 
@@ -21,6 +26,8 @@ export interface Done {
   readonly warnings: readonly Problem[];
   /** The answer to `status`; older releases do not know it. */
   readonly loaded?: LoadedState;
+  /** The answer to `certificates`. */
+  readonly certificates?: readonly ListedCertificate[];
 }
 
 /**
@@ -92,9 +99,11 @@ const REQUEST_CHARACTERS_MAX = 16_384;
 
 function parseRequest(text: string): ControlRequest | undefined {
   const request = parseJson(text) as
-    { command?: unknown; node?: unknown; runtime?: unknown } | null | undefined;
-  const { command, node, runtime } = request ?? {};
-  if (command === "reload" || command === "status") return { command };
+    { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown } | null | undefined;
+  const { command, node, runtime, name } = request ?? {};
+  if (command === "reload" || command === "status" || command === "certificates") return { command };
+  if (command === "renew" && name === undefined) return { command };
+  if (command === "renew") return typeof name === "string" ? { command, name } : undefined;
   const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");
   if (command !== "upgrade" || !paths) return undefined;
   return {

@@ -1,5 +1,7 @@
 import { type Problem, problem } from "../../model/serving.js";
+import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
+import { Acknowledgements } from "./acknowledgements.js";
 import type { MasterMessage } from "./ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
@@ -7,6 +9,7 @@ export interface GenerationOptions extends WorkerSpec {
   readonly size: number;
   loaded: LoadedConfig;
   ticketKeys: string;
+  challenges: readonly Challenge[];
   /** Something an administrator should know about a worker. */
   log(level: "crit" | "info", message: string): void;
 }
@@ -28,6 +31,7 @@ export class Generation implements WorkerEvents {
   private readonly leaving = new Set<WorkerHandle>();
   /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
+  private readonly acknowledgements = new Acknowledgements<WorkerHandle>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
@@ -76,6 +80,15 @@ export class Generation implements WorkerEvents {
     for (const worker of this.workers) worker.send(message);
   }
 
+  /** Has the workers answer these challenges, and no others; resolves when every one that accepts does. */
+  answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+    this.options.challenges = challenges;
+    const accepting = this.state === "draining" ? [] : this.workers;
+    return this.acknowledgements.ask(accepting, ANSWERING_MS, (turn) =>
+      this.broadcast({ type: "challenges", challenges, turn }),
+    );
+  }
+
   onReady(): void {
     if (this.state !== "starting" || [...this.workers].some((worker) => !worker.ready)) return;
     this.state = "serving";
@@ -96,8 +109,13 @@ export class Generation implements WorkerEvents {
     this.leaving.add(worker);
   }
 
+  onAnswering(worker: WorkerHandle, turn: number): void {
+    this.acknowledgements.acknowledge(worker, turn);
+  }
+
   onGone(worker: WorkerHandle, how: string): void {
     this.workers.delete(worker);
+    this.acknowledgements.gone(worker);
     this.acceptsNoMore(worker);
     if (this.state === "draining") return this.checkGone();
     if (this.leaving.delete(worker)) return;
@@ -173,5 +191,7 @@ const BACKOFF_MAX_MS = 5_000;
 const STOP_ACCEPTING_MS = 2_000;
 /** Workers that exceed their own deadline by this much are considered hung. */
 const KILL_AFTER_MS = 5_000;
+/** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
+const ANSWERING_MS = 10_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2 ** 31 - 1;

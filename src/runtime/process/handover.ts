@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
+import type { Challenge } from "../acme/face.js";
 import type { MasterMessage } from "./ipc.js";
 import type { PassedSocket } from "../listen/sockets.js";
 import { execArgv } from "./workerHandle.js";
@@ -48,6 +49,8 @@ export interface Supervised {
   drain(): void | Promise<void>;
   stop(): void;
   broadcast(message: MasterMessage): void;
+  /** Only where there are workers. */
+  answerChallenges?(challenges: readonly Challenge[]): Promise<void>;
 }
 
 /** Which programs a new master is started with. */

@@ -1,4 +1,5 @@
 import type { Problem } from "../../model/index.js";
+import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { TlsContents } from "../load/tlsContents.js";
 import type { Piece } from "../node/pieces.js";
@@ -13,7 +14,9 @@ export type MasterMessage =
   | { readonly type: "reopenLogs" }
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
   /** For the handshakes from now on, by listener name; connections stay as they are. */
-  | { readonly type: "certificates"; readonly tls: Readonly<Record<string, TlsContents>> };
+  | { readonly type: "certificates"; readonly tls: Readonly<Record<string, TlsContents>> }
+  /** Answer these challenges of authorities, and no others, from now on; then say `answering`. */
+  | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {
@@ -23,6 +26,7 @@ export interface StartMessage {
   readonly fds: Readonly<Record<string, number>>;
   /** 48 bytes in base64: workers that share them resume each other's TLS sessions. */
   readonly ticketKeys: string;
+  readonly challenges: readonly Challenge[];
   readonly logToStderr: boolean;
   /** Pieces of Node that the master found missing. */
   readonly without: readonly Piece[];
@@ -33,7 +37,8 @@ export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   /** It no longer accepts. If the master did not order that, a signal did, and the master starts another. */
-  | { readonly type: "draining" };
+  | { readonly type: "draining" }
+  | { readonly type: "answering"; readonly turn: number };
 
 /** Exit codes of workers; after sysexits(3). */
 export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

@@ -2,15 +2,17 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
-import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
+import type { Challenge } from "../acme/face.js";
+import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
 import { type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
-import { type LoadedConfig, logPaths } from "../load/config.js";
+import { type LoadedConfig, type FindIssued, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
 import { type CertificateContents, withRenewed } from "../load/tlsContents.js";
 import { loadedStateOf, sha256 } from "../load/loadedState.js";
 import { MasterLog } from "./masterLog.js";
+import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
 import { piecesText } from "../node/pieces.js";
 import { ServedCertificates } from "./servedCertificates.js";
@@ -21,13 +23,15 @@ import { VERSION } from "../../model/version.js";
 
 export interface MasterOptions {
   /** Reads the config; called at the start and for every reload. */
-  load(expiry: "problem" | "warning"): Promise<Result<LoadedConfig>>;
+  load(expiry: "problem" | "warning", issued: FindIssued): Promise<Result<LoadedConfig>>;
   /** Arguments to Node that start a worker; default: this script with `worker`. */
   readonly workerCommand?: readonly string[];
   readonly logToStderr?: boolean;
   readonly onReady?: () => void;
   /** Path of the control socket (`control.ts`); default: none. */
   readonly control?: string | undefined;
+  /** Where certificates by ACME are kept; default: none is asked for. */
+  readonly acmeDirectory?: string | undefined;
   /** The master that this one takes over from. */
   readonly predecessor?: Predecessor | undefined;
 }
@@ -55,7 +59,8 @@ export class Master {
   private readonly supervised = new Set<Supervised>();
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
-  private readonly certificates: ServedCertificates;
+  readonly certificates: ServedCertificates;
+  private challenges: readonly Challenge[] = [];
   private control: ControlServer | undefined;
   private ticketKeys = newTicketKeys();
   private ticketKeysTimer: NodeJS.Timeout | undefined;
@@ -74,8 +79,11 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
-    const install = (certificate: CertificateContents) => this.installCertificates([certificate]);
-    this.certificates = new ServedCertificates(() => this.loaded!, install, this.logs);
+    this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
+      loaded: () => this.loaded!,
+      install: (certificate) => this.installCertificates([certificate]),
+      answer: (challenges) => this.answer(challenges),
+    });
     if (predecessor !== undefined) {
       predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
     }
@@ -152,6 +160,12 @@ export class Master {
     });
   }
 
+  /** Resolves when every worker that accepts answers these challenges, those of a reload under way among them. */
+  private async answer(challenges: readonly Challenge[]): Promise<void> {
+    this.challenges = challenges;
+    await Promise.all([...this.supervised].map((each) => each.answerChallenges?.(challenges)));
+  }
+
   reopenLogs(): void {
     if (this.loaded !== undefined && this.options.logToStderr !== true)
       recoverLogs(logPaths(this.loaded.config));
@@ -167,7 +181,7 @@ export class Master {
       this.ticketKeys = handover.ticketKeys;
       this.generation = handover.generation;
     }
-    const loaded = await this.options.load("warning");
+    const loaded = await this.load("warning");
     if (!loaded.ok) return loaded.problems;
     const problems = await this.begin(loaded.value);
     if (problems.length > 0) return problems;
@@ -176,42 +190,32 @@ export class Master {
     return [];
   }
 
+  private load(expiry: "problem" | "warning"): Promise<Result<LoadedConfig>> {
+    return this.options.load(expiry, (wanted) => this.certificates.issued(wanted));
+  }
+
   /** From here on this process is the service's main process, for people and for systemd. */
   private async becomeMain(): Promise<void> {
     const { predecessor, onReady } = this.options;
     if (predecessor !== undefined) this.supervise(predecessor);
     this.isMain = true;
-    await this.openControl();
+    this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
     await this.notify({ READY: 1 });
     const { config } = this.loaded!;
     report.write(process.stdout, `portico ${VERSION} ready: ${report.servingText(config)}\n`);
     onReady?.();
+    this.certificates.lookAfter();
   }
 
-  private async openControl(): Promise<void> {
-    const { control } = this.options;
-    if (control === undefined) return;
-    try {
-      this.control = await ControlServer.open(control, (request) => this.handle(request));
-    } catch (error) {
-      this.log("error", `cannot be reached by \`portico reload\`: ${(error as Error).message}`);
-    }
-  }
-
-  private handle(request: ControlRequest): Promise<ControlOutcome> {
-    if (request.command === "status") return Promise.resolve({ ok: true, value: this.status() });
-    return request.command === "reload" ? this.reload() : this.upgrade(request);
-  }
-
-  private status(): Done {
+  status(): Done {
     const loaded = { runtime: this.runtime, ...loadedStateOf(this.loaded!) };
     return { message: `serving ${report.servingText(this.loaded!.config)}`, warnings: [], loaded };
   }
 
   private async tryReload(): Promise<ControlOutcome> {
     void this.notify({ RELOADING: 1 });
-    const loaded = await this.options.load("problem");
+    const loaded = await this.load("problem");
     const problems = loaded.ok ? await this.begin(loaded.value) : loaded.problems;
     if (!loaded.ok || problems.length > 0) {
       if (!this.stopping) this.refuse("reload refused, the running configuration stays", problems);
@@ -223,6 +227,7 @@ export class Master {
     this.lastFailure = undefined;
     await this.notify({ READY: 1 });
     this.log("info", message);
+    this.certificates.lookAfter();
     return { ok: true, value: { message, warnings } };
   }
 
@@ -243,6 +248,7 @@ export class Master {
       if (this.replacedBy !== undefined) return { ok: false, problems };
       successor.drain();
       if (!this.stopping) this.refuse("upgrade refused, the running portico stays", problems);
+      if (!this.stopping) this.certificates.lookAfter();
       await this.notify({ MAINPID: process.pid });
       return { ok: false, problems };
     }
@@ -256,6 +262,8 @@ export class Master {
     const notReady = await successor.ready();
     if (notReady.length > 0) return notReady;
     if (this.stopping) return [stopped("upgrade")];
+    // Of two masters, one must not order what the other has.
+    await this.certificates.leave();
     await successor.detach();
     // Before the new master reports anything, and before the end of this one could look like the end of the service.
     await this.notify({ MAINPID: successor.pid! });
@@ -290,6 +298,7 @@ export class Master {
       size: report.workerCount(config),
       ticketKeys: this.ticketKeys,
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
+      challenges: this.challenges,
       logToStderr: this.options.logToStderr ?? false,
       log: (level, message) => this.log(level, message),
     });
@@ -328,13 +337,12 @@ export class Master {
 
   /** Resolves when no worker of this master accepts any more. */
   private async end(): Promise<void> {
-    this.certificates.stop();
     const drained = [...this.supervised].map((each) => (this.stopping ? each.stop() : each.drain()));
     this.stopping = true;
     this.stop();
     // Otherwise clients would wait in the queue of a socket that no worker accepts from.
     this.sockets.closeAll();
-    await Promise.all(drained);
+    await Promise.all([...drained, this.certificates.stop()]);
   }
 
   /** A reload in progress may still add some. */

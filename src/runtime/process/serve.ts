@@ -1,6 +1,7 @@
 import { delimiter, join } from "node:path";
 import { Predecessor } from "./handover.js";
 import { loadConfig, type LoadOptions } from "../load/config.js";
+import { acmeDirectory } from "./certificateKeeper.js";
 import { Master } from "./master.js";
 
 export interface ServeOptions extends LoadOptions {
@@ -13,6 +14,11 @@ export interface ServeOptions extends LoadOptions {
    * for the service (`RuntimeDirectory=`), and none without such a directory.
    */
   readonly control?: string;
+  /**
+   * Directory to keep accounts, keys and certificates by ACME in; by default the one that systemd made for the service
+   * (`StateDirectory=`). Without one no certificate is asked for.
+   */
+  readonly state?: string;
 }
 
 /**
@@ -26,7 +32,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     control: controlSocket(),
     ...options,
     predecessor: Predecessor.ofThisProcess(),
-    load: (expiry) => loadConfig({ ...options, expiry, logs: "warning" }),
+    load: (expiry, issued) => loadConfig({ ...options, expiry, issued, logs: "warning" }),
+    acmeDirectory: acmeDirectory(options.state),
   });
   const signals: Partial<Record<NodeJS.Signals, () => void>> = {
     // Without a listener Node would open its debugger on SIGUSR1: this comes before anything that takes time.

@@ -1,47 +1,92 @@
+import type { Challenge } from "../acme/face.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
 import type { CertificateContents } from "../load/tlsContents.js";
+import type { WantedCertificate } from "../load/wantedCertificates.js";
+import { CertificateKeeper } from "./certificateKeeper.js";
+import { listCertificates } from "./certificateList.js";
+import type { ControlOutcome, Done } from "./control.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine } from "./masterReport.js";
 
-/** Looks after the certificates that a master serves: takes renewed files, and warns of those that are about to expire. */
+/** What the certificates of a master need from it. */
+export interface CertificatesHost {
+  /** What is in service now. */
+  loaded(): LoadedConfig;
+  /** Puts a renewed certificate into service. */
+  install(certificate: CertificateContents): Promise<void>;
+  /** Resolves when every worker that accepts answers these challenges. */
+  answer(challenges: readonly Challenge[]): Promise<void>;
+}
+
+/**
+ * Looks after the certificates that a master serves: takes renewed files, gets and renews those by ACME, and warns of
+ * those that are about to expire.
+ */
 export class ServedCertificates {
   private readonly renewals: RenewalWatch;
+  private readonly keeper: CertificateKeeper;
   private readonly daily: NodeJS.Timeout;
 
-  /**
-   * @param loaded what is in service now
-   * @param install puts a renewed certificate into service
-   */
+  /** @param acmeDirectory where certificates by ACME are kept; undefined if there is no place for them */
   constructor(
-    private readonly loaded: () => LoadedConfig,
-    install: (certificate: CertificateContents) => Promise<void>,
+    acmeDirectory: string | undefined,
     private readonly logs: MasterLog,
+    private readonly host: CertificatesHost,
   ) {
-    this.renewals = new RenewalWatch(loaded, {
+    this.renewals = new RenewalWatch(() => host.loaded(), {
       renewed: async (certificate, message, warnings) => {
-        await install(certificate);
+        await host.install(certificate);
         logs.write("info", message);
         for (const p of warnings) logs.warn(p);
       },
       refused: (message, [first]) => logs.write("warn", `${message}: ${problemLine(first!)}`),
     });
+    this.keeper = new CertificateKeeper(acmeDirectory, host, logs);
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 
-  /** Looks after those of the config that is in service now. */
+  /** What listeners can serve with in place of certificates by ACME, or those themselves. */
+  issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
+    return this.keeper.issued(wanted);
+  }
+
+  /** Watches the files of the config that is in service now. */
   async begin(): Promise<void> {
     await this.renewals.begin();
   }
 
-  stop(): void {
+  /** Asks authorities for what the config that is in service now wants of them. Only a main master may. */
+  lookAfter(): void {
+    this.keeper.lookAfter(this.host.loaded().config);
+  }
+
+  /** Leaves the authorities to another master. */
+  leave(): Promise<void> {
+    return this.keeper.stop();
+  }
+
+  async stop(): Promise<void> {
     this.renewals.stop();
     clearInterval(this.daily);
+    await this.keeper.stop();
+  }
+
+  list(): Done {
+    const certificates = listCertificates(this.host.loaded(), this.keeper.status());
+    const message = certificates.length === 1 ? "1 certificate" : `${certificates.length} certificates`;
+    return { message, warnings: [], certificates };
+  }
+
+  /** @param name one of the names of a certificate by ACME; undefined for all of them */
+  async renew(name: string | undefined): Promise<ControlOutcome> {
+    const renewed = await this.keeper.renew(name);
+    return renewed.ok ? { ok: true, value: { message: renewed.value, warnings: [] } } : renewed;
   }
 
   private warnOfExpiry(): void {
-    const { config, tls } = this.loaded();
+    const { config, tls } = this.host.loaded();
     for (const p of certificateWarnings(config, tls)) this.logs.warn(p);
   }
 }

@@ -53,6 +53,9 @@ class Worker {
         return this.service?.setTicketKeys(message.ticketKeys);
       case "certificates":
         return this.service?.setCertificates(message.tls);
+      case "challenges":
+        this.service?.setChallenges(message.challenges);
+        return send({ type: "answering", turn: message.turn });
     }
   }
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
+import type { Challenge } from "../acme/face.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { Piece } from "../node/pieces.js";
@@ -12,6 +13,8 @@ export interface WorkerEvents {
   onReady(worker: WorkerHandle): void;
   onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
   onDraining(worker: WorkerHandle): void;
+  /** It answers the challenges that it was sent at that turn. */
+  onAnswering(worker: WorkerHandle, turn: number): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -23,6 +26,8 @@ export interface WorkerSpec {
   readonly loaded: LoadedConfig;
   readonly sockets: ReadonlyMap<string, ListenSocket>;
   readonly logToStderr: boolean;
+  /** Those that are open, at any time. */
+  readonly challenges: readonly Challenge[];
 }
 
 /** One worker process, seen from the master. */
@@ -80,6 +85,7 @@ export class WorkerHandle {
 
   private received(message: WorkerMessage): void {
     if (message.type === "draining") return this.events.onDraining(this);
+    if (message.type === "answering") return this.events.onAnswering(this, message.turn);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
     this.ready = true;
@@ -120,8 +126,16 @@ function startMessage(
   const places = [...spec.sockets].map(
     ([name, { fd }]) => [name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const,
   );
-  const { loaded, logToStderr } = spec;
-  return { type: "start", loaded, fds: Object.fromEntries(places), ticketKeys, logToStderr, without };
+  const { loaded, challenges, logToStderr } = spec;
+  return {
+    type: "start",
+    loaded,
+    fds: Object.fromEntries(places),
+    ticketKeys,
+    challenges,
+    logToStderr,
+    without,
+  };
 }
 
 /** Node's own options (loaders, memory limits) apply to workers too; a debugger's port cannot be shared. */

@@ -1,4 +1,5 @@
 import type { Problem, ProxyConfig } from "../../model/index.js";
+import type { Challenge } from "../acme/face.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
 import { Http1Connections } from "../http1/connections.js";
@@ -42,6 +43,17 @@ export class WorkerServer {
           http2: this.http2,
         }),
     );
+    this.setChallenges(start.challenges);
+  }
+
+  /** Answers these challenges, and no others, from now on. */
+  setChallenges(challenges: readonly Challenge[]): void {
+    const byPath = challenges.flatMap((one) =>
+      one.type === "http-01" ? [[`${CHALLENGE_PATH}${one.token}`, one.keyAuthorization] as const] : [],
+    );
+    const byName = challenges.filter((one) => one.type === "tls-alpn-01");
+    this.routes.dispatcher.setProofs(new Map(byPath));
+    for (const server of this.servers) server.setProofs(byName);
   }
 
   /** Opens the logs it can and begins to accept; resolves with the problems that prevented that, if any. */
@@ -98,6 +110,9 @@ export class WorkerServer {
     this.config.listeners.forEach(({ name }, i) => this.servers[i]!.setCertificates(tls[name]));
   }
 }
+
+/** RFC 8555, 8.3. */
+const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 
 /** The master checked and froze it; being sent as JSON undid only the freezing. */
 function frozen<T>(value: T): T {

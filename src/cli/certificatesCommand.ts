@@ -1,0 +1,109 @@
+import type { Command } from "commander";
+import { askMaster } from "../runtime/process/control.js";
+import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import { EXIT, json, type Output } from "./output.js";
+
+interface ListFlags {
+  control: string;
+  timeout: number;
+  json?: boolean;
+}
+
+export function addCertificates(program: Command, output: Output, done: (code: number) => void): void {
+  const certificates = withControl(program.command("certificates"))
+    .description("show the certificates that the running portico serves, and what becomes of them")
+    .option("--json", "print them as JSON; times are in milliseconds since 1970")
+    .addHelpText(
+      "after",
+      `
+A certificate is from files, by ACME from an authority, or temporary: self-signed, until the authority has issued one.
+For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again.
+
+Examples:
+  portico certificates
+  portico certificates renew                     ask for all certificates by ACME again, now
+  portico certificates renew files.example.org   only for the one with this name
+
+Exit codes: 0 every certificate is valid, 1 one is temporary or has expired, or portico cannot be asked, 2 wrong usage.`,
+    )
+    .action(async (flags: ListFlags) => done(await list(flags, output)));
+  withControl(certificates.command("renew"))
+    .argument("[NAME]", "one of the names of the certificate (default: all certificates by ACME)")
+    .description("ask the authority for a new certificate now, as far as its limits allow")
+    .addHelpText(
+      "after",
+      `
+Waits until the authority has issued the certificate, or refused it: then the reason is printed, and the exit code is 1.
+The proxy goes on with the certificate that it has. Renewal needs no command; use this after a cause was removed.
+
+Examples:
+  portico certificates renew
+  portico certificates renew files.example.org --control ${DEFAULT_CONTROL}`,
+    )
+    .action(async (name: string | undefined, _flags: unknown, command: Command) => {
+      // Both commands have these options, and commander gives a value to the outer one.
+      const { control, timeout } = command.optsWithGlobals<ListFlags>();
+      const request = { command: "renew", ...(name === undefined ? {} : { name }) } as const;
+      done(printOutcome(await askMaster(control, request, timeout * 1000), "renewal", output));
+    });
+}
+
+async function list({ control, timeout, json: asJson }: ListFlags, output: Output): Promise<number> {
+  const outcome = await askMaster(control, { command: "certificates" }, timeout * 1000);
+  if (!outcome.ok) return printOutcome(outcome, "certificates", output);
+  const { certificates = [] } = outcome.value;
+  const now = Date.now();
+  const ok = certificates.every(({ source, notAfter }) => source !== "temporary" && notAfter > now);
+  output.out(asJson === true ? json({ ok, certificates }) : listText(certificates, now));
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** A row each, and below it what a person has to know of a failure. */
+function listText(certificates: readonly ListedCertificate[], now: number): string {
+  if (certificates.length === 0) return "no certificates: there is no https listener\n";
+  const rows = certificates.map((one) => [
+    one.names.join(" "),
+    one.issuer,
+    daysLeft(one.notAfter, now),
+    sourceText(one),
+    nextText(one, now),
+  ]);
+  const table = [["NAMES", "ISSUER", "DAYS LEFT", "SOURCE", "NEXT ATTEMPT"], ...rows];
+  const widths = table[0]!.map((_, i) => Math.max(...table.map((row) => row[i]!.length)));
+  const line = (row: readonly string[]): string =>
+    `${row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ")}`.trimEnd();
+  return certificates
+    .map((one, i) => `${line(table[i + 1]!)}\n${failureText(one, now)}`)
+    .reduce((text, row) => text + row, `${line(table[0]!)}\n`);
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+const daysLeft = (notAfter: number, now: number): string =>
+  notAfter <= now ? "expired" : String(Math.floor((notAfter - now) / DAY_MS));
+
+const sourceText = ({ source, from }: ListedCertificate): string =>
+  source === "files" ? from : source === "acme" ? `ACME (${from})` : `temporary, until ${from} issues one`;
+
+function nextText({ state, nextAttempt }: ListedCertificate, now: number): string {
+  if (state === "ordering") return "under way";
+  if (nextAttempt === undefined) return "-";
+  return nextAttempt <= now ? "now" : isoMinutes(nextAttempt);
+}
+
+function failureText({ lastError }: ListedCertificate, now: number): string {
+  if (lastError === undefined) return "";
+  const { message, fix, at } = lastError;
+  return `  last error, ${agoText(now - at)}: ${message}\n  fix: ${fix}\n`;
+}
+
+function agoText(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  if (minutes < 120) return `${minutes} min ago`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
+}
+
+/** `2026-03-01 12:30 UTC` */
+const isoMinutes = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;

@@ -1,0 +1,103 @@
+import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import type { Evidence } from "./evidence.js";
+import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";
+
+/**
+ * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has a row of its own;
+ * which kind it is, the authority says in the answer that it gave last (RFC 8555, 6.7), and the engine where there was
+ * no answer.
+ */
+export const CERTIFICATE_QUESTIONS: readonly Question[] = [
+  kind(
+    "acme-clock",
+    "The clock is right, by the authority's certificate",
+    ["clock"],
+    "the clock of this host is wrong",
+  ),
+  kind(
+    "acme-authority",
+    "The certificate authority can be reached",
+    ["unreachable", "untrusted", "badAnswer", "serverInternal", "timeout"],
+    "this host gets no usable answer from the certificate authority",
+  ),
+  kind(
+    "acme-account",
+    "The certificate authority accepts the account",
+    [
+      "externalAccountRequired",
+      "userActionRequired",
+      "invalidContact",
+      "unsupportedContact",
+      "accountDoesNotExist",
+    ],
+    "the certificate authority wants something else of the account",
+  ),
+  kind(
+    "acme-limit",
+    "No limit of the certificate authority is reached",
+    ["rateLimited"],
+    "the authority's rate limit is reached",
+  ),
+  kind(
+    "acme-dns",
+    "The names of certificates lead to this host",
+    ["dns", "unauthorized", "incorrectResponse", "caa"],
+    "a name has no address, or leads elsewhere, or its DNS forbids the authority",
+  ),
+  kind(
+    "acme-port",
+    "The certificate authority reaches this host",
+    ["connection", "tls"],
+    "the certificate authority cannot connect to this host",
+  ),
+  {
+    id: "acme-certificates",
+    title: "Every certificate by ACME is issued, and renewed in time",
+    ask: ({ certificates = [] }, failed) => askIssued(certificates, failed),
+  },
+];
+
+/** A question whose answer is in the last failures. */
+function kind(id: string, title: string, codes: readonly string[], cause: string): Question {
+  const ask = ({ certificates = [] }: Evidence): Verdict => {
+    const failures = certificates.flatMap(({ lastError }) => lastError ?? []);
+    const found = failures.filter(({ code }) => codes.includes(code));
+    if (found.length === 0) return ok();
+    const seen = found.map(({ message, at }) => `${message} (${new Date(at).toISOString()})`);
+    return failure(cause, seen, [...new Set(found.map(({ fix }) => fix))].join("; "));
+  };
+  return { id, title, ask };
+}
+
+function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlySet<string>): Verdict {
+  const acme = certificates.filter(({ source }) => source !== "files");
+  const now = Date.now();
+  const lacking = acme.filter(
+    ({ source, notAfter, lastError }) => source === "temporary" || notAfter < now || lastError !== undefined,
+  );
+  if (lacking.length === 0) return ok(...acme.map(described));
+  const seen = lacking.map(described);
+  const cause = CERTIFICATE_QUESTIONS.find(({ id }) => failed.has(id));
+  if (cause !== undefined) return explained(cause.id, ...seen);
+  const failures = lacking.flatMap(({ lastError }) => lastError ?? []);
+  if (failures.length > 0)
+    return failure(failures[0]!.message, seen, [...new Set(failures.map(({ fix }) => fix))].join("; "));
+  if (lacking.some(({ state }) => state === undefined))
+    return failure(
+      "the running proxy asks for no certificate, as it has no directory to keep it in",
+      seen,
+      "Give the service's unit StateDirectory=, or `portico serve` the option --state.",
+    );
+  return failure("an authority is being asked, and has not issued the certificate yet", seen, WAIT);
+}
+
+const WAIT = "Wait a minute, and look again: portico certificates";
+
+function described({ names, source, from, notAfter, nextAttempt }: ListedCertificate): string {
+  const what =
+    source === "temporary"
+      ? `a temporary one serves, until ${from} issues it`
+      : `from ${from}, valid until ${new Date(notAfter).toISOString()}`;
+  const next = nextAttempt === undefined ? "" : `; next attempt: ${new Date(nextAttempt).toISOString()}`;
+  return `${names.join(", ")}: ${what}${next}`;
+}

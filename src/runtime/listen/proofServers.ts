@@ -1,0 +1,28 @@
+import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import { PROOF_PROTOCOL } from "./clientHello.js";
+
+/** By what a TLS listener proves to an authority that a name leads to it (RFC 8737). */
+export interface TlsProof {
+  /** As the authority sends it in SNI; for an address its reverse name (RFC 8738, 6). */
+  readonly name: string;
+  readonly key: string;
+  readonly cert: string;
+}
+
+/**
+ * TLS servers that prove names, by name. The handshake is all there is to them. They have OpenSSL's own defaults: what
+ * the listener's policy allows is for its clients, and an authority may not be able to follow it.
+ */
+export function proofServers(
+  proofs: readonly TlsProof[],
+  failed: (error: Error, socket: TLSSocket) => void,
+): ReadonlyMap<string, TlsServer> {
+  return new Map(
+    proofs.map(({ name, key, cert }) => {
+      const server = createServer({ key, cert, ALPNProtocols: [PROOF_PROTOCOL] });
+      server.on("secureConnection", (socket) => socket.on("error", () => socket.destroy()).end());
+      server.on("tlsClientError", failed);
+      return [name, server];
+    }),
+  );
+}

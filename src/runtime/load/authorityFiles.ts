@@ -1,0 +1,53 @@
+import type { CertificateAuthorityConfig, Problem, ProxyConfig } from "../../model/serving.js";
+import { problem } from "../../model/serving.js";
+import { certificatesOf } from "./certificateExpiry.js";
+import { credentials } from "./credentials.js";
+import { readText } from "./files.js";
+
+/** Files that are needed to ask authorities, and that cannot be used. */
+export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const authorities = await Promise.all(config.certificateAuthorities.map(withFilesFound));
+  for (const [i, { roots, externalAccountBinding }] of authorities.entries()) {
+    const at = `certificateAuthorities[${i}]`;
+    if (roots !== undefined) problems.push(...(await rootsProblems(roots, `${at}.roots (${roots})`)));
+    if (externalAccountBinding === undefined) continue;
+    const { keyFile } = externalAccountBinding;
+    const label = `${at}.externalAccountBinding.keyFile (${keyFile})`;
+    const read = await readText(keyFile, label, true);
+    if ("problem" in read) problems.push(read.problem);
+    else if (!/^[A-Za-z0-9_-]+=*\s*$/.test(read.text))
+      problems.push(problem("files.bad-key", label, "is not a key in base64url", { fix: BASE64URL }));
+  }
+  return problems;
+}
+
+const BASE64URL = "Put the MAC key into the file as the authority gave it, in base64url on one line.";
+
+async function rootsProblems(file: string, label: string): Promise<Problem[]> {
+  const read = await readText(file, label);
+  if ("problem" in read) return [read.problem];
+  const roots = certificatesOf(read.text);
+  if (roots.length > 0 && roots.every((root) => root !== undefined)) return [];
+  const message =
+    roots.length === 0 ? "contains no certificate in PEM form" : "has a certificate that is damaged";
+  return [
+    problem("files.bad-certificate", label, message, {
+      fix: "Give the authority's root certificates in PEM form.",
+    }),
+  ];
+}
+
+/** The same authority with its files where this process can read them: as credentials, if they were handed over. */
+export async function withFilesFound(
+  authority: CertificateAuthorityConfig,
+): Promise<CertificateAuthorityConfig> {
+  const find = await credentials();
+  const { roots, externalAccountBinding: binding } = authority;
+  const keyFile = binding && ((await find(binding.keyFile)) ?? binding.keyFile);
+  return {
+    ...authority,
+    ...(roots === undefined ? {} : { roots: (await find(roots)) ?? roots }),
+    ...(binding === undefined ? {} : { externalAccountBinding: { ...binding, keyFile: keyFile! } }),
+  };
+}

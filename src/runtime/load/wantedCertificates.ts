@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { certificateSources, challengeOf } from "../../model/config/certificates.js";
+import {
+  type AcmeCertificateConfig,
+  type CertificateAuthorityConfig,
+  type KeyType,
+  keyTypeFor,
+  type ListenerConfig,
+  type ProxyConfig,
+} from "../../model/serving.js";
+
+/** A certificate that an authority is to issue. */
+export interface WantedCertificate {
+  /** The same for the same names, type of key and authority, whatever else a config says. */
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly keyType: KeyType;
+  readonly authority: CertificateAuthorityConfig;
+  readonly challenge: "http-01" | "tls-alpn-01";
+}
+
+/** Every certificate that a config wants from authorities, each once. */
+export function wantedCertificates(config: ProxyConfig): WantedCertificate[] {
+  const wanted = config.listeners.flatMap((listener) =>
+    listener.tls === undefined
+      ? []
+      : certificateSources(listener.tls).flatMap(({ source }) =>
+          source.type === "acme" ? [wantedCertificate(config, listener, source.acme)] : [],
+        ),
+  );
+  return [...new Map(wanted.map((one) => [one.id, one])).values()];
+}
+
+/** The certificate that an `acme` of a listener means. */
+export function wantedCertificate(
+  config: ProxyConfig,
+  { tls }: ListenerConfig,
+  { authority: named, names, keyType = keyTypeFor(tls!.policy) }: AcmeCertificateConfig,
+): WantedCertificate {
+  const authority = config.certificateAuthorities.find(({ name }) => name === named)!;
+  const same = [authority.directory, keyType, ...[...names].sort()];
+  const hash = createHash("sha256").update(JSON.stringify(same)).digest("hex");
+  const challenge = challengeOf(config, authority);
+  return { id: `${named}-${hash.slice(0, ID_DIGITS)}`, names, keyType, authority, challenge };
+}
+
+const ID_DIGITS = 16;

@@ -1,0 +1,129 @@
+import { join } from "node:path";
+import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
+import { withFilesFound } from "../load/authorityFiles.js";
+import type { CertificateContents } from "../load/tlsContents.js";
+import { type WantedCertificate, wantedCertificates } from "../load/wantedCertificates.js";
+import type { MasterLog } from "./masterLog.js";
+import { type Problem, problem, type ProxyConfig, type Result } from "../../model/serving.js";
+
+/** What certificates by ACME need from the master. */
+export interface KeeperHost extends Pick<AcmeHost, "answer"> {
+  install(renewed: CertificateContents): Promise<void>;
+}
+
+/**
+ * The master's side of certificates by ACME. What asks authorities is loaded when a config wants such a certificate, and
+ * works only in the main master: of two that run at once, one must not order what the other has.
+ */
+export class CertificateKeeper {
+  private engine: AcmeCertificates | undefined;
+  /** What serves, by id, whether it was issued or stands in for what will be. */
+  private readonly serving = new Map<string, CertificateContents>();
+  private changes = Promise.resolve();
+  private warned = false;
+
+  /** @param directory of the state; undefined if there is none: then nothing is asked for */
+  constructor(
+    private readonly directory: string | undefined,
+    private readonly host: KeeperHost,
+    private readonly logs: Pick<MasterLog, "write">,
+  ) {}
+
+  /** What listeners can serve with at once: what was issued, or a temporary certificate; asks no authority. */
+  async issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
+    if (wanted.length === 0) return [];
+    const { AcmeCertificates, temporaryCertificate } = await import("../acme/certificates.js");
+    const state = this.directory === undefined ? undefined : new AcmeCertificates(this.directory, IDLE_HOST);
+    const stored = await state?.stored(wanted);
+    for (const { id, names, keyType } of wanted) {
+      const found = stored?.get(id);
+      if (found !== undefined) this.serving.set(id, { id, source: "acme", ...found });
+      else if (this.serving.get(id)?.source !== "temporary")
+        this.serving.set(id, { id, source: "temporary", ...(await temporaryCertificate(names, keyType)) });
+    }
+    return wanted.map(({ id }) => this.serving.get(id)!);
+  }
+
+  /** Looks after what a config wants, and after nothing else, from now on. */
+  lookAfter(config: ProxyConfig): void {
+    this.change(async () => {
+      const wanted = await Promise.all(
+        wantedCertificates(config).map(async (one) => ({
+          ...one,
+          authority: await withFilesFound(one.authority),
+        })),
+      );
+      if (wanted.length === 0 && this.engine === undefined) return;
+      if (this.directory === undefined) return this.warnOfNoDirectory();
+      this.engine ??= await this.startEngine(this.directory);
+      this.engine.lookAfter(wanted);
+    });
+  }
+
+  /** Leaves everything to another master, or to the next start. */
+  stop(): Promise<void> {
+    return this.change(async () => {
+      const { engine } = this;
+      this.engine = undefined;
+      await engine?.stop();
+    });
+  }
+
+  status(): readonly CertificateStatus[] {
+    return this.engine?.status() ?? [];
+  }
+
+  /** @param name of a certificate; default: all */
+  async renew(name: string | undefined): Promise<Result<string>> {
+    await this.changes;
+    if (this.engine !== undefined) return this.engine.renewNow(name);
+    const problems: Problem[] = [
+      problem("acme.not-used", name ?? "", "portico gets no certificate by itself"),
+    ];
+    return { ok: false, problems };
+  }
+
+  private async startEngine(directory: string): Promise<AcmeCertificates> {
+    const { AcmeCertificates } = await import("../acme/certificates.js");
+    const { host, logs } = this;
+    return new AcmeCertificates(directory, {
+      answer: (challenges) => host.answer(challenges),
+      log: (level, message) => logs.write(level, message),
+      install: (id, issued) => {
+        const contents = { id, source: "acme", ...issued } as const;
+        this.serving.set(id, contents);
+        void host.install(contents);
+      },
+    });
+  }
+
+  private warnOfNoDirectory(): void {
+    if (this.warned) return;
+    this.warned = true;
+    const fix = "give `portico serve --state DIR`, or StateDirectory= in the service's unit";
+    this.logs.write("warn", `no certificate is asked for, as there is no directory to keep it in: ${fix}`);
+  }
+
+  /** One after the other, in the order they were asked for. */
+  private change(step: () => Promise<void>): Promise<void> {
+    this.changes = this.changes
+      .then(step)
+      .catch((error: Error) =>
+        this.logs.write("error", `certificates are not looked after: ${error.message}`),
+      );
+    return this.changes;
+  }
+}
+
+/** For looking at what is stored, which asks nobody. */
+const IDLE_HOST: AcmeHost = {
+  answer: () => Promise.resolve(),
+  install: () => undefined,
+  log: () => undefined,
+};
+
+/** Where the state of certificates is; `undefined` if there is no place for it. Several directories are separated by colons. */
+export function acmeDirectory(state: string | undefined): string | undefined {
+  const [directory = ""] = (state ?? process.env["STATE_DIRECTORY"] ?? "").split(":");
+  return directory === "" ? undefined : join(directory, "acme");
+}

@@ -1,0 +1,63 @@
+import { X509Certificate } from "node:crypto";
+import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
+import { certificatePlaces } from "../load/certificatePlaces.js";
+import type { LoadedConfig } from "../load/config.js";
+import type { CertificateContents } from "../load/tlsContents.js";
+
+/** A certificate that a running master serves, and what becomes of it. Times are in milliseconds since 1970. */
+export interface ListedCertificate {
+  /** Names and addresses: those it covers, or for a temporary one those that it is to cover. */
+  readonly names: readonly string[];
+  /** Names of the listeners that have it. */
+  readonly listeners: readonly string[];
+  /** `temporary`: self-signed, in place of one that was not issued yet. */
+  readonly source: CertificateContents["source"];
+  /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
+  readonly from: string;
+  readonly issuer: string;
+  readonly notAfter: number;
+  /** What the proxy is doing about it; for ACME only. */
+  readonly state?: CertificateStatus["state"];
+  readonly nextAttempt?: number;
+  readonly lastError?: AcmeFailure;
+}
+
+/** The certificates in use, each once, in the order of the config. */
+export function listCertificates(
+  { config, tls }: LoadedConfig,
+  statuses: readonly CertificateStatus[],
+): ListedCertificate[] {
+  const listed = new Map<string, ListedCertificate>();
+  for (const [i, { name }] of config.listeners.entries()) {
+    for (const { id, source } of certificatePlaces(config, i)) {
+      const contents = tls[name]?.certificates.find((one) => one.id === id);
+      if (contents === undefined) continue;
+      const before = listed.get(id);
+      const listeners = [...(before?.listeners ?? []), name];
+      const leaf = new X509Certificate(contents.cert);
+      const status = statuses.find((one) => one.id === id);
+      listed.set(id, {
+        names: source.type === "acme" ? source.acme.names : namesOf(leaf),
+        listeners,
+        source: contents.source,
+        from: source.type === "acme" ? source.acme.authority : source.certificate,
+        issuer: issuerOf(leaf),
+        notAfter: Date.parse(leaf.validTo),
+        ...(status === undefined ? {} : { state: status.state }),
+        ...(status?.nextAttempt === undefined ? {} : { nextAttempt: status.nextAttempt }),
+        ...(status?.lastError === undefined ? {} : { lastError: status.lastError }),
+      });
+    }
+  }
+  return [...listed.values()];
+}
+
+/** Subject alternative names, without their kinds. */
+const namesOf = ({ subjectAltName = "", subject }: X509Certificate): string[] => {
+  const names = subjectAltName.split(", ").flatMap((one) => /^(?:DNS|IP Address):(.*)$/.exec(one)?.[1] ?? []);
+  return names.length > 0 ? names : [subject];
+};
+
+/** As people know it: by common name, else organization. */
+const issuerOf = ({ issuer }: X509Certificate): string =>
+  /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", ");

@@ -1,0 +1,42 @@
+import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
+import type { Program } from "./handover.js";
+import type { MasterLog } from "./masterLog.js";
+import type { ServedCertificates } from "./servedCertificates.js";
+
+/** What a master can be asked for. */
+export interface AskedMaster {
+  reload(): Promise<ControlOutcome>;
+  upgrade(program: Program): Promise<ControlOutcome>;
+  status(): Done;
+  readonly certificates: Pick<ServedCertificates, "list" | "renew">;
+}
+
+/** Makes a master reachable at a path; a master that cannot be reached serves all the same. */
+export async function openControl(
+  path: string | undefined,
+  master: AskedMaster,
+  logs: Pick<MasterLog, "write">,
+): Promise<ControlServer | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await ControlServer.open(path, (request) => answer(master, request));
+  } catch (error) {
+    logs.write("error", `cannot be reached by \`portico reload\`: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+async function answer(master: AskedMaster, request: ControlRequest): Promise<ControlOutcome> {
+  switch (request.command) {
+    case "status":
+      return { ok: true, value: master.status() };
+    case "certificates":
+      return { ok: true, value: master.certificates.list() };
+    case "renew":
+      return master.certificates.renew(request.name);
+    case "reload":
+      return master.reload();
+    case "upgrade":
+      return master.upgrade(request);
+  }
+}
