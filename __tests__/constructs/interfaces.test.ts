@@ -6,6 +6,7 @@ import type {
   ErrorLogFile,
   HostDescription,
   ForwardedOptions,
+  HstsOptions,
   ListenerProps,
   ProxyLimits,
   ProxyLogs,
@@ -13,6 +14,7 @@ import type {
   ProxyTimeouts,
   RedirectOptions,
   RespondOptions,
+  ResponseHeaders,
   ResponseProbe,
   RouteProps,
   SettingsEditing,
@@ -78,9 +80,12 @@ const SAME: { readonly [pair: string]: true } = {
     Omit<ListenerInput, "tls" | "name" | "protocol" | "address">
   >,
   virtualServer: true satisfies Same<
-    Values<VirtualServerProps, "listeners" | "tls">,
-    Omit<VirtualServerInput, "listeners" | "name" | "routes">
+    Values<VirtualServerProps, "listeners" | "tls" | "hsts">,
+    Omit<VirtualServerInput, "listeners" | "name" | "routes" | "hsts">
   >,
+  // That a certificate is self-signed is known in the stack only.
+  hsts: true satisfies Same<Omit<HstsOptions, "force">, NonNullable<VirtualServerInput["hsts"]>>,
+  responseHeaders: true satisfies Same<ResponseHeaders, NonNullable<RouteInput["responseHeaders"]>>,
   ...({
     proxy: true satisfies Same<ProxyOptions, Omit<Kind<"proxy">, "type" | "upstream">>,
     staticFiles: true satisfies Same<StaticFilesOptions, Omit<Kind<"staticFiles">, "type" | "directory">>,

@@ -176,6 +176,7 @@ export function fakeRoute(config: Partial<RouteConfig>, errors: LoggedError[] = 
     config: config as RouteConfig,
     server: SERVER as VirtualServerConfig,
     action: { handle: () => undefined },
+    answerFields: undefined,
     accessLog: { write: () => undefined },
     errorLog: { write: (level, message) => void errors.push({ level, message }) },
   };
@@ -197,6 +198,7 @@ const SERVER: Partial<VirtualServerConfig> = {
   name: "app",
   serverNames: ["sync.example"],
   versionTokens: false,
+  responseHeaders: { set: {}, remove: [] },
 };
 
 function makeRequest(request: FakeRequest): LoggedRequest {

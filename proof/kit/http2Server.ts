@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import { formatProblem, parseConfig, type ProxyConfigInput, type RouteInput } from "../../src/model/index.js";
+import { compileAnswerFields } from "../../src/runtime/exchange/answerFields.js";
 import { type DispatchedExchange, Dispatcher } from "../../src/runtime/exchange/dispatch.js";
 import type {
   BodySink,
@@ -145,6 +146,7 @@ function customDispatcher(serving: CompiledRoutes, logs: LogFiles, options: Http
         config: route,
         server,
         action: { handle },
+        answerFields: compileAnswerFields(server, route),
         accessLog: logs.accessLogFor(route),
         errorLog: logs.errorLogFor(route),
       });

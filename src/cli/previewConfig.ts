@@ -38,6 +38,8 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
     virtualServers: config.virtualServers.map((server) => ({
       ...server,
+      // It would outlast the preview in the browser, for a name such as localhost.
+      hsts: undefined,
       routes: server.routes.map((route) => ({
         ...route,
         accessLog: undefined,

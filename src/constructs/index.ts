@@ -25,6 +25,7 @@ export * from "./nodeRuntime.js";
 export * from "./proxyService.js";
 export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";
+export { FILE_SYNC_RESPONSE_HEADERS, type HstsOptions, type ResponseHeaders } from "./responseHeaders.js";
 export * from "./route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
 export * from "./systemdUnit.js";

@@ -5,6 +5,7 @@ import { problem } from "../model/index.js";
 import { refuse, refuseRoute } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
 import type { AccessLogFile, ErrorLogFile } from "./proxySettings.js";
+import type { ResponseHeaders } from "./responseHeaders.js";
 import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
 
 /**
@@ -93,6 +94,12 @@ export interface RouteProps {
    */
   readonly sendTimeoutMs?: number;
   /**
+   * Fields that are set or removed in all its answers, error pages included; they take priority over those of its
+   * virtual server.
+   * @default - those of the virtual server
+   */
+  readonly responseHeaders?: ResponseHeaders;
+  /**
    * Access log of its own: one line per request, nginx's `combined` format or JSON. `off` for none.
    * @default - the proxy's main access log
    */
@@ -112,6 +119,7 @@ const ROUTE_PROPS: PropTable<RouteProps> = {
   requestBodyBytesMax: any,
   requestBodyTimeoutMs: any,
   sendTimeoutMs: any,
+  responseHeaders: any,
   accessLog: any,
   errorLog: any,
 };

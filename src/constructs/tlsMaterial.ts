@@ -68,6 +68,9 @@ export abstract class TlsMaterial {
     return new AcmeMaterial(options);
   }
 
+  /** @internal Whether nobody but who made an exception trusts the certificate. */
+  readonly selfSigned: boolean = false;
+
   /** @internal Makes what has to be made. */
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;
 }
@@ -241,6 +244,8 @@ function dhParametersFile(
 }
 
 class SelfSignedMaterial extends TlsMaterial {
+  override readonly selfSigned = true;
+
   constructor(private readonly options: SelfSignedOptions) {
     super();
   }

@@ -5,6 +5,7 @@ import { LISTENER, TLS_MATERIAL } from "./props/instances.js";
 import type { Listener } from "./listener.js";
 import {
   any,
+  fields,
   flag,
   judged,
   listOf,
@@ -14,6 +15,13 @@ import {
   required,
 } from "./props/propTable.js";
 import { proxyOf } from "./proxyScope.js";
+import {
+  HSTS_OPTIONS,
+  type HstsOptions,
+  type ResponseHeaders,
+  selfSignedHstsProblems,
+  withoutForce,
+} from "./responseHeaders.js";
 import { Route, type RouteProps } from "./route.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 
@@ -42,7 +50,9 @@ export class VirtualServer extends Construct {
     refuse(unusedTls(this.node.path, props));
     this.tls = props.tls;
     this.tlsFiles = props.tls === undefined ? undefined : proxy.tlsFiles(props.tls, this);
-    refuseVirtualServer(this, this.render());
+    const secure = this.listeners.some(({ protocol }) => protocol === "https");
+    refuseVirtualServer(this, this.render(), secure);
+    this.refuseSelfSignedHsts();
   }
 
   /** Adds a route and returns it. */
@@ -58,13 +68,22 @@ export class VirtualServer extends Construct {
 
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
-    const { tls, ...fields } = this.props;
+    const { tls, hsts, ...fields } = this.props;
     return {
       ...fields,
+      ...(hsts === undefined ? {} : { hsts: withoutForce(hsts) }),
       name: this.name,
       listeners: this.listeners.map((listener) => listener.name),
       routes: this.routes.map((route) => route.render()),
     };
+  }
+
+  private refuseSelfSignedHsts(): void {
+    const { hsts } = this.props;
+    if (hsts === undefined) return;
+    const materials =
+      this.tls === undefined ? this.listeners.map(({ tls }) => tls?.material) : [this.tls];
+    refuse(selfSignedHstsProblems(`${this.node.path}.hsts`, hsts, materials));
   }
 }
 
@@ -97,6 +116,17 @@ export interface VirtualServerProps {
    */
   readonly versionTokens?: boolean;
   /**
+   * Fields that are set or removed in all its answers, error pages included.
+   * @default - none
+   */
+  readonly responseHeaders?: ResponseHeaders;
+  /**
+   * HTTP Strict Transport Security; `{}` is enough. It is sent on https listeners only, and refused without one
+   * (`config.hsts-without-tls`) and with a self-signed certificate (`config.hsts-self-signed`).
+   * @default - not sent
+   */
+  readonly hsts?: HstsOptions;
+  /**
    * Name in the config: letters, digits, `-`, `_`, `.`.
    * @default - the construct's id
    */
@@ -120,5 +150,7 @@ const VIRTUAL_SERVER_PROPS: PropTable<VirtualServerProps> = {
   tls: TLS_MATERIAL,
   default: flag,
   versionTokens: flag,
+  responseHeaders: any,
+  hsts: fields(HSTS_OPTIONS),
   name: any,
 };

@@ -9,6 +9,8 @@ export interface ProbeAnswer {
 
 /** One property an answer should have: its description, whether it is met, and what was there instead. */
 export interface Expectation {
+  /** Name of the field that it is about. */
+  readonly field?: string;
   readonly says: string;
   holds(answer: ProbeAnswer): boolean;
   seen(answer: ProbeAnswer): string;
@@ -81,6 +83,11 @@ export function fieldPresent(name: string): Expectation {
   return fieldWhere(name, "", (received) => received !== undefined && received !== "");
 }
 
+/** A field that is not there. */
+export function fieldAbsent(name: string): Expectation {
+  return { ...fieldWhere(name, "", (received) => received === undefined), says: `no ${name}` };
+}
+
 /** Whether `Server` contains a version: it shows which virtual server answered (service 5.2). */
 export function serverField(versioned: boolean): Expectation {
   return fieldWhere("Server", versioned ? "with version" : "without version", (received) =>
@@ -107,6 +114,7 @@ function fieldWhere(
 ): Expectation {
   const lower = name.toLowerCase();
   return {
+    field: name,
     says: value === "" ? name : `${name}: ${value}`,
     holds: (answer) => accepts(answer.headers[lower]),
     seen: (answer) =>

@@ -1,9 +1,12 @@
 import { isIPv6 } from "node:net";
 import {
+  answerFieldRules,
   CATCH_ALL,
   directoriesOf,
   isWildcard,
   type ListenerConfig,
+  normalisePath,
+  parseHost,
   type ProxyConfig,
   redirectPort,
   type RouteConfig,
@@ -17,6 +20,7 @@ import {
   answeredByUpstream,
   type Expectation,
   field,
+  fieldAbsent,
   fieldPresent,
   fieldWith,
   http2,
@@ -127,9 +131,14 @@ class Site {
     const server = this.config.virtualServers.find((v) => v.name === "default");
     const listener = server === undefined ? undefined : this.listenersOf(server)[0];
     if (listener === undefined) return [];
-    const request = this.request(listener, "/", UNKNOWN_HOST);
     const expected = [status(200), mediaType("text/html"), serverField(true)];
-    return [{ name: "default server", subject: "default", request, expected }];
+    return [
+      {
+        name: "default server",
+        subject: "default",
+        ...this.asked(this.request(listener, "/", UNKNOWN_HOST), listener, expected),
+      },
+    ];
   }
 
   media(): ExpectedResponse[] {
@@ -138,18 +147,18 @@ class Site {
     const { mediaPath } = this.options;
     const file = mediaPath?.replace(/^\/+/, "") ?? "<media_path>";
     const directory = directoriesOf(route.action)[0]?.value ?? "the media directory";
+    const entry = this.entries[0]!;
     const row: ExpectedResponse = {
       name: "media file",
       subject: "media",
-      request: this.request(this.entries[0]!, directoryPath(route) + file),
-      expected: [
+      ...this.asked(this.request(entry, directoryPath(route) + file), entry, [
         status(200),
         mediaType("image/*"),
         fieldPresent("Content-Length"),
         fieldPresent("Last-Modified"),
         fieldPresent("ETag"),
         field("Accept-Ranges", "bytes"),
-      ],
+      ]),
     };
     const reason = `no image file was found in ${directory}`;
     const fix = "name one with --media-path, or give --root if the files are below a folder";
@@ -171,8 +180,11 @@ class Site {
     return this.listenersOf(server).map((listener) => ({
       name: `redirect to ${scheme}${family(listener)}`,
       subject: "redirect",
-      request: this.request(listener, path),
-      expected: [status(action.status), location(origin + path), mediaType("text/html")],
+      ...this.asked(this.request(listener, path), listener, [
+        status(action.status),
+        location(origin + path),
+        mediaType("text/html"),
+      ]),
     }));
   }
 
@@ -191,13 +203,12 @@ class Site {
       return {
         name: `application over ${listener.protocol}${family(listener)}`,
         subject: "web",
-        request,
-        expected: [
+        ...this.asked(request, listener, [
           ...(secure && listener.http2 ? [http2()] : []),
           status(302),
           location(target),
           ...(secure ? [] : LOGIN_FIELDS),
-        ],
+        ]),
         ...this.upstreamOf(route),
       };
     });
@@ -205,13 +216,13 @@ class Site {
 
   serverHeader(): ExpectedResponse[] {
     const route = this.route("web");
+    const entry = this.entries[0]!;
     if (route === undefined) return [];
     return [
       {
         name: "application's Server field",
         subject: "web",
-        request: this.request(this.entries[0]!, directoryPath(route)),
-        expected: [serverField(false)],
+        ...this.asked(this.request(entry, directoryPath(route)), entry, [serverField(false)]),
         ...this.upstreamOf(route),
       },
     ];
@@ -219,13 +230,16 @@ class Site {
 
   daemon(name: "fileServer" | "webdav"): ExpectedResponse[] {
     const route = this.route(name);
+    const entry = this.entries[0]!;
     if (route === undefined) return [];
     return [
       {
         name: name === "webdav" ? "WebDAV daemon" : "file server daemon",
         subject: name,
-        request: this.request(this.entries[0]!, directoryPath(route)),
-        expected: [answeredByUpstream(), serverField(false)],
+        ...this.asked(this.request(entry, directoryPath(route)), entry, [
+          answeredByUpstream(),
+          serverField(false),
+        ]),
         ...this.upstreamOf(route),
       },
     ];
@@ -260,6 +274,25 @@ class Site {
       host: urlAuthority(scheme, unbracketed(host), port),
       path,
     };
+  }
+
+  /** A request and its answer: fields are as the config sets them, and gone where it removes them, whoever answers. */
+  private asked(
+    request: ProbeRequest,
+    listener: ListenerConfig,
+    expected: readonly Expectation[],
+  ): Pick<ExpectedResponse, "request" | "expected"> {
+    const server = this.router.virtualServer(listener.name, parseHost(request.host)?.serverName ?? "");
+    const path = normalisePath(request.path);
+    const route = path === undefined ? undefined : this.router.route(server, path);
+    const rules = answerFieldRules(server, route, listener.protocol);
+    const configured = (one: Expectation): Expectation => {
+      const name = one.field?.toLowerCase();
+      if (name === undefined || !rules.has(name)) return one;
+      const set = rules.get(name);
+      return set === undefined ? fieldAbsent(one.field!) : field(set.name, set.value);
+    };
+    return { request, expected: expected.map(configured) };
   }
 
   private addressOf(listener: ListenerConfig): string {

@@ -1,4 +1,4 @@
-import { isWildcard } from "../model/index.js";
+import { canonicalAddress, isLoopback, isWildcard } from "../model/index.js";
 import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
 import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
@@ -109,7 +109,9 @@ function askAddresses(evidence: Evidence): Verdict {
     ({ outcome, translatedTo }) => "answer" in outcome || translatedTo !== undefined,
   );
   const isTranslated = (address: string): boolean => translated.some((one) => one.address === address);
-  const listened = config.listeners.map(({ address }) => address).filter((address) => !isWildcard(address));
+  const listened = config.listeners
+    .map(({ address }) => canonicalAddress(address))
+    .filter((address) => !isWildcard(address) && !isLoopback(address));
   const given = (deployment?.network?.addresses ?? []).filter((address) => !isTranslated(address));
   const lacking = [...new Set([...given, ...listened])].filter((address) => !ownAddresses.has(address));
   const own = [...ownAddresses].filter((address) => !/^(?:127\.|::1$|fe80:)/.test(address)).join(", ");

@@ -42,6 +42,13 @@ export const PROBLEM_CODES = {
   "config.bad-route-path":
     "Begin with `/`; no `//`, `.` or `..` segments, percent-encoding, `?`, `#` or control bytes.",
   "config.bad-header": "Give a field name that is a token and a value without control bytes.",
+  "config.reserved-response-field": "Leave the field to the application and the proxy.",
+  "config.duplicate-response-field": "Name each field once.",
+  "config.hsts-without-tls": "Remove `hsts`, or give the virtual server an https listener.",
+  "config.hsts-preload":
+    "Set `includeSubDomains: true` and a `maxAge` of at least 31536000, or leave `preload` out.",
+  "config.hsts-self-signed":
+    "Use a certificate that browsers trust, or set `force: true` if every client trusts this one.",
   "config.bad-cipher-string": "Give an OpenSSL cipher string.",
   "config.bad-text": "Remove control characters.",
   "config.duplicate-name": "Give each item of the same kind a different name.",

@@ -9,6 +9,7 @@ export type * from "./actions/table.js";
 export * from "./address.js";
 export * from "./authority.js";
 export * from "./certificateName.js";
+export * from "./config/answerFields.js";
 export type * from "./config/certificates.js";
 export type * from "./config/config.js";
 export * from "./hopByHop.js";

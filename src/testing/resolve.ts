@@ -3,7 +3,9 @@ import type { IConstruct } from "constructs";
 import {
   type ActionConfig,
   type ActionOf,
+  answerFieldRules,
   belowDirectory,
+  canonicalAddress,
   CONNECT_REFUSAL,
   defaultPort,
   ForwardingRules,
@@ -44,7 +46,7 @@ export interface TestRequest {
   readonly clientAddress?: string;
   /**
    * Listener that the connection comes in through.
-   * @default - the one with the URL's scheme and port, of the address family of its host
+   * @default - the one with the URL's scheme and port, at the address that is its host, or else of its family
    */
   readonly listener?: string;
 }
@@ -72,6 +74,13 @@ interface Answerer {
   readonly virtualServer: string;
   /** Undefined if no route matched. */
   readonly route?: string;
+  /**
+   * Fields that the config sets in the answer (`responseHeaders`, `hsts`), by lower-case name. The answer to an upgrade
+   * (101) does not have them.
+   */
+  readonly responseHeaders: Readonly<Record<string, string>>;
+  /** Lower-case names of fields that the config removes from the answer, whoever sent them. */
+  readonly removedResponseHeaders: readonly string[];
 }
 
 /**
@@ -91,7 +100,7 @@ export function resolve(target: ProxyConfig | IConstruct, request: TestRequest |
   const path = normalisePath(url.target);
   if (host === undefined || path === undefined) {
     const server = router.defaultServer(listener.name);
-    return { listener: listener.name, virtualServer: server.name, kind: "error", status: 400 };
+    return { ...answererOf(listener, server, undefined), kind: "error", status: 400 };
   }
   const server = router.virtualServer(listener.name, host.serverName);
   const route = router.route(server, path);
@@ -111,7 +120,7 @@ interface Routed {
 
 function answer(routed: Routed): Resolution {
   const { route, asked } = routed;
-  const answerer = { listener: routed.listener.name, virtualServer: routed.server.name, route: route?.name };
+  const answerer = answererOf(routed.listener, routed.server, route);
   const method = asked.method ?? "GET";
   const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
   if (method === "CONNECT") return fail(CONNECT_REFUSAL.status);
@@ -120,6 +129,23 @@ function answer(routed: Routed): Resolution {
   const length = Number(fieldOf(asked, "content-length") ?? 0);
   if (isBodyTooLong(length, route.requestBodyBytesMax)) return fail(413);
   return { ...answerer, ...answered(routed, route, route.action) };
+}
+
+function answererOf(
+  listener: ListenerConfig,
+  server: VirtualServerConfig,
+  route: RouteConfig | undefined,
+): Answerer {
+  const rules = [...answerFieldRules(server, route, listener.protocol)];
+  return {
+    listener: listener.name,
+    virtualServer: server.name,
+    ...(route === undefined ? {} : { route: route.name }),
+    responseHeaders: Object.fromEntries(
+      rules.flatMap(([name, field]) => (field === undefined ? [] : [[name, field.value]])),
+    ),
+    removedResponseHeaders: rules.flatMap(([name, field]) => (field === undefined ? [name] : [])),
+  };
 }
 
 function answered<T extends ActionConfig["type"]>(
@@ -211,7 +237,10 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
   // Behind a router that maps ports, no listener may have the requested port.
   const onPort = all.some((l) => l.port === port) ? all.filter((l) => l.port === port) : all;
   const ipv6 = host !== undefined && isIPv6(host.serverName);
-  const found = onPort.find((l) => isIPv6(l.address) === ipv6) ?? onPort[0];
+  const found =
+    onPort.find((l) => canonicalAddress(l.address) === host?.serverName) ??
+    onPort.find((l) => isIPv6(l.address) === ipv6) ??
+    onPort[0];
   if (found !== undefined) return found;
   const known = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${l.port})`).join(", ");
   throw new Error(`No listener takes ${url.scheme}://${url.authority}: there is ${known}.`);

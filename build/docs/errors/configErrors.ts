@@ -137,6 +137,28 @@ export const CONFIG_ERRORS = {
       "The field name is not a token, the value has characters that would end the line, or the field is one that the proxy itself must set: `Host`, and those of framing and connection.",
     example: withField("virtualServers[1].routes[0].action.setHeaders", { "Transfer-Encoding": "chunked" }),
   },
+  "config.reserved-response-field": {
+    means:
+      "The field is not the same in every answer, or belongs to the connection or the framing, so an answer with another value would be wrong or could not be read. Some of these fields may be removed; [response-headers.md](response-headers.md) lists them.",
+    example: withField("virtualServers[1].responseHeaders", { set: { ETag: '"1"' } }),
+  },
+  "config.duplicate-response-field": {
+    means:
+      "A field is named twice at one place, in `set` or `remove` or by an option of its own. Names are compared without case.",
+    example: withField("virtualServers[1].responseHeaders", {
+      set: { "X-Frame-Options": "DENY" },
+      remove: ["x-frame-options"],
+    }),
+  },
+  "config.hsts-without-tls": {
+    means: "HSTS must not be sent over plain HTTP (RFC 6797, 7.2), so here it would never be sent.",
+    example: withField("virtualServers[0].hsts", {}),
+  },
+  "config.hsts-preload": {
+    means:
+      "Browsers take a name into their list only with all names below it, and for a year at least; the rest of `hsts` says less.",
+    example: withField("virtualServers[1].hsts", { preload: true }),
+  },
   "config.bad-cipher-string": {
     means:
       "The text has characters that no list of ciphers has. Whether OpenSSL knows the ciphers is another question: [`tls.bad-policy`](#tlsbad-policy).",

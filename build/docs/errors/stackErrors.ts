@@ -77,6 +77,10 @@ export const STACK_ERRORS = {
     'const other = new Host(stack, "other", { address: "192.0.2.11" });\nnew StaticNetwork(stack, "network", { host: other, interface: { name: "eth0" } });',
     "systemd-networkd cannot give the host its address with what the host's props say.",
   ),
+  "config.hsts-self-signed": entry(
+    "Mode.tls({ hsts: {} });",
+    "Browsers let nobody past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
+  ),
   "firewall.loopback-port": entry(
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
     "The port would be open to everyone, though what listens there must be reached through the proxy only.",

@@ -1,7 +1,7 @@
-import { Lazy, TerraformOutput } from "cdktf";
+import { Annotations, Lazy, TerraformOutput } from "cdktf";
 import { Construct } from "constructs";
-import { exposedPorts, loopbackPorts, type PortForward } from "../../model/host.js";
-import { problem, upstreamAuthority } from "../../model/index.js";
+import { exposedPorts, loopbackPorts, type PortForward, portForwards } from "../../model/host.js";
+import { canonicalAddress, isLoopback, isWildcard, problem, upstreamAuthority } from "../../model/index.js";
 import { renderDefaultPage } from "../../render/index.js";
 import { Action } from "../action.js";
 import type { Activation } from "../activation.js";
@@ -23,6 +23,7 @@ import {
   type FileSyncFrontEndProps,
   type FrontEndFirewallProps,
   refuseFrontEnd,
+  refuseLostAddress,
   refuseSameNames,
 } from "./props.js";
 import { Firewall } from "../firewall.js";
@@ -33,7 +34,8 @@ import { StaticNetwork } from "../network.js";
 import { ProxyService } from "../proxyService.js";
 import { ReverseProxy } from "../reverseProxy.js";
 import type { TlsFiles } from "../tlsMaterial.js";
-import { hasTokens } from "../props/tokens.js";
+import type { ResponseHeaders } from "../responseHeaders.js";
+import { hasTokens, isKnown } from "../props/tokens.js";
 import type { VirtualServer } from "../virtualServer.js";
 
 /**
@@ -89,6 +91,8 @@ export class FileSyncFrontEnd extends Construct {
     this.host = Construct.isConstruct(props.host) ? (props.host as Host) : new Host(this, "Host", props.host);
     this.mode = props.mode;
     refuseSameNames(this, props);
+    refuseLostAddress(this);
+    this.warnOfOtherAddress();
     this.serverNames = [...this.host.serverNames, ...(props.additionalServerNames ?? [])];
     this.proxy = new ReverseProxy(this, "Proxy", { ...props.proxy, host: this.host, paths: props.paths });
     this.listeners = addListeners(this.proxy, this.mode, this.serverNames);
@@ -97,7 +101,7 @@ export class FileSyncFrontEnd extends Construct {
     const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
     this.defaultServer = this.addDefaultServer(page);
     this.redirect = this.addRedirectServer(`/${prefix}`);
-    this.application = this.addApplicationServer();
+    this.application = this.addApplicationServer(props.responseHeaders);
     this.media = {
       directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
       avatarDirectory: props.avatarDirectory,
@@ -138,7 +142,7 @@ export class FileSyncFrontEnd extends Construct {
 
   /** TCP ports that the network reaches, ascending: those of the listeners, and the SSH server's. */
   get exposedPorts(): readonly number[] {
-    const reachable = this.proxy.listeners.filter(({ address }) => !/^127\.|^::1$/.test(address));
+    const reachable = this.proxy.listeners.filter(({ address }) => !isLoopback(address));
     const ports = reachable.map(({ port }) => port);
     return exposedPorts(ports, this.host.sshPort);
   }
@@ -151,9 +155,15 @@ export class FileSyncFrontEnd extends Construct {
 
   /** Forwards that a NAT router needs; none if the host's IPv4 address is public. */
   get portForwards(): readonly PortForward[] {
-    const { httpPort, publicPort, https } = this.mode;
-    if (https === undefined) return this.host.portForwards({ from: publicPort, to: httpPort });
-    return this.host.portForwards({ from: 80, to: httpPort }, { from: publicPort, to: https.httpsPort });
+    const { httpPort, publicPort, https, address } = this.mode;
+    const ports =
+      https === undefined
+        ? [{ from: publicPort, to: httpPort }]
+        : [
+            { from: 80, to: httpPort },
+            { from: publicPort, to: https.httpsPort },
+          ];
+    return portForwards(isWildcard(address) ? this.host.address : address, ports);
   }
 
   private addFirewall(props: FrontEndFirewallProps): Firewall {
@@ -196,14 +206,33 @@ export class FileSyncFrontEnd extends Construct {
     return server;
   }
 
-  private addApplicationServer(): VirtualServer {
+  private addApplicationServer(responseHeaders: ResponseHeaders | undefined): VirtualServer {
     const { https, https6 } = this.listeners;
     if (https === undefined) {
       const { serverNames, httpListeners: listeners } = this;
-      return this.proxy.addVirtualServer("application", { serverNames, listeners });
+      return this.proxy.addVirtualServer("application", { serverNames, listeners, responseHeaders });
     }
-    const listeners = https6 === undefined ? [https] : [https, https6];
-    return this.proxy.addVirtualServer("application", { serverNames: ["_"], listeners, default: true });
+    return this.proxy.addVirtualServer("application", {
+      serverNames: ["_"],
+      listeners: https6 === undefined ? [https] : [https, https6],
+      default: true,
+      responseHeaders,
+      hsts: this.mode.https?.hsts,
+    });
+  }
+
+  /** Settings, certificate and DNS records name the host's own address. */
+  private warnOfOtherAddress(): void {
+    const { host, mode } = this;
+    for (const name of ["address", "ipv6Address"] as const) {
+      const [own, listens] = [host[name], mode[name]];
+      if (own === undefined || !isKnown([own, listens]) || isWildcard(listens) || isLoopback(listens))
+        continue;
+      if (canonicalAddress(own) === canonicalAddress(listens)) continue;
+      Annotations.of(this).addWarning(
+        `The proxy listens on ${listens} only, and the host's ${name}, which clients are sent to, is ${own}.`,
+      );
+    }
   }
 
   private addSettings(props: FileSyncFrontEndProps, pathPrefix: string): ApplicationSettings {

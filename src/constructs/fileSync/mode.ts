@@ -1,9 +1,11 @@
+import { isIPv4, isIPv6 } from "node:net";
 import { isPort } from "../../model/address.js";
 import { type Problem, problem } from "../../model/index.js";
-import { refuse } from "../props/checks.js";
+import { hstsProblems, refuse } from "../props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "../props/instances.js";
-import { flag, number, type PropTable, refuseOptions } from "../props/propTable.js";
-import type { TlsMaterial } from "../tlsMaterial.js";
+import { fields, flag, number, type PropTable, refuseOptions, text } from "../props/propTable.js";
+import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "../responseHeaders.js";
+import { TlsMaterial } from "../tlsMaterial.js";
 import type { TlsPolicy } from "../tlsPolicy.js";
 import { isKnown } from "../props/tokens.js";
 
@@ -15,8 +17,18 @@ export abstract class Mode {
   abstract readonly httpPort: number;
   /** Port that clients use. */
   abstract readonly publicPort: number;
+  /** Local IPv4 address of the listeners. */
+  readonly address: string;
+  /** Local IPv6 address of the listeners, for a host that has an IPv6 address. */
+  readonly ipv6Address: string;
   /** What the TLS listener is made of; undefined in plain mode. */
   readonly https?: HttpsOptions;
+
+  /** @internal Made through its static methods. */
+  constructor({ address = "0.0.0.0", ipv6Address = "::" }: ListenOptions) {
+    this.address = address;
+    this.ipv6Address = ipv6Address;
+  }
 
   /**
    * HTTP on port 80. Passwords cross the network in the clear: for tests, never for logins from the
@@ -24,20 +36,39 @@ export abstract class Mode {
    */
   static plain(options: PlainOptions = {}): Mode {
     refuseOptions("Mode.plain", options, PLAIN_OPTIONS);
-    refuse(portProblems("Mode.plain", options));
+    refuse([...addressProblems("Mode.plain", options), ...portProblems("Mode.plain", options)]);
     return new PlainMode(options);
   }
 
   /** TLS with HTTP/2 on port 443; port 80 redirects to it. */
   static tls(options: TlsOptions = {}): Mode {
     refuseOptions("Mode.tls", options, TLS_OPTIONS);
-    refuse(portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }));
+    refuse([
+      ...addressProblems("Mode.tls", options),
+      ...portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }),
+      ...tlsHstsProblems(options),
+    ]);
     return new TlsMode(options);
   }
 }
 
+/** Local addresses of the listeners. The host must have them, or a router in front of it must lead there. */
+export interface ListenOptions {
+  /**
+   * Local IPv4 address to listen on, `0.0.0.0` for all. On `127.0.0.1` only the host itself, such as another proxy on
+   * it, reaches the application.
+   * @default "0.0.0.0"
+   */
+  readonly address?: string;
+  /**
+   * Local IPv6 address to listen on, without brackets, `::` for all; only for a host with an `ipv6Address`.
+   * @default "::"
+   */
+  readonly ipv6Address?: string;
+}
+
 /** Options of plain HTTP. */
-export interface PlainOptions {
+export interface PlainOptions extends ListenOptions {
   /**
    * Port the host listens on, 1 to 65535.
    * @default 80
@@ -51,7 +82,7 @@ export interface PlainOptions {
 }
 
 /** Options of TLS. */
-export interface TlsOptions {
+export interface TlsOptions extends ListenOptions {
   /**
    * Private key, certificate and Diffie-Hellman parameters.
    * @default TlsMaterial.selfSigned()
@@ -67,6 +98,12 @@ export interface TlsOptions {
    * @default true
    */
   readonly http2?: boolean;
+  /**
+   * HTTP Strict Transport Security of the application's virtual server; `{}` is enough. Refused with a self-signed
+   * certificate (`config.hsts-self-signed`).
+   * @default - not sent
+   */
+  readonly hsts?: HstsOptions;
   /**
    * Port the host listens on for the redirect, 1 to 65535.
    * @default 80
@@ -94,8 +131,8 @@ class PlainMode extends Mode {
   override readonly httpPort: number;
   override readonly publicPort: number;
 
-  constructor({ httpPort = 80, publicPort = httpPort }: PlainOptions) {
-    super();
+  constructor({ httpPort = 80, publicPort = httpPort, ...listen }: PlainOptions) {
+    super(listen);
     this.httpPort = httpPort;
     this.publicPort = publicPort;
   }
@@ -108,7 +145,7 @@ class TlsMode extends Mode {
   override readonly https: HttpsOptions;
 
   constructor(options: TlsOptions) {
-    super();
+    super(options);
     const { httpPort = 80, httpsPort = 443, publicPort = httpsPort } = options;
     this.httpPort = httpPort;
     this.publicPort = publicPort;
@@ -116,16 +153,44 @@ class TlsMode extends Mode {
   }
 }
 
-const PLAIN_OPTIONS: PropTable<PlainOptions> = { httpPort: number, publicPort: number };
+const LISTEN_OPTIONS: PropTable<ListenOptions> = { address: text, ipv6Address: text };
+
+const PLAIN_OPTIONS: PropTable<PlainOptions> = { ...LISTEN_OPTIONS, httpPort: number, publicPort: number };
 
 const TLS_OPTIONS: PropTable<TlsOptions> = {
+  ...LISTEN_OPTIONS,
   material: TLS_MATERIAL,
   policy: TLS_POLICY,
   http2: flag,
+  hsts: fields(HSTS_OPTIONS),
   httpPort: number,
   httpsPort: number,
   publicPort: number,
 };
+
+function tlsHstsProblems({ hsts, material = TlsMaterial.selfSigned() }: TlsOptions): Problem[] {
+  if (hsts === undefined) return [];
+  const path = "Mode.tls.hsts";
+  return [...hstsProblems(path, withoutForce(hsts)), ...selfSignedHstsProblems(path, hsts, [material])];
+}
+
+/** Whether the host has an address is found out there: behind a router, no config says which ones it has. */
+function addressProblems(method: string, { address, ipv6Address }: ListenOptions): Problem[] {
+  const problems: Problem[] = [];
+  const refused = (name: string, received: string, allowed: string, fix?: string): void => {
+    const more = { received, allowed, ...(fix === undefined ? {} : { fix }) };
+    problems.push(problem("config.bad-address", `${method}.${name}`, `is not ${allowed}`, more));
+  };
+  if (address !== undefined && isKnown(address) && !isIPv4(address)) {
+    const fix = isIPv6(address) ? "Give it as `ipv6Address`." : undefined;
+    refused("address", address, "an IPv4 address, or `0.0.0.0` for all", fix);
+  }
+  if (ipv6Address !== undefined && isKnown(ipv6Address) && !isIPv6(ipv6Address)) {
+    const fix = isIPv4(ipv6Address) ? "Give it as `address`." : undefined;
+    refused("ipv6Address", ipv6Address, "an IPv6 address without brackets, or `::` for all", fix);
+  }
+  return problems;
+}
 
 function portProblems(method: string, options: TlsOptions): Problem[] {
   const { httpPort = 80, httpsPort } = options;

@@ -1,7 +1,7 @@
 import type { Construct } from "constructs";
 import { MILLISECONDS_MAX } from "../../model/fields.js";
 import { isFilePath } from "../../model/filePath.js";
-import { type Problem, problem } from "../../model/index.js";
+import { isWildcard, type Problem, problem } from "../../model/index.js";
 import { PUBLIC_NAME } from "../../model/serverName.js";
 import { accepting } from "../../model/textRule.js";
 import { type HostPaths, PATH_PREFIX } from "../../render/index.js";
@@ -21,6 +21,7 @@ import { HOST, MODE } from "../props/instances.js";
 import type { Mode } from "./mode.js";
 import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import {
+  any,
   choice,
   either,
   fields,
@@ -37,6 +38,7 @@ import {
 } from "../props/propTable.js";
 import { PROXY_SERVICE_PROPS, type ProxyServiceProps } from "../proxyService.js";
 import { HOST_PATHS, REVERSE_PROXY_PROPS, type ReverseProxyProps } from "../reverseProxy.js";
+import type { ResponseHeaders } from "../responseHeaders.js";
 import { isKnown } from "../props/tokens.js";
 import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
 
@@ -92,6 +94,12 @@ export interface FileSyncFrontEndProps {
    * @default "path"
    */
   readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  /**
+   * Fields that are set or removed in every answer of the application's routes, error pages included;
+   * `FILE_SYNC_RESPONSE_HEADERS` is a set that suits most.
+   * @default - none
+   */
+  readonly responseHeaders?: ResponseHeaders;
   /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts.
    * @default - see ReverseProxy
@@ -164,6 +172,7 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   }),
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
+  responseHeaders: any,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   settings: fields<NonNullable<FileSyncFrontEndProps["settings"]>>({
@@ -235,6 +244,19 @@ export function refuseSameNames(
         : [],
     ),
   );
+}
+
+/** @internal Refuses an IPv6 address to listen on where nothing listens on IPv6. */
+export function refuseLostAddress({
+  node,
+  host,
+  mode,
+}: Construct & { readonly host: Host; readonly mode: Mode }): void {
+  const { ipv6Address } = mode;
+  if (host.ipv6Address !== undefined || isWildcard(ipv6Address)) return;
+  const message = "is to listen on an IPv6 address, and the host has none";
+  const fix = "Give the host an `ipv6Address`, or leave the mode's `ipv6Address` out.";
+  refuse([problem("config.bad-address", `${node.path}.mode`, message, { received: ipv6Address, fix })]);
 }
 
 const isPublicName = accepting(PUBLIC_NAME);

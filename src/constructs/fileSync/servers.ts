@@ -10,13 +10,13 @@ import type { VirtualServer } from "../virtualServer.js";
 
 /** Listeners of the file-sync front end. */
 export interface FileSyncListeners {
-  /** The HTTP port on all IPv4 addresses. */
+  /** The HTTP port on IPv4: on all addresses, unless the mode names one. */
   readonly http: Listener;
-  /** The HTTP port on all IPv6 addresses; undefined for a host without one. */
+  /** The HTTP port on IPv6; undefined for a host without an IPv6 address. */
   readonly http6?: Listener;
-  /** The HTTPS port on all IPv4 addresses; undefined in plain mode. */
+  /** The HTTPS port on IPv4; undefined in plain mode. */
   readonly https?: Listener;
-  /** The HTTPS port on all IPv6 addresses; undefined in plain mode and for a host without one. */
+  /** The HTTPS port on IPv6; undefined in plain mode and for a host without an IPv6 address. */
   readonly https6?: Listener;
 }
 
@@ -53,13 +53,14 @@ export function addListeners(
   serverNames: readonly string[],
 ): FileSyncListeners {
   const ipv6 = proxy.host.ipv6Address !== undefined;
-  const http = proxy.addListener("http", { port: mode.httpPort });
-  const http6 = ipv6 ? proxy.addListener("http6", { address: "::", port: mode.httpPort }) : undefined;
+  const { address, ipv6Address } = mode;
+  const http = proxy.addListener("http", { address, port: mode.httpPort });
+  const http6 = ipv6 ? proxy.addListener("http6", { address: ipv6Address, port: mode.httpPort }) : undefined;
   if (mode.https === undefined) return { http, http6 };
   const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
   const tls = { material, policy, serverNames };
-  const https = proxy.addListener("https", { port, http2, tls });
-  const https6 = ipv6 ? proxy.addListener("https6", { address: "::", port, http2, tls }) : undefined;
+  const https = proxy.addListener("https", { address, port, http2, tls });
+  const https6 = ipv6 ? proxy.addListener("https6", { address: ipv6Address, port, http2, tls }) : undefined;
   return { http, http6, https, https6 };
 }
 

@@ -40,6 +40,7 @@ type Route = VirtualServer["routes"][number];
 const SERVER: VirtualServer = { name: "s", serverNames: ["_"], listeners: ["l"], default: true, routes: [] };
 /** At a documentation address (RFC 5737), so that no upstream can seem to lead to it. */
 const LISTENER: Listener = { name: "l", address: "192.0.2.1", port: 1, protocol: "http" };
+const SECURE: Listener = { ...LISTENER, protocol: "https", tls: { certificate: "/c", key: "/k" } };
 
 /** Refuses a listener by the same rules that the host applies to it. */
 export function refuseListener(construct: IConstruct, part: Listener): void {
@@ -59,9 +60,17 @@ export function refuseUpstream(construct: IConstruct, part: Upstream): void {
   );
 }
 
-export function refuseVirtualServer(construct: IConstruct, part: VirtualServer): void {
-  const listeners = part.listeners.map((name, i) => ({ ...LISTENER, name, port: i + 1 }));
+/** @param secure whether one of its listeners is https */
+export function refuseVirtualServer(construct: IConstruct, part: VirtualServer, secure: boolean): void {
+  const listeners = part.listeners.map((name, i) => ({ ...(secure ? SECURE : LISTENER), name, port: i + 1 }));
   refusePart(construct, { version: 1, listeners, virtualServers: [part] }, "virtualServers[0]");
+}
+
+/** Problems of HSTS options where no virtual server has them yet, reported at a path of their own. */
+export function hstsProblems(path: string, hsts: NonNullable<VirtualServer["hsts"]>): Problem[] {
+  const at = "virtualServers[0].hsts";
+  const problems = configProblems({ version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, hsts }] });
+  return problems.map((p) => ({ ...p, path: p.path.replace(at, path) }));
 }
 
 export function refuseRoute(construct: IConstruct, part: Route): void {

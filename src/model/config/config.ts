@@ -15,6 +15,7 @@ import {
   upstreamUrl,
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
+import { hsts, responseHeaders } from "../responseHeaders.js";
 import { certificateAuthority, tls } from "./tls.js";
 
 /**
@@ -125,6 +126,7 @@ const route = z.strictObject({
     60_000,
     "Idle time allowed between two writes to the client; then the connection is closed.",
   ),
+  responseHeaders,
   accessLog: accessLog
     .optional()
     .describe(
@@ -156,6 +158,8 @@ const virtualServer = z.strictObject({
     false,
     "Whether its `Server` header contains the version; `portico check --live` tells servers apart by it.",
   ),
+  responseHeaders,
+  hsts,
   routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
 });
 

@@ -8,6 +8,7 @@ import {
   type RouteConfig,
   type VirtualServerConfig,
 } from "./config.js";
+import { answerFieldProblems } from "./answerFieldChecks.js";
 import { type Problem, problem } from "../problem.js";
 import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
@@ -28,6 +29,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
         actionProblems(action, `virtualServers[${s}].routes[${r}].action`),
       ),
     ),
+    ...answerFieldProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.

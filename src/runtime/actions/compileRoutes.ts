@@ -9,6 +9,7 @@ import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
 import { RespondAction } from "./respond.js";
 import { StaticFilesAction } from "./staticFiles.js";
+import { compileAnswerFields } from "../exchange/answerFields.js";
 import { Dispatcher } from "../exchange/dispatch.js";
 import { Faults } from "../exchange/faults.js";
 import type { LogFiles } from "../logs/logFiles.js";
@@ -31,8 +32,14 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
   for (const server of config.virtualServers) {
     for (const route of server.routes) {
       const action = createAction(route, (name) => pools.get(name)!);
-      const accessLog = logs.accessLogFor(route);
-      routes.set(route, { config: route, server, action, accessLog, errorLog: logs.errorLogFor(route) });
+      routes.set(route, {
+        config: route,
+        server,
+        action,
+        answerFields: compileAnswerFields(server, route),
+        accessLog: logs.accessLogFor(route),
+        errorLog: logs.errorLogFor(route),
+      });
     }
   }
   return {

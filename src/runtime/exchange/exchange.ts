@@ -1,4 +1,5 @@
 import type { HeaderList, RouteConfig, VirtualServerConfig } from "../../model/index.js";
+import type { AnswerFieldsByScheme } from "./answerFields.js";
 import type { Guarded } from "./guarded.js";
 
 /**
@@ -39,7 +40,8 @@ export interface Exchange extends Guarded {
   sendInformational(status: number, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
-   * protocol's own and must not be in `headers`.
+   * protocol's own and must not be in `headers`. The protocol also sets and removes what the config says
+   * (`answerFields.ts`), so that it holds for every answer, whoever makes it.
    *
    * Status 101 grants the requested upgrade, in the form that the protocol has for it, and begins a tunnel: from then
    * on `readBody` delivers and `sendData` sends its bytes.
@@ -189,6 +191,8 @@ export interface RouteRuntime {
   readonly config: RouteConfig;
   readonly server: VirtualServerConfig;
   readonly action: Action;
+  /** What the config says of the fields of its answers; undefined if it says nothing. */
+  readonly answerFields: AnswerFieldsByScheme | undefined;
   readonly accessLog: AccessLog;
   readonly errorLog: ErrorLog;
 }

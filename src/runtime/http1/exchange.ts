@@ -1,5 +1,6 @@
 import { guarded } from "../exchange/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
+import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
@@ -130,9 +131,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   sendInformational(): void {}
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
-    let lines = "";
-    for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
-    this.sendLines(status, reason, `${lines}\r\n`, bodyLength);
+    this.sendLines(status, reason, `${linesOf(headers)}\r\n`, bodyLength);
   }
 
   sendLines(status: number, reason: string, lines: string, bodyLength: number): void {
@@ -141,13 +140,16 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     this.headSent = true;
     const { method, version, upgrade } = this.request;
     const { framing } = this.writer;
-    let head = beginning(status, reason, serverHeader(this.server));
+    // The head of an upgrade is the other protocol's.
+    const fields = status === 101 ? undefined : answerFieldsFor(this);
+    const hidesServer = fields !== undefined && fields.hidesServer;
+    let head = beginning(status, reason, hidesServer ? undefined : serverHeader(this.server));
     head += framing.beginAnswer(method, status, bodyLength, version === "1.1", upgrade);
     if (!framing.isTunnel) {
       if (!this.connection.mayKeepAlive(this)) head += "Connection: close\r\n";
       else if (version === "1.0") head += "Connection: keep-alive\r\n";
     }
-    this.writer.head(head + lines);
+    this.writer.head(head + (fields === undefined ? lines : fields.inLines(lines)));
   }
 
   get pieceBytesMax(): number {
@@ -201,13 +203,14 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
 }
 
 /** Status line, `Server` and `Date`: the same for most answers of a second, so the last one is kept. */
-function beginning(status: number, reason: string, server: string): string {
+function beginning(status: number, reason: string, server: string | undefined): string {
   const date = httpDate();
   if (status !== last.status || date !== last.date || reason !== last.reason || server !== last.server) {
-    const text = onePiece(`HTTP/1.1 ${status} ${reason}\r\nServer: ${server}\r\nDate: ${date}\r\n`);
+    const by = server === undefined ? "" : `Server: ${server}\r\n`;
+    const text = onePiece(`HTTP/1.1 ${status} ${reason}\r\n${by}Date: ${date}\r\n`);
     last = { status, reason, server, date, text };
   }
   return last.text;
 }
 
-let last = { status: 0, reason: "", server: "", date: "", text: "" };
+let last = { status: 0, reason: "", server: "" as string | undefined, date: "", text: "" };

@@ -1,6 +1,7 @@
 import { guarded } from "../exchange/guarded.js";
 import { BODILESS, type VirtualServerConfig } from "../../model/serving.js";
 import { coarseNow } from "../exchange/clock.js";
+import { answerFieldsFor } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
@@ -145,11 +146,13 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   sendInformational(status: number, headers: HeaderList): void {
     // 101 does not exist on streams (RFC 9113, 8.6).
     if (this.headSent || this.over || status === 101) return;
-    this.writeHead(status, undefined, headers, -1);
+    this.writeHead({ status, server: undefined, date: "", headers, length: -1 });
   }
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.over || this.headSent) return;
+    // The head of an upgrade is the other protocol's.
+    const fields = status === 101 ? undefined : answerFieldsFor(this);
     // An extended CONNECT is granted by 200 (RFC 8441, 5).
     if (status === 101) status = 200;
     this.status = status;
@@ -158,7 +161,13 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     this.bodiless = head || BODILESS.has(status);
     const announced = !this.bodiless || head || status === 304 ? bodyLength : -1;
     if (!this.bodiless && bodyLength >= 0) this.left = bodyLength;
-    this.writeHead(status, serverHeader(this.server), headers, announced);
+    this.writeHead({
+      status,
+      server: fields !== undefined && fields.hidesServer ? undefined : serverHeader(this.server),
+      date: httpDate(),
+      headers: fields === undefined ? headers : fields.inList(headers),
+      length: announced,
+    });
     // An action that answers before it reads does not read at all, unless this opens a tunnel.
     const tunnel = this.request.upgrade !== undefined && status < 300;
     if (this.body !== undefined && !this.body.attached && !tunnel) this.body.discardRest(DRAIN_MS);
@@ -314,8 +323,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   }
 
   /** Fields that must not be sent end only this stream. */
-  private writeHead(status: number, server: string | undefined, headers: HeaderList, length: number): void {
-    const head = { status, server, date: server === undefined ? "" : httpDate(), headers, length };
+  private writeHead(head: AnswerHead): void {
     const fault = this.connection.sendHead(this, head);
     if (fault === undefined) return;
     this.route?.errorLog.write("crit", `answer cannot be sent: ${fault}`, this);

@@ -14,8 +14,9 @@ import type { Outbox } from "./outbox.js";
 /** The head of an answer. */
 export interface AnswerHead {
   readonly status: number;
-  /** Value of `server`, and of `date`; informational answers have neither. */
+  /** Value of `server`; undefined for none. */
   readonly server: string | undefined;
+  /** Value of `date`; empty for informational answers, which have none. */
   readonly date: string;
   readonly headers: HeaderList;
   /** Value of `content-length`; -1 for none. */
@@ -85,17 +86,15 @@ export class HpackEncoder {
     const resized = this.announced.length > 0;
     if (resized) this.announced = [];
     encodeStatus(head.status, outbox);
-    if (head.server !== undefined) {
-      this.field(SERVER, head.server, outbox);
-      this.field(DATE, head.date, outbox);
-    }
+    if (head.server !== undefined) this.field(SERVER, head.server, outbox);
+    if (head.date !== "") this.field(DATE, head.date, outbox);
     for (let i = 0; i < headers.length; i += 2) {
       const name = nameOf(headers[i]!);
       if (name.use !== Use.Dropped) this.field(name, headers[i + 1]!, outbox);
     }
     // A block that inserted nothing has the same meaning if it is sent again.
     const length = outbox.at - from;
-    if (inserted === this.inserted && !resized && length <= RECURRING_BYTES_MAX && head.server !== undefined)
+    if (inserted === this.inserted && !resized && length <= RECURRING_BYTES_MAX && head.date !== "")
       this.last = {
         status: head.status,
         server: head.server,
@@ -158,7 +157,7 @@ interface Entry {
 
 interface RecurringHead {
   readonly status: number;
-  readonly server: string;
+  readonly server: string | undefined;
   readonly date: string;
   readonly headers: HeaderList;
   readonly block: Buffer;

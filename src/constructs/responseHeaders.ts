@@ -1,0 +1,88 @@
+import { type Problem, problem, type VirtualServerInput } from "../model/index.js";
+import { any, flag, type PropTable } from "./props/propTable.js";
+import type { TlsMaterial } from "./tlsMaterial.js";
+
+/**
+ * Fields that are set or removed in every answer: of the upstream, of files, redirects, fixed answers, and in error
+ * pages. Names are compared without case. Fields of the framing and the connection, and those that say something about
+ * one answer alone, are refused (`config.reserved-response-field`); see docs/response-headers.md.
+ */
+export interface ResponseHeaders {
+  /**
+   * Fields by name, with values of up to 4096 printable characters. Each replaces all fields of that name. A route's
+   * take priority over its virtual server's.
+   * @default - none
+   */
+  readonly set?: Readonly<Record<string, string>>;
+  /**
+   * Names of fields that no answer has: the upstream's, those that the virtual server sets, and `Server`.
+   * @default - none
+   */
+  readonly remove?: readonly string[];
+}
+
+/** HTTP Strict Transport Security (RFC 6797). A browser that has seen it uses nothing but https for the name. */
+export interface HstsOptions {
+  /**
+   * How long browsers remember it, in seconds from 0 to 315360000. 0 makes them forget it: that is how it is turned
+   * off for browsers that have seen it.
+   * @default 31536000
+   */
+  readonly maxAge?: number;
+  /**
+   * Whether the same is true of all names below the server's names, whoever serves them.
+   * @default false
+   */
+  readonly includeSubDomains?: boolean;
+  /**
+   * Whether browsers may ship with the name in their list, which takes months to undo. Needs `includeSubDomains` and a
+   * `maxAge` of at least 31536000 (`config.hsts-preload`).
+   * @default false
+   */
+  readonly preload?: boolean;
+  /**
+   * Whether to send it with a self-signed certificate as well. Only for clients that all trust this certificate:
+   * browsers have no way around a certificate error on a name that they know by HSTS.
+   * @default false
+   */
+  readonly force?: boolean;
+}
+
+/**
+ * Response fields that suit a file-sync application: to be given as `responseHeaders`, or spread and changed. What each
+ * of them is for, and what it breaks, is in docs/response-headers.md.
+ */
+export const FILE_SYNC_RESPONSE_HEADERS: ResponseHeaders = Object.freeze({
+  set: Object.freeze({
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Robots-Tag": "noindex, nofollow",
+  }),
+  remove: Object.freeze(["X-Powered-By"]),
+});
+
+/** @internal */
+export const HSTS_OPTIONS: PropTable<HstsOptions> = {
+  maxAge: any,
+  includeSubDomains: flag,
+  preload: flag,
+  force: flag,
+};
+
+/** @internal The config has no word for what concerns the stack alone. */
+export function withoutForce({ force, ...hsts }: HstsOptions): NonNullable<VirtualServerInput["hsts"]> {
+  return hsts;
+}
+
+/** @internal HSTS takes away the exception that users of a self-signed certificate live by (RFC 6797, 12.1). */
+export function selfSignedHstsProblems(
+  path: string,
+  { force = false }: HstsOptions,
+  materials: readonly (TlsMaterial | undefined)[],
+): Problem[] {
+  if (force || !materials.some((material) => material?.selfSigned === true)) return [];
+  const allowed = "with a certificate that browsers trust, or with `force: true`";
+  return [problem("config.hsts-self-signed", path, "is given with a self-signed certificate", { allowed })];
+}

@@ -1,0 +1,74 @@
+import { canonicalAddress, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
+import type { Evidence } from "./evidence.js";
+import type { ListeningSocket } from "./hostFacts.js";
+import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
+
+/** Whether the ports of the listeners are open, and those of the daemons are not. */
+export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { config, deployment, sockets, openPorts } = evidence;
+  const wanted = [...new Set(config.listeners.map((listener) => listener.port))];
+  const hidden = (deployment?.network?.loopbackPorts ?? LOOPBACK_PORTS).filter(
+    (port) => !wanted.includes(port),
+  );
+  if (evidence.unresolved !== undefined) {
+    const fix = "Create the DNS record, or give the host's address with --connect.";
+    return failure(`${evidence.unresolved} has no address: the name does not resolve here`, [], fix);
+  }
+  if (openPorts !== undefined) {
+    // Where nothing but loopback is listened on, another proxy in front answers, or nobody.
+    const reachable = config.listeners.filter(({ address }) => !isLoopback(address));
+    const closed = wanted.filter(
+      (port) => openPorts.get(port) === false && reachable.some((listener) => listener.port === port),
+    );
+    const open = hidden.filter((port) => openPorts.get(port) === true);
+    const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));
+    return judgePorts(closed, open, `open from here: ${seen.join(", ") || "none"}`, failed);
+  }
+  if (sockets === undefined) return unknown("The host's ports were not checked.");
+  const everywhere = sockets.filter(({ address }) => !isLoopback(address));
+  const missing = config.listeners.filter((listener) => !sockets.some((one) => serves(one, listener)));
+  const closed = [...new Set(missing.map(({ port }) => port))];
+  const open = everywhere.filter(({ port }) => hidden.includes(port)).map(({ port }) => port);
+  // Our firewall drops connections from outside, whatever listens.
+  const guarded = evidence.units?.firewall?.state === "active";
+  const ports = [...new Set(everywhere.map(({ port }) => port))].sort((a, b) => a - b);
+  return judgePorts(
+    closed,
+    guarded ? [] : [...new Set(open)],
+    `listening for everyone: ${ports.join(", ")}`,
+    failed,
+  );
+}
+
+/** Whether a socket may be a listener's: on its port, and on its address or all. */
+function serves(socket: ListeningSocket, listener: ListenerConfig): boolean {
+  if (socket.port !== listener.port) return false;
+  const [wanted, there] = [listener, socket].map(({ address }) => canonicalAddress(address)) as [
+    string,
+    string,
+  ];
+  return wanted === there || [wanted, there].some(isWildcard);
+}
+
+/** Reachable on the host only (service 1.7). 8080 is the WebDAV daemon's. */
+const LOOPBACK_PORTS = [3306, 8000, 8080, 8082];
+
+function judgePorts(
+  closed: readonly number[],
+  open: readonly number[],
+  seen: string,
+  failed: ReadonlySet<string>,
+): Verdict {
+  const cause = ["config", "proxy"].find((id) => failed.has(id));
+  if (closed.length > 0 && cause !== undefined) return explained(cause, seen);
+  if (closed.length > 0) {
+    const fix =
+      "Start the proxy; from outside, check that the firewall and the router let the ports through.";
+    return failure(`nothing answers on port ${closed.join(" and ")}`, [seen], fix);
+  }
+  if (open.length > 0) {
+    const fix = "Make the daemon listen on 127.0.0.1 only, or deploy the firewall.";
+    return failure(`port ${open.join(" and ")} must be reachable on localhost only`, [seen], fix);
+  }
+  return ok(seen);
+}

@@ -1,0 +1,125 @@
+import { type Problem, problem } from "../problem.js";
+import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHeaders.js";
+import { answerFieldRules, setBytes } from "./answerFields.js";
+import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
+
+/** What the fields of answers may not be, beyond how they are written. */
+export function answerFieldProblems(config: ProxyConfig): Problem[] {
+  return config.virtualServers.flatMap((server, s) => {
+    const at = `virtualServers[${s}]`;
+    return [
+      ...ownProblems(server.responseHeaders, `${at}.responseHeaders`),
+      ...hstsProblems(config, server, at),
+      ...tooLong(server, undefined, `${at}.responseHeaders.set`),
+      ...server.routes.flatMap((route, r) => [
+        ...ownProblems(route.responseHeaders, `${at}.routes[${r}].responseHeaders`),
+        ...cacheControlTwice(route, `${at}.routes[${r}].responseHeaders.set`),
+        ...tooLong(server, route, `${at}.routes[${r}].responseHeaders.set`),
+      ]),
+    ];
+  });
+}
+
+type ResponseHeaders = VirtualServerConfig["responseHeaders"];
+
+/** A name, the place where it is written, and what is to become of the field. */
+interface Named {
+  readonly name: string;
+  readonly path: string;
+  readonly verb: "set" | "removed";
+}
+
+function ownProblems({ set, remove }: ResponseHeaders, at: string): Problem[] {
+  const names: Named[] = [
+    ...Object.keys(set).map((name) => ({ name, path: `${at}.set.${name}`, verb: "set" as const })),
+    ...remove.map((name, i) => ({ name, path: `${at}.remove[${i}]`, verb: "removed" as const })),
+  ];
+  return names.flatMap((named, i) => [
+    ...reservedProblems(named),
+    ...names
+      .slice(0, i)
+      .filter(({ name }) => name.toLowerCase() === named.name.toLowerCase())
+      .slice(0, 1)
+      .map((first) => twice(named.path, `is also at ${first.path}`, named.name)),
+  ]);
+}
+
+function reservedProblems({ name, path, verb }: Named): Problem[] {
+  const reserved = reservedField(name);
+  if (reserved === undefined || (verb === "removed" && reserved.mayRemove)) return [];
+  const { why, fix, mayRemove } = reserved;
+  const allowed = mayRemove
+    ? "the field may be removed, and not set"
+    : "the field may be neither set nor removed";
+  return [
+    problem("config.reserved-response-field", path, `cannot be ${verb}: ${name} ${why}`, {
+      received: name,
+      allowed,
+      ...(fix === undefined ? {} : { fix }),
+    }),
+  ];
+}
+
+const twice = (path: string, message: string, received: string): Problem =>
+  problem("config.duplicate-response-field", path, message, {
+    received,
+    allowed: "each name once, in any case",
+  });
+
+function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string): Problem[] {
+  if (action.type !== "staticFiles" || action.cacheControl === undefined) return [];
+  const name = Object.keys(responseHeaders.set).find((one) => one.toLowerCase() === "cache-control");
+  return name === undefined ? [] : [twice(`${at}.${name}`, "is also the action's cacheControl", name)];
+}
+
+function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
+  const bytes = setBytes(answerFieldRules(server, route, "https"));
+  // What is the virtual server's alone is reported there.
+  if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
+    return [];
+  return [
+    problem("config.out-of-range", path, `makes the head of every answer ${bytes} bytes longer`, {
+      received: bytes,
+      allowed: `at most ${SET_BYTES_MAX} bytes, the fields of the virtual server included`,
+      fix: "Set fewer or shorter fields: many clients take no longer head than 16 KiB.",
+    }),
+  ];
+}
+
+function hstsProblems(config: ProxyConfig, server: VirtualServerConfig, at: string): Problem[] {
+  const { hsts } = server;
+  if (hsts === undefined) return [];
+  const problems: Problem[] = [];
+  const secure = config.listeners.some(
+    ({ name, protocol }) => protocol === "https" && server.listeners.includes(name),
+  );
+  if (!secure) {
+    problems.push(
+      problem(
+        "config.hsts-without-tls",
+        `${at}.hsts`,
+        "is never sent: no listener of the virtual server is https",
+        {
+          received: server.listeners,
+          allowed: "on virtual servers with an https listener",
+        },
+      ),
+    );
+  }
+  const removed = server.responseHeaders.remove.findIndex(
+    (name) => name.toLowerCase() === "strict-transport-security",
+  );
+  if (removed !== -1)
+    problems.push(
+      twice(`${at}.hsts`, `is also at ${at}.responseHeaders.remove[${removed}]`, "Strict-Transport-Security"),
+    );
+  if (hsts.preload && (!hsts.includeSubDomains || hsts.maxAge < PRELOAD_MAX_AGE_MIN)) {
+    problems.push(
+      problem("config.hsts-preload", `${at}.hsts.preload`, "asks for less than browsers' list takes", {
+        received: hsts,
+        allowed: `with includeSubDomains and a maxAge of at least ${PRELOAD_MAX_AGE_MIN}`,
+      }),
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,61 @@
+import type { Scheme } from "../authority.js";
+import type { RouteConfig, VirtualServerConfig } from "./config.js";
+
+/** A field as it is written in an answer. */
+export interface AnswerField {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** By lower-case name: the field that replaces all of that name; undefined where there is to be none. */
+export type AnswerFieldRules = ReadonlyMap<string, AnswerField | undefined>;
+
+/**
+ * What the config says of the fields of answers: the virtual server's rules, and the route's over them (decisions 5.5).
+ *
+ * @param route undefined where no route matched
+ */
+export function answerFieldRules(
+  server: VirtualServerConfig,
+  route: RouteConfig | undefined,
+  scheme: Scheme,
+): AnswerFieldRules {
+  const rules = new Map<string, AnswerField | undefined>();
+  const apply = ({ set, remove }: VirtualServerConfig["responseHeaders"]): void => {
+    for (const name of remove) rules.set(name.toLowerCase(), undefined);
+    for (const [name, value] of Object.entries(set)) rules.set(name.toLowerCase(), { name, value });
+  };
+  // RFC 6797, 7.2: never over http, whoever sent it.
+  if (server.hsts !== undefined)
+    rules.set(HSTS.toLowerCase(), scheme === "https" ? hstsField(server.hsts) : undefined);
+  apply(server.responseHeaders);
+  if (route === undefined) return rules;
+  const { action } = route;
+  // The route's own option takes priority over its virtual server, as all that a route says.
+  if (action.type === "staticFiles" && action.cacheControl !== undefined) rules.delete("cache-control");
+  apply(route.responseHeaders);
+  return rules;
+}
+
+/** Bytes that the fields which are set take in an HTTP/1.1 head. */
+export function setBytes(rules: AnswerFieldRules): number {
+  const lines = [...rules.values()].map((field) =>
+    field === undefined ? 0 : `${field.name}: ${field.value}\r\n`.length,
+  );
+  return lines.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+const HSTS = "Strict-Transport-Security";
+
+function hstsField({
+  maxAge,
+  includeSubDomains,
+  preload,
+}: NonNullable<VirtualServerConfig["hsts"]>): AnswerField {
+  const value = [
+    `max-age=${maxAge}`,
+    ...(includeSubDomains ? ["includeSubDomains"] : []),
+    ...(preload ? ["preload"] : []),
+  ].join("; ");
+  return { name: HSTS, value };
+}

@@ -1,0 +1,120 @@
+import * as z from "zod";
+import { count, flag, text } from "./fields.js";
+import { HOP_BY_HOP } from "./hopByHop.js";
+import type { TextRule } from "./textRule.js";
+
+/** What a virtual server or a route may say of the fields of its answers (decisions 5.5 and 5.6). */
+
+const NAME: TextRule = { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", lengthMax: 64 };
+/** Printable, so that no value can end its line (RFC 9110, 5.5; RFC 9112, 5). */
+const VALUE: TextRule = { pattern: "^[!-~](?:[\\t -~]*[!-~])?$", lengthMax: 4096 };
+
+const fieldName = text("config.bad-header", "a field name: a token of up to 64 characters", NAME);
+const fieldValue = text(
+  "config.bad-header",
+  "1 to 4096 characters of visible ASCII, spaces and tabs, the latter two not at either end",
+  VALUE,
+);
+
+export const responseHeaders = z
+  .strictObject({
+    set: z
+      .record(fieldName, fieldValue)
+      .default({})
+      .meta({
+        description:
+          "Fields of every answer. Each replaces all fields of that name, whoever sent them. A route's take priority over its virtual server's.",
+        examples: [{ "X-Content-Type-Options": "nosniff" }],
+      }),
+    remove: z
+      .array(fieldName.meta({ examples: ["X-Powered-By"] }))
+      .default([])
+      .meta({
+        description:
+          "Names of fields that no answer has: the upstream's, those that the virtual server sets, and `Server`.",
+        examples: [["X-Powered-By"]],
+      }),
+  })
+  .prefault({})
+  .describe(
+    "Fields that are set or removed in every answer, error pages included. Not in the answer to an upgrade (101).",
+  );
+
+/** A year: the least that browsers' preload list takes. */
+export const PRELOAD_MAX_AGE_MIN = 31_536_000;
+
+export const hsts = z
+  .strictObject({
+    maxAge: count(
+      31_536_000,
+      0,
+      315_360_000,
+      "seconds",
+      "How long a browser uses nothing but https for the name. 0 makes browsers forget it.",
+    ),
+    includeSubDomains: flag(false, "Whether the same is true of all names below it."),
+    preload: flag(
+      false,
+      "Whether browsers may ship with the name in their list; needs `includeSubDomains` and a `maxAge` of a year.",
+    ),
+  })
+  .optional()
+  .describe(
+    "Sends `Strict-Transport-Security` (RFC 6797) in every answer over TLS; browsers then refuse http and certificates that they do not trust. Without it, the field is not sent.",
+  );
+
+/** Most bytes that the fields set for one route may have in all: many clients take no longer head than 16 KiB. */
+export const SET_BYTES_MAX = 8192;
+
+/** Why a field is not the config's to set; some may be removed all the same. */
+export interface Reserved {
+  readonly mayRemove: boolean;
+  readonly why: string;
+  readonly fix?: string;
+}
+
+/** Why a field may not be set, or neither set nor removed; undefined for all others. */
+export function reservedField(name: string): Reserved | undefined {
+  const lower = name.toLowerCase();
+  if (lower.startsWith("proxy-")) return CONNECTION;
+  return RESERVED.get(lower);
+}
+
+const never = (why: string, fix?: string): Reserved => ({ mayRemove: false, why, fix });
+const removeOnly = (why: string, fix?: string): Reserved => ({ mayRemove: true, why, fix });
+
+const CONNECTION = never("belongs to the connection or the framing (RFC 9110, 7.6.1; RFC 9112, 6)");
+const VALIDATOR = removeOnly("identifies one state of one file (RFC 9110, 8.8)");
+const DIGEST = removeOnly("is the digest of one content (RFC 9530)");
+
+const RESERVED: ReadonlyMap<string, Reserved> = new Map([
+  ...HOP_BY_HOP.map((name) => [name, CONNECTION] as const),
+  ["date", never("is the time of the answer (RFC 9110, 6.6.1)")],
+  ["age", never("is the time that a cache kept the answer (RFC 9111, 5.1)")],
+  [
+    "content-type",
+    never(
+      "says how to read the content, and has the boundary of multipart ranges (RFC 9110, 8.3 and 14.6)",
+      "Give an `Action.respond` its `contentType`; files get theirs from their names.",
+    ),
+  ],
+  ["content-encoding", never("says how the content is encoded (RFC 9110, 8.4)")],
+  ["content-range", never("says which part of the content follows (RFC 9110, 14.4)")],
+  ["vary", never("says what caches have to compare (RFC 9110, 12.5.5)")],
+  ["location", never("belongs to one answer (RFC 9110, 10.2.2)", "Use a redirect as the route's action.")],
+  ["allow", never("lists the methods of one resource (RFC 9110, 10.2.1)")],
+  ["www-authenticate", never("is the challenge of a 401 (RFC 9110, 11.6.1)")],
+  ["etag", VALIDATOR],
+  ["last-modified", VALIDATOR],
+  ["content-location", removeOnly("names the resource of one content (RFC 9110, 8.7)")],
+  ["content-digest", DIGEST],
+  ["repr-digest", DIGEST],
+  ["digest", DIGEST],
+  ["content-md5", DIGEST],
+  ["set-cookie", removeOnly("would give every client the same cookie (RFC 6265, 4.1)")],
+  ["server", removeOnly("is the proxy's own", "Remove it, or set `versionTokens`.")],
+  [
+    "strict-transport-security",
+    removeOnly("must not be sent over http (RFC 6797, 7.2)", "Use `hsts` of the virtual server."),
+  ],
+]);
