@@ -103,6 +103,19 @@ describe("previewConfig", () => {
     ]);
   });
 
+  test("HSTS is left out: a browser would remember it for localhost", () => {
+    const input = siteConfig({ mode: "tls" });
+    const [first, second, application] = input.virtualServers;
+    const config = parseConfig({
+      ...input,
+      virtualServers: [first, second, { ...application, hsts: {}, responseHeaders: { remove: ["X-A"] } }],
+    });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    expect(config.value.virtualServers[2]!.hsts).toBeDefined();
+    const moved = previewed(config.value).virtualServers[2]!;
+    expect([moved.hsts, moved.responseHeaders.remove]).toEqual([undefined, ["X-A"]]);
+  });
+
   test("ports beyond the range are refused with the option to change", () => {
     const problems = problemsOf(tls, 65_200);
     expect(problems.map((p) => [p.code, p.path, p.fix])).toEqual([
@@ -158,6 +171,37 @@ describe("expectedResponses", () => {
       `file server daemon: ${https}/synchttp/ at 127.0.0.1 10443 → ${DAEMON}`,
       `WebDAV daemon: ${https}/syncdav/ at 127.0.0.1 10443 → ${DAEMON}`,
     ]);
+  });
+
+  test("fields that the config sets or removes are expected as it says, whoever answers", () => {
+    const input = siteConfig({ mode: "plain" });
+    const [byDefault, application] = input.virtualServers;
+    const config = parseConfig({
+      ...input,
+      virtualServers: [
+        { ...byDefault, responseHeaders: { remove: ["server"] } },
+        {
+          ...application,
+          responseHeaders: { set: { "Accept-Ranges": "none" }, remove: ["ETag", "Content-Language"] },
+          routes: application!.routes.map((route) =>
+            route.name === "web" ? { ...route, responseHeaders: { remove: ["Server"] } } : route,
+          ),
+        },
+      ],
+    });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const rows = expectedResponses(config.value, { mediaPath: "a.png" });
+    expect(rows.map(({ expected }) => expected.map((e) => e.says).join(", "))).toEqual([
+      "200, Content-Type: text/html, no Server",
+      "200, Content-Type: image/*, Content-Length, Last-Modified, no ETag, Accept-Ranges: none",
+      expect.stringMatching(/^302, .*, Vary: Accept-Language, Cookie, no Content-Language$/),
+      "no Server",
+      DAEMON,
+      DAEMON,
+    ]);
+    const answer = { protocol: "HTTP/1.1", status: 302, headers: {} } as const;
+    expect(rows[3]!.expected[0]!.holds(answer)).toBe(true);
+    expect(rows[3]!.expected[0]!.holds({ ...answer, headers: { server: "portico" } })).toBe(false);
   });
 
   test("name and address can be given; without a media path its row is not probed", () => {

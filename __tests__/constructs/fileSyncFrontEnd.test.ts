@@ -6,6 +6,7 @@ import { Aspects, TerraformVariable, Testing } from "cdktf";
 import {
   Action,
   Delivery,
+  FILE_SYNC_RESPONSE_HEADERS,
   type FileSyncFrontEnd,
   type FileSyncFrontEndProps,
   Host,
@@ -15,7 +16,12 @@ import {
   TlsMaterial,
   TlsPolicy,
 } from "../../src/index.js";
-import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
+import {
+  renderProxyConfig,
+  resolve as resolveRequest,
+  synthesizedFile,
+  synthesizedFiles,
+} from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
 import { addresses, frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
 
@@ -204,6 +210,92 @@ describe("the config", () => {
       [80, 8090],
       [9443, 8443],
     ]);
+  });
+});
+
+describe("response fields and HSTS", () => {
+  const files = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
+  const material = TlsMaterial.fromFiles(files);
+
+  test("are the application's, on every route of it, and nobody else's", () => {
+    const { virtualServers } = renderProxyConfig(
+      frontEnd({
+        mode: Mode.tls({ material, hsts: { maxAge: 300 } }),
+        responseHeaders: FILE_SYNC_RESPONSE_HEADERS,
+      }),
+    );
+    const none = { set: {}, remove: [] };
+    expect(virtualServers.map((v) => [v.name, v.responseHeaders, v.hsts])).toEqual([
+      ["default", none, undefined],
+      ["redirect", none, undefined],
+      ["application", FILE_SYNC_RESPONSE_HEADERS, { maxAge: 300, includeSubDomains: false, preload: false }],
+    ]);
+  });
+
+  test("HSTS goes with a self-signed certificate where it is forced; the config knows nothing of that", () => {
+    const { virtualServers } = renderProxyConfig(frontEnd({ mode: Mode.tls({ hsts: { force: true } }) }));
+    expect(virtualServers[2]!.hsts).toEqual({ maxAge: 31_536_000, includeSubDomains: false, preload: false });
+  });
+
+  test("plain mode has the fields, too", () => {
+    const app = frontEnd({ mode: Mode.plain(), responseHeaders: { remove: ["Server"] } });
+    expect(resolveRequest(app, "http://192.0.2.10/sync/").removedResponseHeaders).toEqual(["server"]);
+  });
+});
+
+describe("the address that is listened on", () => {
+  const host = { address: "10.0.0.10", ipv6Address: "2001:db8::10" };
+  const listening = (app: FileSyncFrontEnd): string[] =>
+    renderProxyConfig(app).listeners.map((l) => `${l.name} ${l.address} ${l.port}`);
+  const warnings = ({ node }: FileSyncFrontEnd): unknown[] =>
+    node.metadata.filter(({ type }) => type === "@cdktf/warn").map(({ data }) => data);
+
+  test("is all addresses, unless the mode says otherwise", () => {
+    expect(listening(frontEnd({ host }))).toEqual([
+      "http 0.0.0.0 80",
+      "http6 :: 80",
+      "https 0.0.0.0 443",
+      "https6 :: 443",
+    ]);
+    const app = frontEnd({ host, mode: Mode.tls({ address: "10.0.0.10", ipv6Address: "2001:db8::10" }) });
+    expect(listening(app)).toEqual([
+      "http 10.0.0.10 80",
+      "http6 2001:db8::10 80",
+      "https 10.0.0.10 443",
+      "https6 2001:db8::10 443",
+    ]);
+    expect(warnings(app)).toEqual([]);
+    expect(listening(frontEnd({ host, mode: Mode.plain({ address: "10.0.0.10" }) }))).toEqual([
+      "http 10.0.0.10 80",
+      "http6 :: 80",
+    ]);
+  });
+
+  test("on loopback no port is exposed or forwarded, and systemd need not wait for the address", () => {
+    const app = frontEnd({ host, mode: Mode.plain({ address: "127.0.0.1", ipv6Address: "::1" }) });
+    expect(app.exposedPorts).toEqual([22]);
+    expect(app.portForwards).toEqual([]);
+    expect(warnings(app)).toEqual([]);
+    const socket = synthesizedFile(app, "/etc/systemd/system/portico.socket").content;
+    expect(socket).toContain("ListenStream=127.0.0.1:80\nListenStream=[::1]:80\n");
+    expect(socket).toContain("FreeBind=yes");
+  });
+
+  test("is where a router forwards to, and a warning where clients are sent elsewhere", () => {
+    const app = frontEnd({ host, mode: Mode.plain({ address: "10.0.0.11" }) });
+    expect(app.portForwards).toEqual([{ protocol: "tcp", port: 80, toAddress: "10.0.0.11", toPort: 80 }]);
+    expect(warnings(app)).toEqual([
+      "The proxy listens on 10.0.0.11 only, and the host's address, which clients are sent to, is 10.0.0.10.",
+    ]);
+  });
+
+  test("may be known to Terraform alone", () => {
+    const stack = newStack();
+    const address = new TerraformVariable(stack, "address", { type: "string" }).stringValue;
+    const app = frontEnd({ mode: Mode.plain({ address }) }, "files", stack);
+    expect(app.exposedPorts).toEqual([22, 80]);
+    expect(warnings(app)).toEqual([]);
+    expect(() => synthesize(stack)).not.toThrow();
   });
 });
 

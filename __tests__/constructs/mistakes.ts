@@ -443,6 +443,32 @@ const servers = of("a virtual server", [
     "stack/proxy/v.serverNames[0]",
   ],
   [
+    "with HSTS and no TLS",
+    server({ serverNames: ["a"], hsts: {} }),
+    "config.hsts-without-tls",
+    "stack/proxy/v.hsts",
+  ],
+  [
+    "with HSTS and a self-signed certificate",
+    (s) => {
+      const https = s.proxy.addListener("https", { port: 443, tls: { material: TlsMaterial.selfSigned() } });
+      return s.proxy.addVirtualServer("v", {
+        serverNames: ["a"],
+        listeners: [https],
+        default: true,
+        hsts: {},
+      });
+    },
+    "config.hsts-self-signed",
+    "stack/proxy/v.hsts",
+  ],
+  [
+    "with a field that is the connection's",
+    server({ serverNames: ["a"], responseHeaders: { set: { Connection: "close" } } }),
+    "config.reserved-response-field",
+    "stack/proxy/v.responseHeaders.set.Connection",
+  ],
+  [
     "without listeners",
     server({ serverNames: ["a"], listeners: undefined }),
     "config.missing-field",
@@ -538,6 +564,36 @@ const routes = of("a route", [
     route({ path: "/a", requestBodyBytesMax: -1 }),
     "config.out-of-range",
     `${AT_ROUTE}.requestBodyBytesMax`,
+  ],
+  [
+    "that sets a length",
+    route({ path: "/a", responseHeaders: { set: { "Content-Length": "0" } } }),
+    "config.reserved-response-field",
+    `${AT_ROUTE}.responseHeaders.set.Content-Length`,
+  ],
+  [
+    "that sets a field of two lines",
+    route({ path: "/a", responseHeaders: { set: { "X-A": "1\r\nX-B: 2" } } }),
+    "config.bad-header",
+    `${AT_ROUTE}.responseHeaders.set.X-A`,
+  ],
+  [
+    "that sets and removes a field",
+    route({ path: "/a", responseHeaders: { set: { "X-A": "1" }, remove: ["x-a"] } }),
+    "config.duplicate-response-field",
+    `${AT_ROUTE}.responseHeaders.remove[0]`,
+  ],
+  [
+    "with `responseHeader`",
+    route({ path: "/a", responseHeader: {} }),
+    "config.unknown-field",
+    `${AT_ROUTE}.responseHeader`,
+  ],
+  [
+    "with fields that are not in `set`",
+    route({ path: "/a", responseHeaders: { "X-A": "1" } }),
+    "config.unknown-field",
+    `${AT_ROUTE}.responseHeaders.X-A`,
   ],
   [
     "with a timeout of 0",
@@ -1109,6 +1165,27 @@ const fronts = of("a front end", [
   ],
 ]);
 
+const responses = of("the response fields of a front end", [
+  [
+    "with a cookie for everybody",
+    front({ responseHeaders: { set: { "Set-Cookie": "a=1" } } }),
+    "config.reserved-response-field",
+    "stack/files.responseHeaders.set.Set-Cookie",
+  ],
+  [
+    "with one field twice",
+    front({ responseHeaders: { remove: ["X-A", "x-a"] } }),
+    "config.duplicate-response-field",
+    "stack/files.responseHeaders.remove[1]",
+  ],
+  [
+    "with an address to listen on that the host has no family for",
+    front({ mode: Mode.plain({ ipv6Address: "::1" }) }),
+    "config.bad-address",
+    "stack/files.mode",
+  ],
+]);
+
 const mode = (options: Wrong) => () => Mode.tls(options);
 const modes = of("a mode", [
   ["with `httpPrt`", mode({ httpPrt: 80 }), "config.unknown-field", "Mode.tls.httpPrt"],
@@ -1123,6 +1200,54 @@ const modes = of("a mode", [
     "config.out-of-range",
     "Mode.tls.publicPort",
   ],
+  ["with a name for an address", mode({ address: "localhost" }), "config.bad-address", "Mode.tls.address"],
+  ["with an address and a port", mode({ address: "192.0.2.1:80" }), "config.bad-address", "Mode.tls.address"],
+  ["with an IPv6 address for IPv4", mode({ address: "::1" }), "config.bad-address", "Mode.tls.address"],
+  [
+    "with an IPv4 address for IPv6",
+    mode({ ipv6Address: "192.0.2.1" }),
+    "config.bad-address",
+    "Mode.tls.ipv6Address",
+  ],
+  [
+    "with an IPv6 address in brackets",
+    mode({ ipv6Address: "[::1]" }),
+    "config.bad-address",
+    "Mode.tls.ipv6Address",
+  ],
+  [
+    "plain, with a number for an address",
+    () => Mode.plain(wrong({ address: 127 })),
+    "config.wrong-type",
+    "Mode.plain.address",
+  ],
+  [
+    "with HSTS and the self-signed certificate",
+    mode({ hsts: {} }),
+    "config.hsts-self-signed",
+    "Mode.tls.hsts",
+  ],
+  [
+    "with HSTS and a self-signed certificate of its own",
+    () => Mode.tls({ material: TlsMaterial.selfSigned(), hsts: { force: false } }),
+    "config.hsts-self-signed",
+    "Mode.tls.hsts",
+  ],
+  ["with `hsts: true`", mode({ hsts: true }), "config.wrong-type", "Mode.tls.hsts"],
+  ["with `max-age`", mode({ hsts: { "max-age": 1 } }), "config.unknown-field", "Mode.tls.hsts.max-age"],
+  [
+    "with HSTS for more than ten years",
+    mode({ hsts: { maxAge: 1e9, force: true } }),
+    "config.out-of-range",
+    "Mode.tls.hsts.maxAge",
+  ],
+  [
+    "with HSTS to preload, and no subdomains",
+    mode({ hsts: { preload: true, force: true } }),
+    "config.hsts-preload",
+    "Mode.tls.hsts.preload",
+  ],
+  ["plain, with HSTS", () => Mode.plain(wrong({ hsts: {} })), "config.unknown-field", "Mode.plain.hsts"],
   [
     "plain, with TLS options",
     () => Mode.plain(wrong({ httpsPort: 443 })),
@@ -1757,6 +1882,7 @@ export const MISTAKES: readonly Mistake[] = [
   ...proxies,
   ...tlsParts,
   ...fronts,
+  ...responses,
   ...modes,
   ...units,
   ...others,

@@ -34,6 +34,24 @@ const ANSWER = {
   answer: { status: 200, headers: {}, body: "" },
 } as unknown as PublicAddress["outcome"];
 
+/** Which socket is a listener's, and which listeners another machine can ask. */
+test.each<[string, string, Partial<Evidence>, "ok" | "failed"]>([
+  ["on its own address", INNER, { sockets: [{ address: INNER, port: 80 }] }, "ok"],
+  ["that something else has elsewhere", INNER, { sockets: [{ address: "127.0.0.1", port: 80 }] }, "failed"],
+  ["that all addresses cover", INNER, { sockets: [{ address: "0.0.0.0", port: 80 }] }, "ok"],
+  ["on all addresses", "0.0.0.0", { sockets: [{ address: "0.0.0.0", port: 80 }] }, "ok"],
+  ["closed for others", INNER, { openPorts: new Map([[80, false]]) }, "failed"],
+  ["on loopback, closed for others", "127.0.0.1", { openPorts: new Map([[80, false]]) }, "ok"],
+])("a listener %s", (_what, listened, more, status) => {
+  const rows = diagnose({ ...evidence(undefined, listened), ...more });
+  expect(rows.find(({ id }) => id === "ports")!.status).toBe(status);
+});
+
+test("loopback is an address that every host has", () => {
+  const { deployment, ...rest } = evidence(undefined, "127.0.0.2");
+  expect(diagnose(rest).find(({ id }) => id === "addresses")!.status).toBe("ok");
+});
+
 /** A host whose public address no interface has. */
 test.each<[string, Evidence, "ok" | "failed", string]>([
   ["answers by it: translated", evidence({ outcome: ANSWER }), "ok", "ok"],

@@ -1,5 +1,5 @@
 import { TerraformStack, TerraformVariable } from "cdktf";
-import { Action, Host, Mode, ProblemError, ReverseProxy } from "../../src/index.js";
+import { Action, Host, Mode, ProblemError, ReverseProxy, TlsMaterial } from "../../src/index.js";
 import {
   renderProxyConfig,
   type Resolution,
@@ -64,6 +64,50 @@ describe("resolve in plain mode", () => {
     ["http://a b/sync/", "default/- error 400"],
   ])("%s", (url, expected) => {
     expect(kindOf(resolve(plain, url))).toBe(expected);
+  });
+});
+
+describe("resolve and the fields of the answer", () => {
+  const material = TlsMaterial.fromFiles({ certificate: "/c.pem", key: "/k.pem", dhparam: false });
+  const app = frontEnd({
+    mode: Mode.tls({ material, hsts: {} }),
+    responseHeaders: { set: { "X-Frame-Options": "DENY", "X-A": "1" }, remove: ["Server"] },
+  });
+  app.application.addRoute("share", {
+    path: "/sync/share",
+    action: Action.respond(200),
+    responseHeaders: { set: { "x-a": "2" }, remove: ["X-Frame-Options"] },
+  });
+  const hsts = "max-age=31536000";
+
+  test.each([
+    ["https://192.0.2.10/sync/", { "x-frame-options": "DENY", "x-a": "1" }, ["server"]],
+    ["https://192.0.2.10/sync/share/x", { "x-a": "2" }, ["x-frame-options", "server"]],
+    ["https://192.0.2.10/none", { "x-frame-options": "DENY", "x-a": "1" }, ["server"]],
+    ["https://192.0.2.10/%zz", { "x-frame-options": "DENY", "x-a": "1" }, ["server"]],
+  ])("%s", (url, set, removed) => {
+    const resolution = resolve(app, url);
+    expect(resolution.responseHeaders).toEqual({ "strict-transport-security": hsts, ...set });
+    expect([...resolution.removedResponseHeaders].sort()).toEqual([...removed].sort());
+  });
+
+  test("what leads from HTTP to HTTPS has none of them", () => {
+    const { responseHeaders, removedResponseHeaders } = resolve(app, "http://192.0.2.10/sync/");
+    expect([responseHeaders, removedResponseHeaders]).toEqual([{}, []]);
+  });
+});
+
+describe("resolve and the address of a listener", () => {
+  test("a URL with the address of a listener means that listener", () => {
+    const proxy = new ReverseProxy(newStack(), "proxy", {
+      host: new Host(newStack(), "host", { address: "192.0.2.10" }),
+    });
+    const listeners = ["10.0.0.1", "10.0.0.2"].map((address, i) =>
+      proxy.addListener(`l${i}`, { address, port: 80 }),
+    );
+    proxy.addVirtualServer("s", { serverNames: ["_"], listeners, default: true });
+    expect(resolve(proxy, "http://10.0.0.2/").listener).toBe("l1");
+    expect(resolve(proxy, "http://files.example.org/").listener).toBe("l0");
   });
 });
 

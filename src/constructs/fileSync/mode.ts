@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isPort } from "../../model/address.js";
 import { type Problem, problem } from "../../model/index.js";
-import { hstsProblems, refuse } from "../props/checks.js";
+import { refuse, serverOptionProblems } from "../props/checks.js";
 import { TLS_MATERIAL, TLS_POLICY } from "../props/instances.js";
 import { fields, flag, number, type PropTable, refuseOptions, text } from "../props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "../responseHeaders.js";
@@ -171,7 +171,7 @@ const TLS_OPTIONS: PropTable<TlsOptions> = {
 function tlsHstsProblems({ hsts, material = TlsMaterial.selfSigned() }: TlsOptions): Problem[] {
   if (hsts === undefined) return [];
   const path = "Mode.tls.hsts";
-  return [...hstsProblems(path, withoutForce(hsts)), ...selfSignedHstsProblems(path, hsts, [material])];
+  return [...serverOptionProblems(path, "hsts", withoutForce(hsts)), ...selfSignedHstsProblems(path, hsts, [material])];
 }
 
 /** Whether the host has an address is found out there: behind a router, no config says which ones it has. */

@@ -13,7 +13,7 @@ import type {
 } from "../activationOptions.js";
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
-import { hostPathProblems, refuse } from "../props/checks.js";
+import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
 import type { FileSyncUpstreamOverrides } from "./servers.js";
 import { FIREWALL_PROPS, type FirewallProps } from "../firewall.js";
 import { type Host, HOST_PROPS, type HostProps } from "../host.js";
@@ -213,6 +213,7 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...hostPathProblems({ installDirectory: props.installDirectory }, construct.node.path),
     ...nameProblems(props, at),
     ...timeoutProblems(props, at),
+    ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
     ...hostPathProblems(props.paths, at("paths")),
   ]);
 }

@@ -66,11 +66,16 @@ export function refuseVirtualServer(construct: IConstruct, part: VirtualServer, 
   refusePart(construct, { version: 1, listeners, virtualServers: [part] }, "virtualServers[0]");
 }
 
-/** Problems of HSTS options where no virtual server has them yet, reported at a path of their own. */
-export function hstsProblems(path: string, hsts: NonNullable<VirtualServer["hsts"]>): Problem[] {
-  const at = "virtualServers[0].hsts";
-  const problems = configProblems({ version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, hsts }] });
-  return problems.map((p) => ({ ...p, path: p.path.replace(at, path) }));
+/** Problems of an option of a virtual server that is still to be made, at the path of the prop it came by. */
+export function serverOptionProblems<K extends "hsts" | "responseHeaders">(
+  path: string,
+  name: K,
+  value: VirtualServer[K],
+): Problem[] {
+  const at = `virtualServers[0].${name}`;
+  const config = { version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, [name]: value }] } as const;
+  const named = (text: string): string => text.replaceAll(at, path);
+  return configProblems(config).map((p) => ({ ...p, path: named(p.path), message: named(p.message) }));
 }
 
 export function refuseRoute(construct: IConstruct, part: Route): void {
