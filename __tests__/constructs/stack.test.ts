@@ -192,6 +192,20 @@ describe("what works and is hardly meant is warned of", () => {
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
   });
 
+  test("HSTS for a host that has no name but its address", () => {
+    const warned = (publicName?: string): string[] => {
+      const stack = newStack();
+      const files = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
+      const mode = Mode.tls({ material: TlsMaterial.fromFiles(files), hsts: {} });
+      frontEnd({ mode, host: { address: "192.0.2.10", publicName } }, "files", stack);
+      return warnings(stack);
+    };
+    expect(warned("files.example.org")).toEqual([]);
+    expect(warned()).toEqual([
+      expect.stringMatching(/^stack\/files\/Proxy\/application: `hsts` has no effect here: browsers ignore/),
+    ]);
+  });
+
   test("a path that looks like a pattern, two daemons of one URL, a firewall that shuts SSH out", () => {
     const stack = newStack();
     const { application, host } = frontEnd(

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type RunningProcess, startProcess } from "./processes.js";
-import { HOST, MODIFIED, type Mode, type Ports, type Site } from "./site.js";
+import { HOST, MODIFIED, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "./site.js";
 
 /** Where nginx is installed; undefined if it is not. */
 export function findNginx(): string | undefined {
@@ -116,6 +116,15 @@ ${locations(site, ports, "proxy_set_header X-Forwarded-Proto https;")}
   }`;
 }
 
+/** Fields as nginx comes closest to what decisions 5.5 says. */
+const RESPONSE_FIELDS = [
+  ...Object.entries(RESPONSE_HEADERS.set).flatMap(([name, value]) => [
+    `proxy_hide_header ${name};`,
+    `add_header ${name} "${value}" always;`,
+  ]),
+  ...RESPONSE_HEADERS.remove.map((name) => `proxy_hide_header ${name};`),
+].join("\n    ");
+
 /** The four routes (service 4.1), with their limits (service 4.5). */
 function locations(site: Site, ports: Ports, proto: string): string {
   const limits = `client_max_body_size 0;
@@ -130,6 +139,7 @@ function locations(site: Site, ports: Ports, proto: string): string {
       proxy_set_header X-Forwarded-Host $server_name;
       ${proto}`;
   return `
+    ${RESPONSE_FIELDS}
     location /sync {
       proxy_pass http://127.0.0.1:${ports.web};
       ${headers}

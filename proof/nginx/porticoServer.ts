@@ -5,7 +5,7 @@ import { buildBundle } from "../../build/bundle.js";
 import { FileSyncFrontEnd, Mode as FrontEndMode, TlsMaterial } from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { type RunningProcess, startProcess } from "./processes.js";
-import { HOST, type Mode, type Ports, type Site } from "./site.js";
+import { HOST, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "./site.js";
 
 /** Builds the bundle of the sources as they are, and puts it where the user of the test may read it. */
 export async function installPortico(site: Site): Promise<string> {
@@ -48,6 +48,7 @@ export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory
       fileServer: { url: `http://127.0.0.1:${ports.files}` },
       webdav: { url: `http://127.0.0.1:${ports.dav}` },
     },
+    responseHeaders: RESPONSE_HEADERS,
     paths: { defaultPageDirectory: site.defaultPage, logDirectory },
     proxy: { workers: 1 },
   });

@@ -20,6 +20,12 @@ export type Mode = "plain" | "tls";
 /** Server name of the application's virtual server. */
 export const HOST = "sync.example";
 
+/** Fields that both set and remove in every answer of the application's server (decisions 5.5). */
+export const RESPONSE_HEADERS = {
+  set: { "X-Frame-Options": "SAMEORIGIN", "Referrer-Policy": "same-origin" },
+  remove: ["X-Removed"],
+} as const;
+
 /** Everything that both proxies serve from, in one temporary folder. */
 export interface Site {
   readonly folder: string;

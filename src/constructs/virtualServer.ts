@@ -66,6 +66,11 @@ export class VirtualServer extends Construct {
     return this.node.findAll().filter((child) => child instanceof Route);
   }
 
+  /** @internal */
+  get asksForHsts(): boolean {
+    return this.props.hsts !== undefined;
+  }
+
   /** @internal Its section of the config. */
   render(): VirtualServerInput {
     const { tls, hsts, ...fields } = this.props;

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { Annotations, Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
 import { coversName } from "../model/certificateName.js";
@@ -59,6 +60,14 @@ function warnOfParts(proxy: WarnedProxy): void {
   }
   for (const server of proxy.virtualServers.filter(({ routes }) => routes.length === 0)) {
     Annotations.of(server).addWarning("This virtual server has no routes, so it answers 404 to everything.");
+  }
+  for (const server of proxy.virtualServers.filter(({ asksForHsts }) => asksForHsts)) {
+    const names = [...server.serverNames, ...server.listeners.flatMap((one) => proxy.namesOn(one))];
+    const real = names.filter((name) => name !== CATCH_ALL);
+    if (real.length === 0 || !real.every((name) => isKnown(name) && isIP(name) !== 0)) continue;
+    Annotations.of(server).addWarning(
+      "`hsts` has no effect here: browsers ignore it for addresses (RFC 6797, 8.1.1). Give the host a `publicName`.",
+    );
   }
   const everyone = (proxy.config.trustedProxies ?? []).filter((range) => /\/0+$/.test(range));
   if (everyone.length > 0) {

@@ -57,6 +57,30 @@ export const ANSWER_CASES: readonly Case[] = [
     expect: { server: "without version", date: "given" },
   },
   {
+    name: "answer: fields that the config sets replace the upstream's, those that it removes are gone",
+    send: get("/sync/"),
+    answer: ok("X-Frame-Options: ALLOW", "x-frame-options: DENY", "X-removed: 1", "X-Kept: 1"),
+    status: 200,
+    expect: {
+      "field x-frame-options": "SAMEORIGIN",
+      "field referrer-policy": "same-origin",
+      "field x-kept": "1",
+    },
+  },
+  {
+    name: "answer: fields that the config sets are in an error page, too",
+    send: get("/sync/"),
+    answer: "refused",
+    status: 502,
+    expect: { "field x-frame-options": "SAMEORIGIN", "field referrer-policy": "same-origin" },
+  },
+  {
+    name: "answer: fields that the config sets are in an answer without a route, too",
+    send: get("/elsewhere"),
+    status: 404,
+    expect: { "field x-frame-options": "SAMEORIGIN" },
+  },
+  {
     name: "answer: fields of the connection do not pass",
     send: get("/sync/"),
     answer: ok("Keep-Alive: timeout=5", "Connection: keep-alive", "X-Pad: x"),
