@@ -18,7 +18,7 @@ export * from "./host.js";
 export * from "./hostFile.js";
 export * from "./listener.js";
 export { type LocalDeliveryOptions } from "./delivery/local.js";
-export { Mode, type PlainOptions, type TlsOptions } from "./fileSync/mode.js";
+export { type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./fileSync/mode.js";
 export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
