@@ -86,8 +86,7 @@ export class VirtualServer extends Construct {
   private refuseSelfSignedHsts(): void {
     const { hsts } = this.props;
     if (hsts === undefined) return;
-    const materials =
-      this.tls === undefined ? this.listeners.map(({ tls }) => tls?.material) : [this.tls];
+    const materials = this.tls === undefined ? this.listeners.map(({ tls }) => tls?.material) : [this.tls];
     refuse(selfSignedHstsProblems(`${this.node.path}.hsts`, hsts, materials));
   }
 }

@@ -171,7 +171,10 @@ const TLS_OPTIONS: PropTable<TlsOptions> = {
 function tlsHstsProblems({ hsts, material = TlsMaterial.selfSigned() }: TlsOptions): Problem[] {
   if (hsts === undefined) return [];
   const path = "Mode.tls.hsts";
-  return [...serverOptionProblems(path, "hsts", withoutForce(hsts)), ...selfSignedHstsProblems(path, hsts, [material])];
+  return [
+    ...serverOptionProblems(path, "hsts", withoutForce(hsts)),
+    ...selfSignedHstsProblems(path, hsts, [material]),
+  ];
 }
 
 /** Whether the host has an address is found out there: behind a router, no config says which ones it has. */
