@@ -35,6 +35,9 @@ import { isKnown } from "./props/tokens.js";
  * One material serves any number of listeners of a proxy, and makes its resources once.
  */
 export abstract class TlsMaterial {
+  /** @internal Whether only clients with an exception for it trust the certificate. */
+  readonly selfSigned: boolean = false;
+
   /**
    * A key and a certificate for the host's names and addresses, both made by Terraform. Browsers do not trust it;
    * users add an exception.
@@ -67,9 +70,6 @@ export abstract class TlsMaterial {
     refuseAcme("TlsMaterial.acme", options);
     return new AcmeMaterial(options);
   }
-
-  /** @internal Whether nobody but who made an exception trusts the certificate. */
-  readonly selfSigned: boolean = false;
 
   /** @internal Makes what has to be made. */
   abstract bind(scope: Construct, context: TlsContext): TlsFiles;

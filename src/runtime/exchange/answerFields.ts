@@ -1,10 +1,10 @@
 import {
   type AnswerFieldRules,
   answerFieldRules,
+  type HeaderList,
   type RouteConfig,
   type VirtualServerConfig,
 } from "../../model/serving.js";
-import type { Exchange, HeaderList } from "./exchange.js";
 
 /** Fields that the config sets or removes in answers (decisions 5.5), made ready to be applied to a head. */
 export class AnswerFields {
@@ -61,8 +61,15 @@ export function compileAnswerFields(
   return http === undefined && https === undefined ? undefined : { http, https };
 }
 
+/** What decides about the fields of an answer. */
+interface Answering {
+  readonly server: VirtualServerConfig;
+  readonly route: { readonly answerFields: AnswerFieldsByScheme | undefined } | undefined;
+  readonly client: { readonly scheme: "http" | "https" };
+}
+
 /** What applies to the answer of an exchange: its route's rules, or its server's where no route matched. */
-export function answerFieldsFor(exchange: Exchange): AnswerFields | undefined {
+export function answerFieldsFor(exchange: Answering): AnswerFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.answerFields;
   return byScheme?.[client.scheme];
