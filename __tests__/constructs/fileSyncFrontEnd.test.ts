@@ -121,6 +121,7 @@ describe("the config", () => {
     const tls = {
       certificate: "/etc/portico/tls/cacert.pem",
       key: "/etc/portico/tls/privkey.pem",
+      certificates: [],
       dhparam: "/etc/portico/tls/dhparam2048.pem",
       policy: "file-sync",
     };

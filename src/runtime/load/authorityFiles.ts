@@ -43,11 +43,11 @@ export async function withFilesFound(
   authority: CertificateAuthorityConfig,
 ): Promise<CertificateAuthorityConfig> {
   const find = await credentials();
-  const { roots, externalAccountBinding: binding } = authority;
-  const keyFile = binding && ((await find(binding.keyFile)) ?? binding.keyFile);
+  const { roots, externalAccountBinding: account } = authority;
+  const keyFile = account && ((await find(account.keyFile)) ?? account.keyFile);
   return {
     ...authority,
     ...(roots === undefined ? {} : { roots: (await find(roots)) ?? roots }),
-    ...(binding === undefined ? {} : { externalAccountBinding: { ...binding, keyFile: keyFile! } }),
+    ...(account === undefined ? {} : { externalAccountBinding: { ...account, keyFile: keyFile! } }),
   };
 }

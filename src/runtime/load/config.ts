@@ -98,10 +98,10 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
     ...config,
     logs: { access: below(config.logs.access), error: below(config.logs.error) },
     certificateAuthorities: config.certificateAuthorities.map((authority) => {
-      const { externalAccountBinding: binding } = authority;
+      const { externalAccountBinding: account } = authority;
       return {
         ...pathsBelow(root, authority, "roots"),
-        ...(binding === undefined ? {} : { externalAccountBinding: pathsBelow(root, binding, "keyFile") }),
+        ...(account === undefined ? {} : { externalAccountBinding: pathsBelow(root, account, "keyFile") }),
       };
     }),
     listeners: config.listeners.map(({ tls, ...listener }) =>
