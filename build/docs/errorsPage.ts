@@ -18,6 +18,7 @@ const ENTRIES: Readonly<Record<ProblemCode, ErrorEntry>> = {
 /** What the first word of a code stands for. */
 const AREAS: Readonly<Record<string, string>> = {
   config: "The proxy config and its constructs",
+  acme: "Certificates from an authority (ACME)",
   host: "Addresses and names of a host",
   network: "The static network address",
   firewall: "The packet filter",
