@@ -1,4 +1,5 @@
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
+import type { KeyType } from "../tlsPolicy.js";
 
 /** Where a certificate of a listener comes from. */
 export type CertificateSource =
@@ -20,6 +21,16 @@ export function certificateSources(
 export function certificateFields(tls: TlsConfig) {
   const further = tls.certificates.map((fields, i) => ({ fields, at: `certificates[${i}]` }));
   return [{ fields: tls, at: "" }, ...further];
+}
+
+/** A certificate that an authority is to issue. */
+export interface WantedCertificate {
+  /** The same for the same names, type of key and authority, whatever else a config says. */
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly keyType: KeyType;
+  readonly authority: CertificateAuthorityConfig;
+  readonly challenge: "http-01" | "tls-alpn-01";
 }
 
 /** How the names of an authority's certificates are proved: on port 80 wherever there is a listener for it. */

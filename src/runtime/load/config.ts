@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
-import { type WantedCertificate, wantedCertificates } from "./wantedCertificates.js";
+import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import {
@@ -10,6 +10,7 @@ import {
   type ProxyConfig,
   type Result,
   type RouteConfig,
+  type WantedCertificate,
 } from "../../model/serving.js";
 import { directoryProblem, logProblem, readText } from "./files.js";
 import { recoverLogs } from "./logRecovery.js";

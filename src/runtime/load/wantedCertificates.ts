@@ -2,22 +2,11 @@ import { createHash } from "node:crypto";
 import { certificateSources, challengeOf } from "../../model/config/certificates.js";
 import {
   type AcmeCertificateConfig,
-  type CertificateAuthorityConfig,
-  type KeyType,
   keyTypeFor,
   type ListenerConfig,
   type ProxyConfig,
+  type WantedCertificate,
 } from "../../model/serving.js";
-
-/** A certificate that an authority is to issue. */
-export interface WantedCertificate {
-  /** The same for the same names, type of key and authority, whatever else a config says. */
-  readonly id: string;
-  readonly names: readonly string[];
-  readonly keyType: KeyType;
-  readonly authority: CertificateAuthorityConfig;
-  readonly challenge: "http-01" | "tls-alpn-01";
-}
 
 /** Every certificate that a config wants from authorities, each once. */
 export function wantedCertificates(config: ProxyConfig): WantedCertificate[] {

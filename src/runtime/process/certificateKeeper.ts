@@ -2,9 +2,15 @@ import { join } from "node:path";
 import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
 import { withFilesFound } from "../load/authorityFiles.js";
 import type { CertificateContents } from "../load/tlsContents.js";
-import { type WantedCertificate, wantedCertificates } from "../load/wantedCertificates.js";
+import { wantedCertificates } from "../load/wantedCertificates.js";
 import type { MasterLog } from "./masterLog.js";
-import { type Problem, problem, type ProxyConfig, type Result } from "../../model/serving.js";
+import {
+  type Problem,
+  problem,
+  type ProxyConfig,
+  type Result,
+  type WantedCertificate,
+} from "../../model/serving.js";
 
 /** What certificates by ACME need from the master. */
 export interface KeeperHost extends Pick<AcmeHost, "answer"> {

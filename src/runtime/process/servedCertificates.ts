@@ -3,7 +3,7 @@ import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
 import type { CertificateContents } from "../load/tlsContents.js";
-import type { WantedCertificate } from "../load/wantedCertificates.js";
+import type { WantedCertificate } from "../../model/serving.js";
 import { CertificateKeeper } from "./certificateKeeper.js";
 import { listCertificates } from "./certificateList.js";
 import type { ControlOutcome, Done } from "./control.js";
