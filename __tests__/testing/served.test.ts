@@ -99,3 +99,29 @@ test("a range of all IPv6 addresses trusts no IPv4 client", async () => {
   const ipv6 = resolve(proxy.config, { url: "http://x/proxied", headers, clientAddress: "2001:db8::1" });
   expect(ipv6).toMatchObject({ headers: { "x-real-ip": "192.0.2.1" } });
 });
+
+test.each<[string, string, Record<string, string>, boolean]>([
+  ["by a GET", "GET", { Connection: "Upgrade", Upgrade: "WebSocket" }, true],
+  ["with other options", "GET", { Connection: "keep-alive, upgrade", Upgrade: "websocket" }, true],
+  ["with an empty body", "GET", { Connection: "upgrade", Upgrade: "websocket", "Content-Length": "0" }, true],
+  ["without Connection: upgrade", "GET", { Upgrade: "websocket" }, false],
+  ["by another method", "POST", { Connection: "upgrade", Upgrade: "websocket" }, false],
+  ["with a body", "GET", { Connection: "upgrade", Upgrade: "websocket", "Content-Length": "2" }, false],
+  [
+    "with a body in chunks",
+    "GET",
+    { Connection: "upgrade", Upgrade: "websocket", "Transfer-Encoding": "chunked" },
+    false,
+  ],
+  ["for another protocol", "GET", { Connection: "upgrade", Upgrade: "h2c" }, false],
+])("a WebSocket is asked for %s", async (_what, method, headers, forwarded) => {
+  const resolved = resolve(proxy.config, { method, url: "http://x/proxied", headers });
+  expect("headers" in resolved && resolved.headers.upgrade).toBe(forwarded ? "websocket" : undefined);
+  const fields = Object.entries({ Host: "x", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const body = { "2": "ab", chunked: "0\r\n\r\n" }[
+    headers["Content-Length"] ?? headers["Transfer-Encoding"] ?? ""
+  ];
+  const seen = upstream.received.length;
+  await exchange(proxy.port, `${method} /proxied HTTP/1.1\r\n${fields.join("")}\r\n${body ?? ""}`);
+  expect(/^upgrade: websocket\r$/im.test(upstream.received.slice(seen))).toBe(forwarded);
+});

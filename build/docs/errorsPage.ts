@@ -7,7 +7,7 @@ import { HOST_ERRORS } from "./errors/hostErrors.js";
 import { STACK_ERRORS } from "./errors/stackErrors.js";
 import { type Page, page } from "./page.js";
 
-/** What is said of each code; the compiler misses one that is left out. */
+/** The text for each code; a missing one is a compile error. */
 const ENTRIES: Readonly<Record<ProblemCode, ErrorEntry>> = {
   ...CONFIG_ERRORS,
   ...STACK_ERRORS,
@@ -31,7 +31,7 @@ const AREAS: Readonly<Record<string, string>> = {
   control: "Talking to a running proxy",
   activation: "Activation of a deployment",
   delivery: "Delivery over ssh",
-  node: "The Node binary that travels along",
+  node: "The Node binary of a deployment",
 };
 
 /** `docs/errors.md`: every code with its meaning, an example and its fix. */

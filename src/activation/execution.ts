@@ -76,9 +76,7 @@ export function formatChange({ path, why }: FileChange): string {
 
 export function refuseInterrupted(signal: AbortSignal): void {
   if (!signal.aborted) return;
-  throw new ProblemError([
-    problem("activation.interrupted", "", `was interrupted by ${String(signal.reason)}`),
-  ]);
+  throw new ProblemError([problem("activation.interrupted", "", `interrupted by ${String(signal.reason)}`)]);
 }
 
 /** Continues even if an act fails; the reason is added to the problems. */

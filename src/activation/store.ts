@@ -254,9 +254,7 @@ export const changesServices = (root: string): boolean => root === "/";
 export async function openStore(root: string): Promise<Store> {
   if (changesServices(root)) {
     if (process.geteuid!() !== 0) {
-      throw new ProblemError([
-        problem("activation.not-root", "", "changes the host, which only root can do"),
-      ]);
+      throw new ProblemError([problem("activation.not-root", "", "only root can change the host")]);
     }
     if (!systemdIsHere()) {
       throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);

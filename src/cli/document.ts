@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseConfigText } from "../model/config/parse.js";
 import type { ProxyConfig, Result } from "../model/serving.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
-import { readText } from "../runtime/load/files.js";
+import { readParsed } from "../runtime/load/files.js";
 
 /** Where a host keeps its config. */
 export const DEFAULT_FILE = DEFAULT_HOST_PATHS.config;
@@ -20,7 +20,6 @@ export function sourceOf(file: string | undefined, root: string | undefined): So
 }
 
 /** Reads and checks the document alone; none of the files it names is touched. */
-export async function readDocument(file: string): Promise<Result<ProxyConfig>> {
-  const read = await readText(file, file);
-  return "problem" in read ? { ok: false, problems: [read.problem] } : parseConfigText(read.text);
+export function readDocument(file: string): Promise<Result<ProxyConfig>> {
+  return readParsed(file, parseConfigText);
 }

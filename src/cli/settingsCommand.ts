@@ -2,7 +2,6 @@ import path from "node:path";
 import type { Command } from "commander";
 import { editByHand, planByHand, type PlannedEdits } from "../activation/index.js";
 import {
-  type Deployment,
   DEPLOYMENT_FILE,
   formatProblem,
   parseDeploymentText,
@@ -11,7 +10,7 @@ import {
   type Result,
 } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
-import { readText } from "../runtime/load/files.js";
+import { readParsed } from "../runtime/load/files.js";
 import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../applicationSettings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
@@ -117,7 +116,7 @@ const rootOf = ({ root = "/" }: SettingsFlags): string => path.resolve(root);
 async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
   const root = rootOf(flags);
   const file = flags.deployment ?? path.join(root, DEPLOYMENT_FILE);
-  const deployment = await readDeployment(file);
+  const deployment = await readParsed(file, parseDeploymentText);
   if (!deployment.ok) return deployment;
   const { settings } = deployment.value;
   if (settings === undefined) {
@@ -131,11 +130,6 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
     fileServer: given(flags.fileServer, settings.files.fileServer),
   };
   return { ok: true, value: { values: settings.values, files } };
-}
-
-async function readDeployment(file: string): Promise<Result<Deployment>> {
-  const read = await readText(file, file);
-  return "problem" in read ? { ok: false, problems: [read.problem] } : parseDeploymentText(read.text);
 }
 
 function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): number {

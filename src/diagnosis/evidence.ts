@@ -1,10 +1,11 @@
 import type { Deployment, Problem, ProxyConfig } from "../model/index.js";
+import type { ListeningSocket } from "../runtime/node/listeningSockets.js";
 import type { ListedCertificate } from "../runtime/process/certificateList.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import type { CheckedResponse } from "./liveCheck.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
 import type { ProbeOutcome } from "./probe.js";
-import type { ListeningSocket, Units } from "./hostFacts.js";
+import type { Units } from "./hostFacts.js";
 
 /**
  * Everything a diagnosis looks at, gathered once and then only judged. What could not be determined is undefined, and
@@ -21,7 +22,7 @@ export interface Evidence {
   readonly deployment?: Deployment;
   readonly responses: readonly SeenResponse[];
   readonly units?: Units;
-  readonly sockets?: readonly ListeningSocket[];
+  readonly sockets?: readonly Pick<ListeningSocket, "address" | "port">[];
   /** The name to connect to, if it does not resolve here; only from another machine. */
   readonly unresolved?: string;
   /** TCP ports tried from another machine, and whether they are open. */
@@ -33,7 +34,7 @@ export interface Evidence {
   readonly drift?: Drift;
   /** Log files of the config. */
   readonly logs?: readonly Finding[];
-  /** Addresses of this machine's interfaces. */
+  /** Addresses of this machine's interfaces, in canonical form. */
   readonly ownAddresses?: ReadonlySet<string>;
   /** File systems that are full or nearly so. */
   readonly space?: readonly Finding[];
@@ -96,6 +97,7 @@ export interface SettingDeviation {
 
 /** An address by which other networks reach the host, probed from here. */
 export interface PublicAddress {
+  /** In canonical form. */
   readonly address: string;
   /** Whether it is one of this machine's own. */
   readonly own: boolean;

@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { dirname } from "node:path";
 import {
+  canonicalAddress,
   type Deployment,
   isLoopback,
   parseConfigText,
@@ -17,12 +18,13 @@ import { readText } from "../runtime/load/files.js";
 import type { ListedCertificate } from "../runtime/process/certificateList.js";
 import { askMaster } from "../runtime/process/control.js";
 import { loadConfig, logPaths } from "../runtime/load/config.js";
+import { listeningSockets } from "../runtime/node/listeningSockets.js";
 import { piecesText } from "../runtime/node/pieces.js";
 import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses } from "./expectedResponses.js";
-import { isOpen, listeningSockets, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
+import { isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
 import { mediaFileOf } from "./mediaFile.js";
@@ -173,9 +175,11 @@ async function askPublicAddresses(
   const named = host !== undefined && isIP(host) === 0 ? await resolved(host) : [];
   const own = ownAddresses();
   // An address that is translated to one of the host's answers too.
-  const translated = (deployment?.network?.addresses ?? []).filter((address) => !own.has(address));
+  const translated = (deployment?.network?.addresses ?? [])
+    .map(canonicalAddress)
+    .filter((address) => !own.has(address));
   const given = [...options.publicAddresses, ...records, ...named, ...translated];
-  const addresses = [...new Set(given)].filter((address) => !isLoopback(address));
+  const addresses = [...new Set(given.map(canonicalAddress))].filter((address) => !isLoopback(address));
   return Promise.all(
     addresses.map(async (address) => {
       const rows = expectedResponses(config, { connect: address, ...(host === undefined ? {} : { host }) });

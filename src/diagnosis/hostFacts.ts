@@ -1,9 +1,8 @@
 import { createSocket } from "node:dgram";
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
-import { ipv4Scope } from "../model/address.js";
+import { canonicalAddress, ipv4Scope } from "../model/address.js";
 import { showUnits, type ShownUnit, startsWithHost } from "./shownUnits.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
@@ -29,48 +28,10 @@ export type Units = Readonly<
   >
 >;
 
-export interface ListeningSocket {
-  readonly address: string;
-  readonly port: number;
-}
-
-/** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/net/tcp). */
-export function listeningSockets(): ListeningSocket[] {
-  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
-    readLines(file)
-      .slice(1)
-      .flatMap((line) => {
-        const [, local = "", , state] = line.trim().split(/\s+/);
-        const [address = "", port = ""] = local.split(":");
-        return state === LISTENING ? [{ address: plainAddress(address), port: parseInt(port, 16) }] : [];
-      }),
-  );
-}
-
-const LISTENING = "0A";
-
-/** An address of the kernel's: 32-bit words in hex, each in the host's (little-endian) order. */
-function plainAddress(hex: string): string {
-  const bytes = Buffer.from(hex, "hex").swap32();
-  if (bytes.length === 4) return bytes.join(".");
-  const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16));
-  return groups.join(":") === "0:0:0:0:0:0:0:1" ? "::1" : groups.join(":");
-}
-
-function readLines(file: string): string[] {
-  try {
-    return readFileSync(file, "latin1").trimEnd().split("\n");
-  } catch {
-    // Without IPv6 there is no such file.
-    return [];
-  }
-}
-
-/** Addresses of this machine. */
+/** Addresses of this machine, in canonical form. */
 export function ownAddresses(): Set<string> {
-  return new Set(
-    Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)),
-  );
+  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+  return new Set(all.map(({ address }) => canonicalAddress(address)));
 }
 
 /**

@@ -112,7 +112,9 @@ function askAddresses(evidence: Evidence): Verdict {
   const listened = config.listeners
     .map(({ address }) => canonicalAddress(address))
     .filter((address) => !isWildcard(address) && !isLoopback(address));
-  const given = (deployment?.network?.addresses ?? []).filter((address) => !isTranslated(address));
+  const given = (deployment?.network?.addresses ?? [])
+    .map(canonicalAddress)
+    .filter((address) => !isTranslated(address));
   const lacking = [...new Set([...given, ...listened])].filter((address) => !ownAddresses.has(address));
   const own = [...ownAddresses].filter((address) => !/^(?:127\.|::1$|fe80:)/.test(address)).join(", ");
   const fix = `Give the host the address (ip address show), or give the program the one it has: ${own || "none"}.`;

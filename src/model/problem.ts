@@ -206,9 +206,14 @@ export function problem(
 /** The page of the package that explains every code, each under a heading of its own. */
 const ERRORS_PAGE = "cdktf-portico/docs/errors.md";
 
-/** Several lines for a person: path and message, then received, allowed, fix, and where more is said, indented. */
+/** Where a problem is, unless it concerns the whole document, then what is wrong, and its code. */
+export function problemTitle({ path, message, code }: Problem): string {
+  return `${path === "" ? "" : `${path}: `}${message} [${code}]`;
+}
+
+/** Several lines for a person: place and message, then received, allowed, fix, and where to read more, indented. */
 export function formatProblem(p: Problem): string {
-  const lines = [`${p.path === "" ? "(document)" : p.path}: ${p.message} [${p.code}]`];
+  const lines = [problemTitle(p)];
   if (p.received !== undefined) lines.push(`    received: ${p.received}`);
   if (p.allowed !== undefined) lines.push(`    allowed:  ${p.allowed}`);
   lines.push(`    fix:      ${p.fix}`);

@@ -22,3 +22,4 @@ export * from "./status.js";
 export * from "./target.js";
 export * from "./tlsPolicy.js";
 export { trustedProxies } from "./trustedProxies.js";
+export { requestedUpgrade } from "./upgrade.js";

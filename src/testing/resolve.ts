@@ -6,6 +6,7 @@ import {
   answerFieldRules,
   belowDirectory,
   canonicalAddress,
+  connectionOptions,
   CONNECT_REFUSAL,
   defaultPort,
   ForwardingRules,
@@ -19,6 +20,7 @@ import {
   parseHost,
   type ProxyConfig,
   redirectLocation,
+  requestedUpgrade,
   restBelow,
   type RouteConfig,
   Router,
@@ -126,8 +128,7 @@ function answer(routed: Routed): Resolution {
   if (method === "CONNECT") return fail(CONNECT_REFUSAL.status);
   if (method === "TRACE") return fail(TRACE_REFUSAL.status);
   if (route === undefined) return fail(404);
-  const length = Number(fieldOf(asked, "content-length") ?? 0);
-  if (isBodyTooLong(length, route.requestBodyBytesMax)) return fail(413);
+  if (isBodyTooLong(bodyLength(asked), route.requestBodyBytesMax)) return fail(413);
   return { ...answerer, ...answered(routed, route, route.action) };
 }
 
@@ -175,7 +176,6 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
   const { config, asked, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
   const clientAddress = asked.clientAddress ?? "198.51.100.7";
-  const upgrade = fieldOf(asked, "upgrade")?.toLowerCase() === "websocket";
   const request = {
     method: asked.method ?? "GET",
     target: url.target,
@@ -186,7 +186,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     scheme: url.scheme,
     clientAddress,
     trusted: trustedProxies(config.trustedProxies)(clientAddress),
-    webSocket: upgrade && action.webSocket,
+    webSocket: action.webSocket && upgradeOf(asked) === "websocket",
   };
   const rules = new ForwardingRules({ ...route, action }, upstream);
   const refusal = rules.refusal(request);
@@ -252,8 +252,24 @@ function headerList({ headers = {} }: TestRequest): HeaderList {
   );
 }
 
+/** As over HTTP/1.1, which clients use for an upgrade unless they ask for it by CONNECT. */
+function upgradeOf(request: TestRequest): string | undefined {
+  const connectionUpgrade = connectionOptions(headerList(request))?.has("upgrade") ?? false;
+  const upgrade = fieldOf(request, "upgrade")?.toLowerCase();
+  const line = { method: request.method ?? "GET", version: "1.1" } as const;
+  return requestedUpgrade(line, { connectionUpgrade, upgrade }, bodyLength(request));
+}
+
+/** Bytes of the body; -1 if it is in chunks. */
+function bodyLength(request: TestRequest): number {
+  return fieldOf(request, "transfer-encoding") === undefined
+    ? Number(fieldOf(request, "content-length") ?? 0)
+    : -1;
+}
+
+/** The last value of a field. */
 function fieldOf(request: TestRequest, name: string): string | undefined {
   const headers = headerList(request);
-  const at = headers.findIndex((field, i) => i % 2 === 0 && field.toLowerCase() === name);
+  const at = headers.findLastIndex((field, i) => i % 2 === 0 && field.toLowerCase() === name);
   return at === -1 ? undefined : headers[at + 1];
 }

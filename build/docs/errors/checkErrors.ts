@@ -47,7 +47,7 @@ interface Site {
   certify(name: string, from: string, to: string): Promise<string>;
 }
 
-/** What a check of a host says that is as it should be but for a change. */
+/** The problem that a check finds on a host that is correct except for one change. */
 function checked(code: string, change: (site: Site) => unknown, tls: object = {}): ErrorEntry["example"] {
   return async () => {
     const root = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
@@ -133,7 +133,7 @@ export const CHECK_ERRORS = {
     example: checked("files.unreadable", ({ files }) => delete files[CERTIFICATE]),
   },
   "files.bad-key": {
-    means: "The file is not a private key that can be used: it is encrypted, damaged or something else.",
+    means: "The file is not a usable private key: it is encrypted, damaged or something else.",
     example: checked("files.bad-key", ({ files }) => (files[KEY] = { text: "no key\n", mode: 0o600 })),
   },
   "files.bad-certificate": {
@@ -144,14 +144,14 @@ export const CHECK_ERRORS = {
     ),
   },
   "files.bad-dhparam": {
-    means: "The file holds no Diffie-Hellman parameters, or some that are too short to protect anything.",
+    means: "The file contains no Diffie-Hellman parameters, or parameters that are too short to be safe.",
     example: checked("files.bad-dhparam", ({ files }) => (files[DHPARAM] = { text: "no parameters\n" }), {
       dhparam: DHPARAM,
     }),
   },
   "files.key-mismatch": {
     means:
-      "The private key is not that of the certificate, most often because only one of the two was renewed.",
+      "The private key does not belong to the certificate, most often because only one of the two was renewed.",
     example: checked("files.key-mismatch", ({ files }) => {
       const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       files[KEY] = { text: privateKey.export({ type: "pkcs8", format: "pem" }).toString(), mode: 0o600 };
@@ -159,51 +159,51 @@ export const CHECK_ERRORS = {
   },
   "files.certificate-expired": {
     means:
-      "Clients refuse the certificate. A reload refuses it and the proxy goes on with what it has; a service that starts serves, and says so.",
+      "Clients refuse the certificate. A reload refuses it too, and the proxy keeps what it has; a service that starts serves anyway, and logs a warning.",
     example: checked("files.certificate-expired", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("files.example.org", "2025-01-01", "2025-04-01") };
     }),
   },
   "files.certificate-not-yet-valid": {
     means:
-      "Clients refuse the certificate until it is valid. Either it is for later, or the host's clock is wrong.",
+      "Clients refuse the certificate until it is valid. Either it is meant for later, or the host's clock is wrong.",
     example: checked("files.certificate-not-yet-valid", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("files.example.org", "2098-01-01", "2099-01-01") };
     }),
   },
   "files.name-not-covered": {
     means:
-      "Clients that ask for the name get a certificate of another name, and refuse it. A warning: the proxy serves.",
+      "Clients that use the name get a certificate for another name, and refuse it. A warning: the proxy serves.",
     example: checked("files.name-not-covered", async ({ files, certify }) => {
       files[CERTIFICATE] = { text: await certify("www.example.org", "2020-01-01", "2099-01-01") };
     }),
   },
   "files.certificate-not-chosen": {
     means:
-      "A listener has several certificates, and clients never get this one for the names in the message: one before it has them, too, or it has no DNS name, which is all that a client can ask by. A warning: the proxy serves.",
+      "A listener has several certificates, and clients never get this one for the names in the message: an earlier one has these names too, or it has no DNS name, and clients can only ask for DNS names. A warning: the proxy serves.",
     example: checked("files.certificate-not-chosen", () => undefined, {
       certificates: [{ certificate: CERTIFICATE, key: KEY }],
     }),
   },
   "files.key-exposed": {
     means:
-      "Others than the owner can read the private key, or put another in its place. A warning: the proxy serves.",
+      "Users other than the owner can read the private key, or replace it. A warning: the proxy serves.",
     example: checked("files.key-exposed", ({ files }) => {
       files[KEY] = { ...(files[KEY] as { text: string }), mode: 0o644 };
     }),
   },
   "files.bad-directory": {
     means:
-      "A directory that files are served from is not there, is none, or is closed to the user that runs portico.",
+      "A directory that files are served from does not exist, is not a directory, or cannot be read by the user that runs portico.",
     example: checked("files.bad-directory", ({ files }) => (files[MEDIA] = { text: "" })),
   },
   "files.log-not-writable": {
-    means: "A log file cannot be opened. A service that starts serves without it, and says so.",
+    means: "A log file cannot be opened. A service that starts serves without it, and logs a warning.",
     example: checked("files.log-not-writable", ({ files }) => (files[LOG] = "directory")),
   },
   "tls.bad-policy": {
     means:
-      "OpenSSL on this host does not know a cipher or curve of the policy, or no client could agree on anything with it.",
+      "OpenSSL on this host does not know a cipher or curve of the policy, or no client could complete a handshake with it.",
     example: checked("tls.bad-policy", () => undefined, {
       policy: {
         minVersion: "TLSv1.2",

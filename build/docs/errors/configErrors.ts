@@ -73,27 +73,27 @@ const route = { name: "more", path: "/files", action: { type: "proxy", upstream:
 export const CONFIG_ERRORS = {
   "config.not-json": {
     means:
-      "The file cannot be read as JSON, so nothing else about it was looked at. JSON has no comments and no comma after the last item.",
+      "The file is not valid JSON, so nothing else in it was checked. JSON has no comments, and no comma after the last item.",
     cause: '{ "version": 1, }',
-    example: () => only(parseConfigText('{ "version": 1, }')),
+    example: () => ({ ...only(parseConfigText('{ "version": 1, }')), path: "/etc/portico/portico.json" }),
   },
   "config.unsupported-version": {
     means:
-      "The file is of a format that this release does not know, most likely that of a newer release. Nothing else about it was looked at.",
+      "The file has a format that this release does not know, most likely that of a newer release. Nothing else in it was checked.",
     example: withField("version", 2),
   },
   "config.missing-field": {
-    means: "A field that must be there is not.",
+    means: "A required field is missing.",
     example: withField("listeners[0].port", undefined),
   },
   "config.unknown-field": {
     means:
-      "There is no such field at this place. Unknown fields are refused, since a misspelled one would do nothing. Where a known name is close, the fix names it.",
+      "There is no such field here. Unknown fields are refused, because a misspelled one would have no effect. If a known name is similar, the fix suggests it.",
     example: withField("upstreams[0].connectTimeout", 1000),
   },
   "config.wrong-type": {
     means:
-      "The value is of another type than the field: a text in the place of a number, or one item in the place of a list.",
+      "The value has the wrong type: for example a text instead of a number, or one item instead of a list.",
     example: withField("listeners[0].port", "80"),
   },
   "config.out-of-range": {
@@ -102,39 +102,39 @@ export const CONFIG_ERRORS = {
     example: withField("listeners[0].port", 70_000),
   },
   "config.not-one-of": {
-    means: "The field takes one of a few values, and this is none of them.",
+    means: "The field takes one of a few values, and this is not one of them.",
     example: withField("listeners[0].protocol", "tcp"),
   },
   "config.bad-name": {
-    means: "Names stand in logs, in checks and in other fields, so they are plain words.",
+    means: "Names appear in logs, in checks and in other fields, so they have to be plain words.",
     example: withField("upstreams[0].name", "web application"),
   },
   "config.bad-address": {
     means:
-      "The value is not an IP address or range. A name is not an address, and an IPv6 address is written here without brackets.",
+      "The value is not an IP address or range. Host names are not accepted, and an IPv6 address is written without brackets.",
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
     means:
-      "Names are compared with what clients ask for, which is made lower-case and freed of its port first.",
+      "Names are compared with the host that clients ask for, in lower case and without its port.",
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {
-    means: "An upstream is reached over HTTP at a host and a port. A path after them would not be used.",
+    means: "An upstream is a host and a port that speak HTTP. A path after them would not be used.",
     example: withField("upstreams[0].url", "http://127.0.0.1:8000/app"),
   },
   "config.bad-file-path": {
-    means: "Paths on the host are absolute, and written so that two paths of one file are the same text.",
+    means: "Paths on the host are absolute and normalised, so that a file has only one path.",
     example: withField("virtualServers[1].routes[0].errorLog", { path: "logs/error.log" }),
   },
   "config.bad-route-path": {
     means:
-      "A route's path is compared with the request's path after decoding and resolving, so it must be of that form itself.",
+      "A route's path is compared with the request's path after decoding and resolving, so it must have that form itself.",
     example: withField("virtualServers[1].routes[0].path", "files/"),
   },
   "config.bad-header": {
     means:
-      "The field name is not a token, the value has characters that would end the line, or the field is one that the proxy itself must set: `Host`, and those of framing and connection.",
+      "The field name is not a token, the value has characters that would end the line, or the field is one that only the proxy may set: `Host`, and those of framing and connection.",
     example: withField("virtualServers[1].routes[0].action.setHeaders", { "Transfer-Encoding": "chunked" }),
   },
   "config.reserved-response-field": {
@@ -161,7 +161,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-cipher-string": {
     means:
-      "The text has characters that no list of ciphers has. Whether OpenSSL knows the ciphers is another question: [`tls.bad-policy`](#tlsbad-policy).",
+      "The text has characters that do not occur in a list of ciphers. For ciphers that OpenSSL does not know, see [`tls.bad-policy`](#tlsbad-policy).",
     example: withField("listeners[1].tls.policy", {
       minVersion: "TLSv1.2",
       maxVersion: "TLSv1.3",
@@ -171,7 +171,7 @@ export const CONFIG_ERRORS = {
   },
   "config.bad-text": {
     means:
-      "The text becomes part of a header or of a settings file, where other characters would be cut or end the line.",
+      "The text becomes part of a header or of a settings file, where other characters would be cut off or end the line.",
     example: withField("virtualServers[1].routes[0].action", {
       type: "staticFiles",
       directory: "/srv/files/media",
@@ -179,16 +179,16 @@ export const CONFIG_ERRORS = {
     }),
   },
   "config.duplicate-name": {
-    means: "Two things of a kind have one name, so a reference to it could mean either.",
+    means: "Two items of the same kind have the same name, so a reference could mean either.",
     example: withField("upstreams[1]", { name: "web", url: "http://127.0.0.1:8080" }),
   },
   "config.unknown-reference": {
     means:
-      "A field names a listener, an upstream or another thing that is not there, or a construct is outside of what it belongs to.",
+      "A field names a listener, an upstream or another item that does not exist, or a construct is outside of the construct it belongs to.",
     example: withField("virtualServers[1].routes[0].action.upstream", "app"),
   },
   "config.duplicate-listener": {
-    means: "Two listeners have one address and port. A listener serves any number of virtual servers.",
+    means: "Two listeners have the same address and port. A listener can serve any number of virtual servers.",
     example: withField("listeners[0]", { ...listener, name: "http", port: 443 }),
   },
   "config.port-conflict": {
@@ -206,35 +206,35 @@ export const CONFIG_ERRORS = {
   },
   "config.certificate-source": {
     means:
-      "A certificate comes from two files, or the proxy gets it from an authority by ACME. Of both at once, one would not be used.",
+      "A certificate comes from two files, or the proxy gets it from an authority by ACME. If both are given, one would not be used.",
     example: withAcme({}, {}, { key: "/etc/portico/tls/privkey.pem" }),
   },
   "acme.bad-name": {
     means:
-      "An authority is asked for host names and addresses. A wildcard name such as `*.example.org` is proved by a DNS record alone, which the proxy does not make; [certificates.md](certificates.md#wildcard-names) says how such a certificate is brought.",
+      "An authority is asked for host names and addresses. A wildcard name such as `*.example.org` can be proved only by a DNS record, which the proxy does not make; [certificates.md](certificates.md#wildcard-names) says how to use such a certificate.",
     example: withAcme({ names: ["*.example.org"] }),
   },
   "acme.bad-directory": {
-    means: "An authority is known by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
+    means: "An authority is given by the URL of its directory, which is always `https` (RFC 8555, 6.1).",
     example: withAcme({}, { directory: "http://ca.example.org/directory" }),
   },
   "acme.bad-email": {
-    means: "The authority writes to this address about the account, if it writes at all.",
+    means: "The authority uses this address for messages about the account, if it sends any.",
     example: withAcme({}, { email: "admin" }),
   },
   "acme.terms-not-agreed": {
     means:
-      "An authority issues certificates to those who agree to its terms of service. Nobody can do that for you. The authority's directory names the document.",
+      "An authority issues certificates only to users who agree to its terms of service, and only you can agree. The authority's directory names the document.",
     example: withAcme({}, { agreeToTerms: false }),
   },
   "acme.private-name": {
     means:
-      "Public authorities certify only names and addresses that mean the same host for everyone. An authority with `roots` is taken for a private one, which may certify any.",
+      "Public authorities certify only names and addresses that mean the same host for everyone. An authority with `roots` is considered private, and may certify any name.",
     example: withAcme({ names: ["192.168.1.10"] }),
   },
   "acme.key-type": {
     means:
-      "A client and the proxy would find no cipher for the key. The policy `file-sync` excludes ECDSA, and a policy may exclude RSA. Without `keyType` a type is chosen that fits.",
+      "Clients and the proxy would have no common cipher for the key. The policy `file-sync` excludes ECDSA, and a policy may exclude RSA. Without `keyType` a type is chosen that fits.",
     example: withAcme({ keyType: "ecdsa-p256" }),
   },
   "acme.no-http-listener": {
@@ -259,7 +259,7 @@ export const CONFIG_ERRORS = {
   },
   "config.duplicate-server-name": {
     means:
-      "Two virtual servers, or one twice, have the same name on a listener, so a request for it could go to either.",
+      "Two virtual servers have the same name on a listener, or one server has it twice, so a request for it could go to either.",
     example: withField("virtualServers[1].serverNames", ["files.example.org", "files.example.org"]),
   },
   "config.duplicate-default-server": {
@@ -274,7 +274,7 @@ export const CONFIG_ERRORS = {
   },
   "config.no-default-server": {
     means:
-      "Nobody answers on the listener for a name that no virtual server has. Portico takes no virtual server for the default by itself.",
+      "Requests on the listener for a name that no virtual server has would get no answer. Portico does not choose a default server by itself.",
     example: withField("virtualServers[1].default", false),
   },
   "config.duplicate-route": {
@@ -283,7 +283,7 @@ export const CONFIG_ERRORS = {
   },
   "config.shadowed-route": {
     means:
-      "A `prefix` route whose path ends in `/` is beside a `segment` route of the same path, which takes every request that it could have.",
+      "A `prefix` route whose path ends in `/` never matches if there is a `segment` route with the same path, which takes all its requests.",
     example: withField("virtualServers[1].routes", [
       { ...route, path: "/media/" },
       { ...route, name: "all", path: "/media/", match: "prefix" },
@@ -291,7 +291,7 @@ export const CONFIG_ERRORS = {
   },
   "config.redirect-loop": {
     means:
-      "The redirect leads to the listener and name that it came from, so a client would follow it for ever.",
+      "The redirect leads to the listener and name that it came from, so a client would follow it forever.",
     example: withField("virtualServers[1].routes[0].action", { type: "redirect" }),
   },
   "config.body-not-allowed": {
@@ -300,11 +300,11 @@ export const CONFIG_ERRORS = {
   },
   "config.proxy-loop": {
     means:
-      "The upstream is a listener of this proxy, so a request would go round until all connections are used up.",
+      "The upstream is a listener of this proxy, so a request would go in circles until all connections are used up.",
     example: withField("upstreams[0].url", "http://127.0.0.1:80"),
   },
   "config.ipv6-only": {
-    means: "No listener has an IPv4 address, so clients without IPv6 would find nothing.",
+    means: "No listener has an IPv4 address, so clients without IPv6 could not connect.",
     example: () => {
       const changed = config();
       for (const one of changed.listeners) one.address = "::";

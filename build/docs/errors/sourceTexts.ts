@@ -4,7 +4,9 @@ import ts from "typescript";
 import { formatProblem, PROBLEM_CODES, type Problem } from "../../../src/model/index.js";
 import { ROOT } from "../../paths.js";
 
-/** Refuses a problem whose message or fix is none that the sources can make: no file has its code and such a text. */
+/**
+ * Refuses a problem whose message or fix does not occur in the sources: no file has its code together with such a text.
+ */
 export function refuseInvented(made: Problem): void {
   const files = sourceFiles().filter(({ text }) => text.includes(`"${made.code}"`));
   const fits = (said: string): boolean => {
@@ -18,7 +20,7 @@ export function refuseInvented(made: Problem): void {
 
 interface SourceFile {
   readonly text: string;
-  /** What its texts can come to, values filled in. */
+  /** What its texts can become, with values filled in. */
   readonly texts: readonly RegExp[];
 }
 
@@ -35,7 +37,7 @@ function sourceFiles(): readonly SourceFile[] {
 function textsOf(text: string): RegExp[] {
   const found: RegExp[] = [];
   const add = (parts: readonly string[]): void => {
-    // Of a text that is all values anything could come.
+    // A text that consists only of values could become anything.
     if (parts.join("").length >= 8)
       found.push(
         new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "s"),

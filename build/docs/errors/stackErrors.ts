@@ -35,11 +35,11 @@ function problemOf(cause: string): portico.Problem {
 export const STACK_ERRORS = {
   "host.bad-ipv4": entry(
     'new Host(stack, "files", { address: "192.0.2.10/24" });',
-    "The host's address is no IPv4 address, or one that no host can keep: multicast, link-local, broadcast.",
+    "The host's address is not an IPv4 address, or one that no host can keep: multicast, link-local, broadcast.",
   ),
   "host.bad-ipv6": entry(
     'new Host(stack, "files", { address: "192.0.2.10", ipv6Address: "fe80::1" });',
-    "The address is no IPv6 address, is only valid on its own network, or was marked as temporary or deprecated. Clients and DNS records need one that stays.",
+    "The address is not an IPv6 address, is only valid on its own network, or was marked as temporary or deprecated. Clients and DNS records need one that stays.",
   ),
   "host.bad-network": entry(
     'new Host(stack, "files", { address: "192.0.2.10", netmask: "255.255.255.0", gateway: "198.51.100.1" });',
@@ -47,19 +47,19 @@ export const STACK_ERRORS = {
   ),
   "host.bad-nameserver": entry(
     'new Host(stack, "files", { address: "192.0.2.10", nameservers: ["dns.example.org"] });',
-    "A DNS server is named by its address: to look up its name one would need it first.",
+    "A DNS server is given by its address: its name could not be looked up without it.",
   ),
   "host.bad-dhcp-range": entry(
     'new Host(stack, "files", { address: "192.0.2.10", dhcpRange: { from: "192.0.2.200", to: "192.0.2.100" } });',
-    "The range is not one of IPv4 addresses, or ends before it begins.",
+    "The range does not consist of IPv4 addresses, or ends before it begins.",
   ),
   "host.inside-dhcp-range": entry(
     'new Host(stack, "files", { address: "192.0.2.150", dhcpRange: { from: "192.0.2.100", to: "192.0.2.200" } });',
-    "The router may give the host's address to another machine, and then neither is reached reliably.",
+    "The router may give the host's address to another machine, and then neither can be reached reliably.",
   ),
   "host.bad-name": entry(
     'new Host(stack, "files", { address: "192.0.2.10", publicName: "https://files.example.org/" });',
-    "The value is not a domain name by itself: scheme, port, path and a dot at the end do not belong to it.",
+    "The value is not just a domain name: scheme, port, path and a trailing dot are not part of it.",
   ),
   "host.ipv6-only": entry(
     'new Host(stack, "files", { address: "2001:db8::10" });',
@@ -67,15 +67,15 @@ export const STACK_ERRORS = {
   ),
   "host.bad-root": entry(
     'Delivery.local({ root: "" });',
-    "The folder that a local delivery writes to is not a folder, so files could land anywhere.",
+    "The folder that a local delivery writes to is not a valid folder, so files could end up anywhere.",
   ),
   "network.bad-interface": entry(
     'new StaticNetwork(stack, "network", { host, interface: { name: "eth*" } });',
-    "The interface must be one, and be named as the kernel names it; a pattern could match several.",
+    "One interface must be given, with the kernel's name for it; a pattern could match several.",
   ),
   "network.bad-address": entry(
     'const other = new Host(stack, "other", { address: "192.0.2.11" });\nnew StaticNetwork(stack, "network", { host: other, interface: { name: "eth0" } });',
-    "systemd-networkd cannot give the host its address with what the host's props say.",
+    "The host's props are not enough for systemd-networkd to set its address.",
   ),
   "config.hsts-self-signed": entry(
     "Mode.tls({ hsts: {} });",
@@ -83,15 +83,15 @@ export const STACK_ERRORS = {
   ),
   "firewall.loopback-port": entry(
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',
-    "The port would be open to everyone, though what listens there must be reached through the proxy only.",
+    "The port would be open to everyone, although what listens there must be reached through the proxy only.",
   ),
   "unit.fastcgi-start": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", startCommand: ["/srv/sync/web.sh", "start-fastcgi"] });',
-    "The proxy speaks HTTP to the web application, and in its FastCGI variant the application does not.",
+    "The proxy speaks HTTP to the web application, but the application's FastCGI variant does not.",
   ),
   "unit.bad-value": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { ExecStart: { command: ["bin/app"] } } } });',
-    "A value does not fit into a unit file: a directive that systemd does not have, a program without its whole path, control characters.",
+    "A value does not fit into a unit file: a directive that systemd does not have, a program without its full path, control characters.",
   ),
   "unit.missing-command": entry(
     'new SystemdUnit(stack, "unit", { host, name: "app.service", unit: { Service: { User: "app" } } });',
@@ -99,7 +99,7 @@ export const STACK_ERRORS = {
   ),
   "unit.secret-in-environment": entry(
     'new ApplicationDaemons(stack, "daemons", { host, webApplication: { command: ["/srv/sync/web"], type: "exec", user: "sync", environment: { DB_PASSWORD: "x" } } });',
-    "Everybody on the host can read a unit and the environment of its service, and Terraform's state holds both.",
+    "Everyone on the host can read a unit and the environment of its service, and Terraform's state contains both.",
   ),
   "settings.bad-value": entry(
     'new ApplicationSettings(stack, "settings", { host, scheme: "https", fileServer: { host: "file server" } });',
@@ -107,34 +107,34 @@ export const STACK_ERRORS = {
   ),
   "files.duplicate-path": entry(
     'new HostFile(stack, "a", { host, path: "/etc/motd", content: "a" });\nnew HostFile(stack, "b", { host, path: "/etc/motd", content: "b" });',
-    "Two files of a stack would overwrite each other on every apply. Two front ends on one host need `paths` of their own.",
+    "Two files of a stack would overwrite each other on every apply. Two front ends on one host need different `paths`.",
   ),
   "delivery.other-stack": entry(
     'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(new TerraformStack(stack, "other"), "motd", { host: far, path: "/etc/motd", content: "" });',
-    "Terraform orders the resources of one stack only, and the files of a host come between its deployment and its activation.",
+    "Terraform orders the resources of one stack only, and a host's files have to come between its deployment and its activation.",
   ),
   "delivery.bad-connection": entry(
     'Delivery.ssh({ hostKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA==", user: "deploy" });',
-    "With these options Terraform could not log in, or could not change the host after it has.",
+    "With these options Terraform could not log in, or could not change the host once it has.",
   ),
   "delivery.unverified-host": entry(
     "Delivery.ssh();",
-    "Without its key nobody knows whether the server that answers is the host, and the private key of the certificate goes to it.",
+    "Without the server's key, Terraform cannot know whether the server that answers is the host, and it would send it the certificate's private key.",
   ),
   "delivery.clear-text-key": entry(
     'Delivery.ssh({ verifyHostKey: false, privateKey: "-----BEGIN OPENSSH PRIVATE KEY-----" });',
-    "A literal is in the synthesized stack, which is a file that is kept and shared.",
+    "A literal would be part of the synthesized stack, a file that is kept and shared.",
   ),
   "delivery.key-at-destroy": entry(
     'const key = new TerraformVariable(stack, "key", { sensitive: true });\nDelivery.ssh({ verifyHostKey: false, privateKey: key.stringValue });',
-    "Terraform logs in once more to take the deployment away, and gets no variables then.",
+    "Terraform logs in again to remove the deployment, and has no variables then.",
   ),
   "delivery.open-script-path": entry(
     'Delivery.ssh({ verifyHostKey: false, scriptPath: "/tmp/portico.sh" });',
-    "Everybody on the host could put a script of their own in the place of the one that Terraform runs as root.",
+    "Every user of the host could replace the script that Terraform runs as root.",
   ),
   "node.bad-pin": entry(
     'NodeRuntime.pinned({ version: "latest" });',
-    "The binary that goes to the host is named by its exact version and its hash, so that it is the same one everywhere and always.",
+    "The binary for the host is given by its exact version and its hash, so that it is always the same one.",
   ),
 } satisfies Record<string, ErrorEntry>;

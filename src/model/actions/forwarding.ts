@@ -292,7 +292,7 @@ function ownTarget(uri: string, request: ForwardedRequest): string | undefined {
 }
 
 /** Lower-case names that the message's own Connection fields declare hop-by-hop (RFC 9110, 7.6.1). */
-function connectionOptions(headers: HeaderList): ReadonlySet<string> | undefined {
+export function connectionOptions(headers: HeaderList): ReadonlySet<string> | undefined {
   let options: Set<string> | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;

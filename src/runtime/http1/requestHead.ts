@@ -1,4 +1,4 @@
-import { CONNECT_REFUSAL, TRACE_REFUSAL } from "../../model/serving.js";
+import { CONNECT_REFUSAL, requestedUpgrade, TRACE_REFUSAL } from "../../model/serving.js";
 import { address } from "../exchange/requestAddress.js";
 import type { HeaderList, LoggedRequest } from "../exchange/exchange.js";
 import { REQUEST_FATES } from "./fieldNames.js";
@@ -61,8 +61,7 @@ class Http1Request implements ParsedRequest {
     this.host = where.host;
     this.serverName = where.serverName;
     this.lengthDeclared = fields.contentLength !== -1;
-    const upgrades = fields.connectionUpgrade && version === "1.1" && method === "GET" && bodyLength === 0;
-    this.upgrade = upgrades ? fields.upgrade : undefined;
+    this.upgrade = requestedUpgrade(line, fields, bodyLength);
     this.keepAlive = version === "1.1" ? !fields.close : fields.keepAlive && !fields.close;
     this.expectContinue = fields.expectContinue && version === "1.1";
   }

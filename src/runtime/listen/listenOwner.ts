@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { ipv4Bits, ipv6Groups } from "../../model/serving.js";
+import { canonicalAddress, isWildcard } from "../../model/serving.js";
+import { listeningSockets } from "../node/listeningSockets.js";
 
 /**
- * Which process listens on an address and port, as `nginx (pid 812)`, as far as /proc shows it: other users'
- * processes are closed to an unprivileged user. Only asked when a port turned out to be taken.
+ * Which process listens on an address and port, as `nginx (pid 812)`, as far as /proc shows it: an unprivileged user
+ * cannot see other users' processes. Only called when a port turned out to be taken.
  */
 export function listenOwner(address: string, port: number): string | undefined {
   try {
@@ -14,37 +15,14 @@ export function listenOwner(address: string, port: number): string | undefined {
   }
 }
 
-/** TCP_LISTEN of the kernel, as /proc/net/tcp writes it. */
-const LISTENING = "0A";
-
-/** Inodes of the sockets that may be in the way: same port, and the same or all addresses. */
+/** Inodes of the sockets that may be in the way: same port, and the same address or all addresses. */
 function listeningInodes(address: string, port: number): Set<string> {
-  const wanted = kernelAddress(address);
-  const isAll = (hex: string): boolean => /^0+$/.test(hex);
-  const rows = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => readLines(file).slice(1));
-  const inodes = rows.flatMap((row) => {
-    const [, local = "", , state, , , , , , inode] = row.trim().split(/\s+/);
-    const [host = "", hexPort = ""] = local.split(":");
-    if (state !== LISTENING || parseInt(hexPort, 16) !== port || inode === undefined) return [];
-    return host === wanted || isAll(host) || isAll(wanted) ? [inode] : [];
-  });
-  return new Set(inodes);
-}
-
-function readLines(file: string): string[] {
-  try {
-    return readFileSync(file, "latin1").trimEnd().split("\n");
-  } catch {
-    return [];
-  }
-}
-
-/** An address as /proc/net writes it: 32-bit words in hex, each in the host's (little-endian) order. */
-function kernelAddress(address: string): string {
-  const bits = ipv4Bits(address);
-  const groups = bits === undefined ? ipv6Groups(address)! : [bits >>> 16, bits & 0xffff];
-  const bytes = Buffer.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
-  return bytes.swap32().toString("hex").toUpperCase();
+  const wanted = canonicalAddress(address);
+  const inTheWay = listeningSockets().filter(
+    (socket) =>
+      socket.port === port && (socket.address === wanted || isWildcard(socket.address) || isWildcard(wanted)),
+  );
+  return new Set(inTheWay.map(({ inode }) => inode));
 }
 
 /** Few hosts have more processes than this; the answer is a courtesy and must not take long. */

@@ -12,7 +12,7 @@ import {
   type RouteConfig,
   type WantedCertificate,
 } from "../../model/serving.js";
-import { directoryProblem, logProblem, readText } from "./files.js";
+import { directoryProblem, logProblem, readParsed } from "./files.js";
 import { recoverLogs } from "./logRecovery.js";
 import { loadTlsFiles } from "./tls.js";
 
@@ -52,9 +52,7 @@ export interface LoadedConfig {
 
 /** Reads and checks a config and every file it names: all of it, or every problem at once. */
 export async function loadConfig(options: LoadOptions): Promise<Result<LoadedConfig>> {
-  const read = await readText(options.file, options.file);
-  if ("problem" in read) return { ok: false, problems: [read.problem] };
-  const parsed = prepare(read.text, options);
+  const parsed = await readParsed(options.file, (text) => prepare(text, options));
   if (!parsed.ok) return parsed;
   const config = parsed.value;
   const tolerant = options.logs === "warning";

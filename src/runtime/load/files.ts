@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { type Problem, problem } from "../../model/serving.js";
+import { type Problem, problem, type Result } from "../../model/serving.js";
 import { systemReason } from "./systemReason.js";
 
 /**
@@ -25,6 +25,15 @@ export async function readText(
     const why = await whyNot(file, error as NodeJS.ErrnoException, secret ? "secret" : "a+r");
     return { problem: problem("files.unreadable", label, why.message, fixOf(why)) };
   }
+}
+
+/** What a file contains, as `parse` reads it; a problem with all of its text is at the file's path. */
+export async function readParsed<T>(file: string, parse: (text: string) => Result<T>): Promise<Result<T>> {
+  const read = await readText(file, file);
+  if ("problem" in read) return { ok: false, problems: [read.problem] };
+  const parsed = parse(read.text);
+  if (parsed.ok) return parsed;
+  return { ok: false, problems: parsed.problems.map((p) => (p.path === "" ? { ...p, path: file } : p)) };
 }
 
 /** A directory that files are served from must be readable and executable for this process (service 2.8). */

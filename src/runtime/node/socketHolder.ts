@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import type { ListenOptions } from "node:net";
 import { constants } from "node:os";
 import { Worker } from "node:worker_threads";
+import { listeningSockets } from "./listeningSockets.js";
 
 /** A bound TCP socket that stays open whatever happens to the workers, and from which this process does not accept. */
 export interface BoundSocket {
@@ -83,7 +84,8 @@ try {
 
 /** The new descriptor, of a socket that listens on the port. */
 function addedListener(before: ReadonlyMap<number, string>, port: number): number | undefined {
-  const listening = new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => listeners(file, port)));
+  const onPort = listeningSockets().filter((socket) => socket.port === port);
+  const listening = new Set(onPort.map(({ inode }) => inode));
   for (const [fd, inode] of sockets()) {
     if (before.get(fd) !== inode && listening.has(inode)) return fd;
   }
@@ -102,13 +104,4 @@ function sockets(): Map<number, string> {
     }
   }
   return found;
-}
-
-/** Inodes of the sockets that listen on a port (0A is TCP_LISTEN). */
-function listeners(file: string, port: number): string[] {
-  const rows = readFileSync(file, "latin1").trimEnd().split("\n").slice(1);
-  return rows.flatMap((row) => {
-    const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
-    return state === "0A" && parseInt(local.split(":")[1]!, 16) === port ? [inode] : [];
-  });
 }

@@ -88,7 +88,10 @@ export class ControlServer {
     const request = parseRequest(text);
     const outcome: ControlOutcome =
       request === undefined
-        ? { ok: false, problems: [problem("control.bad-request", "", "is not a request that portico knows")] }
+        ? {
+            ok: false,
+            problems: [problem("control.bad-request", "", "the running portico does not know the request")],
+          }
         : await this.handle(request);
     return `${JSON.stringify(outcome)}\n`;
   }

@@ -161,7 +161,7 @@ export class Generation implements WorkerEvents {
     for (const timer of this.respawns) clearTimeout(timer);
     this.respawns.clear();
     this.broadcast(message);
-    this.started([problem("serve.worker-failed", "", "was stopped before it was ready")]);
+    this.started([problem("serve.worker-failed", "", "portico was stopped before it was ready")]);
     this.checkGone();
   }
 

@@ -289,7 +289,7 @@ export class Master {
   /** Puts a config into service in place of the current one; on failure the current one is untouched. */
   private async begin(loaded: LoadedConfig): Promise<readonly Problem[]> {
     const { config } = loaded;
-    if (this.stopping) return [problem("serve.worker-failed", "", "was stopped before it was ready")];
+    if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
     const sockets = this.sockets.acquire(config.listeners);
     if (!sockets.ok) return sockets.problems;
     const next = new Generation({

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { formatProblem, type Problem, type ProxyConfig } from "../../model/serving.js";
+import { formatProblem, type Problem, problemTitle, type ProxyConfig } from "../../model/serving.js";
 import { keyOf } from "../listen/sockets.js";
 
 /** What the master says about itself, in words. */
@@ -37,7 +37,7 @@ export function problemsText(problems: readonly Problem[]): string {
 
 /** One problem in one line, for a log. */
 export function problemLine(p: Problem): string {
-  return `${p.path === "" ? "" : `${p.path}: `}${p.message} [${p.code}]; ${p.fix}`;
+  return `${problemTitle(p)}; ${p.fix}`;
 }
 
 export function problemCount(problems: readonly Problem[]): string {

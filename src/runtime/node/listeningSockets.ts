@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { canonicalAddress } from "../../model/serving.js";
+
+/** A TCP socket that listens on this machine. */
+export interface ListeningSocket {
+  /** In canonical form; IPv6 without brackets. */
+  readonly address: string;
+  readonly port: number;
+  /** Number by which /proc/PID/fd refers to it. */
+  readonly inode: string;
+}
+
+/** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/net/tcp). */
+export function listeningSockets(): ListeningSocket[] {
+  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => readRows(file).flatMap(listening));
+}
+
+function readRows(file: string): string[] {
+  try {
+    return readFileSync(file, "latin1").trimEnd().split("\n").slice(1);
+  } catch {
+    // Without IPv6 there is no such file.
+    return [];
+  }
+}
+
+function listening(row: string): ListeningSocket[] {
+  const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
+  const [address = "", port = ""] = local.split(":");
+  return state === LISTENING ? [{ address: addressOf(address), port: parseInt(port, 16), inode }] : [];
+}
+
+/** The kernel's TCP_LISTEN. */
+const LISTENING = "0A";
+
+/** The kernel writes an address as 32-bit words in hex, each in the host's (little-endian) order. */
+function addressOf(hex: string): string {
+  const bytes = Buffer.from(hex, "hex").swap32();
+  if (bytes.length === 4) return bytes.join(".");
+  const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16));
+  return canonicalAddress(groups.join(":"));
+}
