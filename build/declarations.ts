@@ -1,17 +1,26 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
+import { configJsonSchema } from "../src/model/index.js";
+import { type SchemaNode, variants } from "../src/model/config/schema.js";
 
 /**
  * The types of the documents are inferred from their schemas, so their declarations name the schema library, and with
  * `skipLibCheck: false` a user's compiler checks that library's types by the user's options. Here they are written out:
- * what the package declares needs nothing but TypeScript, Node, cdktf and constructs.
+ * what the package declares needs nothing but TypeScript, Node, cdktf and constructs. Fields get their descriptions from
+ * the schema, so that editors show them.
  */
 
 /** Modules whose exported types are written out. */
 const DOCUMENTS = ["model/actions/table", "model/config/config", "model/deployment"];
 /** Modules that only take schemas, which no user has. */
 const SCHEMA_USERS = ["model/config/parse", "model/config/schema"];
+
+/** Types that users import, by the schema that describes their fields. */
+const DESCRIBED: Readonly<Record<string, SchemaNode>> = {
+  ProxyConfig: configJsonSchema(),
+  ProxyConfigInput: configJsonSchema(),
+};
 
 export function writeOutDeclarations(lib: string): void {
   const files = DOCUMENTS.map((name) => path.join(lib, `${name}.d.ts`));
@@ -36,7 +45,9 @@ function written(program: ts.Program, file: ts.SourceFile): string {
     const comment = docs === "" ? "" : `/** ${docs.replaceAll("\n", "\n * ")} */\n`;
     const declaration = symbol.declarations![0]!;
     if (ts.isTypeAliasDeclaration(declaration) && declaration.typeParameters === undefined) {
-      return `${comment}export type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol))};`;
+      const described = DESCRIBED[symbol.name];
+      const nodes = described === undefined ? [] : [described];
+      return `${comment}export type ${symbol.name} = ${typeText(checker, checker.getDeclaredTypeOfSymbol(symbol), nodes)};`;
     }
     const text = declaration.getText(file);
     if (text.includes("z.")) return [];
@@ -61,35 +72,58 @@ const names = (importText: string): string[] =>
     .map((name) => name.replace(/^\s*type\s+/, "").trim())
     .filter(Boolean) ?? [];
 
-/** A type without names but those of the language. */
-function typeText(checker: ts.TypeChecker, type: ts.Type, indent = ""): string {
+/**
+ * A type with no names but those of the language.
+ *
+ * @param described what the schema says about it; empty for a type without hover text
+ */
+function typeText(
+  checker: ts.TypeChecker,
+  type: ts.Type,
+  described: readonly SchemaNode[],
+  indent = "",
+): string {
+  const nodes = variants(described);
   if (type.isUnion()) {
     // `true | false` is one word, and `undefined` of an optional field is said by its question mark.
-    const parts = type.types.map((part) => typeText(checker, part, indent));
+    const parts = type.types.map((part) => typeText(checker, part, nodes, indent));
     const words = parts.includes("true") && parts.includes("false") ? ["boolean"] : [];
     const rest = parts.filter((part) => words.length === 0 || (part !== "true" && part !== "false"));
     return [...new Set([...rest, ...words])].join(" | ");
   }
   if (checker.isArrayType(type)) {
     const [item] = checker.getTypeArguments(type as ts.TypeReference);
-    const text = typeText(checker, item!, indent);
+    const items = nodes.flatMap((node) => node.items ?? []);
+    const text = typeText(checker, item!, items, indent);
     const list = text.includes(" | ") ? `(${text})[]` : `${text}[]`;
     return (type.symbol.name === "ReadonlyArray" ? "readonly " : "") + list;
   }
   if ((type.flags & ts.TypeFlags.Object) === 0) return checker.typeToString(type);
   const inner = `${indent}  `;
+  const kind = kindOf(checker, type);
+  const own = nodes.filter(({ properties }) => (properties?.type?.const ?? kind) === kind);
   const fields = type.getProperties().map((property) => {
     const optional = (property.flags & ts.SymbolFlags.Optional) !== 0;
     const of = checker.getTypeOfSymbol(property);
-    const text = typeText(checker, optional ? checker.getNonNullableType(of) : of, inner);
+    const fields = own.flatMap(({ properties }) => properties?.[property.name] ?? []);
+    const text = typeText(checker, optional ? checker.getNonNullableType(of) : of, fields, inner);
+    const words = fields[0]?.description;
+    const comment = words === undefined ? "" : `${inner}/** ${words} */\n`;
     const name = /^[$\w]+$/.test(property.name) ? property.name : JSON.stringify(property.name);
-    return `${inner}readonly ${name}${optional ? "?: " : ": "}${text}${optional ? " | undefined" : ""};\n`;
+    return `${comment}${inner}readonly ${name}${optional ? "?: " : ": "}${text}${optional ? " | undefined" : ""};\n`;
   });
   const indexes = checker
     .getIndexInfosOfType(type)
     .map(
       ({ keyType, type: of }) =>
-        `${inner}readonly [name: ${checker.typeToString(keyType)}]: ${typeText(checker, of, inner)};\n`,
+        `${inner}readonly [name: ${checker.typeToString(keyType)}]: ${typeText(checker, of, [], inner)};\n`,
     );
   return fields.length + indexes.length === 0 ? "{}" : `{\n${fields.join("")}${indexes.join("")}${indent}}`;
+}
+
+/** The value of the field `type` by which kinds of objects differ; undefined for any other object. */
+function kindOf(checker: ts.TypeChecker, type: ts.Type): unknown {
+  const field = type.getProperty("type");
+  const value = field && checker.getTypeOfSymbol(field);
+  return value?.isStringLiteral() === true ? value.value : undefined;
 }

@@ -35,6 +35,7 @@ export interface Doc {
 export const ENTRIES: Readonly<Record<string, string>> = {
   "cdktf-portico": path.join(ROOT, "src/index.ts"),
   "cdktf-portico/testing": path.join(ROOT, "src/testing/index.ts"),
+  "cdktf-portico/runtime": path.join(ROOT, "src/runtime/index.ts"),
 };
 
 export function readApi(entries: Readonly<Record<string, string>>): ApiExport[] {

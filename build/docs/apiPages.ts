@@ -34,6 +34,12 @@ function titleOf(exports: readonly ApiExport[]): string {
 
 const FROM = "the docstrings of the sources";
 
+const INTRODUCTION = `# Constructs and options
+
+Every export of the package. The fields of \`portico.json\` that they become are in [config.md](../config.md).
+\`cdktf-portico\` is for stacks, \`cdktf-portico/testing\` for their unit tests, and \`cdktf-portico/runtime\` for programs
+that load a config or serve it themselves.`;
+
 function index(api: readonly ApiExport[], links: Links): string {
   const sections = Object.keys(ENTRIES).map((entry) => {
     const rows = api
@@ -42,9 +48,7 @@ function index(api: readonly ApiExport[], links: Links): string {
       .map(({ name, doc }) => `- [\`${name}\`](${links.get(name)!}): ${firstSentence(doc.text)}`);
     return `## \`${entry}\`\n\n${rows.join("\n")}`;
   });
-  const title =
-    "# Constructs and options\n\nEvery export of the package. The fields of `portico.json` that they become";
-  return [`${title} are in [config.md](../config.md).`, ...sections].join("\n\n");
+  return [INTRODUCTION, ...sections].join("\n\n");
 }
 
 const firstSentence = (text: string): string =>

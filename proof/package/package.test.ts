@@ -71,6 +71,15 @@ describe("the types", () => {
   );
 });
 
+test("the types describe every field of the config", () => {
+  const file = "node_modules/cdktf-portico/dist/lib/model/config/config.d.ts";
+  const text = readFileSync(join(consumer.folder, file), "utf8");
+  const lines = /^export type ProxyConfig = \{\n([^]*?)^\}/m.exec(text)![1]!.split("\n");
+  const isField = (line: string): boolean => /^ *readonly \w+/.test(line);
+  expect(lines.filter(isField).length).toBeGreaterThan(80);
+  expect(lines.filter((line, i) => isField(line) && !lines[i - 1]?.endsWith("*/"))).toEqual([]);
+});
+
 describe("the library", () => {
   test("runs as CommonJS", () => {
     const required = program().replace(/^import (\{.*\}) from (".*");$/gm, "const $1 = require($2);");

@@ -1,4 +1,4 @@
-export type { TlsContents } from "./load/tlsContents.js";
+export type { CertificateContents, TlsContents } from "./load/tlsContents.js";
 export { type LoadedConfig, loadConfig, type LoadOptions } from "./load/config.js";
 export { serve, type ServeOptions } from "./process/serve.js";
 export { VERSION } from "../model/version.js";

@@ -16,23 +16,35 @@ import { directoryProblem, logProblem, readParsed } from "./files.js";
 import { recoverLogs } from "./logRecovery.js";
 import { loadTlsFiles } from "./tls.js";
 
+/** Which config to load, and how strictly to check it. */
 export interface LoadOptions {
-  /** The config file. */
+  /** Path of the config file. */
   readonly file: string;
-  /** Folder below which every path the config names is looked up; the config file itself is not. */
+  /**
+   * Folder below which every path in the config is looked up; the path of the config file itself is used as it is.
+   * @default - paths are used as they are
+   */
   readonly root?: string;
-  /** Changes the config before its files are read; its paths are below `root` already. May throw a ProblemError. */
+  /**
+   * Changes the config before its files are read; its paths are already below `root`. May throw a ProblemError.
+   * @default - the config stays as it is
+   */
   readonly adjust?: (config: ProxyConfig) => ProxyConfig;
-  /** Whether lines go to standard error instead of log files; then no log file is checked. */
+  /**
+   * Whether lines go to standard error instead of log files; then no log file is checked.
+   * @default false
+   */
   readonly logToStderr?: boolean;
   /**
-   * How an expired or not yet valid certificate is reported; default `problem`. A service start uses `warning`: a
-   * certificate may expire between two boots, or the clock may be wrong, and port 80 should work anyway.
+   * How an expired or not yet valid certificate is reported. A service start uses `warning`: a certificate may expire
+   * between two boots, or the clock may be wrong, and port 80 should work anyway.
+   * @default "problem"
    */
   readonly expiry?: "problem" | "warning";
   /**
-   * How a log file that cannot be written is reported; default `problem`. A service uses `warning`: it serves without
-   * the file, reports that, and first moves files of other users out of the way where it may (`logRecovery.ts`).
+   * How a log file that cannot be written is reported. A service uses `warning`: it serves without the file, reports
+   * that, and first moves files of other users out of the way where it may (`logRecovery.ts`).
+   * @default "problem"
    */
   readonly logs?: "problem" | "warning";
   /** What there is of the certificates that authorities are to issue; by default they are left out. */
@@ -43,8 +55,9 @@ export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<reado
 
 /** A config and everything needed to serve it; plain JSON, so that it can be sent to workers. */
 export interface LoadedConfig {
+  /** The config, with the paths that were used. */
   readonly config: ProxyConfig;
-  /** By listener name. */
+  /** TLS material, by listener name. */
   readonly tls: Readonly<Record<string, TlsContents>>;
   /** Findings that do not keep it from serving. */
   readonly warnings: readonly Problem[];

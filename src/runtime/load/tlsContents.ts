@@ -1,17 +1,23 @@
 /** TLS material of one listener, as PEM. Never logged, never part of a message. */
 export interface TlsContents {
-  /** The default first. */
+  /** Certificates with their keys, the default first. */
   readonly certificates: readonly CertificateContents[];
+  /**
+   * Diffie-Hellman parameters.
+   * @default - none
+   */
   readonly dhparam?: string;
 }
 
 /** A certificate with its chain, and its key. */
 export interface CertificateContents {
-  /** The same for as long as it is renewed in one place; for files, the path of the certificate in the config. */
+  /** Stays the same when the certificate is renewed; for files, the path of the certificate in the config. */
   readonly id: string;
-  /** Where it comes from; `temporary` stands in for one that was not issued yet. */
+  /** Where it comes from; `temporary` for a placeholder until one is issued. */
   readonly source: "files" | "acme" | "temporary";
+  /** The private key. */
   readonly key: string;
+  /** The certificate, then its chain. */
   readonly cert: string;
 }
 

@@ -4,14 +4,21 @@ import { loadConfig, type LoadOptions } from "../load/config.js";
 import { acmeDirectory } from "./certificateKeeper.js";
 import { Master } from "./master.js";
 
+/** Which config to serve, and how. */
 export interface ServeOptions extends LoadOptions {
-  /** Called once, when every worker accepts connections. */
+  /**
+   * Called once, when every worker accepts connections.
+   * @default - nothing is called
+   */
   readonly onReady?: () => void;
-  /** Arguments to Node that start a worker; default: this script with `worker`. */
+  /**
+   * Arguments to Node that start a worker.
+   * @default - this script with `worker`
+   */
   readonly workerCommand?: readonly string[];
   /**
-   * Path of the socket that `portico reload` and `portico upgrade` use; by default in the directory that systemd made
-   * for the service (`RuntimeDirectory=`), and none without such a directory.
+   * Path of the socket that `portico reload` and `portico upgrade` use.
+   * @default - in the directory that systemd made for the service (`RuntimeDirectory=`); none without such a directory
    */
   readonly control?: string;
   /**
@@ -24,7 +31,7 @@ export interface ServeOptions extends LoadOptions {
 /**
  * Serves a config until it is asked to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
  *
- * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the runtime that is installed now and has it take over,
+ * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the installed runtime, which takes over,
  * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once.
  */
 export async function serve(options: ServeOptions): Promise<number> {
