@@ -1,9 +1,9 @@
 /**
  * Ways to break a host that runs a front end, an apply or a destroy. `brokenHost.ts` does each of them on a real host,
- * one after the other, and docs/breakages.md lists them: both say what is in here and nothing else.
+ * one after the other, and docs/breakages.md lists them: both use only what is in this file.
  */
 
-/** What clients outside ask for, and the answer that counts as served. */
+/** Requests of clients outside, and the answer that counts as served. */
 export const SERVICES = {
   "default page": { url: "http://ADDRESS/", host: "unknown.invalid", status: 200 },
   redirect: { url: "http://ADDRESS/sync/", status: 301 },
@@ -21,17 +21,17 @@ export interface Breakage {
   readonly name: string;
   /** What is done: shell on the host, as root. */
   readonly breaks: string;
-  /** What `portico activate` or `deactivate` is then asked, and what it says as it refuses. */
+  /** The `portico activate` or `deactivate` that is then run, and the message with which it refuses. */
   readonly tries?: { readonly command: string; readonly says: RegExp };
-  /** Rows of `portico doctor` that fail, the one that names it first; none where nothing is left to be seen. */
+  /** Rows of `portico doctor` that fail, the one that names it first; none if nothing is left to report. */
   readonly rows: readonly string[];
   /** What the first of them says: its cause, what was seen, its fix. */
   readonly says?: RegExp;
-  /** What is no longer served meanwhile. */
+  /** What is not served until it is fixed. */
   readonly down?: readonly Service[];
   /**
-   * How it heals: `itself`; `again`: `portico activate --again`; or a command, which for `thenAgain` is followed by
-   * `portico activate --again`.
+   * What fixes it: `itself`, the host without help; `again`, `portico activate --again`; or a command, followed by
+   * `portico activate --again` with `thenAgain`.
    */
   readonly heals: string;
   readonly thenAgain?: true;
@@ -59,7 +59,7 @@ const noDropIn = (unit: string): string =>
   `rm -r ${UNITS}/${unit}.service.d; systemctl reset-failed ${unit}; ${restart(unit)}`;
 const daemon = (variant: string, role: string, address: string, port: number): string =>
   `ExecStart=\\nExecStart=/usr/lib/portico/node /opt/daemons.mjs ${variant} ${role} ${address} ${port}`;
-/** Another certificate; `mine` for the key that is there. */
+/** Another certificate; `mine` for the existing key. */
 const certificate = (days: number, mine: boolean): string =>
   `openssl req -x509 -subj /CN=other -days ${days} -out ${TLS}/cacert.pem ${
     mine ? `-key ${TLS}/privkey.pem` : `-newkey rsa:2048 -nodes -keyout ${TLS}/privkey.pem`
@@ -69,7 +69,7 @@ const upload = `${PORTICO} activate --incoming /root/upload`;
 
 const FILES: readonly Breakage[] = [
   {
-    name: "the private key is readable for everyone",
+    name: "everyone can read the private key",
     breaks: `chmod 644 ${TLS}/privkey.pem`,
     rows: ["files", "tls"],
     says: /privkey\.pem: has mode 0644 instead of 0600/,
@@ -90,7 +90,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "an edit of the config is loaded, and taken back without a reload",
+    name: "an edit of the config is loaded, and undone without a reload",
     breaks: `cp -p ${CONFIG} /root/before && ${sed(CONFIG, 's/"version": 1,/"version": 1, "timeouts": {"keepAliveMs": 4321},/')} && ${reload} && cp -p /root/before ${CONFIG}`,
     rows: ["running"],
     says: /config: was changed since it was loaded/,
@@ -147,7 +147,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "another certificate and key, and loaded",
+    name: "another certificate and key, loaded",
     breaks: `${certificate(365, false)} && ${reload}`,
     rows: ["tls", "files"],
     says: /cacert\.pem\): does not cover 203\.0\.113\.10/,
@@ -189,7 +189,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the runtime is changed, and runs",
+    name: "the runtime is changed and runs",
     breaks: `echo '// changed' >> /usr/lib/portico/portico.mjs && ${PORTICO} upgrade`,
     rows: ["files"],
     says: /portico\.mjs: has different content/,
@@ -204,7 +204,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "a directory in the place of the default page",
+    name: "the default page is replaced by a directory",
     breaks: `rm ${PAGE} && mkdir ${PAGE}`,
     rows: ["files", "response: default server"],
     says: /index\.html: is not a file[^]*Move it away/,
@@ -220,7 +220,7 @@ const FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "everybody may write to the directory of the config",
+    name: "everyone may write to the directory of the config",
     breaks: "chmod 777 /etc/portico",
     rows: ["files"],
     says: /\/etc\/portico: users other than root may write to it/,
@@ -265,7 +265,7 @@ const FILES: readonly Breakage[] = [
 
 const SYSTEM: readonly Breakage[] = [
   {
-    name: "the proxy's unit is edited, and systemd does not know",
+    name: "the proxy's unit is edited, without a reload of systemd",
     breaks: `sleep 1; echo '# edited' >> ${UNITS}/portico.service`,
     rows: ["files", "units"],
     says: /portico\.service: has different content/,
@@ -279,14 +279,14 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "an edit of the unit runs, and is taken back without systemd's knowing",
+    name: "an edit of the unit runs, and is undone without a reload of systemd",
     breaks: `cp -p ${UNITS}/portico.service /root/before && sed -i 's/^LimitNOFILE=.*/LimitNOFILE=1024/' ${UNITS}/portico.service && systemctl daemon-reload && systemctl restart portico && cp -p /root/before ${UNITS}/portico.service && touch ${UNITS}/portico.service`,
     rows: ["units"],
     says: /portico\.service: its files have changed since systemd read them/,
     heals: "again",
   },
   {
-    name: "a drop-in that is not a part of the deployment",
+    name: "a drop-in that is not part of the deployment",
     breaks: dropIn("portico", "LimitNOFILE=1024"),
     rows: ["units"],
     says: /portico\.service\.d\/broken\.conf adds to it/,
@@ -294,7 +294,7 @@ const SYSTEM: readonly Breakage[] = [
     thenAgain: true,
   },
   {
-    name: "the proxy's unit is a link to /dev/null, as masked",
+    name: "the proxy's unit is a link to /dev/null (masked)",
     breaks: `ln -sf /dev/null ${UNITS}/portico.service && systemctl daemon-reload`,
     rows: ["proxy", "files"],
     says: /portico\.service: masked[^]*systemctl unmask portico\.service/,
@@ -342,7 +342,7 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "a rule is added that shuts port 443",
+    name: "a rule is added that closes port 443",
     breaks: `nft insert rule inet portico input iif != lo tcp dport 443 reject with tcp reset`,
     rows: ["firewall"],
     says: /the table inet portico is loaded with other rules/,
@@ -350,7 +350,7 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the packet filter's policy is turned to accept",
+    name: "the packet filter's policy is changed to accept",
     breaks: "nft 'chain inet portico input { policy accept; }'",
     rows: ["firewall"],
     says: /loaded with other rules/,
@@ -385,7 +385,7 @@ const SYSTEM: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the distribution's rules are loaded anew, which flushes all",
+    name: "the distribution's rules are loaded again, which flushes everything",
     breaks: "systemctl restart nftables.service; sleep 1",
     rows: [],
     heals: "itself",
@@ -416,7 +416,7 @@ const SYSTEM: readonly Breakage[] = [
 
 const LOG_FILES: readonly Breakage[] = [
   {
-    name: "the log directory is removed, and the proxy reloaded",
+    name: "the log directory is removed, and the proxy reloads",
     breaks: `rm -rf ${LOGS} /var/log/portico && ${reload}`,
     rows: ["logs"],
     says: /\/var\/log\/portico: was created again after the proxy started[^]*systemctl restart portico/,
@@ -430,7 +430,7 @@ const LOG_FILES: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "the log directory is made anew by hand",
+    name: "the log directory is created again by hand",
     breaks: `rm -rf ${LOGS} && mkdir -m 750 ${LOGS}`,
     rows: ["logs"],
     says: /\/var\/log\/portico: was created again after the proxy started/,
@@ -451,7 +451,7 @@ const LOG_FILES: readonly Breakage[] = [
     heals: `${reopen}; sleep 0.5`,
   },
   {
-    name: "a rotation creates files of root's, and signals the proxy",
+    name: "a rotation creates files that belong to root, and signals the proxy",
     breaks: `mv ${LOGS}/error.log ${LOGS}/error.log.1 && install -m 640 /dev/null ${LOGS}/error.log && ${reopen}; sleep 0.5`,
     rows: [],
     heals: "itself",
@@ -470,7 +470,7 @@ const LOG_FILES: readonly Breakage[] = [
     heals: "itself",
   },
   {
-    name: "a directory in the place of a log file, and the proxy restarts",
+    name: "a log file is replaced by a directory, and the proxy restarts",
     breaks: `rm ${LOGS}/error.log && mkdir ${LOGS}/error.log && systemctl restart portico`,
     rows: ["logs"],
     says: /error\.log: is a directory/,
@@ -502,7 +502,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: noDropIn("sync-web"),
   },
   {
-    name: "the web application does not come up any more",
+    name: "the web application no longer starts",
     breaks: dropIn("sync-web", "ExecStartPre=/bin/false"),
     rows: ["web-application", "units"],
     says: /do not work together/,
@@ -524,7 +524,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: "systemctl enable sync-web 2>&1",
   },
   {
-    name: "another program has the web application's port",
+    name: "another program uses the web application's port",
     breaks: `systemctl stop sync-web && systemd-run --unit=thief --quiet /usr/lib/portico/node -e 'require("http").createServer((q, r) => r.end("thief")).listen(8000, "127.0.0.1")'; sleep 1`,
     rows: ["web-application"],
     says: /do not work together/,
@@ -591,7 +591,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: `mv /root/settings.py ${WEB_SETTINGS}`,
   },
   {
-    name: "a media directory that others may not enter",
+    name: "others may not enter a media directory",
     breaks: "chmod o-rx /srv/sync/media/icons; sleep 1.1",
     rows: ["media-permissions"],
     says: /is not readable by others[^]*\/srv\/sync\/media\/icons/,
@@ -599,7 +599,7 @@ const APPLICATION: readonly Breakage[] = [
     heals: "chmod o+rx /srv/sync/media/icons; sleep 1.1",
   },
   {
-    name: "an avatar that others may not read",
+    name: "others may not read an avatar",
     breaks: "chmod o-r /srv/sync/media/avatars/default.png; sleep 1.1",
     rows: ["avatar"],
     says: /avatar path is not world readable[^]*avatars\/default\.png/,
@@ -661,14 +661,14 @@ const ACTIVATION: readonly Breakage[] = [
     heals: "again",
   },
   {
-    name: "everybody may look into the store",
+    name: "everyone may read the store",
     breaks: `chmod 755 ${STORE}`,
     rows: ["activation"],
     says: /can be accessed by users other than root \(mode 0755\)/,
     heals: `chmod 700 ${STORE}`,
   },
   {
-    name: "an apply whose upload misses a content",
+    name: "an apply with a file missing from its upload",
     breaks: `${incoming} && ${sed("/root/upload/deployment.json", 's/"sha256": "..../"sha256": "0000/')}`,
     tries: { command: upload, says: /activation\.missing-blob[^]*nothing was changed/ },
     rows: [],
@@ -703,7 +703,7 @@ const ACTIVATION: readonly Breakage[] = [
     heals: "itself",
   },
   {
-    name: "an apply by somebody who is not root",
+    name: "an apply by a user other than root",
     breaks: "true",
     tries: {
       command: `setpriv --reuid=65534 --clear-groups ${PORTICO} activate --again`,
@@ -754,7 +754,7 @@ const ACTIVATION: readonly Breakage[] = [
     thenAgain: true,
   },
   {
-    name: "an apply that would shut out the session it came by",
+    name: "an apply that would lock out its own session",
     breaks: `${incoming} && true`,
     tries: {
       command: `SSH_CONNECTION='203.0.113.1 50000 203.0.113.10 2222' ${upload}`,
@@ -765,7 +765,7 @@ const ACTIVATION: readonly Breakage[] = [
   },
 ];
 
-/** By what they are about, in the order in which they are done. */
+/** By subject, in the order in which they are done. */
 export const BREAKAGES: Readonly<Record<string, readonly Breakage[]>> = {
   "Delivered files": FILES,
   "System and network": SYSTEM,
@@ -781,15 +781,15 @@ export interface BrokenDestroy {
   /** Exit code of the destroy, and what it says. */
   readonly code: 0 | 1;
   readonly says: RegExp;
-  /** What is left of the deployment on the host, one path a line; what another run takes away is not. */
+  /** What is left of the deployment on the host, one path per line, without what another run removes. */
   readonly left?: string;
-  /** What has to be done for the rest to go. */
+  /** What has to be done to remove the rest. */
   readonly heals?: string;
 }
 
 export const DESTROYS: readonly BrokenDestroy[] = [
   {
-    name: "a destroy after files, units and rules were taken away by hand",
+    name: "a destroy after files, units and rules were removed by hand",
     breaks: `rm ${CONFIG} ${UNITS}/portico.socket ${PAGE} && nft flush ruleset && systemctl stop portico portico.socket`,
     code: 0,
     says: /the deployment is gone/,

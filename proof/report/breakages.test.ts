@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { renderBreakages } from "./breakagesDocument.js";
 import { BREAKAGES, DESTROYS } from "../hosts/breakages.js";
 
-/** The table of broken hosts as a document; that it is true `proof/hosts/brokenHost.ts` shows. */
+/** The table of broken hosts as a document; `proof/hosts/brokenHost.ts` shows that it is true. */
 const all = Object.values(BREAKAGES).flat();
 
-test("there are at least sixty ways, each of its own, and each says what is seen and how it heals", () => {
+test("there are at least sixty different ways, and each says what is seen and what fixes it", () => {
   expect(all.length + DESTROYS.length).toBeGreaterThanOrEqual(60);
   const names = [...all, ...DESTROYS].map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
-  // Without a row of doctor it is refused, or heals by itself.
+  // Without a row of doctor it is refused, or the host fixes it.
   const unsaid = all.filter(({ rows, says, tries, heals }) =>
     rows.length > 0 ? says === undefined : tries === undefined && heals !== "itself",
   );

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { renderReliability } from "./document.js";
-import { readJestReport } from "./jestRun.js";
+import { readJestReport, RECORDED } from "./jestRun.js";
 import { readResults, type RecordedResult } from "../kit/results.js";
 import { TOOLS } from "./tools.js";
+import { ROOT } from "../../build/paths.js";
 import { failures, readReport } from "../conformance/h2spec/report.js";
 
 const RESULT: RecordedResult = {
@@ -43,7 +44,7 @@ test("a result shows with its figures and the command that repeats it", () => {
   expect(failed).toContain("**Failed** on 2026-01-02");
 });
 
-test("things with many figures become columns", () => {
+test("items with many figures become columns", () => {
   const many = (name: string) => ({ name, a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 });
   const text = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, targets: [many("x"), many("y")] }]]));
   const table = text.slice(text.indexOf("Targets:")).split("\n").slice(2);
@@ -51,7 +52,7 @@ test("things with many figures become columns", () => {
   expect(table[8]).toMatch(/^\| g +\| 7 +\| 7 +\|$/);
 });
 
-test("a result that belongs to no tool, or says no verdict, is refused", () => {
+test("a result without a tool or without a verdict is refused", () => {
   expect(() => renderReliability(TOOLS, new Map([["other", { ...RESULT, name: "other" }]]))).toThrow(
     "other.json",
   );
@@ -97,4 +98,11 @@ test("a jest run is judged by its report: what failed, was skipped or never ran 
   // A file that does not load has no tests, and fails the run.
   for (const { passed } of [run(false, "passed"), run(true, "passed", "pending"), run(true), run(false)])
     expect(passed).toBe(false);
+});
+
+test.each(Object.entries(RECORDED))("the tests that `%s` records exist", (name, pattern) => {
+  expect(TOOLS.map((tool) => tool.name)).toContain(name);
+  const files = readdirSync(join(ROOT, "proof"), { recursive: true, encoding: "utf8" });
+  const tests = files.map((file) => `proof/${file}`).filter((file) => file.endsWith(".test.ts"));
+  expect(tests.filter((file) => new RegExp(pattern).test(file))).not.toEqual([]);
 });

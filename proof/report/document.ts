@@ -2,7 +2,7 @@ import type { RecordedResult } from "../kit/results.js";
 import type { Tool } from "./tools.js";
 
 /**
- * docs/reliability.md, from what tools recorded and nothing else.
+ * docs/reliability.md, only from what tools recorded.
  * @throws Error for a result that belongs to no tool
  */
 export function renderReliability(
@@ -11,12 +11,14 @@ export function renderReliability(
 ): string {
   for (const name of results.keys())
     if (!tools.some((tool) => tool.name === name))
-      throw new Error(`proof/report/results/${name}.json is the result of no tool in proof/report/tools.ts`);
+      throw new Error(
+        `proof/report/results/${name}.json is not the result of a tool in proof/report/tools.ts`,
+      );
   return [
     "# Reliability",
     "",
-    "What hostile input, faults and load do to Portico, as last run. This page is written by `npm run reliability` from",
-    "`proof/report/results`, where each tool leaves its figures; do not edit it.",
+    "What hostile input, faults and load do to Portico, by the last run of each tool. This page is written by `npm run reliability` from",
+    "the figures that the tools leave in `proof/report/results`; do not edit it.",
     "",
     ...table(tools, results),
     "",
@@ -33,7 +35,7 @@ function table(tools: readonly Tool[], results: ReadonlyMap<string, RecordedResu
   return aligned([["", "command", "verdict", "date"], ...rows]);
 }
 
-/** Fields that the line above the figures says. */
+/** Fields that are in the line above the figures. */
 const SAID: ReadonlySet<string> = new Set(["name", "date", "passed", "seed", "seconds", "commit", "node"]);
 
 function section({ title, command, shows }: Tool, result: RecordedResult | undefined): string[] {
@@ -72,10 +74,10 @@ function partition<T, U extends T>(list: readonly T[], test: (item: T) => item i
   return [list.filter(test), list.filter((item) => !test(item))];
 }
 
-/** More figures of each thing than this, and things become columns. */
+/** With more figures per item than this, items become columns. */
 const COLUMNS_MAX = 7;
 
-/** A table of things of one kind; the first field of each names it. */
+/** A table of items of one kind; the first field of each names it. */
 function tableOf(things: readonly Thing[]): string[] {
   const flat = things.map(
     (thing) =>
@@ -90,7 +92,7 @@ function tableOf(things: readonly Thing[]): string[] {
 
 const TEXT_CHARS_MAX = 250;
 
-/** A value as rows of a name and a figure; the fields of a thing each by itself. */
+/** A value as rows of a name and a figure; an object gives a row for each field. */
 function rows(path: string, value: unknown): string[][] {
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return Object.entries(value).flatMap(([field, inner]) => rows(`${path}: ${inWords(field)}`, inner));
@@ -114,7 +116,7 @@ const inWords = (field: string): string =>
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A table whose columns are as wide as their widest cell, as prettier has it. */
+/** A table whose columns are as wide as their widest cell, as prettier formats it. */
 function aligned(lines: readonly (readonly string[])[]): string[] {
   const widths = lines[0]!.map((_, i) => Math.max(3, ...lines.map((line) => line[i]!.length)));
   const line = (cells: readonly string[]): string =>

@@ -1,4 +1,4 @@
 import { outcomes, recordTests } from "./jestRun.js";
 
 /** `npm run faults`: the tests of `proof/faults`, recorded. */
-void recordTests("faults", "faults", (tests) => ({ faults: outcomes(tests) }));
+void recordTests("faults", (tests) => ({ faults: outcomes(tests) }));

@@ -1,7 +1,7 @@
 import { recordTests } from "./jestRun.js";
 
-/** `npm run hostile`: the tables of `proof/hostile`, with their figures recorded. */
-void recordTests("hostile", "hostile", (tests) => {
+/** `npm run hostile`: runs the tables of `proof/hostile` and records their figures. */
+void recordTests("hostile", (tests) => {
   const holds = tests.filter((test) => test.passed);
   const files = [...new Set(holds.map(({ file }) => file))].sort();
   return {

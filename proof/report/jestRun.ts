@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { ROOT } from "../../build/paths.js";
 import { writeResult } from "../kit/results.js";
 
-/** What jest said of the test files of a folder. */
+/** What jest reported about test files. */
 export interface JestRun {
   /** Whether all of them ran and nothing failed. */
   readonly passed: boolean;
@@ -28,16 +28,24 @@ interface JestReport {
   }[];
 }
 
+/** Tests that are recorded, by the name of their result: a pattern of their files. */
+export const RECORDED = {
+  application: "proof/application/",
+  breakages: "proof/hosts/(?:breakages|doctor)\\.test\\.ts",
+  faults: "proof/faults/",
+  hostile: "proof/hostile/",
+  "supply-chain": "proof/package/supplyChain\\.test\\.ts",
+} as const;
+
 /**
- * Runs the tests of `__tests__/FOLDER` and records how it went; the exit code is the verdict.
+ * Runs tests and records the result; the exit code is the verdict.
  * @param figures what else is recorded
  */
 export async function recordTests(
-  name: string,
-  folder: string,
+  name: keyof typeof RECORDED,
   figures: (tests: readonly JestTest[]) => object | Promise<object>,
 ): Promise<void> {
-  const { passed, seconds, tests } = runJest(`__tests__/${folder}`);
+  const { passed, seconds, tests } = runJest(RECORDED[name]);
   process.exitCode = passed ? 0 : 1;
   writeResult({ name, passed, seconds, ...(await figures(tests)) });
 }
@@ -60,7 +68,7 @@ function runJest(tests: string): JestRun {
   }
 }
 
-/** Reads a report of `jest --json`: what was skipped has not passed, and a run without a test has shown nothing. */
+/** Reads a report of `jest --json`: a skipped test has not passed, and a run without tests shows nothing. */
 export function readJestReport(text: string, seconds: number): JestRun {
   const { success, testResults } = JSON.parse(text) as JestReport;
   const tests = testResults.flatMap(({ name, assertionResults }) =>

@@ -8,8 +8,8 @@ import { readResults } from "../kit/results.js";
 import { TOOLS } from "./tools.js";
 
 /**
- * `npm run reliability [-- --check]`: writes docs/reliability.md from the recorded results, and docs/breakages.md from the
- * table of breakages, or checks that they are so.
+ * `npm run reliability [-- --check]`: writes docs/reliability.md from the recorded results, and docs/breakages.md from
+ * the table of breakages, or checks that they are current.
  */
 const DOCUMENTS = [
   {
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
     const text = await prettier.format(render(), { ...options, parser: "markdown" });
     if (!process.argv.includes("--check")) writeFileSync(file, text);
     else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
-      console.error(`${name} does not say what ${from} does: run npm run reliability`);
+      console.error(`${name} differs from ${from}: run npm run reliability`);
       process.exitCode = 1;
     }
   }

@@ -6,8 +6,8 @@ import { ROOT } from "../../build/paths.js";
 import { type BundledPackage, manifestOf } from "../../build/sbom.js";
 import { outcomes, recordTests } from "./jestRun.js";
 
-/** `npm run supply-chain`: the tests of `__tests__/build`, with what they looked at recorded. */
-void recordTests("supply-chain", "build", async (tests) => ({
+/** `npm run supply-chain`: runs `proof/package/supplyChain.test.ts` and records what it looked at. */
+void recordTests("supply-chain", async (tests) => ({
   checks: outcomes(tests),
   "runtime dependencies": runtimeDependencies(),
   "lock file": lockFile(),
@@ -22,13 +22,13 @@ function described({ name, version, license }: BundledPackage): string {
   return `${name} ${version} (${license})`;
 }
 
-/** What is installed with the package, peers aside. */
+/** What is installed with the package, without peer dependencies. */
 function runtimeDependencies(): string[] {
   const { dependencies } = readJson<{ dependencies: object }>(join(ROOT, "package.json"));
   return Object.keys(dependencies).map((name) => described(manifestOf(join(ROOT, "node_modules", name))));
 }
 
-/** Packages by what vouches for their contents. */
+/** Packages by what guarantees their contents. */
 function lockFile(): Record<string, number> {
   const { packages } = readJson<{ packages: Record<string, { integrity?: string; inBundle?: boolean }> }>(
     join(ROOT, "package-lock.json"),
@@ -50,7 +50,7 @@ interface Sbom {
   }[];
 }
 
-/** The bundle of these sources, as its bill of materials has it. */
+/** The bundle of these sources, as its bill of materials describes it. */
 async function bundle(): Promise<Record<string, unknown>> {
   const folder = mkdtempSync(join(tmpdir(), "portico-bundle-"));
   try {

@@ -1,4 +1,4 @@
-/** A tool that shows how reliable the proxy is: one section of docs/reliability.md each. */
+/** A tool that shows how reliable the proxy is; each is one section of docs/reliability.md. */
 export interface Tool {
   /** Name of its result. */
   readonly name: string;
@@ -15,69 +15,69 @@ export const TOOLS: readonly Tool[] = [
     title: "Malformed messages and floods",
     command: "npm run hostile",
     shows:
-      "Raw requests, HTTP/2 requests and answers of upstreams that parsers read differently, endless messages, and floods of HTTP/2 frames. The upstream receives only what strict and lenient parsers read alike; a canary behind each case is answered as itself or not at all; memory stays bounded; a flood ends with ENHANCE_YOUR_CALM and one line in the log.",
+      "Raw requests, HTTP/2 requests and upstream answers that parsers read differently, endless messages, and floods of HTTP/2 frames. The upstream receives only messages that strict and lenient parsers read in the same way; a canary request after each case gets its own answer or none; memory stays bounded; a flood ends with ENHANCE_YOUR_CALM and one line in the log.",
   },
   {
     name: "differential",
     title: "Against nginx",
     command: "npm run differential",
     shows:
-      "Generated requests to real nginx on the usual config of the service and to Portico, plain and TLS, HTTP/1.1 and HTTP/2: what the upstream received and what the client got are the same, but for differences that a named rule allows.",
+      "Generated requests to real nginx with the usual config of the service and to Portico, plain and TLS, HTTP/1.1 and HTTP/2: the upstream receives the same and the client gets the same, except for differences that a named rule allows.",
   },
   {
     name: "exchanges",
     title: "Generated exchanges",
     command: "npm run exchanges",
     shows:
-      "Scripted clients over HTTP/1.1, TLS and HTTP/2 and a strict upstream: requests joined and split everywhere, bodies too long, too short and exact, early and broken answers, upgrades answered with everything, clients that leave. The upstream received exactly what the clients sent, each connection was used again only at a message boundary, each client got its own answer, whole or visibly cut, no worker died, and the log blamed nobody who did nothing wrong. The tool was shown to fail where a body was announced for an upgrade, a body exceeded its length by a last frame, and several chunks in one read exceeded a limit.",
+      "Scripted clients over HTTP/1.1, TLS and HTTP/2 and a strict upstream: requests joined and split at any byte, bodies that are too long, too short or exact, early and broken answers, upgrades with every kind of answer, clients that leave. The upstream received exactly what the clients sent, connections were reused only at a message boundary, each client got its own answer, complete or visibly cut off, no worker died, and the log blamed no client or upstream without reason. To test the tool, three past faults were put back, and it failed for each: a body announced for an upgrade, a body that exceeded its length by a last frame, and several chunks in one read that exceeded a limit.",
   },
   {
     name: "fuzz",
     title: "Coverage-guided fuzzing",
     command: "npm run fuzz",
     shows:
-      "Message heads, chunks, field blocks, frames, targets, hosts, configs and settings files, bred towards new code paths: only declared errors, the same result in whatever pieces, what is forwarded is read alike by every parser, and no input takes long.",
+      "Message heads, chunks, field blocks, frames, targets, hosts, configs and settings files, guided towards new code paths: only declared errors occur, the result does not depend on how the input is split, every parser reads what is forwarded in the same way, and no input takes long.",
   },
   {
     name: "h2spec",
     title: "HTTP/2 conformance",
     command: "npm run h2spec",
-    shows: "Every case of h2spec, the strict ones too, on a proxied route and on static files.",
+    shows: "Every case of h2spec, including the strict ones, on a proxied route and on static files.",
   },
   {
     name: "node-versions",
     title: "Versions of Node",
     command: "npm run node-versions -- --without each --record",
     shows:
-      "Tests of every way in and out and of the processes, on each maintained line of Node and on the oldest that is supported: without each piece of Node that has no public name alone, and without all of them.",
+      "The tests of all protocols and of the processes, on each maintained line of Node and on the oldest supported version: without each single piece of Node that has no public name, and without all of them.",
   },
   {
     name: "mutate",
     title: "Faults put into the sources",
     command: "npm run mutate -- --record",
     shows:
-      "Single faults chosen at random over all sources (a comparison turned round, an anchor or a default left out, a step skipped): the tests notice at least 95 % of each area.",
+      "Single faults chosen at random in all sources (a comparison reversed, an anchor or a default left out, a step skipped): in each area, the tests notice at least 95 % of them.",
   },
   {
     name: "webdav",
     title: "WebDAV",
     command: "npm run webdav",
     shows:
-      "litmus through `/syncdav` passes what it passes directly (one test looks at the bytes of the connection: over TLS litmus leaves it out); a real client works on a tree.",
+      "litmus passes the same tests through `/syncdav` as without the proxy (over TLS litmus skips one test, which looks at the bytes of the connection); a real client works on a tree.",
   },
   {
     name: "faults",
     title: "Faults",
     command: "npm run faults",
     shows:
-      "Descriptors run out and return, disks fill, clocks jump, names change their address, upstreams hang, reset, trickle, die in the midst of an answer and come back, clients come in too large a number: requests that can be served are, each trouble is said once in the log, and all is well afterwards.",
+      "Descriptors run out and become free again, disks fill up, clocks jump, names change their address, upstreams hang, reset, trickle, die in the middle of an answer and come back, too many clients connect: requests that can be served are served, each problem is logged once, and everything works afterwards.",
   },
   {
     name: "breakages",
     title: "Broken hosts",
     command: "npm run breakages",
     shows:
-      "A real Debian with the whole front end is broken in one way after the other, as docs/breakages.md lists them: `portico doctor` names what is wrong, clients are served what does not depend on it, and one command, or nothing at all, heals it. Applies and destroys that are broken change nothing, or are finished by the next.",
+      "A real Debian with the whole front end is broken in all the ways that docs/breakages.md lists: `portico doctor` names what is wrong, everything that does not depend on it is still served, and one command fixes it, if the host does not fix it by itself. Applies and destroys that are broken change nothing, or the next run finishes them.",
   },
   {
     name: "application",
@@ -90,26 +90,27 @@ export const TOOLS: readonly Tool[] = [
     title: "TLS",
     command: "npm run tls-scan",
     shows:
-      "Scanners agree with the protocols and suites that are promised, and find nothing but what the policy or its certificate implies.",
+      "Scanners confirm the promised protocols and suites, and find nothing except what follows from the policy or its certificate.",
   },
   {
     name: "slow-clients",
     title: "Slow and many clients",
     command: "npm run slow-clients",
     shows:
-      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges. Usual is what it waits while the same attack goes to a neighbour on the same machine, and 3 ms at least; judged once the slow connections stand, or as they connect where none stays; in up to three attempts.",
+      "A well-behaved client is served within twice its usual time among thousands that send heads and bodies slowly, read slowly or ask for many ranges. The usual time is measured while another proxy on the same machine is attacked in the same way, and is at least 3 ms. The comparison is made once the slow connections are open or, if none stay open, while they connect; in up to three attempts.",
   },
   {
     name: "soak",
     title: "Soak",
     command: "npm run soak",
     shows:
-      "Mixed load on two front ends at once, with clients that leave and upstreams that break; the first is reloaded again and again. Every answer is checked, transfers by their SHA-256; memory, sockets and descriptors do not grow.",
+      "Mixed load on two front ends at once, with clients that leave and upstreams that break; the first is reloaded again and again. Every answer is checked, transfers by SHA-256; memory, sockets and descriptors do not grow.",
   },
   {
     name: "supply-chain",
     title: "Supply chain",
     command: "npm run supply-chain",
-    shows: "Dependencies counted, lock file checked, the bundle reproducible, an SBOM written.",
+    shows:
+      "Dependencies are counted, the lock file is checked, the bundle is reproducible, and an SBOM is written.",
   },
 ];
