@@ -165,14 +165,14 @@ describe("TLS scan", () => {
     expect(found).toEqual([expect.stringMatching(expected)]);
   });
 
-  test("names the reason of what is meant", () => {
+  test("gives the reason for findings that are intended", () => {
     const finding = { id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." };
     const { findings, problems: others } = judge("file-sync", seen, report([finding]));
     expect(findings[0]!.reason).toContain("service 3.1");
     expect(others.join()).not.toContain("cert_chain_of_trust");
   });
 
-  test("names the reason of what is known not to be found out", () => {
+  test("gives the reason for what the scanner cannot find out", () => {
     const given = { id: "sessionresumption_ticket", severity: "WARN", finding: "connect problem" };
     const { notPerformed, problems: others } = judge("mozilla-modern", seen, report([], {}, [given]));
     expect(notPerformed[0]!.reason).toContain("behind the handshake");
@@ -201,7 +201,7 @@ describe("a difference among generated requests", () => {
   const find = (differ: (generated: GeneratedCase) => string | undefined) =>
     search(proxies(differ), { seed: 7, from: 0, to: 200, findingsMax: 3 });
 
-  test("is told by the least request that shows it, once", async () => {
+  test("is reported once, with the smallest request that shows it", async () => {
     const { findings } = await find(({ channel, body }) =>
       channel === "h2" && body !== undefined ? "body" : undefined,
     );
@@ -215,7 +215,7 @@ describe("a difference among generated requests", () => {
     expect(findings[0]!.minimal.body?.pieces.join("").length).toBeLessThanOrEqual(1);
   });
 
-  test("is not lost in what it shrinks into", async () => {
+  test("is not lost when it is made smaller", async () => {
     const { findings } = await find(({ body, fields }) =>
       body === undefined ? undefined : fields.length > 1 ? "fields" : "body",
     );
@@ -227,7 +227,7 @@ describe("a difference among generated requests", () => {
   });
 });
 
-test("what breaks a fuzzer's target is cut down to the bytes that do, and not to what breaks something else", () => {
+test("an input that breaks a fuzz target is reduced to the bytes that do, and not to another failure", () => {
   const target: FuzzTarget = {
     name: "made up",
     dictionary: [],

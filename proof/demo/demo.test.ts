@@ -60,7 +60,7 @@ const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).dig
 describe("the web application", () => {
   const paths = { web: "/sync", fileServer: "/synchttp", media: "/syncmedia", webdav: "/syncdav" };
 
-  test("answers as service 5.1 expects, by the scheme and host that were asked for", async () => {
+  test("answers as service 5.1 expects, with the requested scheme and host", async () => {
     await serving(createWebUi(paths), async (base) => {
       const plain = await ask(`${base}/sync/`, { method: "HEAD", headers: { host: "files.example.org" } });
       expect(plain.status).toBe(302);
@@ -121,7 +121,7 @@ describe("the file server", () => {
     });
   });
 
-  test("keeps to its folder, and nothing of an upload that was cut off", async () => {
+  test("stays in its folder, and keeps nothing of an upload that was cut off", async () => {
     await serving(await createFileServer(path.join(folder, "files2")), async (base) => {
       for (const name of ["..%2Fx", "%2e%2e", "..", ".hidden", "a%00b", "a%2Fb", "%zz"]) {
         // As `path`, since a URL would be normalised here.
@@ -210,7 +210,7 @@ describe("npm start", () => {
     expect(leftBehind()).toEqual([]);
   }, 60_000);
 
-  test("serves until it is interrupted: uploads, WebDAV, a second run beside it; then all is gone", async () => {
+  test("serves until it is interrupted: uploads, WebDAV, a second run at the same time; then everything is gone", async () => {
     const demo = start("--out", path.join(folder, "out"));
     const [, https] = await until(demo, /(https:\/\/127\.0\.0\.1:\d+)\/sync\/[\s\S]*Ctrl-C/);
     const second = start("--once", "--out", path.join(folder, "out2"));
@@ -246,7 +246,7 @@ describe("npm start", () => {
     await expect(ask(`${https}/sync/`)).rejects.toThrow("ECONNREFUSED");
   }, 60_000);
 
-  test("a step that fails is named with its reason and a fix, and ends everything", async () => {
+  test("a step that fails is reported with its reason and a fix, and ends everything", async () => {
     const demo = start("--once", "--out", path.join(ROOT, "package.json"));
     expect(await demo.exited).toBe(1);
     expect(demo.text()).toMatch(/The demo failed\. Synthesize main\.ts .*: .*EEXIST|ENOTDIR/);

@@ -36,7 +36,7 @@ const CERTIFICATE = {
 };
 
 describe("layOut", () => {
-  test("writes contents and assets with their modes, whatever the umask and a run before", async () => {
+  test("writes contents and assets with their modes, whatever the umask and earlier runs", async () => {
     const umask = process.umask(0o077);
     try {
       const resources = {
@@ -83,7 +83,7 @@ describe("layOut", () => {
     ]);
   });
 
-  test("creates the key once and a certificate as its resource asks for", async () => {
+  test("creates the key once, and a certificate as its resource says", async () => {
     await apply({
       tls_private_key: { key: KEY },
       tls_self_signed_cert: { certificate: CERTIFICATE },
@@ -184,7 +184,7 @@ describe("layOut", () => {
   });
 });
 
-test("media: a decodable PNG, readable for the world down to the file", async () => {
+test("media: a decodable PNG, readable by everyone down to the file", async () => {
   const umask = process.umask(0o077);
   try {
     await createMedia(host("opt/sync/media"));

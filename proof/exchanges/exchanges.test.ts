@@ -14,12 +14,12 @@ const exchanges = (played: Case): readonly ExchangeScript[] =>
   played.clients.flatMap((client) => client.exchanges);
 
 describe("a case", () => {
-  test("is made of its seed and number alone", () => {
+  test("depends only on its seed and number", () => {
     expect(caseAt(SEED, 345)).toEqual(cases[345]);
     expect(caseAt(SEED + 1, 345).clients).not.toEqual(cases[345]!.clients);
   });
 
-  test("covers every protocol, end of a body, answer and flaw within a few hundred", () => {
+  test("covers every protocol, kind of body, answer and flaw within a few hundred", () => {
     const all = cases.flatMap(exchanges);
     const found = (values: readonly unknown[]): unknown[] => [...new Set(values)].sort();
     expect(found(cases.flatMap(({ clients }) => clients.map(({ protocol }) => protocol)))).toHaveLength(3);
@@ -35,7 +35,7 @@ describe("a case", () => {
     ["HTTP/1.1, at every byte", 0],
     ["HTTP/2, at every frame and around it", 512],
     ["HTTP/1.1 over TLS, at every byte", 1_024],
-  ])("that is small is played once for each border: %s", (_, from) => {
+  ])("that is small is played once for each boundary: %s", (_, from) => {
     const at: number[] = [];
     for (let index = from; ; index++) {
       const [client] = caseAt(SEED, index).clients;
@@ -84,7 +84,7 @@ describe("a case", () => {
   });
 });
 
-test("bytes tell whose they are from the first one on", () => {
+test("the first byte of a message already shows which exchange it belongs to", () => {
   const ids = Array.from({ length: 26 }, (_, n) => idOf(n, 0, 0));
   const first = new Set(ids.map((id) => bytesOf("body", id, 1).toString()));
   expect(first.size).toBeGreaterThan(10);
@@ -149,7 +149,7 @@ describe("a search", () => {
     expect(exchanges(findings[0]!.least)).toHaveLength(1);
   });
 
-  test("says of what fails once only that it did not fail again", async () => {
+  test("reports a failure that does not repeat as such", async () => {
     let failed = false;
     const once = (): string[] => (failed ? [] : ((failed = true), ["by chance"]));
     const { findings } = await search(subject(once), options);
@@ -179,7 +179,7 @@ describe("a line of the error log", () => {
     expect(found).toEqual([{ index: plain, faults: [expect.stringContaining(message)] }]);
   });
 
-  test("that its script explains is none", () => {
+  test("that its script explains is not a finding", () => {
     const [played] = cases.filter(({ clients }) => clients[0]!.exchanges[0]!.answer.flaw === "garbage");
     const said = line("error", "upstream sent an invalid answer").replace(`/${plain}.`, `/${played!.index}.`);
     expect(blamed(said, (index) => caseAt(SEED, index))).toEqual([]);

@@ -180,7 +180,7 @@ describe("an upstream", () => {
     ],
   ];
 
-  test.each(CASES)("%s, and is used again when it is well", async (_name, misbehave, expected) => {
+  test.each(CASES)("%s, and is used again when it works", async (_name, misbehave, expected) => {
     // Listened on twice: no connection that another test opens meanwhile may take it.
     const port = await freePort();
     const bad = net
@@ -200,7 +200,7 @@ describe("an upstream", () => {
   });
 
   test.each(["http", "https"])(
-    "that takes no more of an upload: its %s client may go",
+    "that takes no more of an upload: its %s client may leave",
     async (scheme) => {
       const stuck = net.createServer({ pauseOnConnect: true }, (socket) =>
         socket.on("error", () => undefined),
@@ -226,7 +226,7 @@ describe("an upstream", () => {
     30_000,
   );
 
-  test("with a name of several addresses, of which one answers, is read as any other", async () => {
+  test("with a name of several addresses, of which one answers, is read like any other", async () => {
     const port = await freePort();
     const hosts = join(folder(), "hosts");
     writeFileSync(hosts, "127.0.0.2 backend.example\n127.0.0.3 backend.example\n127.0.0.1 localhost\n");
@@ -239,7 +239,7 @@ describe("an upstream", () => {
       expect(await get(plainPort)).toMatchObject({ status: 200, body: "of the second" });
   });
 
-  test("with a name is followed when its address changes, though its connections never rest", async () => {
+  test("with a name is followed when its address changes, although its connections are never idle", async () => {
     const port = await freePort();
     const hosts = join(folder(), "hosts");
     writeFileSync(hosts, "127.0.0.2 backend.example\n127.0.0.1 localhost\n");
@@ -283,7 +283,7 @@ test("a full disk stops the logs and nothing else, is reported once, and lines t
   );
 });
 
-test("the wall clock may jump: nobody is cut off, and Date follows", async () => {
+test("the wall clock may jump: no client is cut off, and Date follows", async () => {
   const upstream = await daemon("yes");
   const rc = join(folder(), "faketime");
   writeFileSync(rc, "+0");

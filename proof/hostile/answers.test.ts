@@ -23,7 +23,7 @@ const PAUSE_MS = 5;
 /** What the proxy has to see bytes after an answer, and to give the connection up for them. */
 const NOTICE_MS = 250;
 
-test("no row is there twice", () => {
+test("no row occurs twice", () => {
   const names = ANSWER_CASES.map(({ name }) => name);
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
@@ -74,7 +74,7 @@ test.each(ANSWER_CASES)("over HTTP/2: $name", async (row) => {
   }
 });
 
-test("of two Content-Types a client sees one: browsers differ in which they believe", async () => {
+test("of two Content-Types a client sees one: browsers differ in which they use", async () => {
   stage.upstream.script = (_line, socket) => {
     socket.write(
       "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: b\r\ncontent-type: text/plain\r\nContent-Length: 2\r\n\r\nok",

@@ -54,7 +54,7 @@ describe.each(["http", "https"] as const)("an upstream that sends %s clients wit
   });
 });
 
-test("an answer that the client does not read waits at the upstream", async () => {
+test("an answer that the client does not read is not read from the upstream", async () => {
   const sockets: Socket[] = [];
   stage.upstream.script = (_line, socket) => {
     sockets.push(socket);

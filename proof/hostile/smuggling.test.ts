@@ -20,7 +20,7 @@ let stage: Stage;
 beforeAll(async () => (stage = await startStage()), 60_000);
 afterAll(() => stage?.stop());
 
-test("the table is large, and no row is there twice", () => {
+test("the table is large, and no row occurs twice", () => {
   expect(CASES.length).toBeGreaterThanOrEqual(300);
   expect(repeated(CASES.map(({ bytes }) => bytes))).toEqual([]);
   expect(repeated(CASES.map(({ name }) => name))).toEqual([]);

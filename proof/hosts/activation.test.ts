@@ -35,7 +35,7 @@ const traces = (): Promise<string> => site.traces();
 const active = (...units: string[]): Promise<string> => site.active(...units);
 const seenOutside = (url: string): Promise<string> => site.seenOutside(url);
 
-test("the first activation: everything runs, starts with the host, and answers outside", async () => {
+test("the first activation: everything runs, starts with the host, and answers from outside", async () => {
   const dry = await deploy(site.base, {}, "--dry-run");
   expect([dry.code, dry.stderr]).toEqual([0, ""]);
   expect(await traces()).toBe(site.untouched);
@@ -131,7 +131,7 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
     120_000,
   );
 
-  test("a new runtime relieves the old one while it serves", async () => {
+  test("a new runtime replaces the old one while it serves", async () => {
     const master = (): Promise<string> => host.must("systemctl show -P MainPID portico.service");
     const before = await master();
     const [result, done] = await observed(() => deploy(site.withRuntime(site.base)));
@@ -152,7 +152,7 @@ describe("only what a change concerns is touched, in the order of service 2.6", 
   });
 });
 
-describe("a failure brings the last good state back, running", () => {
+describe("a failure restores the last good state, running", () => {
   const broken: HostedFiles = {
     "/etc/systemd/system/sync-web.service.d/portico.conf": {
       role: "unit",
@@ -262,7 +262,7 @@ describe("a failure brings the last good state back, running", () => {
     60_000,
   );
 
-  test("nothing is begun with a masked daemon; the command that is named unmasks it", async () => {
+  test("nothing is started with a masked daemon; the command in the message unmasks it", async () => {
     expect((await deploy(site.base)).code).toBe(0);
     const unit = "/usr/local/lib/systemd/system/sync-more.service";
     await host.write(unit, "[Service]\nExecStart=/usr/bin/sleep infinity\n");
@@ -294,7 +294,7 @@ const slowStart: HostedFiles = {
   },
 };
 
-test("a firewall comes, changes and goes with the deployment; one that locks out is refused", async () => {
+test("a firewall is added, changed and removed with the deployment; one that locks out is refused", async () => {
   const walled = (ports: readonly number[]): [HostedFiles, Partial<DeploymentInput>] => [
     site.withFirewall(site.base, ports),
     FIREWALLED,
@@ -322,7 +322,7 @@ test("a firewall comes, changes and goes with the deployment; one that locks out
   expect(await traces()).toBe(before);
 }, 120_000);
 
-describe("whatever becomes of who asked for it, an activation goes on to its end:", () => {
+describe("whatever happens to its caller, an activation continues to its end:", () => {
   const slow = (): Promise<Result> => deploy({ ...site.changedConfig(), ...slowStart }, {}, "", CALLER);
   /** The shell's pid is that of the command that is asked. */
   const CALLER = "echo $$ > /run/caller; exec";
@@ -371,7 +371,7 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
     180_000,
   );
 
-  test("killed itself between two services, it comes back and brings all to the end", async () => {
+  test("killed itself between two services, it starts again and finishes", async () => {
     await host.must("touch /run/slow");
     const asked = slow();
     await eventually(async () => (await active("sync-web.service")) === "activating", undefined, {
@@ -386,7 +386,7 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
     expect((await deploy(site.base)).code).toBe(0);
   }, 180_000);
 
-  test("a host that shuts down rolls back, and boots as it was", async () => {
+  test("a host that shuts down rolls back, and boots as it was before", async () => {
     const before = await traces();
     await host.must("touch /run/slow");
     const asked = slow().catch(() => undefined);
@@ -402,9 +402,9 @@ describe("whatever becomes of who asked for it, an activation goes on to its end
   }, 180_000);
 });
 
-describe("an apply onto a proxy that crashes and starts again and again", () => {
+describe("an apply on a proxy that crashes and restarts again and again", () => {
   test.each([1, 2, 3, 4, 5, 6])(
-    "comes through, time %i",
+    "succeeds, time %i",
     async (time) => {
       expect((await deploy(site.base)).code).toBe(0);
       // By turns it starts, and waits to be started.
@@ -423,7 +423,7 @@ describe("an apply onto a proxy that crashes and starts again and again", () => 
   );
 });
 
-test("media that others cannot read are fixed on request, and nothing that a link leads to", async () => {
+test("media that others cannot read are fixed on request, but nothing that a link leads to", async () => {
   expect((await deploy(site.base)).code).toBe(0);
   const media = "/opt/sync/media";
   const modes = async (): Promise<string> =>
@@ -448,7 +448,7 @@ test("media that others cannot read are fixed on request, and nothing that a lin
 /** A file and a directory of the media that a test closes. */
 const CLOSED = [`/opt/sync/media/${MEDIA_FILES.image}`, path.dirname(`/opt/sync/media/${MEDIA_FILES.image}`)];
 
-test("a port that somebody else holds is found before anything is stopped, and the holder is named", async () => {
+test("a port that another process uses is found before anything is stopped, and the process is named", async () => {
   expect((await deploy(site.base)).code).toBe(0);
   const squatter = host.start(
     `exec /opt/sync/node -e 'process.title = "squatter"; require("net").createServer().listen(8888, "0.0.0.0")'`,
@@ -471,7 +471,7 @@ test("a port that somebody else holds is found before anything is stopped, and t
   });
 }, 60_000);
 
-test("deactivated, the host is as it was found", async () => {
+test("after a deactivation the host is as it was found", async () => {
   await deploy(site.base, { settings: settings(values(host.address)) });
   expect(await host.must(`cat ${SETTINGS.fileServer}`)).not.toBe(FILE_SERVER_CONF);
   await host.must(`echo '# by hand' >> ${SETTINGS.fileServer}`);

@@ -11,6 +11,6 @@ afterAll(() => site?.remove());
 breakInTurn("Delivered files", () => site);
 breakInTurn("System and network", () => site);
 
-test("nothing was left broken", async () => {
+test("nothing is left broken", async () => {
   expect(failed(await diagnosis(site))).toEqual([]);
 });

@@ -71,7 +71,7 @@ export function breakInTurn(about: keyof typeof BREAKAGES, site: () => FileSyncH
       120_000,
     );
 
-    test("and afterwards all is in order", async () => {
+    test("and afterwards everything is in order", async () => {
       expect([failed(await diagnosis(site())), await notServed(site())]).toEqual([[], []]);
     });
   });

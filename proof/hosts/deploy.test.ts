@@ -51,7 +51,7 @@ run("a deployment over ssh", () => {
   }, 60_000);
 
   test(
-    "comes up on a host without Node, and its key is nowhere but in state",
+    "starts on a host without Node, and its key is only in state",
     async () => {
       expect((await host.run("command -v node")).code).not.toBe(0);
       const intruder = await Intruder.letIn(host);
@@ -193,7 +193,7 @@ run("a deployment over ssh", () => {
   );
 
   test(
-    "a server that shows another key gets nothing",
+    "a server with another key gets nothing",
     async () => {
       const other = await host.must("cat /etc/ssh/ssh_host_rsa_key.pub");
       const wrong = deployment.by({ privateKeyFile: host.sshKey, hostKey: other, connectTimeoutSeconds: 5 });
@@ -210,7 +210,7 @@ run("a deployment over ssh", () => {
   );
 
   test(
-    "destroying it leaves the host as it was",
+    "a destroy leaves the host as it was",
     async () => {
       const { code, stdout, stderr } = await deployment.terraform("destroy -auto-approve -no-color");
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -232,7 +232,7 @@ run("a deployment over ssh", () => {
   );
 
   test(
-    "also as a user with sudo, by keys of an agent, through a bastion",
+    "also as a user with sudo, with keys of an agent, through a bastion",
     async () => {
       await host.must(`useradd --create-home --shell /bin/sh deploy
       echo 'deploy ALL=(root) NOPASSWD: ALL' > /etc/sudoers.d/deploy

@@ -25,7 +25,7 @@ breakInTurn("Logs", () => site);
 breakInTurn("The application", () => site);
 breakInTurn("Activation and its store", () => site);
 
-test("nothing was left broken, and the secret key was never shown", async () => {
+test("nothing is left broken, and the secret key was never shown", async () => {
   expect(failed(await diagnosis(site))).toEqual([]);
   const { stdout } = await site.host.run(`${DOCTOR} --json; ${DOCTOR}`);
   expect(stdout).not.toContain("not to be shown");
@@ -81,7 +81,7 @@ EOF`;
   }
 }, 60_000);
 
-test("from another machine the network is judged, and the rest is said not to be seen", async () => {
+test("from another machine the network is checked, and the rest is reported as not visible", async () => {
   const outside = await site.host.outside();
   const files = await site.copyDocuments();
   const doctor = (more = ""): string =>

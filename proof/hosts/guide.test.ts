@@ -76,7 +76,7 @@ run("the guide for a deployment over ssh", () => {
     await host?.stop();
   }, 60_000);
 
-  test("leads to a front end that answers, and away from it again", async () => {
+  test("leads to a front end that answers, and to its removal", async () => {
     const [written] = blocks("1. ", "ts");
     const program = written!.replace("app.synth();", `${ofProviders()}app.synth();`);
     writeFileSync(join(folder, "main.ts"), withAddress(program));

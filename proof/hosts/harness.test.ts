@@ -16,7 +16,7 @@ afterAll(async () => {
   if (host !== undefined) expect(existsSync(host.root)).toBe(false);
 });
 
-test("runs systemd as process 1, with nothing failed and nothing but sshd listening", async () => {
+test("runs systemd as process 1, with no failed unit and only sshd listening", async () => {
   expect((await host.must("cat /proc/1/comm")).trim()).toBe("systemd");
   expect((await host.must("hostname")).trim()).toBe("smoke");
   expect(await host.must("ss -Hltn | awk '{print $4}' | sort")).toBe("0.0.0.0:22\n[::]:22\n");
@@ -24,7 +24,7 @@ test("runs systemd as process 1, with nothing failed and nothing but sshd listen
   await expect(host.must("echo no >&2; false")).rejects.toThrow("no");
 });
 
-test("is reached from outside over ssh with its key, by both addresses, its host key known", async () => {
+test("is reached from outside over ssh with its key, at both addresses, with a known host key", async () => {
   const outside = await host.outside();
   const known = `${host.root}.known_hosts`;
   for (const address of [host.address, host.address6]) {
@@ -36,7 +36,7 @@ test("is reached from outside over ssh with its key, by both addresses, its host
   }
 });
 
-test("takes files with mode, also large ones", async () => {
+test("accepts files with their modes, also large ones", async () => {
   await host.copyIn(process.execPath, "/opt/tools/node", "0755");
   expect(await host.must("/opt/tools/node -p 1+1")).toBe("2\n");
   await host.write("/etc/an odd place/file", "text\n", "0600");
@@ -56,7 +56,7 @@ test("survives a reboot and a power cut", async () => {
   for (const address of [host.address, host.address6]) await outside.must(`: < /dev/tcp/${address}/22`);
 });
 
-test("a second host and a client behind a cable live beside it", async () => {
+test("a second host and a client at the end of a cable run at the same time", async () => {
   const second = await bootHost({ name: "second", address6: null });
   const client = await Namespace.create();
   try {
@@ -74,7 +74,7 @@ test("a second host and a client behind a cable live beside it", async () => {
   }
 }, 120_000);
 
-test("a host of a test that was killed is gone, and the next one clears up behind it", async () => {
+test("a host of a test that was killed is gone, and the next one cleans up after it", async () => {
   const boot = `require(${JSON.stringify(join(__dirname, "harness/index.ts"))})
     .bootHost({ name: "orphan" }).then((host) => console.log(host.root))`;
   const test = spawn("npx", ["--no-install", "tsx", "--eval", boot], {

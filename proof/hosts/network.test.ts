@@ -97,7 +97,7 @@ END`);
 
   const others = (): Promise<string> => host.must("nft list table inet guard; nft list table ip nat");
 
-  test("opens the front end's ports and the SSH server's, by IPv4 and IPv6, and nothing else", async () => {
+  test("opens the ports of the front end and the SSH server over IPv4 and IPv6, and nothing else", async () => {
     expect(await open(host.address)).toEqual([22, 80, 443, ...OTHERS.slice(0, -1)]);
     const before = await others();
     const files = deployed({ firewall: { allowed: allow } });
@@ -128,7 +128,7 @@ END`);
     expect(await others()).toBe(before);
   }, 180_000);
 
-  test("leaves the host's own way to its daemons open", async () => {
+  test("leaves the host's own access to its daemons open", async () => {
     const from = "exec 3<>/dev/tcp/$0/$1 && echo hello >&3 && head -n 1 <&3";
     for (const address of ["127.0.0.1", "::1", host.address]) {
       for (const port of [3306, 8000, 8080, 8082]) {
@@ -147,7 +147,7 @@ END`);
     }
   });
 
-  test("hears of a link with a smaller MTU on the way", async () => {
+  test("learns of a link with a smaller MTU on the path", async () => {
     const [router, far] = [await Namespace.create(), await Namespace.create()];
     try {
       const gateways = ["198.51.100.2", "2001:db8:100::2"];
@@ -189,7 +189,7 @@ END`);
     }
   });
 
-  test("tells nothing about UDP", async () => {
+  test("reveals nothing about UDP", async () => {
     const scan = `nmap -n -Pn -sU -p 53,67,123,5353,5355,40001 --max-retries 3 -oG - ${host.address}`;
     const report = await outside.must(scan);
     expect(report).not.toContain("/closed/");
@@ -212,7 +212,7 @@ END`);
     expect([await echo(host.address, 9100), await echo(host.address, 443)]).toEqual(["", "hello"]);
   });
 
-  test("comes back behind the distribution's own rules, which flush everything", async () => {
+  test("is loaded again after the distribution's own rules, which flush everything", async () => {
     for (const verbs of ["start", "restart", "reload", "stop start"]) {
       for (const verb of verbs.split(" ")) await host.must(`systemctl ${verb} nftables`);
       await eventually(
@@ -232,7 +232,7 @@ END`);
     );
   });
 
-  test("goes without a trace of it, or of others", async () => {
+  test("is removed without a trace, and without touching other tables", async () => {
     await host.must("systemctl start portico-firewall; nft add table inet guard");
     await host.must("systemctl stop portico-firewall");
     expect(await host.must("nft list tables")).toBe("table inet guard\n");
@@ -265,7 +265,7 @@ describe("static address", () => {
     "interface lan { AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4; prefix 2001:db8:113::/64 {}; };\n";
   const NEW = ["203.0.113.20", "2001:db8:113::20"];
 
-  test("waits in its file until networkd is told, which then has nothing to say about it", async () => {
+  test("stays in its file until networkd reloads, which then has no complaint", async () => {
     await put(network({ ipv6Gateway: "2001:db8:113::1", resolverFile: true }));
     expect(await reached(host.address, host.address6)).toBe(true);
     expect(await reached(NEW[0]!)).toBe(false);
@@ -287,7 +287,7 @@ describe("static address", () => {
     ).toBe("");
   });
 
-  test("finds its interface by the hardware address", async () => {
+  test("finds its interface by hardware address", async () => {
     const macAddress = (await host.must("cat /sys/class/net/eth0/address")).trim();
     await put(network({ interface: { macAddress }, ipv6Gateway: "2001:db8:113::1" }));
     await host.must("networkctl reload");
@@ -295,7 +295,7 @@ describe("static address", () => {
     expect(await host.must("networkctl status eth0")).toMatch(/Network File: .*05-portico\.network/);
   });
 
-  test("leaves the way to be announced by a router, and takes no second address from it", async () => {
+  test("lets a router announce the gateway, and takes no second address from it", async () => {
     // The outside announces itself and a prefix.
     const folder = mkdtempSync(join(tmpdir(), "portico-radvd-"));
     writeFileSync(join(folder, "radvd.conf"), ANNOUNCEMENT);
@@ -384,7 +384,7 @@ describe("daemons", () => {
     await host.must("systemctl daemon-reload");
   });
 
-  test("are units that systemd has nothing to say about", async () => {
+  test("are units that systemd does not complain about", async () => {
     expect(await verify(UNITS.slice(1, 3).join(" "))).toBe("");
   });
 
@@ -396,7 +396,7 @@ describe("daemons", () => {
     expect(started.every((time) => time > 0)).toBe(true);
   });
 
-  test("run as they were described, byte for byte", async () => {
+  test("run with exactly the described commands and environment", async () => {
     const server = await pid("sync-file-server.service");
     expect(await host.must("cat /run/sync/argument")).toBe("100% of $HOME");
     expect(await host.must(`ps -o user= -p ${server}`)).toBe("sync\n");
@@ -410,7 +410,7 @@ describe("daemons", () => {
     expect(await show("sync-web-application.service", "Environment")).not.toContain("secret");
   });
 
-  test("may write where they are told and not where they have no business", async () => {
+  test("may write to the given directories and not elsewhere", async () => {
     const web = await pid("sync-web-application.service");
     const write = (path: string): Promise<string> =>
       host.must(`nsenter -t ${web} -m sh -c 'touch "${path}/probe" 2>&1 && echo yes || echo no' | tail -n 1`);
@@ -419,7 +419,7 @@ describe("daemons", () => {
     expect(answers.map((answer) => answer.trim())).toEqual(["yes", "yes", "yes", "yes", "no", "no", "no"]);
   });
 
-  test("come back when they die, again and again", async () => {
+  test("are restarted when they die, again and again", async () => {
     for (let round = 0; round < 2; round++) {
       const before = await pid("sync-file-server.service");
       await host.must(`kill -KILL ${before}`);

@@ -90,7 +90,7 @@ test("upgrades of the runtime lose nothing, and systemd follows them", async () 
   expect(await portico.release()).toBe("0.3.0");
 }, 90_000);
 
-test("an upgrade that comes to nothing loses nothing, and changes nothing", async () => {
+test("an upgrade that fails loses nothing, and changes nothing", async () => {
   const main = await portico.show("MainPID");
   const load = await portico.load(TRANSFER_MS);
   const moment = Date.now();
@@ -117,7 +117,7 @@ test("a restart of the unit refuses no connection, and lets transfers finish", a
   expectNothingLost(report, [moment]);
 }, 60_000);
 
-test("a restart in the middle of an upgrade's draining refuses no connection, and lets transfers finish", async () => {
+test("a restart while an upgrade drains refuses no connection, and lets transfers finish", async () => {
   const load = await portico.load(TRANSFER_MS);
   const moment = Date.now();
   await upgrade();
@@ -128,7 +128,7 @@ test("a restart in the middle of an upgrade's draining refuses no connection, an
   expectNothingLost(report, [moment]);
 }, 60_000);
 
-test("a worker that is killed costs at most what it served", async () => {
+test("a killed worker loses at most the requests it was serving", async () => {
   const [victim] = await portico.processes("worker");
   const load = await portico.load(TRANSFER_MS);
   const served = Number(await portico.host.must(`ss -Htnp | grep -c 'pid=${victim},'`));
@@ -176,9 +176,9 @@ describe("a master that is killed", () => {
     return moment;
   }
 
-  test("is started again, and no connection is refused", () => expectOnlyRunningLost(killMaster), 60_000);
+  test("is restarted, and no connection is refused", () => expectOnlyRunningLost(killMaster), 60_000);
 
-  test("just after it took over is started again, and no connection is refused", async () => {
+  test("just after it took over is restarted, and no connection is refused", async () => {
     await expectOnlyRunningLost(async () => {
       await upgrade();
       expect((await portico.processes("master")).length).toBe(2);

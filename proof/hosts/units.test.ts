@@ -28,7 +28,7 @@ const now = async (): Promise<string> => {
 
 const reload = () => portico.host.run("systemctl reload portico.service");
 
-test("are accepted by systemd without a word, and rated at 1.5 or better", async () => {
+test("are accepted by systemd without a complaint, and rated at 1.5 or better", async () => {
   const { host } = portico;
   const files = "/etc/systemd/system/portico.service /etc/systemd/system/portico.socket";
   expect(await host.run(`systemd-analyze verify ${files}`)).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -36,7 +36,7 @@ test("are accepted by systemd without a word, and rated at 1.5 or better", async
   expect(Number(/exposure level for portico.service: ([\d.]+)/.exec(rated)?.[1])).toBeLessThanOrEqual(1.5);
 });
 
-test("start when the proxy serves, on sockets of systemd, as a user without privileges", async () => {
+test("are started when the proxy serves, on sockets of systemd, as a user without privileges", async () => {
   const { host } = portico;
   expect(await portico.show("ActiveState")).toBe("active");
   expect(await portico.show("StatusText")).toMatch(
@@ -68,7 +68,7 @@ test("start when the proxy serves, on sockets of systemd, as a user without priv
   );
 });
 
-test("let nobody but the service and root near the control socket and the key", async () => {
+test("let only the service and root use the control socket and the key", async () => {
   const { host } = portico;
   const asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
   const refused = await host.run(`${asNobody} /usr/lib/portico/node /usr/lib/portico/portico.mjs reload`);
@@ -106,7 +106,7 @@ test("a reload ends when it is done, and fails with the problems when it is refu
   expect((await reload()).code).toBe(0);
 });
 
-test("a reload takes renewed TLS files, all or none, and a restart does too", async () => {
+test("a reload loads renewed TLS files, all or none, and a restart does too", async () => {
   const key = portico.units.tlsFiles[0]!;
   await portico.useCertificate(await issue({ name: "second" }));
   expect((await reload()).code).toBe(0);
@@ -166,7 +166,7 @@ test("a host recovers by itself once the cause is fixed, however long that took"
   });
 }, 120_000);
 
-test("a worker that the kernel kills for want of memory does not end the service", async () => {
+test("a worker that the kernel kills when memory runs out does not end the service", async () => {
   const main = await portico.show("MainPID");
   expect(await portico.show("OOMPolicy")).toBe("continue");
   const [victim] = await portico.processes("worker");
@@ -190,7 +190,7 @@ test("after a boot it serves", async () => {
   );
 }, 120_000);
 
-test("without TLS files there is nothing to hand over, and a reload needs no root", async () => {
+test("without TLS files there is nothing to hand over, and a reload does not need root", async () => {
   const plain = { ...portico.units, listeners: [{ address: "0.0.0.0", port: 80 }], tlsFiles: [] };
   await portico.host.write("/etc/systemd/system/portico.service", renderUnit(proxyServiceUnit(plain)));
   const { listeners, virtualServers } = portico.config();

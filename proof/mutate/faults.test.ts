@@ -51,7 +51,7 @@ test("every source has faults of a known area, and can be compiled with them bui
   }
 });
 
-test("a fault does what it says when it is switched on, and nothing else", () => {
+test("a fault does what it says when it is on, and nothing else", () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-faults-"));
   const file = join(folder, "on");
   const code =

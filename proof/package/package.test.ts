@@ -160,7 +160,7 @@ describe("the README", () => {
     expect(JSON.parse(json!)).toMatchObject({ language: "typescript", app: "npx tsx main.ts" });
   });
 
-  test("what is added in a larger stack synthesizes", () => {
+  test("the additions of a larger stack synthesize", () => {
     const [added] = blocks("In a larger stack", "ts");
     // The example goes on from the smallest deployment, with values of resources that a user has.
     const imports =
@@ -175,7 +175,7 @@ describe("the README", () => {
     expect(readFileSync(join(consumer.folder, stack), "utf8")).toContain("http://10.0.0.7:8000");
   }, 60_000);
 
-  test("over ssh compiles, and is refused as long as the variable with the host's key is not set", () => {
+  test("the deployment over ssh compiles, and is refused while the variable with the host's key is not set", () => {
     const [ssh] = blocks("To a host over ssh", "ts");
     const imports = 'import { Delivery, NodeRuntime } from "cdktf-portico";\n';
     consumer.write("ssh.ts", imports + main!.replace(/new FileSyncFrontEnd\([^]*?\n\}\);\n/, ssh!));

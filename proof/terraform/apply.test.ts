@@ -133,7 +133,7 @@ run("terraform apply", () => {
     });
   });
 
-  test("another route changes the config and nothing else", () => {
+  test("another route changes only the config", () => {
     workspace.synthesize(join(__dirname, "appWithRoute.ts"));
     const changes = workspace.plan();
     expect(changes).toHaveLength(1);

@@ -46,11 +46,11 @@ run("values that only Terraform knows", () => {
 
   afterAll(() => workspace.remove());
 
-  test.each(AT_PLAN)("$name = $bad stops the plan, which says so of $at", ({ at, allowed }) => {
+  test.each(AT_PLAN)("$name = $bad stops the plan, with an error at $at", ({ at, allowed }) => {
     expect(saidOf(said, placeOf(at))).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
   });
 
-  test("a gateway outside of the subnet stops the plan", () => {
+  test("a gateway outside the subnet stops the plan", () => {
     const elsewhere = { ...LATE_VALUES.find(({ name }) => name === "gateway")!, bad: "10.0.0.1" };
     const refused = failure(workspace, "plan", [elsewhere]);
     expect(refused).toContain(" portico/lan.gateway: is outside the subnet [host.bad-network]");
@@ -148,7 +148,7 @@ run("connections that only Terraform knows", () => {
 
   afterAll(() => workspace.remove());
 
-  test.each(LATE_CONNECTION)("$name = $bad stops the plan, which says so of $at", ({ at, allowed }) => {
+  test.each(LATE_CONNECTION)("$name = $bad stops the plan, with an error at $at", ({ at, allowed }) => {
     expect(saidOf(said, placeOf(at))).toContainEqual(expect.stringContaining(`allowed: ${allowed}`));
   });
 

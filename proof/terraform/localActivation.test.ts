@@ -13,7 +13,7 @@ run("a local delivery with activation", () => {
 
   afterAll(() => workspace.remove());
 
-  test("activates once the files are there, again when one changes, and leaves nothing behind", () => {
+  test("activates once the files are there, again when one changes, and leaves nothing when destroyed", () => {
     workspace.synthesize(app, { PORTICO_PAGE: "one\n" });
     workspace.terraform("init", "-input=false");
     apply();
