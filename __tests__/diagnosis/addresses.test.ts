@@ -72,10 +72,12 @@ test.each<[string, Evidence, "ok" | "failed", string]>([
 });
 
 test("addresses are compared by value, not as text", () => {
-  const seen = evidence({ outcome: ANSWER }, "2001:DB8:0::11");
+  const seen = evidence({ outcome: ANSWER });
+  const [listener] = seen.config.listeners;
+  const config = { ...seen.config, listeners: [{ ...listener!, address: "2001:DB8:0::11" }] };
   const network = { ...seen.deployment!.network!, addresses: ["2001:db8:0:0:0:0:0:10"] };
   const deployment = { ...seen.deployment!, network };
   const ownAddresses = new Set(["2001:db8::10", "2001:db8::11"]);
-  const rows = diagnose({ ...seen, deployment, ownAddresses });
+  const rows = diagnose({ ...seen, config, deployment, ownAddresses });
   expect(rows.find(({ id }) => id === "addresses")!.status).toBe("ok");
 });

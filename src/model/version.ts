@@ -1,5 +1,5 @@
 /**
- * The release, as `Server` shows it where version tokens are on (decisions 1.6).
+ * The release, as `Server` shows it if `versionTokens` is on.
  *
  * A constant, because the three ways this code runs (from source, compiled, bundled into one file) have no path to
  * `package.json` in common. A test keeps the two the same.
