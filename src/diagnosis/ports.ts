@@ -1,6 +1,6 @@
 import { canonicalAddress, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
+import type { ListeningSocket } from "../runtime/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
-import type { ListeningSocket } from "./hostFacts.js";
 import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
 
 /** Whether the ports of the listeners are open, and those of the daemons are not. */
@@ -41,7 +41,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
 }
 
 /** Whether a socket may be a listener's: on its port, and on its address or all. */
-function serves(socket: ListeningSocket, listener: ListenerConfig): boolean {
+function serves(socket: Pick<ListeningSocket, "address" | "port">, listener: ListenerConfig): boolean {
   if (socket.port !== listener.port) return false;
   const [wanted, there] = [listener, socket].map(({ address }) => canonicalAddress(address)) as [
     string,

@@ -186,8 +186,7 @@ export const CHECK_ERRORS = {
     }),
   },
   "files.key-exposed": {
-    means:
-      "Users other than the owner can read the private key, or replace it. A warning: the proxy serves.",
+    means: "Users other than the owner can read the private key, or replace it. A warning: the proxy serves.",
     example: checked("files.key-exposed", ({ files }) => {
       files[KEY] = { ...(files[KEY] as { text: string }), mode: 0o644 };
     }),

@@ -115,8 +115,7 @@ export const CONFIG_ERRORS = {
     example: withField("listeners[0].address", "localhost"),
   },
   "config.bad-server-name": {
-    means:
-      "Names are compared with the host that clients ask for, in lower case and without its port.",
+    means: "Names are compared with the host that clients ask for, in lower case and without its port.",
     example: withField("virtualServers[1].serverNames", ["files.example.org:443"]),
   },
   "config.bad-url": {
@@ -188,7 +187,8 @@ export const CONFIG_ERRORS = {
     example: withField("virtualServers[1].routes[0].action.upstream", "app"),
   },
   "config.duplicate-listener": {
-    means: "Two listeners have the same address and port. A listener can serve any number of virtual servers.",
+    means:
+      "Two listeners have the same address and port. A listener can serve any number of virtual servers.",
     example: withField("listeners[0]", { ...listener, name: "http", port: 443 }),
   },
   "config.port-conflict": {
