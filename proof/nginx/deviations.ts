@@ -1,6 +1,6 @@
 import { parseHost } from "../../src/model/index.js";
 import type { CaseOf, Difference, Pair } from "./case.js";
-import { HOST } from "./site.js";
+import { HOST, RESPONSE_HEADERS } from "./site.js";
 
 /** Something that Portico does otherwise than nginx. */
 export interface Rule {
@@ -33,6 +33,10 @@ function isRefused({ portico }: Pair): boolean {
   const refused = ["400", "417", "501", "505"].includes(portico["status"] ?? "");
   return refused && portico["connection"] !== "open" && portico["upstream complete"] !== "true";
 }
+
+/** A field that both configs set. */
+const isSetField = (fact: string): boolean =>
+  Object.keys(RESPONSE_HEADERS.set).some((name) => fact === `field ${name.toLowerCase()}`);
 
 /** Every deviation that may be. */
 export const RULES = {
@@ -213,12 +217,18 @@ export const RULES = {
     explains: ({ fact, nginx = "", portico }) =>
       fact === "field location" && portico === nginx.replace(/^https?:\/\/[^/]+\/media/, "/syncmedia"),
   },
+  setFieldsOnce: {
+    allowedBy: "decisions 5.5",
+    why: "nginx has the fields of add_header twice in a 416",
+    everywhere: true,
+    explains: ({ fact, nginx, portico }, pair) =>
+      isSetField(fact) && pair.nginx["status"] === "416" && nginx === `${portico} | ${portico}`,
+  },
   unroutedServer: {
     allowedBy: "decisions 1.6",
-    why: "a head that cannot be parsed is refused before its host is known: with version",
+    why: "a head that cannot be parsed is refused by the default server, before its host is known",
     explains: ({ fact, portico }, pair) =>
-      fact === "server" &&
-      portico === "with version" &&
+      (fact === "server" ? portico === "with version" : isSetField(fact) && portico === undefined) &&
       isRefused(pair) &&
       pair.nginx["status"] === pair.portico["status"],
   },

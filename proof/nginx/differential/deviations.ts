@@ -31,6 +31,7 @@ function normalised(url: string): string {
 
 export const GENERATED_RULES = {
   upstreamReuse: { ...RULES.upstreamReuse, about: always },
+  setFieldsOnce: { ...RULES.setFieldsOnce, about: isMedia },
   publicForwardedHost: { ...RULES.publicForwardedHost, about: always },
   hostNeverCatchAll: { ...RULES.hostNeverCatchAll, about: ({ host }) => host === undefined },
   hostAsAsked: {

@@ -1,4 +1,5 @@
 import type { VirtualServerConfig } from "../../model/index.js";
+import { answerFieldsFor } from "../exchange/answerFields.js";
 import { serverHeader } from "../exchange/errorPages.js";
 import { httpDate } from "../exchange/httpDate.js";
 
@@ -8,6 +9,7 @@ import { httpDate } from "../exchange/httpDate.js";
  */
 export function plainHttpAnswer(server: VirtualServerConfig): string {
   const by = serverHeader(server);
+  const fields = answerFieldsFor({ server, route: undefined, client: { scheme: "http" } });
   const page = [
     "<html>",
     `<head><title>400 ${REASON}</title></head>`,
@@ -19,15 +21,14 @@ export function plainHttpAnswer(server: VirtualServerConfig): string {
     "</html>",
     "",
   ].join("\r\n");
+  const type = "Content-Type: text/html\r\n\r\n";
   return [
     "HTTP/1.1 400 Bad Request",
-    `Server: ${by}`,
+    ...(fields?.hidesServer === true ? [] : [`Server: ${by}`]),
     `Date: ${httpDate()}`,
-    "Content-Type: text/html",
     `Content-Length: ${page.length}`,
     "Connection: close",
-    "",
-    page,
+    (fields === undefined ? type : fields.inLines(type)) + page,
   ].join("\r\n");
 }
 
