@@ -48,7 +48,7 @@ async function problemsOf(act: Promise<unknown>): Promise<readonly Problem[]> {
 
 const codes = (problems: readonly Problem[]): string[] => problems.map(({ code }) => code);
 
-test("files land with content, mode and nothing beside them; a second activation has nothing to do", async () => {
+test("files get content and mode, with nothing left next to them; a second activation has nothing to do", async () => {
   site.deliver(one);
   const { plan } = await site.activate();
   expect(plan.steps).toEqual([{ do: "files" }]);
@@ -209,7 +209,7 @@ describe("nothing is touched when", () => {
     expect(site.snapshot()).toEqual(before);
   });
 
-  test("another activation holds the lock; one that has time waits", async () => {
+  test("another activation holds the lock; one with time left waits", async () => {
     site.deliver(one);
     await site.activate();
     const lock = site.at("/var/lib/portico/lock");
@@ -230,7 +230,7 @@ describe("nothing is touched when", () => {
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
   });
 
-  test("two deployments come at once: each is told what became of its own, whoever is first", async () => {
+  test("two deployments come at once: each gets its own outcome, in either order", async () => {
     const other = site.at("/var/lib/portico/incoming/other");
     mkdirSync(other, { recursive: true });
     for (const [files, incoming] of [
@@ -338,7 +338,7 @@ test("files that the delivery wrote in place: the last good state comes from the
   expect(site.snapshot()).toEqual(good);
 });
 
-describe("a write that fails rolls back, and says what it was:", () => {
+describe("a write that fails rolls back, and is named:", () => {
   /** Mounts a file system of its own on a directory of the host. */
   async function withMount(at: string, options: string, act: () => Promise<void>): Promise<void> {
     mkdirSync(site.at(at), { recursive: true });
@@ -379,7 +379,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
     );
   });
 
-  test("a disk that is full although it has room: no inode is left", async () => {
+  test("a disk with space but no inodes left", async () => {
     site.deliver(one);
     await site.activate();
     await withMount("/usr/share/zzz", "size=64k,nr_inodes=1", () =>
@@ -391,7 +391,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
     );
   });
 
-  test("a full disk, among the files: seen before anything is begun", async () => {
+  test("a full disk, among the files: found before anything is started", async () => {
     site.deliver(one);
     await site.activate();
     await withMount("/usr/share/zzz", "size=64k", async () => {
@@ -409,7 +409,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
     });
   });
 
-  test("a full disk, in the store: nothing was begun", async () => {
+  test("a full disk, in the store: nothing was started", async () => {
     await withMount("/var/lib/portico/deployment", "size=256k", async () => {
       site.deliver(one);
       await site.activate();
@@ -427,7 +427,7 @@ describe("a write that fails rolls back, and says what it was:", () => {
   });
 });
 
-test("interrupted, it goes back", async () => {
+test("interrupted, it rolls back", async () => {
   site.deliver(one);
   await site.activate();
   const good = site.snapshot();
@@ -469,7 +469,7 @@ describe("application settings", () => {
     for (const [file, content] of Object.entries(original)) site.write(file, content, 0o640);
   });
 
-  test("are edited with the rest, come back with the rest, and their secret goes nowhere", async () => {
+  test("are edited and restored with the rest, and their secret is never copied", async () => {
     site.deliver(one, wanted("first.example.org"));
     const { plan } = await site.activate();
     expect([...new Set(plan.settings.edits.map(({ path: p }) => p))].sort()).toEqual(
@@ -521,7 +521,7 @@ describe("application settings", () => {
     expect([...new Set(edits.map(({ path: p }) => p))]).toHaveLength(2);
   });
 
-  test("go by item: what somebody wrote since stays, to the byte", async () => {
+  test("are removed item by item: what was written since stays, to the byte", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
     // Lines around ours, and one of our items set to something else.
@@ -557,7 +557,7 @@ describe("application settings", () => {
     ]);
   });
 
-  test("of three generations, with a rename: trusted origins of ours go, those of others stay", async () => {
+  test("of three activations, with a rename: our trusted origins are removed, those of others stay", async () => {
     const origins = "CSRF_TRUSTED_ORIGINS = [\n    'https://theirs.example.org',  # a partner\n]\n";
     const before = original[files.webApplication]!.replace("DATABASES", `${origins}DATABASES`);
     site.write(files.webApplication, before, 0o640);
@@ -576,7 +576,7 @@ describe("application settings", () => {
     expect(site.read(files.webApplication)).toBe(before);
   });
 
-  test("edited by `portico settings apply` in between are taken back as well", async () => {
+  test("edited by `portico settings apply` in between are undone as well", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
     site.write(files.fileServer, "[fileserver]\nport = 9999\n", 0o640);
@@ -588,7 +588,7 @@ describe("application settings", () => {
     expect(read()).toEqual({ ...original, [files.fileServer]: "[fileserver]\nport = 9999\n" });
   });
 
-  test("that are gone or cannot be read are told of", async () => {
+  test("that are gone or cannot be read are reported", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
     rmSync(site.at(files.networkDaemon));
@@ -608,7 +608,7 @@ describe("application settings", () => {
   });
 });
 
-test("what arrives on another file system is copied before it goes", async () => {
+test("uploads on another file system are copied before they are removed", async () => {
   execFileSync("mount", ["-t", "tmpfs", "tmpfs", site.incoming]);
   try {
     site.deliver(one);
@@ -624,7 +624,7 @@ test("what arrives on another file system is copied before it goes", async () =>
   }
 });
 
-test("logs go only when asked", async () => {
+test("logs are removed only on request", async () => {
   mkdirSync(site.at("/var/log/portico"), { recursive: true });
   for (const name of ["error.log", "error.log.1", "error.log-20260101.gz", "error.logbook"]) {
     site.write(`/var/log/portico/${name}`, "x");
@@ -639,7 +639,7 @@ test("logs go only when asked", async () => {
   expect(readdirSync(site.at("/var/log/portico"))).toEqual(["error.logbook"]);
 });
 
-describe("logs that were to go:", () => {
+describe("logs that should be removed:", () => {
   const LOG = "/var/log/portico/error.log";
 
   /** Keeps a file from being removed. @returns what lets it go */
@@ -741,7 +741,7 @@ describe("logs that were to go:", () => {
     }
   });
 
-  test("the journal of an older release names none: it is carried on with", async () => {
+  test("the journal of an older release names none: it is finished anyway", async () => {
     site.write(LOG, "x");
     site.deliver(one);
     await site.activate();

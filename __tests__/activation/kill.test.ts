@@ -250,7 +250,7 @@ test.each([
   { first: ["deactivate", "--purge"], then: false, logChanges: LOGS.length + 2 },
   { first: ["deactivate"], then: true, logChanges: 0 },
 ])(
-  "$first, killed on the way, then with purge $then: the logs go",
+  "$first, killed halfway, then with purge $then: the logs are removed",
   async ({ first, then, logChanges }) => {
     const template = await prepared();
     for (const name of LOGS) template.write(`/var/log/private/portico/${name}`, "x");

@@ -30,7 +30,7 @@ test.each([
   });
 });
 
-test("permissions of media: only those that lack, over generations, and back to what they were before the first", async () => {
+test("permissions of media: only missing ones, over several activations, and back to what they were before the first", async () => {
   const site = new Site();
   try {
     const directory = site.at("/opt/sync/media");
@@ -150,7 +150,7 @@ describe("deployed files are below directories that only root can change:", () =
   });
 });
 
-test("the unit of a boot: by these programs, after the boot's own jobs, and only while a journal is open", () => {
+test("the unit for a boot: with these programs, after the boot's own jobs, and only while a journal is open", () => {
   expect(bootUnit(["/usr/lib/my portico/node", "/run/portico.mjs"], ["web.service"])).toBe(`[Unit]
 Description=portico finishes or undoes an activation that was cut off
 ConditionPathExists=/var/lib/portico/deployment/journal.json

@@ -246,6 +246,6 @@ test.each([
   ["/etc/systemd/system/multi-user.target.d/a.conf", "multi-user.target"],
   ["/etc/systemd/system/a@.timer", "a@.timer"],
   ["/etc/nginx/conf.d/a.conf", "a.conf"],
-])("%s is about %s", (path, unit) => {
+])("%s belongs to %s", (path, unit) => {
   expect(unitOf(path)).toBe(unit);
 });

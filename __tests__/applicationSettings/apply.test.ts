@@ -102,7 +102,7 @@ test("apply edits all three files; owner, mode and everything else stay; a secon
   expect(fs.statSync(at(FILES.webApplication))).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
 });
 
-test("--dry-run shows a unified diff that patch(1) would take but for hidden lines, and writes nothing", async () => {
+test("--dry-run shows a unified diff that patch(1) would take, except for hidden lines, and writes nothing", async () => {
   const { code, out } = await portico("apply", "--dry-run");
   expect(code).toBe(0);
   expect(out).toContain(
@@ -131,7 +131,7 @@ test("one file that cannot be edited keeps all of them as they are", async () =>
   expect(shown.out).toContain("refused    MEDIA_URL                cannot be determined, wanted /syncmedia/");
 });
 
-test("show names every item, what it is and where it stands", async () => {
+test("show prints every item, its value and its line", async () => {
   const before = await portico("show");
   expect(before.code).toBe(1);
   expect(before.out).toContain(
@@ -215,7 +215,7 @@ test("a symbolic link leads to the file that is edited; other hard links are nam
   expect(text("/opt/server-link")).toBe(SERVER);
 });
 
-test("what steers a terminal is printed as its code, and a value stays on its line", async () => {
+test("control characters are printed as codes, and a value stays on its line", async () => {
   const evil = "/a\\x1b[2K\\x9b2J\\nsame  SITE_ROOT\\u202e";
   write(FILES.webApplication, PYTHON.replace("'/'", `'${evil}'`), 0o640);
   write(FILES.networkDaemon, "[General]\nSERVICE_URL = \x1b]0;owned\x07\r\n", 0o644);
@@ -229,7 +229,7 @@ test("what steers a terminal is printed as its code, and a value stays on its li
 });
 
 test.each(["a b", "/a\n", "/a\u00e4", "/a\x7f", "", " /a", "/a'", '/a"', "/a\\", "/a%", "/a#", "/a;"])(
-  "a value that no reader would take as it is, is refused: %j",
+  "a value that readers would change is refused: %j",
   async (value) => {
     const values = { ...wantedValues(), siteRoot: value } as never;
     const { problems } = await planSettings({ values, files: FILES }, root);
@@ -249,7 +249,7 @@ test("two roles in one file", async () => {
   expect(await portico("apply")).toMatchObject({ out: "nothing to change\n" });
 });
 
-test("bytes that are not UTF-8 come out as they went in", async () => {
+test("bytes that are not UTF-8 are kept", async () => {
   const source = Buffer.from(`# coding: latin-1\nA = '\xfc\xff'\n${PYTHON.split("\n")[1]}\n`, "latin1");
   write(FILES.webApplication, source, 0o640);
   expect(await portico("apply")).toMatchObject({ code: 0 });
@@ -259,7 +259,7 @@ test("bytes that are not UTF-8 come out as they went in", async () => {
   ]);
 });
 
-test("what a run that was killed has left behind goes with the next", async () => {
+test("what a killed run has left is removed by the next", async () => {
   const left = temporaryBeside(at(FILES.webApplication));
   fs.writeFileSync(left, SECRET);
   expect(await portico("apply")).toMatchObject({ code: 0 });
@@ -279,7 +279,7 @@ test("a file that changes between plan and edit is left alone, and so are the ot
   expect(conf()).toEqual(ORIGINALS);
 });
 
-test("a directory that cannot be written to is said so, and nothing changes", async () => {
+test("a directory that cannot be written to is reported, and nothing changes", async () => {
   execFileSync("mount", ["--bind", at("/opt/sync/conf"), at("/opt/sync/conf")]);
   try {
     execFileSync("mount", ["-o", "remount,ro,bind", at("/opt/sync/conf")]);
@@ -295,7 +295,7 @@ test("a directory that cannot be written to is said so, and nothing changes", as
   expect(conf()).toEqual(ORIGINALS);
 });
 
-test("another user than the owner of the files is told so, and nothing changes", async () => {
+test("a user other than the owner of the files is refused, and nothing changes", async () => {
   for (const folder of ["", "opt", "opt/sync", "opt/sync/conf"]) fs.chmodSync(at(folder), 0o777);
   for (const file of Object.values(FILES)) fs.chmodSync(at(file), 0o644);
   process.seteuid!(OWNER - 1);

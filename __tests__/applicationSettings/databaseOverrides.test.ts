@@ -48,7 +48,7 @@ function store(values: Readonly<Record<string, string | null>>): void {
   database.sql(`USE sync; DELETE FROM constance_config; ${rows.join("\n")}`);
 }
 
-test("what the database has, and nothing but the two items", async () => {
+test("the database's values of the two items, and nothing else", async () => {
   store({ SERVICE_URL: "http://old/sync", FILE_SERVER_ROOT: "x\ty\\n\nz", SITE_NAME: "secret" });
   expect(await readOverrides(access())).toEqual({
     looked: true,
@@ -101,7 +101,7 @@ print(json.dumps([base64.b64encode(pickle.dumps(${expression}, protocol=p)).deco
   }
 });
 
-test("nobody looked, and why", async () => {
+test("the database was not queried, and why", async () => {
   const hung = createServer((socket) => void socket.on("error", () => undefined).resume());
   await new Promise<void>((resolve) => hung.listen(0, "127.0.0.1", resolve));
   const hungPort = (hung.address() as { port: number }).port;
@@ -139,7 +139,7 @@ test.each([
   "sha256_password",
   "caching_sha2_password",
   "mysql_native_password",
-])("whoever holds the port gets neither the password in clear nor a file: asks by %s", async (plugin) => {
+])("a program on the port gets neither the password in clear nor a file: asks by %s", async (plugin) => {
   const file = join(folder, "of-ours");
   fs.writeFileSync(file, "a file of ours");
   const rogue = await startRogueDatabase(plugin, file);
@@ -214,7 +214,7 @@ describe("portico check --live", () => {
   const secret = { PORTICO_DATABASE_PASSWORD: PASSWORD };
   const named = (): string => `reader@127.0.0.1:${database.port}/sync`;
 
-  test("says that it did not look, and why", async () => {
+  test("says that it did not query the database, and why", async () => {
     expect(await check({})).toMatchObject({
       err: expect.stringContaining(
         "did not look for settings stored in the application's database: no database is named",
@@ -234,7 +234,7 @@ describe("portico check --live", () => {
     });
   });
 
-  test("overrides: compared with the config's origin, and with the deployment's values where there is one", async () => {
+  test("overrides: compared with the config's origin, and with the deployment's values if there is one", async () => {
     store({ SERVICE_URL: "http://old/sync", FILE_SERVER_ROOT: "https://files.example.org:444/synchttp" });
     const { out, code, err } = await check(secret, "--database", named());
     expect(code).toBe(1);

@@ -155,13 +155,13 @@ describe("refused with its line", () => {
   });
 });
 
-test("lines that may hold a secret are known", () => {
+test("lines that may contain a secret are found", () => {
   const text =
     "[database]\nuser = a\npassword = b\n  c\nhost = d\n# secret\nkey = 1\nurl = mysql://u:p@h/\nn = 1\n";
   expect([...secretIniLines(text)]).toEqual([3, 4, 6, 7, 8]);
 });
 
-test("generated files: both readers see the items as wanted and all else as before", () => {
+test("generated files: both readers see the wanted items and everything else as before", () => {
   const key = fc.constantFrom("SERVICE_URL", "service_url", "ID", "NAME", "host");
   const line = fc.oneof(
     {
@@ -206,7 +206,7 @@ test("generated files: both readers see the items as wanted and all else as befo
   expect(glib.filter((r) => r !== undefined).length).toBeGreaterThan(300);
 });
 
-test("taken back, a file is again what it was, to the byte; what somebody added since stays", () => {
+test("after an undo a file is again what it was, to the byte; what was added since stays", () => {
   const end = fc.constantFrom("\n", "\r\n");
   const line = fc.constantFrom(
     "[General]",

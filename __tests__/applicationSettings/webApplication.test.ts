@@ -181,7 +181,7 @@ const UPDATED: readonly [string, string, string][] = [
   ],
 ];
 
-test("existing items are updated where they stand, the rest stays byte by byte", () => {
+test("existing items are updated in place, the rest stays byte by byte", () => {
   const cases = UPDATED.map(([what, before, after]) => {
     const item = before.includes("CSRF")
       ? "CSRF_TRUSTED_ORIGINS"
@@ -213,7 +213,7 @@ test("quotes inside a field of an f-string, as since Python 3.12", () => {
   expect(edited(`${before}\n${KEY}\n`)).toBe(`${after}\n${KEY}\n${newLines("\n", "MEDIA_URL")}`);
 });
 
-test("a field of an f-string ends at its own brace, whatever stands in it", () => {
+test("a field of an f-string ends at its own brace, whatever is in it", () => {
   const sources = [
     `f"{d["a"]}"`,
     `f"{ {"x": "}"}["x"] }"`,
@@ -234,7 +234,7 @@ test("a field of an f-string ends at its own brace, whatever stands in it", () =
   }
 });
 
-test("names in a field that only contain those of functions which set anything are in nobody's way", () => {
+test("names in a field that only contain the names of functions that set anything are no obstacle", () => {
   const line = "A = f'{my_globals}{modules_of[0]}{a_exec:>{setattrs}}'";
   expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
 });
@@ -335,7 +335,7 @@ test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
   expect(JSON.stringify({ problems, splices })).not.toMatch(/k#e;y|geheim/);
 });
 
-test("a statement that is in the way of all items is named once", () => {
+test("a statement that affects all items is named once", () => {
   const { problems } = editWebApplication(`${KEY}\nfrom x import *\n`, WANTED, "settings.py");
   expect(problems).toEqual([
     expect.objectContaining({
@@ -350,7 +350,7 @@ test("a star import in front of the new items is not an obstacle", () => {
   expect(edited(`from os.path import *\n${KEY}\n`)).toBe(`from os.path import *\n${KEY}\n${newLines()}`);
 });
 
-test("findings: what is in force, and where", () => {
+test("findings: the effective values, and their lines", () => {
   const text = `MEDIA_URL = '/a/'\nMEDIA_URL = '/b' '/'\nSITE_ROOT = '/sync/'\nLOGIN_URL = str(1)\nSTATIC_URL += 'x'\nSERVICE_URL = 'http://old'\n`;
   const { findings, notes } = editWebApplication(text, WANTED, "s.py");
   expect(findings.filter((f) => f.state !== "missing")).toEqual([
@@ -367,7 +367,7 @@ test("findings: what is in force, and where", () => {
 });
 
 describe("the diff", () => {
-  test("is unified, and shows no line that may hold a secret", () => {
+  test("is unified, and shows no line that may contain a secret", () => {
     const text = `import os\n# old: s3cr3t-key\nSECRET_KEY = 's3cr3t-key'; SERVE_STATIC = True\nX = 's3cr3t-' 'key s3cr3t-key'\nA = 1\nDATABASES = {\n  'default': {\n    'USER': 'u1',\n    'PASSWORD': 'geheim',\n  },\n}\nB = 2\nSITE_ROOT = '/'\n`;
     const { splices } = editWebApplication(text, WANTED, "s.py");
     const diff = unifiedDiff("s.py", text, splices, secretPythonLines(text));
@@ -620,7 +620,7 @@ function differenceOf(old: Names, now: Names): string | undefined {
   return all.find((n) => JSON.stringify(wanted[n]) !== JSON.stringify(now[n]));
 }
 
-test("generated modules: the items are as wanted, all other names as before, a second edit changes nothing, and taken back it is the same", () => {
+test("generated modules: items as wanted, all other names as before, a second edit changes nothing, and an undo restores the text", () => {
   const modules = fc.sample(module_, { numRuns: 1_000, seed: SEED });
   const outcomes = outcomesOf(modules);
   const faults = outcomes.flatMap(({ fault }, i) =>

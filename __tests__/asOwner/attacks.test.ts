@@ -213,7 +213,7 @@ describe("a settings path that is", () => {
     expect(rootsOwn()).toEqual(before);
   });
 
-  test("in a directory of root's that others can change, or in /tmp and not there yet", async () => {
+  test("in a directory of root's that others can change, or in /tmp and missing", async () => {
     fs.mkdirSync(at("root/shared"));
     fs.chmodSync(at("root/shared"), 0o777);
     write("root/shared/x.py", "A = 1\n", 0o644, 0);
@@ -247,7 +247,7 @@ test("a directory that is swapped during the edit leaves nothing in root's direc
   }
 });
 
-test("the setuid race of a copy of attributes gains nothing", async () => {
+test("a race for setuid during a copy of attributes achieves nothing", async () => {
   fs.copyFileSync("/bin/true", at("root/program"));
   fs.chmodSync(at("root/program"), 0o4755);
   attack(`
@@ -268,7 +268,7 @@ test("the setuid race of a copy of attributes gains nothing", async () => {
 });
 
 describe("media:", () => {
-  test("a symlink above the media root leads root nowhere", async () => {
+  test("root does not follow a symlink above the media root", async () => {
     fs.rmSync(at("app/media"), { recursive: true });
     fs.symlinkSync(at("root/secret"), at("app/media"));
     const before = rootsOwn();
@@ -283,7 +283,7 @@ describe("media:", () => {
     expect(rootsOwn()).toEqual(before);
   });
 
-  test("a tree whose directories are swapped meanwhile", async () => {
+  test("a tree whose directories are swapped in the meantime", async () => {
     own("app/media/a");
     write("app/media/a/key.png", "x", 0o600);
     attack(`
@@ -298,7 +298,7 @@ describe("media:", () => {
     expect(rootsOwn()).toEqual(before);
   });
 
-  test("permissions are given by the owners of the directories, each their own, and taken back", async () => {
+  test("permissions are set and undone as the owner of each directory", async () => {
     fs.chmodSync(at("app"), 0o750);
     write("app/media/a.png", "x", 0o640);
     write("app/media/roots.png", "x", 0o600, 0);
@@ -328,7 +328,7 @@ describe("media:", () => {
     }
   });
 
-  test("an image is looked for by the owner of the tree", async () => {
+  test("the search for an image runs as the owner of the tree", async () => {
     own("app/media/icons", 0o700);
     write("app/media/icons/ü b.png", "x", 0o600);
     expect(await findMediaFile(at("app/media"))).toBe("icons/%C3%BC%20b.png");
@@ -341,7 +341,7 @@ describe("media:", () => {
   });
 });
 
-test("a child that does not answer is not waited for", async () => {
+test("a child that does not answer is given up", async () => {
   const program = ownerProgram.path;
   try {
     ownerProgram.path = join(folder, "hangs.mjs");
@@ -393,7 +393,7 @@ function traced(directory: string, ...args: readonly string[]): { by: number; wr
   return outcome;
 }
 
-test("no process of root's opens, changes or starts anything there: traced from deployment to destroy", async () => {
+test("no process of root opens, changes or starts anything there: traced from deployment to destroy", async () => {
   const site = new Site(base);
   fs.chmodSync(site.root, 0o755);
   fs.renameSync(at("app"), site.at("/app"));

@@ -79,7 +79,7 @@ describe("usage", () => {
     ["upgrade", "--help"],
     ["check", "--help"],
     ["preview", "--help"],
-  ])("%s %s explains with examples", async (...args) => {
+  ])("%s %s prints examples", async (...args) => {
     const { code, out, err } = await portico(...args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(/Examples:\n {2}portico /);
@@ -95,7 +95,7 @@ describe("usage", () => {
 });
 
 describe("reload and upgrade", () => {
-  test.each(["reload", "upgrade"])("%s says that nothing runs", async (command) => {
+  test.each(["reload", "upgrade"])("%s reports that nothing runs", async (command) => {
     const control = path.join(folder, "none.sock");
     expect(await portico(command, "--control", control)).toEqual({
       code: 1,
@@ -132,7 +132,7 @@ describe("check", () => {
     );
   });
 
-  test("a certificate that ends soon is a warning, and one that has ended a problem", async () => {
+  test("a certificate that expires soon is a warning, and an expired one a problem", async () => {
     const root = await layOutHost("soon", { mode: "tls" }, 13);
     const { code, out, err } = await portico("check", "--root", root);
     expect(code).toBe(0);
@@ -147,7 +147,7 @@ describe("check", () => {
     });
   });
 
-  test("every missing or unfit file is told at once; --no-files looks at the document only", async () => {
+  test("every missing or unfit file is reported at once; --no-files checks the document only", async () => {
     const root = await layOutHost("bad", { mode: "tls" });
     rmSync(path.join(root, "opt"), { recursive: true });
     writeFileSync(
@@ -190,7 +190,7 @@ describe("check", () => {
     });
   });
 
-  test("a file that is not there", async () => {
+  test("a file that does not exist", async () => {
     for (const args of [["check"], ["check", "--no-files"], ["check", "--live"]]) {
       const { code, out } = await portico(...args, "--root", path.join(folder, "nowhere"));
       expect(code).toBe(1);
@@ -198,7 +198,7 @@ describe("check", () => {
     }
   });
 
-  test("--live has nothing to say on a config that is not a file-sync front end", async () => {
+  test("--live refuses a config that is not a file-sync front end", async () => {
     const file = path.join(folder, "other.json");
     const text = JSON.stringify(siteConfig({ mode: "plain" })).replaceAll('"application"', '"something"');
     writeFileSync(file, text);
@@ -312,7 +312,7 @@ describe("preview and check --live", () => {
 
   const lines = (text: string): string[] => text.trimEnd().split("\n");
 
-  test("TLS mode: each response is as expected but that of the daemon that is down", async () => {
+  test("TLS mode: each response is as expected, except that of the daemon that is down", async () => {
     const root = await layOutHost("tls", { mode: "tls", host: "files.example.org" });
     const { preview, at } = await startPreview(root);
     expect(preview.out).toMatch(/http:\/\/127\.0\.0\.1:\d+\/ +instead of port 80 of 0\.0\.0\.0/);
@@ -370,7 +370,7 @@ describe("preview and check --live", () => {
     ).toHaveLength(6);
   });
 
-  test("asked by a name the config does not have, the default server answers, and its cause is named", async () => {
+  test("for a name that the config does not have, the default server answers, and the cause is named", async () => {
     const root = await layOutHost("name", { mode: "plain", host: "files.example.org" });
     const { at } = await startPreview(root);
     const { out } = await portico(
@@ -388,7 +388,7 @@ describe("preview and check --live", () => {
     expect(causes).toHaveLength(5);
   });
 
-  test("is asked to reload by its control socket, and tells what became of it", async () => {
+  test("reloads on a request to its control socket, and reports the outcome", async () => {
     const root = await layOutHost("running", { mode: "plain" });
     const control = path.join(folder, "control.sock");
     process.env["RUNTIME_DIRECTORY"] = folder;

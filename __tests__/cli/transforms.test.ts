@@ -70,7 +70,7 @@ describe("previewConfig", () => {
     expect(config.ok && previewed(config.value).virtualServers[1]!.routes[0]!.action).toEqual(action);
   });
 
-  test("listeners that would meet on loopback take the next port", () => {
+  test("listeners that would collide on loopback take the next port", () => {
     const input = siteConfig({ mode: "plain", address: "192.0.2.10" });
     const second = { name: "inside", address: "10.0.0.10", port: 80, protocol: "http" as const };
     const [first, ...servers] = input.virtualServers;
@@ -85,7 +85,7 @@ describe("previewConfig", () => {
     ]);
   });
 
-  test("upstreams can be given other addresses; what is wrong with them names the option", () => {
+  test("upstreams can be given other addresses; a problem with one names the option", () => {
     const moved = previewed(tls, 10_000, { web: "http://127.0.0.1:18000" });
     expect(moved.upstreams.map((u) => u.url)).toEqual([
       "http://127.0.0.1:18000",
@@ -226,13 +226,13 @@ describe("expectedResponses", () => {
     ["::5", "::5"],
     ["0:0:0:0:0:0:0:5", "0:0:0:0:0:0:0:5"],
     ["2001:db8::", "2001:db8::"],
-  ])("a listener on %s is asked at %s", (ipv6, asked) => {
+  ])("a listener on %s is probed at %s", (ipv6, asked) => {
     const rows = expectedResponses(site({ mode: "tls", address: "192.0.2.10", ipv6 }), {});
     const row = rows.find(({ name }) => name === "application over https on IPv6");
     expect(row!.request.address).toBe(asked);
   });
 
-  test("paths are those of the config, and parts that are not there have no row", () => {
+  test("paths are those of the config, and missing parts have no row", () => {
     const input = JSON.parse(JSON.stringify(siteConfig({ mode: "plain" })).replaceAll("/sync", "/cloud/box"));
     input.virtualServers[1].routes.pop();
     const config = parseConfig(input);
@@ -272,7 +272,7 @@ describe("judging an answer", () => {
   const location = "http://192.0.2.10/sync/accounts/login/?next=/sync/";
   const loginPage = { location, "content-type": "text/html;charset=UTF-8", vary: "Cookie, Accept-Language" };
 
-  test("passes what service 5.1 shows, in any order and spelling that means the same", () => {
+  test("passes what service 5.1 shows, in any equivalent order and spelling", () => {
     expect(seen(login, answer(302, { ...loginPage, "content-language": "en" }))).toMatchObject({
       pass: true,
     });

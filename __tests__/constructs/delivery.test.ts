@@ -212,7 +212,7 @@ describe("delivery over ssh", () => {
     expect(dataResource(synthesized, "files_Proxy_Config").connection).toMatchObject(expected);
   });
 
-  test("goes to the host's own SSH port unless another one is named", () => {
+  test("uses the host's own SSH port unless another one is given", () => {
     const ports = [{}, { port: 2200 }].map((options) => {
       const host = { address: "192.0.2.10", sshPort: 2222, delivery: Delivery.ssh(trusting(options)) };
       const made = frontEnd({ host, mode: Mode.tls() });
@@ -282,7 +282,7 @@ describe("delivery over ssh", () => {
     ]);
   });
 
-  test("restores the host on destroy by what state holds, and holds no key of its own accord", () => {
+  test("restores the host on destroy from state, which has no key unless that was chosen", () => {
     const options = {
       address: "host.example",
       privateKeyFile: "~/.ssh/id_ed25519",
@@ -323,7 +323,7 @@ describe("delivery over ssh", () => {
     expect(references.filter((reference) => !reference.includes("self."))).toEqual([]);
   });
 
-  test("leaves a host alone that is thrown away, and says which machine it was", () => {
+  test("leaves alone a host that is thrown away, and records which machine it was", () => {
     const stack = newStack();
     const key = new TerraformVariable(stack, "key", { sensitive: true }).stringValue;
     overSsh({ privateKey: key, whenDestroyed: "keep", machineId: "i-1" }, {}, stack);
@@ -335,7 +335,7 @@ describe("delivery over ssh", () => {
     expect(staging.provisioner[1]["remote-exec"].connection.private_key).toBe("${var.key}");
   });
 
-  test("a user with sudo uploads into a directory of its own first", () => {
+  test("a user with sudo uploads into their own directory first", () => {
     const synthesized = synthesize(overSsh({ user: "deploy", sudo: true }).node.scope as TerraformStack);
     const page = dataResource(synthesized, "files_DefaultPage");
     // Names of its own until it is whole: another file may have the same content, and be uploaded meanwhile.
@@ -381,7 +381,7 @@ describe("delivery over ssh", () => {
       { user: "deploy", sudo: true, scriptPath: "/opt/own/%RAND%.sh" },
       ["/opt/own/%RAND%.sh", "${self.input.script_path}"],
     ],
-  ])("no script of Terraform lies where others can change it: %s", (_, options, paths) => {
+  ])("no script of Terraform is where others can change it: %s", (_, options, paths) => {
     const synthesized = synthesize(overSsh(options).node.scope as TerraformStack);
     const found = connections(synthesized.resource);
     expect(found.length).toBeGreaterThan(10);
@@ -413,7 +413,7 @@ describe("delivery over ssh", () => {
     }
   });
 
-  test("activation knows every file of the host, also those that come later, and waits for them", () => {
+  test("activation knows every file of the host, also those added later, and waits for them", () => {
     const stack = newStack();
     const { host } = overSsh({}, { firewall: {}, activation: { fixMedia: true } }, stack);
     new HostFile(stack, "Motd", { host, path: "/etc/motd", content: "hello\n" });
@@ -461,7 +461,7 @@ describe("delivery over ssh", () => {
     expect(() => synthesize(stack)).toThrow(/config\.bad-file-path/);
   });
 
-  test("a file in another stack than its host is refused", () => {
+  test("a file in a different stack from its host is refused", () => {
     const app = Testing.app();
     const { host } = overSsh({}, {}, newStack("one", app));
     const other = newStack("two", app);
@@ -511,7 +511,7 @@ describe("activation of a local delivery", () => {
     expect(hashes).toHaveLength(Object.keys(files).length - 1 + 1);
   });
 
-  test("ends the services before Terraform removes their files", () => {
+  test("stops the services before Terraform removes their files", () => {
     const synthesized = local("./out/host");
     const ending = dataResource(synthesized, "files_Activation_Deactivation");
     expect(ending.input.command).toMatch(
@@ -527,7 +527,7 @@ describe("activation of a local delivery", () => {
   });
 });
 
-describe("a Node that comes with the deployment", () => {
+describe("a Node that is part of the deployment", () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-node-"));
   const platform = "linux-x64";
   const version = "99.0.0";
@@ -584,7 +584,7 @@ describe("a Node that comes with the deployment", () => {
     expect(readFileSync(pinned(), "utf8")).toBe("from the cache");
   }, 60_000);
 
-  test("is refused if it is another, or cannot be had", () => {
+  test("is refused if it is a different one, or cannot be fetched", () => {
     const other = `sha512-${"A".repeat(86)}==`;
     expect(problemsOf(() => pinned({ integrity: other })).map((p) => p.code)).toEqual(["node.wrong-hash"]);
     expect(problemsOf(() => pinned({ version: "98.0.0" })).map((p) => p.code)).toEqual(["node.not-fetched"]);
@@ -608,7 +608,7 @@ describe("a Node that comes with the deployment", () => {
     expect(problemsOf(() => pinned(more))).toMatchObject([{ code: "node.bad-pin" }]);
   });
 
-  test("stands in the units and among the files", () => {
+  test("is in the units and among the files", () => {
     const stack = newStack();
     overSsh({}, { service: { nodeRuntime: NodeRuntime.fromFile(process.execPath) } }, stack);
     const unit = synthesizedFile(stack, "/etc/systemd/system/portico.service").content!;

@@ -99,7 +99,7 @@ describe("the config", () => {
     ]);
   });
 
-  test("keeps logs of their own for web and WebDAV, and main logs for the rest", () => {
+  test("has separate logs for web and WebDAV, and main logs for the rest", () => {
     const { logs, virtualServers } = renderProxyConfig(frontEnd());
     expect(logs).toEqual({
       access: { path: "/var/log/portico/access.log", format: "combined" },
@@ -301,7 +301,7 @@ describe("the address that is listened on", () => {
 });
 
 describe("the stack", () => {
-  test("has these resources in TLS mode: their ids are contract", () => {
+  test("has these resources in TLS mode: their ids are part of the contract", () => {
     const files = frontEnd({ settings: { startCommand: ["/srv/sync/web.sh", "start"] } });
     expect(addresses(files.node.root.node.findChild("stack") as never)).toMatchInlineSnapshot(`
      [
@@ -342,7 +342,7 @@ describe("the stack", () => {
     expect(addresses(plain).filter((a) => !addresses(tls).includes(a))).toEqual([]);
   });
 
-  test("puts these files onto the host, with these modes", () => {
+  test("writes these files to the host, with these modes", () => {
     const files = synthesizedFiles(frontEnd());
     expect(files.map((f) => `${f.mode} ${f.directoryMode} ${f.path}`)).toMatchInlineSnapshot(`
      [
@@ -400,7 +400,7 @@ describe("the stack", () => {
     expect(after!["tls_self_signed_cert"]).not.toEqual(before!["tls_self_signed_cert"]);
   });
 
-  test("takes existing TLS files by their paths, and nothing of them into state", () => {
+  test("uses existing TLS files by their paths, with nothing of them in state", () => {
     const stack = newStack();
     const material = TlsMaterial.fromFiles({ certificate: "/etc/le/fullchain.pem", key: "/etc/le/key.pem" });
     const files = frontEnd({ mode: Mode.tls({ material }) }, "files", stack);
@@ -439,7 +439,7 @@ describe("the stack", () => {
       expect(resource[type]).toMatchObject(byId);
   });
 
-  test("names a relative root relatively, so that the stack is the same in every checkout", () => {
+  test("keeps a relative root relative, so that the stack is the same in every checkout", () => {
     const host = { address: "192.0.2.10", delivery: Delivery.local({ root: "./out/host" }) };
     expect(synthesizedFile(frontEnd({ host }), "/etc/portico/portico.json").filename).toBe(
       "${path.module}/../../../out/host/etc/portico/portico.json",
@@ -453,7 +453,7 @@ describe("the stack", () => {
     expect(synthesizedFile(other, "/usr/lib/portico/portico.mjs").source).not.toBe(runtime.source);
   });
 
-  test("has outputs if they are asked for", () => {
+  test("has outputs on request", () => {
     const stack = newStack();
     const host = { address: "9.9.9.9", ipv6Address, publicName: "files.example.org" };
     frontEnd({ host, outputs: true }, "files", stack);
@@ -544,7 +544,7 @@ describe("composition", () => {
     );
   });
 
-  test("a mistake beside an unknown value is still found", () => {
+  test("a mistake next to an unknown value is still found", () => {
     const stack = newStack();
     const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
     const files = frontEnd({ host: { address: "192.0.2.10", publicName } }, "files", stack);
@@ -612,7 +612,7 @@ describe("application settings", () => {
     });
   });
 
-  test("trust every origin that the application is reached by", () => {
+  test("trust every origin by which the application is reached", () => {
     expect(
       settings({ host: { address: "192.0.2.10", ipv6Address }, mode: Mode.tls({ publicPort: 8443 }) }),
     ).toMatchObject({
@@ -630,7 +630,7 @@ describe("application settings", () => {
     expect(url(Mode.tls({ httpsPort: 8443, publicPort: 443 }))).toBe("https://192.0.2.10/sync/");
   });
 
-  test("let the file server listen where its upstream says", () => {
+  test("let the file server listen at the address of its upstream", () => {
     const at = (url: string) => settings({ upstreams: { fileServer: { url } } });
     expect(at("http://localhost:9082")).toMatchObject({ fileServerHost: "127.0.0.1", fileServerPort: 9082 });
     expect(at("http://[::1]")).toMatchObject({ fileServerHost: "::1", fileServerPort: 80 });

@@ -17,7 +17,7 @@ function said(make: (s: Site) => unknown): string {
   throw new Error("nothing was said");
 }
 
-describe("a mistake is told by construct path, prop, what was received, what is allowed and the fix", () => {
+describe("a mistake is reported with construct path, prop, what was received, what is allowed and the fix", () => {
   test("there are enough of them", () => expect(MISTAKES.length).toBeGreaterThanOrEqual(150));
 
   test.each(MISTAKES)("%s", (_, make, code, path) => {

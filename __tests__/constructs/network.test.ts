@@ -53,7 +53,7 @@ describe("ports", () => {
     expect(files.loopbackPorts).toEqual([80, 3306, 8082, 9090]);
   });
 
-  test("are Terraform outputs beside DNS records and port forwards", () => {
+  test("are Terraform outputs, as are DNS records and port forwards", () => {
     const stack = newStack();
     const host = { ...LAN, ipv6Address: "2a00:1450::10", publicName: "files.example.org" };
     const files = frontEnd({ outputs: true, host }, "files", stack);
@@ -70,7 +70,7 @@ describe("ports", () => {
     ]);
   });
 
-  test("of an SSH server are ports", () => {
+  test("of an SSH server are checked", () => {
     const refused = problemsOf(() => new Host(newStack(), "host", { ...LAN, sshPort: 0 }));
     expect(refused.map((p) => [p.code, p.path])).toEqual([["config.out-of-range", "stack/host.sshPort"]]);
   });
@@ -87,7 +87,7 @@ describe("static network", () => {
   };
   const text = (made: StaticNetwork) => synthesizedFile(made, made.networkFile.path).content;
 
-  test("is written from the host's fields, and taken at the next boot", () => {
+  test("is written from the host's fields, and takes effect at the next boot", () => {
     const made = network({ resolverFile: true }, { ipv6Address: "2001:0db8::0010" });
     expect(text(made)).toMatch(
       /Name=eth0\n[^]*Address=192\.168\.1\.10\/24\nGateway=192\.168\.1\.1\nAddress=2001:db8::10\/64\n/,
@@ -101,11 +101,11 @@ describe("static network", () => {
     expect(network().resolverFile).toBeUndefined();
   });
 
-  test("is taken at once only if asked for", () => {
+  test("takes effect at once only on request", () => {
     expect(network({ apply: true }).networkFile.role).toBe("network");
   });
 
-  test("may have an address and a gateway that are known at apply only", () => {
+  test("may have an address and a gateway that are known only at apply", () => {
     const stack = newStack();
     const [address, gateway] = ["address", "gateway"].map(
       (name) => new TerraformVariable(stack, name, { type: "string" }).stringValue,
@@ -151,7 +151,7 @@ describe("firewall", () => {
     expect(files.firewall!.unit.path).toBe("/etc/systemd/system/portico-firewall.service");
   });
 
-  test("lets a DHCP client's answers in unless the address is static", () => {
+  test("lets in answers to a DHCP client unless the address is static", () => {
     const network = { interface: { name: "eth0" } };
     const dhcp = (more: Parameters<typeof frontEnd>[0]) =>
       rules(frontEnd({ firewall: {}, host: LAN, ...more }).firewall!).includes("dport 68");
@@ -174,7 +174,7 @@ describe("firewall", () => {
     expect(() => synthesize(late)).toThrow("stack/files/Firewall.allowed[0].port");
   });
 
-  test("may have a port that is known at apply only", () => {
+  test("may have a port that is known only at apply", () => {
     const stack = newStack();
     const port = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
     const made = new Firewall(stack, "firewall", {
@@ -228,7 +228,7 @@ describe("daemons", () => {
     ]);
   });
 
-  test("have words of commands that are known at apply only looked at by then, wherever they stand", () => {
+  test("have words of commands that are known only at apply checked then, wherever they are", () => {
     const stack = newStack();
     const word = new TerraformVariable(stack, "word", { type: "string" }).stringValue;
     const host = new Host(stack, "host", LAN);

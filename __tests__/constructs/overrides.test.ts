@@ -70,7 +70,7 @@ describe("addConfigOverride", () => {
 });
 
 describe("routes", () => {
-  test("get another action, and are removed, also those of a front end", () => {
+  test("can get another action and be removed, also those of a front end", () => {
     const stack = newStack();
     const files = frontEnd({}, "files", stack);
     files.routes.web.replaceAction(Action.respond(503));
@@ -88,7 +88,7 @@ describe("routes", () => {
     ]);
   });
 
-  test("keep their action where another one is refused", () => {
+  test("keep their action if the new one is refused", () => {
     const { route } = proxyWithRoute();
     const { action } = route;
     expect(problemsOf(() => route.replaceAction(Action.respond(99)))).toMatchObject([

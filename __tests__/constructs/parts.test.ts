@@ -106,7 +106,7 @@ describe("parts without the front end", () => {
     expect(proxy.config.upstreams).toContainEqual({ name: "first", url: "http://127.0.0.1:1" });
   });
 
-  test("share an upstream that stands elsewhere, which is rendered where it is used", () => {
+  test("share an upstream from elsewhere, which is rendered where it is used", () => {
     const { stack, host, server, proxy } = site();
     const shared = new Upstream(stack, "shared", { url: "http://10.0.0.5:80" });
     server.addRoute("a", { path: "/a", action: Action.proxy(shared) });
@@ -196,7 +196,7 @@ describe("parts without the front end", () => {
     expect(certificate).toMatchObject({ subject: [{ common_name: "192.0.2.10" }], dns_names: [publicName] });
   });
 
-  test("a self-signed certificate takes names that clients can ask for, and nothing that comes close", () => {
+  test("a self-signed certificate takes names that clients can ask for, and nothing similar", () => {
     const make = (name: string) => () => TlsMaterial.selfSigned({ dnsNames: [name] });
     for (const name of ["a", "a.example", "*.a.example", "a1", "xn--a.example"])
       expect(make(name)).not.toThrow();
@@ -290,7 +290,7 @@ describe("parts without the front end", () => {
   });
 });
 
-test("settings stand on their own, for the host's names and the scheme's port", () => {
+test("settings can be used alone, for the host's names and the scheme's port", () => {
   const { stack, host } = site();
   const url = (scheme: "http" | "https", more: Partial<ApplicationSettingsProps> = {}): string =>
     new ApplicationSettings(stack, `s${stack.node.children.length}`, {
@@ -304,8 +304,8 @@ test("settings stand on their own, for the host's names and the scheme's port", 
   expect(url("http", { publicPort: 443, serverNames: ["a.example"] })).toBe("http://a.example:443/sync");
 });
 
-describe("values that are known late", () => {
-  test("come through the escaping of units untouched", () => {
+describe("values that are known only at apply", () => {
+  test("pass through the escaping of units unchanged", () => {
     const { stack, host } = site();
     const path = new TerraformVariable(stack, "path", { type: "string" }).stringValue;
     new SystemdUnit(stack, "unit", {
@@ -320,7 +320,7 @@ describe("values that are known late", () => {
     );
   });
 
-  test("are literal if they turn out to be, and then judged", () => {
+  test("are checked if they turn out to be literal", () => {
     const { stack, server, proxy } = site();
     const late = Lazy.stringValue({ produce: () => "/srv/late" });
     server.addRoute("late", { path: "/late", action: Action.staticFiles(late) });

@@ -47,7 +47,7 @@ describe("two files on one path of a host", () => {
     ]);
   });
 
-  test("stand beside each other on different hosts, in different folders and at other paths", () => {
+  test("are accepted on different hosts, in different folders and at different paths", () => {
     const stack = newStack();
     expect(two(undefined, undefined, stack)).not.toThrow();
     const host = machine(stack, "host", Delivery.local({ root: "/srv/a" }));
@@ -84,7 +84,7 @@ describe("the self-signed certificate", () => {
     ]);
   });
 
-  test("covers a name that is known at apply only", () => {
+  test("covers a name that is known only at apply", () => {
     const stack = newStack();
     const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
     const address = new TerraformVariable(stack, "address", { type: "string" }).stringValue;
@@ -111,7 +111,7 @@ describe("the self-signed certificate", () => {
 });
 
 describe("a local delivery", () => {
-  test("writes into a folder of the host's own unless `/` is asked for", () => {
+  test("writes into a folder for the host unless `/` is given", () => {
     const files = frontEnd();
     const config = "/etc/portico/portico.json";
     const below = (path: string): string => `\${path.module}/../../../${path}${config}`;
@@ -150,7 +150,7 @@ describe("a local delivery", () => {
   });
 });
 
-describe("what works and is hardly meant is warned of", () => {
+describe("warnings for settings that work but are probably not intended", () => {
   /** Warnings of a stack, by construct path. */
   function warnings(stack: TerraformStack): string[] {
     synthesize(stack);
@@ -167,7 +167,7 @@ describe("what works and is hardly meant is warned of", () => {
     expect(warnings(stack)).toEqual([]);
   });
 
-  test("an upstream without route, a virtual server without routes, HTTP/2 without TLS, everybody trusted", () => {
+  test("an upstream without a route, a virtual server without routes, HTTP/2 without TLS, everyone trusted", () => {
     const stack = newStack();
     const { proxy, listeners } = frontEnd(
       { mode: Mode.plain(), proxy: { trustedProxies: ["10.0.0.0/8", "::/0"] } },
@@ -206,7 +206,7 @@ describe("what works and is hardly meant is warned of", () => {
     ]);
   });
 
-  test("a path that looks like a pattern, two daemons of one URL, a firewall that shuts SSH out", () => {
+  test("a path that looks like a pattern, two daemons with one URL, a firewall that blocks SSH", () => {
     const stack = newStack();
     const { application, host } = frontEnd(
       { upstreams: { webdav: { url: "http://127.0.0.1:8000" } } },
@@ -228,7 +228,7 @@ describe("what works and is hardly meant is warned of", () => {
     ]);
   });
 
-  test("a name that a certificate on this machine lacks", () => {
+  test("a name that is missing from a certificate on this machine", () => {
     const folder = mkdtempSync(join(tmpdir(), "portico-certificate-"));
     try {
       const file = (name: string): string => join(folder, name);

@@ -56,7 +56,7 @@ test("a tree that is as it should be", async () => {
   expect(media.looked).toBe(way + 5 + 3);
 });
 
-test("every directory on the way and every file: path, mode, what is lacking and the command", async () => {
+test("every directory on the path and every file: path, mode, what is missing and the command", async () => {
   fs.chmodSync(at("app"), 0o750);
   fs.chmodSync(at("app/media"), 0o754);
   fs.chmodSync(at("app/media/css"), 0o2751);
@@ -131,7 +131,7 @@ test("the commands fix it, as pasted into a shell, whatever the names are", asyn
   expect(fs.statSync(bytes).mode & 0o777).toBe(0o604);
 });
 
-test("fixed when asked, no wider than the service requires", async () => {
+test("fixed on request, no wider than the service requires", async () => {
   fs.chmodSync(at("app"), 0o2700);
   fs.chmodSync(at("app/media/img"), 0o711);
   fs.chmodSync(at("app/media/img/logo.png"), 0o4600);
@@ -150,7 +150,7 @@ test("fixed when asked, no wider than the service requires", async () => {
 });
 
 describe("symbolic links", () => {
-  test("to the avatar directory: known, so its files are avatars and are fixed", async () => {
+  test("to the avatar directory: recognized, so its files are avatars and are fixed", async () => {
     fs.symlinkSync("../../data/avatars", at("app/media/avatars"));
     fs.chmodSync(at("data/avatars/default.png"), 0o600);
     const { violations, changes } = await check({ avatarDirectory: at("data/avatars") });
@@ -184,7 +184,7 @@ describe("symbolic links", () => {
     ]);
   });
 
-  test("on the way, in circles, and to nowhere", async () => {
+  test("on the path, in circles, and to nowhere", async () => {
     fs.symlinkSync("app", at("latest"));
     fs.symlinkSync("..", at("app/media/img/up"));
     fs.symlinkSync("loop", at("app/media/loop"));
@@ -224,7 +224,7 @@ test("a file with other hard links is not opened to everyone", async () => {
   expect(modeOf("elsewhere/x.txt")).toBe(0o600);
 });
 
-test("a link that is put in the place of a file while it is fixed gains nothing", async () => {
+test("replacing a file with a link while it is fixed achieves nothing", async () => {
   // Another process swaps a file for a link to one that nobody may read, as fast as it can.
   const secret = at("elsewhere/x.txt");
   fs.chmodSync(secret, 0o600);
@@ -251,7 +251,7 @@ while True:
   expect(modeOf("elsewhere/x.txt")).toBe(0o600);
 });
 
-test("a large tree is looked at up to a bound, and that is said", async () => {
+test("a large tree is checked up to a limit, and the result says so", async () => {
   for (let i = 0; i < 300; i++) file(`app/media/css/${i}`, 0o600);
   const part = await check({ entriesMax: 100 });
   expect(part).toMatchObject({ complete: false, looked: 100 });
@@ -259,7 +259,7 @@ test("a large tree is looked at up to a bound, and that is said", async () => {
   expect(whole).toMatchObject({ complete: true, violationCount: 300 });
 });
 
-test("what is not there or may not be looked at is named", async () => {
+test("what is missing or cannot be read is named", async () => {
   expect(await check({ avatarDirectory: at("absent/avatars") })).toMatchObject({
     violations: [],
     unseen: [{ path: at("absent/avatars"), why: "(2: No such file or directory)" }],

@@ -7,7 +7,7 @@ import { diagnose, unreadable } from "../../src/diagnosis/rows.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 
-test("a SERVICE_URL that is not a URL is not an end of the diagnosis", async () => {
+test("a SERVICE_URL that is not a URL does not end the diagnosis", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "portico doctor "));
   try {
     const configFile = path.join(folder, "portico.json");
@@ -77,7 +77,7 @@ describe("words of doctor", () => {
     expect(rows.map(({ evidence }) => evidence)).toEqual([[expect.stringContaining(`${file}: is not JSON`)]]);
   });
 
-  test("a name without an address is not a port that nobody answers on", async () => {
+  test("a name without an address is not reported as a closed port", async () => {
     const file = path.join(folder, "portico.json");
     writeFileSync(file, JSON.stringify(siteConfig({ mode: "plain" })));
     const gathered = await elsewhere(file, "no-such-host.invalid");

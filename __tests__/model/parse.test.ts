@@ -249,7 +249,7 @@ describe("parseConfig", () => {
     );
   });
 
-  test("suggests the field that was meant", () => {
+  test("suggests the field that was probably meant", () => {
     expect(problemsOf(broken("listeners.0.protocl", "http"))[0]).toMatchObject({
       fix: "Did you mean `protocol`?",
     });
@@ -288,14 +288,11 @@ describe("parseConfig", () => {
         ["config.not-one-of", ".policy.minVersion"],
       ],
     ],
-  ])(
-    "of a field of several kinds, what is wrong with the one that was meant: %s = %j",
-    (path, value, all) => {
-      const at = path.replace(/\.(\d+)/g, "[$1]");
-      const found = problemsOf(broken(path, value)).map((p) => [p.code, p.path]);
-      expect(found.sort()).toEqual(all.map(([code, rest]) => [code, at + rest]));
-    },
-  );
+  ])("for a field of several kinds, the problems of the kind that was meant: %s = %j", (path, value, all) => {
+    const at = path.replace(/\.(\d+)/g, "[$1]");
+    const found = problemsOf(broken(path, value)).map((p) => [p.code, p.path]);
+    expect(found.sort()).toEqual(all.map(([code, rest]) => [code, at + rest]));
+  });
 
   test("says where, what was received, what is allowed and how to fix it", () => {
     expect(formatProblem(problemsOf(broken("listeners.0.port", 70000))[0]!)).toBe(
@@ -368,7 +365,7 @@ describe("parseConfig", () => {
     expect(result.ok ? [] : result.problems.map((p) => p.code)).toContain(code);
   });
 
-  test("thousands of them are told at once", () => {
+  test("thousands of problems are reported at once", () => {
     const upstreams = Array.from({ length: 5_000 }, (_, i) => ({ name: `u${i}` }));
     const start = performance.now();
     const result = parseConfig({ ...minimal(), upstreams });
@@ -384,7 +381,7 @@ describe("parseConfig", () => {
 });
 
 describe("JSON Schema", () => {
-  test("describes every field and is what editors need", () => {
+  test("describes every field, as editors need it", () => {
     const schema = configJsonSchema() as {
       $schema: string;
       properties: Record<string, { description?: string }>;
@@ -399,7 +396,7 @@ describe("JSON Schema", () => {
     expect(undescribed).toEqual([]);
   });
 
-  test("a description says range and default, which editors do not show by themselves", () => {
+  test("a description contains range and default, which editors do not show by themselves", () => {
     const { properties } = configJsonSchema() as {
       properties: Record<
         string,
@@ -414,7 +411,7 @@ describe("JSON Schema", () => {
 });
 
 describe("problem codes", () => {
-  test("docs/errors.md explains exactly the codes that exist, where `see:` leads to", () => {
+  test("docs/errors.md explains exactly the codes that exist, where `see:` leads", () => {
     const docs = readFileSync(join(__dirname, "../../docs/errors.md"), "utf8");
     const documented = [...docs.matchAll(/^### `([a-z]+\.[a-z0-9-]+)`$/gm)].map((m) => m[1]!);
     expect(documented).toEqual(Object.keys(PROBLEM_CODES));

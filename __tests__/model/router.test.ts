@@ -59,7 +59,7 @@ const routeName = fc
   .tuple(fc.constantFrom(...ORDER), pathOf(3))
   .map(([match, path]): Named => `${match} ${path}`);
 
-test("the longest literal path wins, of one length exact before segment before prefix", () => {
+test("the longest literal path wins; for the same length, exact before segment before prefix", () => {
   const won = { exact: 0, segment: 0, prefix: 0, none: 0 };
   fc.assert(
     fc.property(

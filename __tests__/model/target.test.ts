@@ -101,7 +101,7 @@ describe("upstreamTarget (decisions 2.1)", () => {
     expect(upstreamTarget(strip, "/synchttp", target, normalisePath(target)!)).toBe(sent);
   });
 
-  test("what goes upstream never climbs out of where the route led", () => {
+  test("the target upstream never climbs out of the route's path", () => {
     const piece = fc.constantFrom("a", "/", "..", ".", "%2e%2e", ".%2E", "%2F", "b", "?x", "//");
     const begin = fc.constantFrom("/synchttp/", "/synchttp", "/synchttpx/../synchttp/", "/a/../synchttp/");
     fc.assert(

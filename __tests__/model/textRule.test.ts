@@ -338,7 +338,7 @@ test.each(Object.keys(RULES) as (keyof typeof RULES)[])("patterns of %s say what
   expect(TEXTS.some(passes)).toBe(true);
 });
 
-test("every text in the config has a rule, but for free text", () => {
+test("every text in the config has a rule, except free text", () => {
   const found: string[] = [];
   const walk = (nodes: ReturnType<typeof nodesAt>, path: string): void => {
     for (const node of nodes) {

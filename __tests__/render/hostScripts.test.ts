@@ -81,7 +81,7 @@ function host() {
   return { places, store, installed, told: () => readFileSync(told, "utf8").trimEnd().split("\n"), programs };
 }
 
-test("what was deactivated half can be deactivated to the end, though its programs are gone", () => {
+test("an unfinished deactivation can be finished, although its programs are gone", () => {
   const { places, store, installed, told, programs } = host();
   const session = "203.0.113.1 50000 203.0.113.10 22";
   const activated = sh(activateScript(places, programs), session);
@@ -105,7 +105,7 @@ test("what was deactivated half can be deactivated to the end, though its progra
   expect(sh(deactivateScript(places, { purge: false }))).toMatchObject({ status: 0, stderr: "" });
 }, 60_000);
 
-test("a Node that cannot be run is not said to be missing", () => {
+test("a Node that cannot be run is not reported as missing", () => {
   const { places, programs } = host();
   const node = path.join(folder, "node");
   writeFileSync(node, "x", { mode: 0o644 });
@@ -116,7 +116,7 @@ test("a Node that cannot be run is not said to be missing", () => {
   ]);
 });
 
-test("a program that was not delivered is told, and nothing is run", () => {
+test("a program that was not delivered is reported, and nothing is run", () => {
   const { places, store, programs } = host();
   rmSync(path.join(places.incoming, programs.runtime.sha256));
   const { status, stderr } = sh(activateScript(places, programs), "");
@@ -125,7 +125,7 @@ test("a program that was not delivered is told, and nothing is run", () => {
   expect(existsSync(path.join(store, "command"))).toBe(false);
 });
 
-test("the path that makes the login user's directory: what Terraform does with a script's path does it, and runs nothing", () => {
+test("the script path that creates the login user's directory: Terraform's use of it does so, and runs nothing", () => {
   const run = (command: string) => spawnSync("/bin/sh", ["-c", command], { cwd: folder, encoding: "utf8" });
   // Terraform uploads to the last `/`, and scp takes a directory that is not there for the name of the file.
   const uploaded = path.join(folder, path.posix.dirname(LOGIN_DIRECTORY_SCRIPT_PATH));
@@ -151,7 +151,7 @@ test.each([
   [0o710, 1],
   [0o701, 1],
   [0o1777, 1],
-])("a script in a directory of mode %o that was chosen: ends with %i", (mode, status) => {
+])("a script in a chosen directory of mode %o: ends with %i", (mode, status) => {
   const directory = path.join(folder, "own");
   mkdirSync(directory);
   const file = path.join(directory, "terraform.sh");

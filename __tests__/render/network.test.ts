@@ -72,7 +72,7 @@ describe("static address", () => {
     expect(section(text, "Route")).toEqual(onLink.flatMap((g) => [`Gateway=${g}`, "GatewayOnLink=yes"]));
   });
 
-  test("takes the router's word only where no IPv6 gateway is given, and never a second address from it", () => {
+  test("accepts a router's gateway only if no IPv6 gateway is given, and never a second address from it", () => {
     expect(section(render({}), "Network")).toContain("IPv6AcceptRA=yes");
     expect(section(render({}), "IPv6AcceptRA")).toEqual(["UseAutonomousPrefix=no"]);
     const withGateway = render({
@@ -188,7 +188,7 @@ describe("firewall", () => {
     expect(firewallProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
-  test("a UDP port is none of the daemons'", () => {
+  test("a UDP port never belongs to a daemon", () => {
     expect(firewallProblems({ ...input, allowed: [{ port: 8080, protocol: "udp" }] })).toEqual([]);
   });
 });
@@ -290,7 +290,7 @@ describe("daemons", () => {
     expect(JSON.stringify(problems)).not.toContain('"received":"x"');
   });
 
-  test("what lies in the unit is checked there: control characters, commands", () => {
+  test("problems of the unit itself are found: control characters, commands", () => {
     const bad = { ...web, environment: { A: "1\nExecStartPre=/bin/x" } };
     expect(unitProblems(unit(bad)).map((p) => [p.code, p.path])).toEqual([
       ["unit.bad-value", "Service.Environment[0]"],
@@ -347,7 +347,7 @@ describe("daemons", () => {
     });
   });
 
-  test("systemd verifies all units without a word", () => {
+  test("systemd verifies all units without a complaint", () => {
     const here = { ...web, command: ["/bin/true", "start"], stopCommand: ["/bin/true"] };
     const files = Object.entries({
       "sync-web-application.service": unit(here),

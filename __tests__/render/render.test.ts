@@ -38,7 +38,7 @@ const folder = mkdtempSync(join(tmpdir(), "portico-render-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("Diffie-Hellman parameters", () => {
-  test("are a safe prime of 2048 bits with the ends that RFC 7919 names", () => {
+  test("are a safe prime of 2048 bits that begins and ends as in RFC 7919", () => {
     const p = ffdhe2048Prime();
     expect(p.toString(2)).toHaveLength(2048);
     expect(p.toString(16)).toMatch(/^ffffffffffffffffadf85458a2bb4a9a.*61285c97ffffffffffffffff$/);
@@ -82,7 +82,7 @@ describe("systemd units", () => {
     expect(renderCommand({ command })).toBe(expected);
   });
 
-  test("values are written by their kind", () => {
+  test("values are written according to their kind", () => {
     const unit: UnitDocument = {
       Unit: { Description: "100% of ${it}", After: ["a.target", "b.target"] },
       Service: { ExecStart: ["", { command: ["/bin/x"] }], RemoveIPC: true, PrivateTmp: false, Nice: 5 },
@@ -210,7 +210,7 @@ describe("systemd units", () => {
     expect(renderLogRotation({ logs: [], keptDays: 14, service })).toMatch(/^#[^\n]*\n$/);
   });
 
-  test("a socket of a single address waits for no interface", () => {
+  test("a socket of a single address does not wait for an interface", () => {
     const listeners = [{ address: "192.0.2.10", port: 8443 }];
     const text = renderUnit(proxySocketUnit({ ...input, listeners }));
     expect(text).toContain("ListenStream=192.0.2.10:8443\n");
@@ -218,7 +218,7 @@ describe("systemd units", () => {
     expect(renderUnit(proxySocketUnit(input))).not.toContain("FreeBind");
   });
 
-  test("credentials of one name clash", () => {
+  test("credentials with the same name clash", () => {
     expect(clashingCredentials(["/a/key.pem", "/a/cert.pem", "/a/key.pem"])).toEqual([]);
     expect(clashingCredentials(["/a/key.pem", "/b/key.pem"])).toEqual([]);
     expect(clashingCredentials(["/a/b/k", "/a_b/k", "/k"])).toEqual([["/a/b/k", "/a_b/k"]]);
@@ -337,7 +337,7 @@ describe("proxy config", () => {
     version: 1,
   };
 
-  test("has the field order of the field table, and header fields in theirs", () => {
+  test("has the field order of the field table, and keeps the order of header fields", () => {
     const text = proxyConfigText(config);
     expectGolden("config-order.json", text);
     expect(Object.keys(orderProxyConfig(config))).toEqual([
@@ -366,7 +366,7 @@ describe("proxy config", () => {
   });
 });
 
-test("the default page is a whole document that tells no version", () => {
+test("the default page is a complete document that shows no version", () => {
   const page = renderDefaultPage();
   expect(page).toMatch(/^<!DOCTYPE html>\n<html lang="en">[^]*<\/html>\n$/);
   expect(page.replace(/<style>.*<\/style>|initial-scale=1/g, "")).not.toMatch(/\d+\.\d+/);
@@ -440,12 +440,12 @@ const RULES: readonly [string, Parameters<typeof accepting>[0], string[], string
   ],
 ];
 
-test.each(RULES)("%s takes what it says, and nothing that comes close", (_what, rule, taken, refused) => {
+test.each(RULES)("%s accepts what it says, and nothing similar", (_what, rule, taken, refused) => {
   const accepts = accepting(rule);
   expect([taken.filter((text) => !accepts(text)), refused.filter(accepts)]).toEqual([[], []]);
 });
 
-test("directories below others' homes and the logs' are told by where they begin and end", () => {
+test("directories below homes and below the logs are recognized by their beginning and end", () => {
   const input: ProxyUnitsInput = {
     nodePath: "/n",
     runtime: "/r",

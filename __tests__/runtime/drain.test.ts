@@ -146,7 +146,7 @@ const PROTOCOLS: Readonly<Record<string, Download>> = {
   "HTTP/2": overHttp2,
 };
 
-test("a reload cuts no client that reads late, over any protocol, of files and of proxied answers", async () => {
+test("a reload does not cut a client that reads late, over any protocol, of files and of proxied answers", async () => {
   const deaf = sleep(DEAF_MS);
   const downloads = Object.entries(PROTOCOLS).flatMap(([protocol, download]) =>
     SOURCES.flatMap((source) =>
@@ -165,7 +165,7 @@ test("a reload cuts no client that reads late, over any protocol, of files and o
   expect(logged.filter((line) => !/ 200 \d+ /.test(line))).toEqual([]);
 }, 60_000);
 
-test("a client that never reads holds an old worker for no longer than its route allows", async () => {
+test("a client that never reads keeps an old worker no longer than its route allows", async () => {
   const before = portico.workers();
   const forever = new Promise<void>(() => undefined);
   for (const download of Object.values(PROTOCOLS))

@@ -18,7 +18,7 @@ function error(
 
 const withVersion: FakeOptions = { server: { versionTokens: true } };
 
-test("the page is nginx's but for the name (decisions 5.3)", () => {
+test("the page is nginx's except for the name (decisions 5.3)", () => {
   const e = error(404);
   expect(e.text).toBe(
     "<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n" +
@@ -43,7 +43,7 @@ test("HEAD gets the length of the page and no page", () => {
   expect([e.bodyLength, e.bodyBytesSent, e.ended]).toEqual([error(403).bodyLength, 0, true]);
 });
 
-test("further headers do not stay for the next page", () => {
+test("additional headers are not kept for the next page", () => {
   expect(error(405, { headers: ["Allow", "GET"] }).headers).toEqual([
     "Content-Type",
     "text/html",
@@ -53,7 +53,7 @@ test("further headers do not stay for the next page", () => {
   expect(error(405).headers).toEqual(["Content-Type", "text/html"]);
 });
 
-test("what exactly is wrong stands on the page, not in the status line", () => {
+test("the exact reason is on the page, not in the status line", () => {
   const e = error(400, { reason: 'Request Header Or Cookie Too Large & <b>"' });
   expect(e.reason).toBe("Bad Request");
   expect(e.text).toContain("<title>400 Request Header Or Cookie Too Large &#38; &#60;b&#62;&#34;</title>");

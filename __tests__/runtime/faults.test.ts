@@ -138,7 +138,7 @@ const STEPS: readonly [object, string, string, readonly string[]][] = [
 
 describe.each(STEPS)("%#", (prototype, owner, step, protocols) => {
   test.each(protocols)(
-    `a throw in ${owner}.${step} costs no more than one exchange of %s`,
+    `an exception in ${owner}.${step} ends no more than one exchange of %s`,
     async (protocol) => {
       for (const peer of upstream.connections.splice(0)) peer.socket.destroy();
       await sleep(20);
@@ -208,7 +208,7 @@ const FILE_STEPS: readonly [object, string, string, string][] = [
 
 describe.each(FILE_STEPS)("%#", (prototype, owner, step, path) => {
   test.each(Object.keys(FILE_PROTOCOLS))(
-    `a throw in ${owner}.${step} costs no more than one exchange of %s`,
+    `an exception in ${owner}.${step} ends no more than one exchange of %s`,
     async (protocol) => {
       expect(await FILE_PROTOCOLS[protocol]!("/files/large")).toBe("200");
       const before = front.serving.faults.count;

@@ -93,7 +93,7 @@ describe("an upgrade", () => {
     },
   );
 
-  test("that the upstream refuses costs the connection, and no one else's request becomes its body", async () => {
+  test("that the upstream refuses closes the connection, and no other request becomes its body", async () => {
     script = refusing("404 Not Found");
     const first = await RawClient.connect(front.securePort);
     first.request(1, CONNECT(), 0);
@@ -109,7 +109,7 @@ describe("an upgrade", () => {
   });
 
   test.each([false, true])(
-    "over HTTP/1.1 announces no body, and costs the connection (TLS: %s)",
+    "over HTTP/1.1 announces no body, and closes the connection (TLS: %s)",
     async (secure) => {
       script = refusing("404 Not Found");
       const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
@@ -127,7 +127,7 @@ describe("an upgrade", () => {
     },
   );
 
-  test("over HTTP/2 has one Sec-WebSocket-Key upstream, ours", async () => {
+  test("over HTTP/2 sends one Sec-WebSocket-Key upstream, ours", async () => {
     script = refusing("404 Not Found");
     const client = await RawClient.connect(front.securePort);
     client.request(1, CONNECT(["sec-websocket-key", "Y2xpZW50"]), 0);
@@ -140,7 +140,7 @@ describe("an upgrade", () => {
 });
 
 describe("what is not a request, or not an answer", () => {
-  test("an Expect of something else over HTTP/2 is a 417, and nothing goes upstream", async () => {
+  test("any other Expect over HTTP/2 is a 417, and nothing goes upstream", async () => {
     const client = await RawClient.connect(front.securePort);
     client.request(1, POST("/web", ["expect", "200-ok"]), 0);
     expect(await client.outcome(1)).toBe("417");
@@ -179,7 +179,7 @@ describe("an answer that is not as long as its head says", () => {
   ];
   afterEach(() => jest.restoreAllMocks());
 
-  test.each(LYING)("is cut, and logged as our fault: %s", async (_how, send) => {
+  test.each(LYING)("is cut, and logged as an internal fault: %s", async (_how, send) => {
     jest.spyOn(RespondAction.prototype, "handle").mockImplementation((exchange) => {
       exchange.sendHead(200, "OK", [], 5);
       send(exchange);

@@ -143,7 +143,7 @@ function request(fields: Fields, trusted: boolean): ForwardedRequest {
 }
 
 describe("fields that pass as lines", () => {
-  test("a request's head is the same as when every field is weighed", () => {
+  test("a request's head is the same as when every field is examined", () => {
     let plain = 0;
     const rules = [rulesOf(0), rulesOf(1)];
     fc.assert(
@@ -159,7 +159,7 @@ describe("fields that pass as lines", () => {
     expect(plain).toBeGreaterThan(100);
   });
 
-  test("an answer's fields are the same as when every field is weighed", () => {
+  test("an answer's fields are the same as when every field is examined", () => {
     let plain = 0;
     const rules = rulesOf(0);
     fc.assert(
@@ -176,7 +176,7 @@ describe("fields that pass as lines", () => {
     expect(plain).toBeGreaterThan(100);
   });
 
-  test("the list made later is the one made at once, and what was sent", () => {
+  test("a list made later is the same as one made at once, and as what was sent", () => {
     fc.assert(
       fc.property(fieldLines, (lines) => {
         const text = lines.map(({ line }) => line).join("");
@@ -208,7 +208,7 @@ describe("fields that pass as lines", () => {
   });
 });
 
-describe("what is kept of the last head is not taken for the next", () => {
+describe("what is kept of the last head is not used for the next", () => {
   afterEach(() => jest.restoreAllMocks());
 
   /** Alike in all but what one draw differs in, and often the same twice. */
@@ -290,7 +290,7 @@ function beginning(status: number, reason: string, versionTokens: boolean): stri
   return sent;
 }
 
-test("names are told apart by their bytes as by their letters", () => {
+test("names are distinguished by their bytes in the same way as by their letters", () => {
   const number = (text: string): number => nameNumber(Buffer.from(`:${text}:`, "latin1"), 1, text.length + 1);
   expect(number("Host")).toBe(number("hOST"));
   for (const near of ["hos", "hostt", "gost", "hos^", "ho_t", "content_length", "content-lengtj"]) {
@@ -307,7 +307,7 @@ test("names are told apart by their bytes as by their letters", () => {
   );
 });
 
-test("a head is the same in whatever pieces it arrives, and wherever in a buffer it stands", () => {
+test("a head is the same in whatever pieces it arrives, and at any position in a buffer", () => {
   const text = "GET / HTTP/1.1\r\nHost: a.example\r\nCookie: \xe9=1\r\nX-Real-IP: 1\r\n\r\n";
   const bytes = Buffer.from(`junk${text}GET /next`, "latin1");
   for (let cut = 4; cut < 4 + text.length; cut++) {

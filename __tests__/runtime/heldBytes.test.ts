@@ -116,7 +116,7 @@ test.each([
   ["1,000 bytes at a time", [1_000]],
   ["in a large piece", [65_536]],
   ["in a large piece behind nearly all that may come", [HEAD_BYTES_MAX - 100, 65_536]],
-])("a head without end that comes %s is held four times at most", (_, sizes) => {
+])("an endless head that comes %s is held four times at most", (_, sizes) => {
   const reader = new HeadReader(HEAD_BYTES_MAX, HEAD_BYTES_MAX);
   const held = (): number => (reader as unknown as { partial: Buffer }).partial.length;
   reader.read(Buffer.from("GET / HTTP/1.1\r\nX: "), 0);

@@ -51,11 +51,11 @@ test.each([
   ["Huffman padding longer than 7 bits", "00 82 1f ff 00"],
   ["Huffman padding of zeros", "00 81 18 00"],
   ["the Huffman code for the end", "00 84 ff ff ff ff 00"],
-])("%s is a fault", (_what, hex) => {
+])("%s is an error", (_what, hex) => {
   expect(() => decode(new HpackDecoder(65_536), bytes(hex))).toThrow(ConnectionError);
 });
 
-test("a list that is too long leaves the table right", () => {
+test("a list that is too long leaves the table correct", () => {
   const decoder = new HpackDecoder(100);
   const block = bytes("40 01 61 01 62 40 01 63 01 64 40 01 65 01 66");
   expect(decoder.decode(block, 0, block.length)).toBe(false);
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  "random bytes are a list of fields or a fault, nothing else",
+  "random bytes are a list of fields or an error, nothing else",
   seeded((random) => {
     for (let i = 0; i < 20_000; i++) {
       const decoder = new HpackDecoder(10_000);

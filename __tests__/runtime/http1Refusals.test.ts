@@ -228,7 +228,7 @@ test.each([
   expect(/"(.*?)" 4\d\d /.exec(logged)?.[1]).toBe(line);
 });
 
-describe("accepted, though unusual", () => {
+describe("accepted, although unusual", () => {
   test.each([
     ["empty lines before the request line", `\r\n\r\n${get("")}`],
     ["HTTP/1.2, as 1.1", "GET /sync/ HTTP/1.2\r\nHost: a\r\n\r\n"],

@@ -67,7 +67,7 @@ const credit = (stream: number): number =>
     .reduce((sum, f) => sum + f.payload.readUInt32BE(0), 0);
 
 describe("settings", () => {
-  test("offer the least window to bodies that nobody reads yet, bounded streams and heads, and extended CONNECT", async () => {
+  test("offer the smallest window to unread bodies, bounded streams and heads, and extended CONNECT", async () => {
     const session = connectHttp2(server.port);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     expect(session.remoteSettings).toMatchObject({
@@ -81,7 +81,7 @@ describe("settings", () => {
     expect(credit(0)).toBe(16 * MiB - 65_535);
   });
 
-  test("bound streams: those beyond are refused, for the client to send again", async () => {
+  test("limit streams: those beyond are refused, and the client can send them again", async () => {
     handler = () => undefined;
     for (let i = 0; i < 11; i++) client.request(1 + 2 * i, GET);
     expect(await client.outcome(21)).toBe("RST REFUSED_STREAM");
@@ -94,7 +94,7 @@ describe("settings", () => {
 });
 
 describe("a request body", () => {
-  test("is not read ahead of a sink that paused beyond the stream's window", async () => {
+  test("is not read beyond the stream's window while its sink is paused", async () => {
     const sink = new KeepingSink();
     sink.more = false;
     handler = (exchange) => exchange.readBody(sink);
@@ -114,7 +114,7 @@ describe("a request body", () => {
     expect(await client.outcome(1)).toBe("200");
   });
 
-  test("of one stream does not hold up those of others", async () => {
+  test("of one stream does not delay those of others", async () => {
     const stuck = new KeepingSink();
     stuck.more = false;
     handler = (exchange) => exchange.readBody(stuck);
@@ -130,7 +130,7 @@ describe("a request body", () => {
     expect(await client.outcome(9)).toBe("200");
   });
 
-  test("beyond the window of the connection ends it: nobody makes it keep more", async () => {
+  test("beyond the window of the connection ends it: a client cannot make it keep more", async () => {
     handler = (exchange) => {
       const stuck = new KeepingSink();
       stuck.more = false;
@@ -159,7 +159,7 @@ describe("a request body", () => {
     expect(await client.outcome(3)).toBe("200");
   });
 
-  test("that nobody reads waits, and the client is told to stop once it is answered", async () => {
+  test("that is not read waits, and the client is asked to stop once it is answered", async () => {
     handler = () => undefined;
     put(1);
     sendBody(1, 49_152);
@@ -173,7 +173,7 @@ describe("a request body", () => {
     expect(order.map((f) => f.type)).toEqual([Frame.HEADERS, Frame.DATA, Frame.RST_STREAM]);
   });
 
-  test("whose small rest still comes is read to its end without a reset", async () => {
+  test("with a small rest still to come is read to its end without a reset", async () => {
     handler = (exchange) => answer(exchange, 403, "no");
     put(1);
     expect(await client.outcome(1)).toBe("403");
@@ -183,7 +183,7 @@ describe("a request body", () => {
     expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
   });
 
-  test("that stops coming is 408, or a reset where the answer has begun", async () => {
+  test("that stops coming is 408, or a reset if the answer has begun", async () => {
     const sinks = [new KeepingSink(), new KeepingSink()];
     handler = (exchange) => exchange.readBody(sinks[0]!);
     put(1);
@@ -203,7 +203,7 @@ describe("a request body", () => {
     ]);
   });
 
-  test("that the sink holds up does not time out", async () => {
+  test("that waits for its sink does not time out", async () => {
     const sink = new KeepingSink();
     sink.more = false;
     handler = (exchange) => exchange.readBody(sink);
@@ -214,7 +214,7 @@ describe("a request body", () => {
     expect(client.frames.some((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE)).toBe(false);
   });
 
-  test("that nobody reads is timed as well, as long as the client may send", async () => {
+  test("that is not read has a timeout as well, as long as the client may send", async () => {
     handler = () => undefined;
     put(1);
     expect(await client.outcome(1)).toBe("408");
@@ -228,7 +228,7 @@ describe("a request body", () => {
     expect(await client.outcome(3)).toBe("200");
   });
 
-  test("that nobody reads costs no answer that is under way", async () => {
+  test("that is not read does not affect an answer in progress", async () => {
     handler = (exchange) => {
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
@@ -282,7 +282,7 @@ describe("a response body", () => {
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
 
-  test("of small pieces is held back at a client that does not read", async () => {
+  test("of small pieces is held back for a client that does not read", async () => {
     let accepted = 0;
     let drained = 0;
     handler = (exchange) => {
@@ -322,7 +322,7 @@ describe("a response body", () => {
 describe("extended CONNECT", () => {
   const CONNECT = [[":method", "CONNECT"], [":protocol", "websocket"], ...GET.slice(1)] as const;
 
-  test("is a tunnel both ways, which silence does not end", async () => {
+  test("is a tunnel in both directions, which silence does not end", async () => {
     const sink = new KeepingSink();
     handler = (exchange) => {
       expect(exchange.request).toMatchObject({ method: "CONNECT", upgrade: "websocket", bodyLength: -1 });
@@ -356,7 +356,7 @@ describe("the end of a connection", () => {
   const goaways = (): number[] =>
     client.frames.filter((f) => f.type === Frame.GOAWAY).map((f) => f.payload.readUInt32BE(0));
 
-  test.each(["after its preface", "after an answer"])("comes when it idles %s", async (when) => {
+  test.each(["after its preface", "after an answer"])("comes when it is idle %s", async (when) => {
     if (when.endsWith("answer")) {
       client.request(1, GET);
       expect(await client.outcome(1)).toBe("200");
@@ -366,12 +366,12 @@ describe("the end of a connection", () => {
     await eventually(() => server.connections.size === 0);
   });
 
-  test("comes where the client never speaks", async () => {
+  test("comes if the client never sends anything", async () => {
     const mute = await RawClient.connect(server.port, false);
     await mute.whenClosed(4_000);
   });
 
-  test("drained: what runs goes on, nothing new begins, then it closes", async () => {
+  test("drained: running streams continue, nothing new begins, then it closes", async () => {
     const draining = await startHttp2Server({
       actions: { "/": (exchange) => (last = exchange) },
     });
@@ -429,7 +429,7 @@ describe("the end of a connection", () => {
     expect(await server.errorLog()).toBe(before);
   });
 
-  test("is waited for, but not for ever, where the client never closes its side", async () => {
+  test("waits for a client that never closes its side, but not forever", async () => {
     const breaksRules = await RawClient.connect(server.port);
     const idles = client;
     for (const { socket } of [breaksRules, idles]) socket.allowHalfOpen = true;

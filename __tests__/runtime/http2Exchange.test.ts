@@ -67,7 +67,7 @@ describe("a request", () => {
     expect(last.server.name).toBe("application");
   });
 
-  test("has its fields in order, doubled ones apart, cookie crumbs joined", async () => {
+  test("has its fields in order, repeated ones separate, cookie parts joined", async () => {
     const fields = { "x-b": ["1", "2"], cookie: ["a=1", "b=2"], "x-a": "\xe4", ":path": "/" };
     await ask(session, fields as never);
     expect(last.request.headers).toEqual(["x-b", "1", "x-b", "2", "cookie", "a=1; b=2", "x-a", "\xe4"]);
@@ -96,7 +96,7 @@ describe("a request", () => {
 });
 
 describe("an answer", () => {
-  test("carries server, date and length, lower-case names, doubled fields apart", async () => {
+  test("has server, date and length, lower-case names, repeated fields separate", async () => {
     handler = (exchange) =>
       answer(exchange, 201, "body", [
         "Content-Type",
@@ -117,7 +117,7 @@ describe("an answer", () => {
     expect(result.raw.join("|")).toContain("set-cookie|a=1|set-cookie|b=2|vary|a|vary|b");
   });
 
-  test("drops connection-specific fields and survives doubled and odd ones", async () => {
+  test("drops connection-specific fields and handles repeated and odd ones", async () => {
     const headers = ["Connection", "x", "Keep-Alive", "x", "Transfer-Encoding", "chunked", "Upgrade", "h2c"];
     const odd = [
       "Content-Type",
@@ -163,7 +163,7 @@ describe("an answer", () => {
     expect(last.bodyBytesSent).toBe(0);
   });
 
-  test("of unknown length streams: what is flushed arrives at once", async () => {
+  test("of unknown length is streamed: what is flushed arrives at once", async () => {
     handler = (exchange) => {
       exchange.sendHead(200, "", [], -1);
       exchange.sendData(Buffer.from("first"));
@@ -178,7 +178,7 @@ describe("an answer", () => {
     expect(last.bodyBytesSent).toBe(11);
   });
 
-  test("may be flushed with its head alone", async () => {
+  test("may be flushed with its head only", async () => {
     handler = (exchange) => {
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
@@ -190,7 +190,7 @@ describe("an answer", () => {
     expect(await result).toMatchObject({ status: 200, body: "", code: 0 });
   });
 
-  test("that is given up resets the stream, whether or not the head is out", async () => {
+  test("that is given up resets the stream, whether or not the head was sent", async () => {
     handler = (exchange) => exchange.abort();
     expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
     handler = (exchange) => {
@@ -233,7 +233,7 @@ describe("an answer", () => {
     expect(String(result.headers["x-11"])).toHaveLength(8_000);
   });
 
-  test("comes behind 103 and 100", async () => {
+  test("comes after 103 and 100", async () => {
     handler = (exchange) => {
       exchange.sendInformational(103, ["Link", "</a.css>; rel=preload"]);
       exchange.sendInformational(101, []);
@@ -320,7 +320,7 @@ describe("a body over the limit", () => {
     expect(result).toMatchObject({ status: 413, code: 0 });
   });
 
-  test("is refused as it arrives, the sink hears of it", async () => {
+  test("is refused as it arrives, and the sink is notified", async () => {
     const sink = new KeepingSink();
     handler = (exchange) => exchange.readBody(sink);
     const result = await ask(session, { ":method": "PUT" }, Buffer.alloc(3_000_000));
@@ -329,7 +329,7 @@ describe("a body over the limit", () => {
   });
 });
 
-test("fields that cannot be sent cost their request only", async () => {
+test("fields that cannot be sent end their request only", async () => {
   handler = (exchange) => answer(exchange, 200, "body", ["bad name", "x"]);
   expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
   handler = (exchange) => {
@@ -342,7 +342,7 @@ test("fields that cannot be sent cost their request only", async () => {
   expect(await server.errorLog()).toContain("answer cannot be sent");
 });
 
-test("an action that throws costs its request only", async () => {
+test("an action that throws ends its request only", async () => {
   handler = () => {
     throw new Error("fault");
   };

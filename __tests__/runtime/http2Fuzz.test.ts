@@ -72,7 +72,7 @@ test(
 );
 
 test(
-  "random bytes are frames or a fault, nothing else",
+  "random bytes are frames or an error, nothing else",
   seeded((random) => {
     for (let round = 0; round < 2_000; round++) {
       const reader = new FrameReader(new Recorder());
@@ -102,7 +102,7 @@ describe("a server", () => {
   afterAll(() => server.close());
 
   test(
-    "survives random frames, and logs no fault of its own",
+    "survives random frames, and logs no internal fault",
     seeded(async (random) => {
       for (let round = 0; round < 60; round++) {
         const client = await RawClient.connect(server.port);

@@ -137,7 +137,7 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test("a malformed request is logged once, as the 400 that it would be elsewhere", async () => {
+test("a malformed request is logged once, as the 400 that it would be over HTTP/1.1", async () => {
   expect(await outcome([...request({ ":path": "/malformed" }), ["connection", "x"]])).toBe(
     "RST PROTOCOL_ERROR",
   );
@@ -174,7 +174,7 @@ test("trailers are accepted and dropped; pseudo-fields in them are a stream erro
   client.destroy();
 });
 
-test("a head beyond every limit costs the stream, not the connection", async () => {
+test("a head beyond every limit ends the stream, not the connection", async () => {
   const client = await RawClient.connect(server.port);
   // The limit holds from when the client acknowledged it.
   await client.next((f) => f.type === Frame.SETTINGS && f.flags === 1);

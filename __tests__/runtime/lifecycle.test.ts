@@ -118,7 +118,7 @@ async function refused(to = port): Promise<boolean> {
 }
 
 describe("start", () => {
-  test("serves HTTP/1.1, TLS and HTTP/2, and says so once it does", async () => {
+  test("serves HTTP/1.1, TLS and HTTP/2, and reports when it does", async () => {
     const tlsPort = await freePort();
     const listeners = [
       { name: "http", address: "127.0.0.1", port, protocol: "http" as const },
@@ -153,7 +153,7 @@ describe("start", () => {
     await eventually(() => read("error.log").includes("plain HTTP request"), "for the log line");
   });
 
-  test("refuses a bad config with every problem, and leaves nothing behind", async () => {
+  test("refuses a bad config with every problem, and leaves nothing running", async () => {
     portico = await Portico.start({ ...config(), workers: 0, version: 1, upstreams: [] } as ProxyConfigInput);
     await portico.gone;
     expect(portico.code).toBe(1);
@@ -163,7 +163,7 @@ describe("start", () => {
     expect(await refused()).toBe(true);
   });
 
-  test("refuses TLS files that do not fit, without a word of the key", async () => {
+  test("refuses TLS files that do not fit, without showing any of the key", async () => {
     writeFileSync(at("key.pem"), (await issue()).key);
     portico = await Portico.start(
       config("one", { listeners: [https(port), { ...https(port + 1, { key: at("none.pem") }) }] }),
@@ -175,7 +175,7 @@ describe("start", () => {
     expect(portico.errors).not.toContain(read("key.pem").split("\n")[2]);
   });
 
-  test("names the process that has the port, and every other socket it cannot have", async () => {
+  test("names the process that uses the port, and every other socket it cannot open", async () => {
     const holder = net.createServer().listen(port, "127.0.0.1");
     await once(holder, "listening");
     const listeners = [
@@ -195,7 +195,7 @@ describe("start", () => {
     expect(portico.errors).toContain("[listen.address-not-available]");
   });
 
-  test("ends where a worker cannot start", async () => {
+  test("ends if a worker cannot start", async () => {
     writeFileSync(at("fail"), "");
     portico = await Portico.start(config(), { env: { TEST_WORKERS_FAIL: at("fail") } });
     await portico.gone;
@@ -228,7 +228,7 @@ describe("sockets of systemd", () => {
     await Promise.all([once(first, "listening"), once(second, "listening")]);
   });
 
-  test("are used where they fit a listener, and told of where they do not", async () => {
+  test("are used if they fit a listener, and reported if they do not", async () => {
     port = (first.address() as net.AddressInfo).port;
     const spare = (second.address() as net.AddressInfo).port;
     const own = await freePort();
@@ -262,7 +262,7 @@ describe("sockets of systemd", () => {
 });
 
 describe("reload", () => {
-  test("takes a good config without refusing or cutting one request", async () => {
+  test("loads a good config without refusing or cutting a request", async () => {
     portico = await Portico.start(config("one"));
     const before = portico.workers();
     const idle = await KeepAliveClient.connect(port);
@@ -290,7 +290,7 @@ describe("reload", () => {
     await eventually(() => portico!.workers().length === 2, "for the new ones to be alone");
   });
 
-  test("lets an HTTP/2 stream finish that runs, and ends its connection", async () => {
+  test("lets a running HTTP/2 stream finish, and ends its connection", async () => {
     portico = await Portico.start(config("one", { listeners: [https(port)] }));
     const session = http2.connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
     const closed = once(session, "close");
@@ -323,7 +323,7 @@ describe("reload", () => {
     expect(await get("/", added)).toBe("three");
   });
 
-  test("refuses a bad config with every problem, and serves on", async () => {
+  test("refuses a bad config with every problem, and keeps serving", async () => {
     portico = await Portico.start(config("one"));
     const before = portico.workers();
     const idle = await KeepAliveClient.connect(port);
@@ -346,7 +346,7 @@ describe("reload", () => {
     expect((await idle.ask()).body).toBe("one");
   });
 
-  test("refuses a config whose port is taken, and keeps the sockets it has", async () => {
+  test("refuses a config whose port is taken, and keeps its sockets", async () => {
     portico = await Portico.start(config("one"));
     const busy = net.createServer().listen(0, "127.0.0.1");
     await once(busy, "listening");
@@ -376,7 +376,7 @@ describe("reload", () => {
     expect(await get()).toBe("one");
   });
 
-  test("gives up workers that do not become ready, and serves on", async () => {
+  test("gives up workers that do not become ready, and keeps serving", async () => {
     portico = await Portico.start(config("one"), { env: { TEST_WORKERS_FAIL: at("fail") } });
     const before = portico.workers();
     writeFileSync(at("fail"), "");
@@ -394,7 +394,7 @@ describe("reload", () => {
     expect(await get()).toBe("two");
   });
 
-  test("asked for again while one runs, happens again", async () => {
+  test("requested again while one runs, happens again", async () => {
     portico = await Portico.start(config("one"));
     portico.signal("SIGHUP");
     await sleep(50);
@@ -427,7 +427,7 @@ describe("a worker", () => {
     expect(portico.workers()).not.toContain(worker);
   });
 
-  test("that keeps dying is started ever more slowly", async () => {
+  test("that keeps dying is restarted with growing delays", async () => {
     portico = await Portico.start({ ...config("one"), workers: 1 });
     for (const delay of [100, 200, 400]) {
       await eventually(() => portico!.workers().length === 1, "for a worker");
@@ -440,7 +440,7 @@ describe("a worker", () => {
     expect(await get()).toBe("one");
   });
 
-  test("that meets a fault of its own logs it and is replaced", async () => {
+  test("with an internal fault logs it and is replaced", async () => {
     portico = await Portico.start(config("one"));
     const [worker] = portico.workers();
     process.kill(worker!, "SIGUSR2");
@@ -450,7 +450,7 @@ describe("a worker", () => {
     expect(await get()).toBe("one");
   });
 
-  test("that is told to stop by itself finishes and has a successor", async () => {
+  test("that alone is asked to stop finishes and is replaced", async () => {
     portico = await Portico.start({ ...config("one"), workers: 1 });
     const [worker] = portico.workers();
     const slow = await slowRequest();
@@ -464,7 +464,7 @@ describe("a worker", () => {
     expect(portico.errors).not.toContain("exited");
   });
 
-  test("takes no part in what a terminal or service manager signals to the whole group", async () => {
+  test("ignores what a terminal or service manager signals to the whole group", async () => {
     portico = await Portico.start(config("one"));
     const before = portico.workers();
     for (const worker of before) for (const signal of ["SIGHUP", "SIGINT"]) process.kill(worker, signal);
@@ -489,7 +489,7 @@ describe("stop", () => {
     expect(read("access.log")).toMatch(/"GET \/slow HTTP\/1\.1" 200 4 /);
   });
 
-  test.each(["SIGTERM", "SIGINT"] as const)("by a second %s cuts what still runs", async (signal) => {
+  test.each(["SIGTERM", "SIGINT"] as const)("by a second %s cuts running requests", async (signal) => {
     portico = await Portico.start(config("one"));
     const slow = await slowRequest();
     portico.signal(signal);
@@ -501,7 +501,7 @@ describe("stop", () => {
     expect(read("access.log")).toMatch(/"GET \/slow HTTP\/1\.1" 499 /);
   });
 
-  test("cuts what takes longer than drainMs", async () => {
+  test("cuts requests that take longer than drainMs", async () => {
     portico = await Portico.start(config("one", { timeouts: { drainMs: 300 } }));
     const slow = await slowRequest();
     portico.signal("SIGQUIT");
@@ -517,7 +517,7 @@ describe("stop", () => {
     expect(portico.errors).toBe("");
   });
 
-  test("of the master by force ends the workers when they are done", async () => {
+  test("of the master by SIGKILL ends the workers when they are done", async () => {
     portico = await Portico.start(config("one"));
     const workers = portico.workers();
     const slow = await slowRequest();

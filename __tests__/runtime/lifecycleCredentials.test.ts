@@ -160,7 +160,7 @@ test("belong to the user of a process", async () => {
   expect(await ownerOf(2 ** 30)).toBeUndefined();
 });
 
-test("the daily look at the certificates in service names those that end, ended or have not begun", async () => {
+test("the daily check of certificates in use names those that expire soon, have expired or are not yet valid", async () => {
   const DAY = 86_400_000;
   const [leaf, root] = [await issue({ to: 60 }), await issue({ to: 20 })];
   const tls = { certificate: "/etc/c.pem", key: "/etc/k.pem", certificates: [] };

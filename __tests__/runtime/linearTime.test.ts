@@ -141,13 +141,13 @@ describe("regular expressions", () => {
     ["/[\\]+]+/g", true],
   ])("%s is linear by sight: %s", (literal, linear) => expect(isLinearBySight(literal)).toBe(linear));
 
-  test("each is linear by sight, or was looked at", () => {
+  test("each is obviously linear, or was reviewed", () => {
     expect(literals.length).toBeGreaterThan(50);
     const doubtful = literals.filter((entry) => !isLinearBySight(literalOf(entry)));
     expect([...new Set(doubtful)].sort()).toEqual(Object.keys(REVIEWED).sort());
   });
 
-  test("those built from text are known: of rules for the config, dates and fields of /proc", () => {
+  test("those built from text are listed: rules for the config, dates and fields of /proc", () => {
     expect([...new Set(built)].sort()).toEqual([
       "src/model/fields.ts",
       "src/model/textRule.ts",

@@ -68,7 +68,7 @@ async function load(input: ProxyConfigInput, options: Partial<LoadOptions> = {})
 }
 
 describe("a good config", () => {
-  test("comes with its TLS files, and survives the way to a worker", async () => {
+  test("comes with its TLS files, and can be sent to a worker", async () => {
     const loaded = await load(config());
     expect(loaded.warnings).toEqual([]);
     const contents = { id: at("cacert.pem"), source: "files", key: rsa.key, cert: rsa.cert };
@@ -77,7 +77,7 @@ describe("a good config", () => {
     expect(JSON.stringify(loaded.config)).not.toContain("PRIVATE KEY");
   });
 
-  test("loads for every named policy and an EC key where the policy takes one", async () => {
+  test("loads for every named policy, and with an EC key if the policy allows one", async () => {
     const ec = await issue({ type: "ec" });
     for (const policy of ["file-sync", "mozilla-intermediate", "mozilla-modern"] as const) {
       expect(await problemsOf(config({ tls: { policy } }))).toBe("");
@@ -246,7 +246,7 @@ function shortDh(): string {
   return `-----BEGIN DH PARAMETERS-----\n${der.toString("base64")}\n-----END DH PARAMETERS-----\n`;
 }
 
-describe("TLS files that cannot serve are told of", () => {
+describe("TLS files that cannot be used are reported", () => {
   test.each(SPOILT)("%s", async (_what, spoil, expected) => {
     change = {};
     await spoil();
@@ -303,7 +303,7 @@ const POLICY = {
   curves: ["P-256"],
 } as const;
 
-describe("what a service can live with is a warning", () => {
+describe("what does not keep a service from running is a warning", () => {
   test("an expired certificate when it starts", async () => {
     await replace({ from: -9, to: -1 });
     const { warnings } = await load(config(), { expiry: "warning" });
@@ -320,7 +320,7 @@ describe("what a service can live with is a warning", () => {
     expect((await load(config())).warnings.map(formatProblem).join()).toContain("by its group (mode 0640)");
   });
 
-  test("a chain in the wrong order, but not a right one", async () => {
+  test("a chain in the wrong order, but not one in the right order", async () => {
     const root = await issue({ name: "root" });
     const between = await issue({ name: "between", issuer: root });
     const leaf = await issue({ name: "leaf", issuer: between });
@@ -449,7 +449,7 @@ describe("a key that systemd passes as a credential", () => {
     expect(loaded.tls["https"]!.certificates.map(({ key }) => key)).toEqual([rsa.key, office.key]);
   });
 
-  test("is told to be renewed by a reload where it is out of date", async () => {
+  test("that is out of date has a reload as its fix", async () => {
     writeFileSync(join(credentials, "privkey.pem"), (await issue()).key);
     expect(await problemsOf(config())).toMatch(/key-mismatch\]\n.*systemctl reload portico/);
   });

@@ -151,7 +151,7 @@ const TSX = require.resolve("tsx");
 let scripts = 0;
 
 describe("JSON", () => {
-  test("one object a line with every field", () => {
+  test("one object per line with every field", () => {
     const request = {
       target: "/sync/\xe4?q",
       host: "sync.example:8080",
@@ -201,7 +201,7 @@ test("whatever a client sends, a line is one line of printable ASCII with all it
   );
 });
 
-test("what is kept of the last line is not taken for the next", async () => {
+test("what is kept of the last line is not used for the next", async () => {
   const now = jest.spyOn(Date, "now");
   const lineAt = (line: typeof combinedLine, { at, address, authorization }: Logged): string => {
     now.mockReturnValue(at);
@@ -289,7 +289,7 @@ describe("files", () => {
     expect(fs.statSync(join(folder, "web.log")).mode & 0o777).toBe(0o640);
   });
 
-  test("missing directories are made, 0750, and the mode does not hang on the umask", async () => {
+  test("missing directories are made, 0750, whatever the umask", async () => {
     const path = join(folder, "var/log/portico/access.log");
     const umask = process.umask(0o077);
     const logs = logFiles(config({ access: { path } }));
@@ -299,7 +299,7 @@ describe("files", () => {
     expect(fs.statSync(join(folder, "var/log/portico")).mode & 0o027).toBe(0);
   });
 
-  test("what cannot be written is reported with path and fix, all at once", () => {
+  test("files that cannot be written are reported with path and fix, all at once", () => {
     fs.writeFileSync(join(folder, "file"), "");
     execFileSync("mkfifo", [join(folder, "fifo")]);
     const logs = logFiles(
@@ -318,7 +318,7 @@ describe("files", () => {
     expect(problems[1]!.fix).toContain("directory");
   });
 
-  test("reopen lets a rotated file go; what waits goes to the new one", async () => {
+  test("reopen releases a rotated file; waiting lines go to the new one", async () => {
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
     logs.mainAccess.write(answered({ target: "/before" }));
@@ -368,7 +368,7 @@ describe("files", () => {
     }
   });
 
-  test("a file of another user is set aside where its directory is our own; links and FIFOs stay", async () => {
+  test("a file of another user is moved away if its directory is our own; links and FIFOs stay", async () => {
     const script = `
       require("fs").writeFileSync("old.log", "line\\n"); require("fs").writeFileSync("empty.log", "");
       require("child_process").execFileSync("sh", ["-c", "ln -s old.log link.log; mkfifo -m 600 fifo.log; chmod 600 *.log; chown 65534 ."]);
@@ -386,7 +386,7 @@ describe("files", () => {
     expect(left.sort()).toEqual(["fifo.log", "link.log", "old.log.TIME"]);
   });
 
-  test("lines are written after a moment without being asked, and at close", async () => {
+  test("lines are written after a moment, and at close", async () => {
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
     logs.mainAccess.write(answered());
@@ -435,11 +435,11 @@ describe("standard error", () => {
     return stderr();
   }
 
-  test("gets the errors where the main error log is off", async () => {
+  test("gets the errors if the main error log is off", async () => {
     expect(await log(config({}))).toMatch(/^.*: trouble\n$/);
   });
 
-  test("gets nothing where there are files", async () => expect(await log(config(paths()))).toBe(""));
+  test("gets nothing if there are files", async () => expect(await log(config(paths()))).toBe(""));
 
   test("gets a copy on request", async () => {
     expect(await log(config(paths()), { stderr: true })).toMatch(/trouble/);
@@ -454,7 +454,7 @@ describe("standard error", () => {
 });
 
 describe("a disk that fails", () => {
-  test("a full one costs memory up to a bound, then lines, and never a request; it is told once", async () => {
+  test("a full one takes memory up to a limit, then drops lines, and never fails a request; it is reported once", async () => {
     const stderr = captureStderr();
     const logs = logFiles(config({ access: { path: "/dev/full" } }));
     expect(logs.open()).toEqual([]);
@@ -471,7 +471,7 @@ describe("a disk that fails", () => {
     expect(stderr()).toContain("lost its last lines (28: No space");
   });
 
-  test("when it works again nothing that waited is missing, and the count of the dropped is told", async () => {
+  test("when it works again no waiting line is missing, and the number of dropped lines is reported", async () => {
     const stderr = captureStderr();
     const failing = jest.spyOn(fs, "write").mockImplementation(((...args: unknown[]) => {
       const done = args.at(-1) as (error: Error | null, written: number) => void;
@@ -492,7 +492,7 @@ describe("a disk that fails", () => {
     expect(stderr()).toContain("is written again; 10 lines were dropped");
   });
 
-  test("a write that was cut short goes on where it ended", async () => {
+  test("a short write continues where it ended", async () => {
     const write = fs.write;
     let calls = 0;
     jest.spyOn(fs, "write").mockImplementation(((
@@ -520,12 +520,12 @@ describe("processes", () => {
     const off = { virtualServers: [], logs: { access: "off", error: { path: ${JSON.stringify(join(folder, "error.log"))} } } };
     const files = new logs.LogFiles(off); files.open(); ${body}`;
 
-  test("what waits is written when the process exits", async () => {
+  test("waiting lines are written when the process exits", async () => {
     await script(using('files.mainError.write("error", "last words"); process.exit(0);'));
     expect(read("error.log")).toMatch(/last words\n$/);
   });
 
-  test("waiting lines keep no process alive, and none is lost at its natural end", async () => {
+  test("waiting lines do not keep a process alive, and none is lost at its normal end", async () => {
     await script(using('files.mainError.write("error", "the end");'));
     expect(read("error.log")).toMatch(/the end\n$/);
   });

@@ -110,7 +110,7 @@ test("`portico doctor` has a row for what is missing, and only then", () => {
   ]);
 });
 
-test("a Node that has everything is not spoken of, and a wrong name is", () => {
+test("a Node that has everything is not mentioned, but a wrong name is", () => {
   const saved = process.env[WITHOUT];
   try {
     process.env[WITHOUT] = "";
@@ -130,7 +130,7 @@ test("the variable names pieces, separated by commas, or all of them", () => {
   expect(off("")).toEqual([]);
 });
 
-test("what is known of a Node is what the tests run on, and what is deployed is among it", () => {
+test("known Node versions are those that the tests run on, the deployed one among them", () => {
   const packages = Object.values(versions.packages).filter((found) => "version" in found);
   expect(packages.map(({ version }) => `v${version}`)).toEqual(KNOWN_VERSIONS);
   const deployed = versions.packages["node_modules/node-24"];

@@ -82,7 +82,7 @@ const ask = (command: "reload" | "status" | "upgrade"): Promise<ControlOutcome> 
 const serving = (generation: number, more = ""): string =>
   `STATUS=Serving http://127.0.0.1:${port}, 1 worker, generation ${generation}${more}`;
 
-test("a running portico tells what it has loaded, whatever its file says by now", async () => {
+test("a running portico reports what it has loaded, whatever its file contains now", async () => {
   await start();
   const loaded = async () => {
     const outcome = await ask("status");
@@ -101,7 +101,7 @@ test("a running portico tells what it has loaded, whatever its file says by now"
   expect([second?.config === first?.config, second?.runtime]).toEqual([false, first?.runtime]);
 });
 
-test("a log that cannot be opened keeps nobody from starting or reloading; the reload says so", async () => {
+test("a log that cannot be opened prevents neither a start nor a reload; the reload reports it", async () => {
   mkdirSync(at("access.log"));
   const logs = { access: { path: at("access.log") }, error: { path: at("error.log") } };
   portico = await Portico.start({ ...config(), logs }, { env: { RUNTIME_DIRECTORY: folder } });
@@ -110,7 +110,7 @@ test("a log that cannot be opened keeps nobody from starting or reloading; the r
   expect(outcome).toMatchObject({ ok: true, value: { warnings: [{ code: "files.log-not-writable" }] } });
 });
 
-test("systemd is told of readiness, reloads with their outcome, and the stop", async () => {
+test("systemd is notified of readiness, reloads with their outcome, and the stop", async () => {
   await start();
   expect(systemd.messages).toEqual([serving(1), "READY=1"]);
   const environment = readFileSync(`/proc/${portico.workers()[0]}/environ`, "latin1");
@@ -179,7 +179,7 @@ test("systemd follows an upgrade to the new master, and stays with the old one w
   expect(systemd.last("STOPPING")).toBeUndefined();
 });
 
-test("without systemd-notify the service runs, and says once that nobody is told", async () => {
+test("without systemd-notify the service runs, and logs once that it cannot notify", async () => {
   await start({ before: `export PATH=${folder}` });
   portico.signal("SIGHUP");
   await portico.says(/configuration reloaded/);
@@ -197,7 +197,7 @@ test("without a service manager nothing is started", async () => {
   expect(existsSync(at("called"))).toBe(false);
 });
 
-test("a certificate that ends soon is warned of at the start and by a reload", async () => {
+test("a certificate that expires soon gives a warning at the start and on a reload", async () => {
   const { key, cert } = await issue({ to: 9 });
   writeFileSync(at("key.pem"), key, { mode: 0o600 });
   writeFileSync(at("cert.pem"), cert);

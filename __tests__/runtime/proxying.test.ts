@@ -87,7 +87,7 @@ describe("request heads", () => {
     );
   });
 
-  test("a trusted proxy's fields are believed", async () => {
+  test("a trusted proxy's fields are kept", async () => {
     await start({}, {}, { trustedProxies: ["127.0.0.0/8"] });
     await exchange(proxy.port, request("/sync/", `${CLAIMS.join("\r\n")}\r\n`));
     const lines = headLines(await upstream.connection());
@@ -101,7 +101,7 @@ describe("request heads", () => {
     expect(lines.filter((l) => /^x-(real-ip|forwarded-proto|forwarded-host):/i.test(l))).toHaveLength(3);
   });
 
-  test("hop-by-hop fields, those that Connection names, and names with _ do not cross", async () => {
+  test("hop-by-hop fields, those that Connection names, and names with _ are not forwarded", async () => {
     await start();
     await exchange(
       proxy.port,
@@ -229,7 +229,7 @@ describe("request bodies", () => {
     ["small pieces", 1_000],
     ["middling pieces", 12_000],
     ["large pieces", 100_000],
-  ])("in %s wait while the upstream does not read, and go on when it does", async (_what, size) => {
+  ])("in %s wait while the upstream does not read, and continue when it does", async (_what, size) => {
     const all = 64 * MiB;
     let arrived!: () => void;
     const whole = new Promise<void>((resolve) => (arrived = resolve));
@@ -301,7 +301,7 @@ describe("request bodies", () => {
     client.socket.destroy();
   });
 
-  test("an aborted upload cuts the upstream's connection and is never ended as if complete", async () => {
+  test("an aborted upload cuts the upstream's connection and is never ended as if it were complete", async () => {
     await start();
     script = () => {};
     const client = await connectTo(proxy.port);
@@ -489,14 +489,14 @@ describe("answers", () => {
     ["in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "5\r\nhello\r\n"],
     ["broken chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX", "5\r\nhello\r\n"],
   ])(
-    "a truncated answer closes the client's connection and is never ended as if complete: %s",
+    "a truncated answer closes the client's connection and is never ended as if it were complete: %s",
     async (_name, bytes, relayed) => {
       const answer = await answersWith(bytes);
       expect(answer.body).toBe(relayed);
     },
   );
 
-  test("a reset is not an end of an answer without a length, though it comes with its last bytes", async () => {
+  test("a reset does not end an answer without a length, although it comes with its last bytes", async () => {
     await start();
     // Both are there when the proxy reads.
     script = (peer) =>
@@ -527,7 +527,7 @@ describe("answers", () => {
     client.socket.destroy();
   });
 
-  test("bytes behind an answer reach nobody, and the connection is not used again", async () => {
+  test("bytes after an answer reach no client, and the connection is not reused", async () => {
     await start();
     script = answering(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison`);
     const client = await connectTo(proxy.port);
@@ -568,7 +568,7 @@ describe("answers", () => {
     expect(answer.headers[field.toLowerCase()]).toBe(fill(seen));
   }
 
-  test("a client that stops reading stops the upstream, not fills memory; then gets everything", async () => {
+  test("a client that stops reading stops the upstream instead of filling memory, and then gets everything", async () => {
     await start();
     const size = 64 << 20;
     script = (peer) => {
@@ -615,7 +615,7 @@ describe("connections", () => {
     client.socket.destroy();
   });
 
-  test("as many connections as a burst of concurrent requests took are kept for the next one", async () => {
+  test("the connections of a burst of concurrent requests are kept for the next one", async () => {
     const concurrent = 200;
     let held: Accepted[] = [];
     script = (peer) => {
@@ -645,7 +645,7 @@ describe("connections", () => {
     ["POST", "Content-Length: 2\r\n\r\nab", false],
     ["POST", "", false],
   ])(
-    "%s %j on a reused connection that dies unanswered: retried once is %s",
+    "%s %j on a reused connection that breaks without an answer: retried once is %s",
     async (method, rest, retried) => {
       await start();
       script = (peer, index) => {
@@ -661,7 +661,7 @@ describe("connections", () => {
     },
   );
 
-  test("101 unasked on a reused connection is an answer: the request is not sent again, nor a tunnel opened", async () => {
+  test("an unrequested 101 on a reused connection is an answer: no retry and no tunnel", async () => {
     await start();
     script = (peer) => {
       peer.socket.once("data", () => {
@@ -734,7 +734,7 @@ describe("connections", () => {
     expect(await proxy.accessLog()).toContain('"GET /sync/ HTTP/1.1" 499 0');
   });
 
-  test("draining answers what is asked and what is on its way, and closes idle connections after a second", async () => {
+  test("draining answers running requests and those on their way, and closes idle connections after a second", async () => {
     await start();
     let asked!: (peer: Accepted) => void;
     const held = new Promise<Accepted>((resolve) => (asked = resolve));
@@ -767,7 +767,7 @@ describe("connections", () => {
     expect(busy!.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*ok$/);
   });
 
-  test("WebSocket passes both ways, other upgrades are dropped", async () => {
+  test("WebSocket passes in both directions, other upgrades are dropped", async () => {
     await start();
     script = (peer) => {
       peer.socket.once("data", () => {
@@ -837,7 +837,7 @@ describe("timeouts", () => {
     },
   );
 
-  test("an idle connection is closed without a word", async () => {
+  test("an idle connection is closed silently", async () => {
     await start({}, {}, { timeouts: { keepAliveMs: 300 } });
     const client = await connectTo(proxy.port);
     client.send(GET);

@@ -104,7 +104,7 @@ describe("bytes of one connection never reach another", () => {
     expect(mixed.flat()).toEqual([]);
   });
 
-  test("the rest of an upload that came behind another request", async () => {
+  test("the rest of an upload that came after another request", async () => {
     const size = 2_000_000;
     let upload = "";
     script = (peer) => {
@@ -196,7 +196,7 @@ describe("bytes of one connection never reach another", () => {
     expect(pauses).toBeGreaterThan(3);
   });
 
-  test("bytes from an upstream before it was sent anything of the request", async () => {
+  test("bytes from an upstream before any of the request was sent", async () => {
     await start();
     const client = await connectTo(proxy.port);
     client.send(get("/sync/one"));
@@ -209,7 +209,7 @@ describe("bytes of one connection never reach another", () => {
     expect(client.received).not.toContain("EVIL");
   });
 
-  test("a connection that was closed is not handed out before its close is told", async () => {
+  test("a closed connection is not used before its close is reported", async () => {
     await start();
     const pool = new UpstreamPool(
       {
@@ -259,13 +259,13 @@ describe("bytes of one connection never reach another", () => {
   });
 });
 
-describe("an upstream that resets in the midst of an upload", () => {
+describe("an upstream that resets in the middle of an upload", () => {
   // A reset is told once: to the write that comes first, or to the read. After the write only the end is left to be
   // read.
   test.each([
     ["as the request is written", true],
     ["between two writes", false],
-  ])("%s: the client is told at once", async (_when, writing) => {
+  ])("%s: the client gets the answer at once", async (_when, writing) => {
     const peers: Accepted[] = [];
     script = (peer) => peers.push(peer);
     await start();
@@ -281,7 +281,7 @@ describe("an upstream that resets in the midst of an upload", () => {
 });
 
 describe("tunnels", () => {
-  test.each(["upstream", "client"])("ended by the %s are closed on both sides", async (first) => {
+  test.each(["upstream", "client"])("ended by the %s are closed in both directions", async (first) => {
     script = (peer) =>
       peer.socket.once("data", () =>
         peer.send("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
@@ -342,7 +342,7 @@ describe("deadlines", () => {
   test.each([
     ["Connection: close", "Connection: close\r\n"],
     ["a drain", ""],
-  ])("%s does not cut what a slow client has still to read", async (_what, fields) => {
+  ])("%s does not cut what a slow client still has to read", async (_what, fields) => {
     await start();
     const client = await connectTo(proxy.port);
     let received = 0;
@@ -361,7 +361,7 @@ describe("deadlines", () => {
   });
 });
 
-test("a trusted proxy's claims that its Connection field names do not stand in for our own", async () => {
+test("a trusted proxy's fields that its Connection field names do not replace our own", async () => {
   await start({}, { trustedProxies: ["127.0.0.1"] });
   const client = await connectTo(proxy.port);
   client.send(
@@ -413,7 +413,7 @@ describe.each([
     ["while an answer is written", `${LARGE}${LARGE}${FIXED}${HALF}`, 3],
     ["while an answer is waited for", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}`, 2],
     ["with a body behind that", `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${FIXED}${FIXED}${HALF}`, 3],
-  ])("gets all answers to what was sent whole: %s", async (_name, requests, answers) => {
+  ])("gets the answers to all complete requests: %s", async (_name, requests, answers) => {
     await start();
     script = (peer) =>
       peer.socket.once("data", (head: Buffer) => {
@@ -451,7 +451,7 @@ describe("a client that does not read", () => {
     return client;
   }
 
-  test("has its requests wait, and gets every answer when it goes on", async () => {
+  test("makes its requests wait, and gets every answer when it continues", async () => {
     await start();
     const client = await pausedClient();
     client.send(get("/big").repeat(900));
@@ -468,7 +468,7 @@ describe("a client that does not read", () => {
     client.socket.destroy();
   });
 
-  test("and half-closed gets its whole answer when it goes on", async () => {
+  test("and half-closed gets its whole answer when it continues", async () => {
     const size = 12_000_000;
     script = (peer) =>
       peer.socket.once("data", () => {
@@ -484,7 +484,7 @@ describe("a client that does not read", () => {
     expect(client.bytes).toBeGreaterThan(size);
   });
 
-  test("is cut after the send timeout of its last route, and what waited behind is not begun", async () => {
+  test("is cut after the send timeout of its last route, and later requests are not started", async () => {
     upstream = await new RawUpstream().listen();
     proxy = await startProxy({ routes: [{ ...BIG, sendTimeoutMs: 500 }] });
     const client = await pausedClient();
@@ -497,7 +497,7 @@ describe("a client that does not read", () => {
     expect([open, answered > 0, answered < 150]).toEqual([0, true, true]);
   });
 
-  test("is held to the keep-alive time again once it has read", async () => {
+  test("has the keep-alive time again once it has read", async () => {
     await start({}, { timeouts: { keepAliveMs: 500 } });
     // The last answer of one of them is what the kernel does not take at once.
     const clients = await Promise.all(

@@ -160,7 +160,7 @@ describe("a file", () => {
     expect(e.text).toBe(content);
   });
 
-  test("Cache-Control is sent where it is configured, with a 304 too", async () => {
+  test("Cache-Control is sent if it is configured, also with a 304", async () => {
     const on = action({ cacheControl: "max-age=60" });
     expect((await get(on, "a.txt")).header("cache-control")).toBe("max-age=60");
     const e = await get(on, "a.txt", { headers: { "If-None-Match": "*" } });
@@ -174,7 +174,7 @@ describe("a file", () => {
   });
 });
 
-describe("what is not there or may not be read", () => {
+describe("what does not exist or may not be read", () => {
   const LONG = "n".repeat(256);
   test.each([
     ["missing", "missing", 404, /open\(\) ".*\/missing" failed \(2: No such file or directory\)/],
@@ -192,7 +192,7 @@ describe("what is not there or may not be read", () => {
   });
 
   test.each(["POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"])(
-    "%s is refused, also where nothing is",
+    "%s is refused, also if nothing is there",
     async (method) => {
       for (const path of ["a.txt", "img", "missing"]) {
         const e = await get(action(), path, { method });
@@ -232,7 +232,7 @@ describe("what is not there or may not be read", () => {
     expect(errors[0]!.message).toContain(`failed ${log}`);
   });
 
-  test("a large file that cannot be opened any more is looked up again", async () => {
+  test("a large file that can no longer be opened is looked up again", async () => {
     const on = action();
     await get(on, "large.bin");
     const refused = Object.assign(new Error("EMFILE"), { errno: -24 });
@@ -295,7 +295,7 @@ describe("permissions (service 2.8): 403, and the error log says what fixes it",
     expect((await get(action(), "locked/sub/f")).status).toBe(200);
   });
 
-  test("behind a symbolic link, the place it leads to is named", async () => {
+  test("for a symbolic link, the place it leads to is named", async () => {
     const vault = join(base, "vault");
     fs.mkdirSync(vault, { mode: 0o700 });
     fs.writeFileSync(join(vault, "f"), "x");
@@ -368,7 +368,7 @@ describe("directories", () => {
     expect(e.header("content-type")).toBe("text/html");
   });
 
-  test("an index file answers for its directory; the first that is there", async () => {
+  test("an index file answers for its directory; the first that exists", async () => {
     const on = action({ index: ["index.html", "index.htm"] });
     expect((await get(on, "img/")).status).toBe(403);
     write("img/index.htm", "second");
@@ -520,7 +520,7 @@ describe("files that change", () => {
     }
   });
 
-  test("a change that leaves size and time as they were shows too", async () => {
+  test("a change that keeps size and time is noticed too", async () => {
     const on = action();
     write("same", "aaa");
     await settled();
@@ -533,7 +533,7 @@ describe("files that change", () => {
     expect(second.header("etag")).not.toBe(first.header("etag"));
   });
 
-  test("a date names no second that is not over, and then the file's own", async () => {
+  test("a date never names a second that is not over; after that, it is the file's own", async () => {
     const on = action();
     const path = join(media, "dated");
     fs.writeFileSync(path, "x");
@@ -551,7 +551,7 @@ describe("files that change", () => {
     expect(await dateAt(modified + 9_000)).toBe(new Date(modified + 8_000).toUTCString());
   });
 
-  test("an unchanged file is not read again; the way to it is looked at every second", async () => {
+  test("an unchanged file is not read again; the path to it is checked every second", async () => {
     const on = action();
     write("way/steady", "x");
     at(10_000);
@@ -579,7 +579,7 @@ describe("files that change", () => {
     ["never", false],
     ["inside", true],
   ] as const)(
-    "a switch of the directory to another is not a way out of it (%s; the old one removed: %s)",
+    "switching the directory to another does not lead out of it (%s; the old one removed: %s)",
     async (symlinks, gone) => {
       const realpath = fs.promises.realpath;
       const releases = ["one", "two"].map((name) => join(base, `release-${name}-${symlinks}-${gone}`));
@@ -619,7 +619,7 @@ describe("files that change", () => {
     },
   );
 
-  test("requests at the same moment share looks; who comes later gets one that began later", async () => {
+  test("simultaneous requests share lookups; a later request gets one that began later", async () => {
     const on = action();
     const find = jest.spyOn(FileLookup.prototype, "find");
     const answers = await Promise.all(Array.from({ length: 50 }, () => get(on, "a.txt")));
@@ -668,7 +668,7 @@ describe("files that change", () => {
     expect(await filesLeftOpen()).toEqual([]);
   });
 
-  test("one that shrinks while it is sent is cut off, not padded or ended", async () => {
+  test("a file that shrinks while it is sent is cut off, not padded or ended", async () => {
     const path = write("shrinking", large);
     const exchange = new FakeExchange(
       { target: "/syncmedia/shrinking" },

@@ -49,7 +49,7 @@ async function received(): Promise<string> {
   return Buffer.concat(chunks).toString("latin1");
 }
 
-test("what fits the kernel's buffer goes out at once, and nobody is told", async () => {
+test("text that fits the kernel's buffer goes out at once, without a callback", async () => {
   writer.direct();
   const node = jest.spyOn(near, "write");
   writer.write("caf\xe9 ");
@@ -61,7 +61,7 @@ test("what fits the kernel's buffer goes out at once, and nobody is told", async
 });
 
 test.each([true, false])(
-  "what does not fit arrives whole and in order (past the stream: %s)",
+  "text that does not fit arrives complete and in order (past the stream: %s)",
   async (direct) => {
     if (direct) writer.direct();
     let text = fill();
@@ -80,7 +80,7 @@ test.each([true, false])(
   },
 );
 
-test("once all is written, writes go past the stream again", async () => {
+test("once everything is written, writes bypass the stream again", async () => {
   writer.direct();
   for (let round = 0; round < 3; round++) {
     const text = fill();
@@ -99,7 +99,7 @@ test("once all is written, writes go past the stream again", async () => {
   }
 });
 
-test("a reset under a write that waits is told once, as Node tells it", async () => {
+test("a reset during a waiting write is reported once, as Node reports it", async () => {
   writer.direct();
   const errors: NodeJS.ErrnoException[] = [];
   near.on("error", (error) => errors.push(error));
@@ -115,7 +115,7 @@ test("a reset under a write that waits is told once, as Node tells it", async ()
 });
 
 test.each(["reset", "end"] as const)(
-  "a write that fails at once is told as the kernel says it first: %s",
+  "a write that fails at once is reported with the kernel's first reason: %s",
   async (how) => {
     writer.direct();
     const errors: Error[] = [];
@@ -129,7 +129,7 @@ test.each(["reset", "end"] as const)(
   },
 );
 
-test("destroying the socket forgets a write that waits", async () => {
+test("destroying the socket drops a waiting write", async () => {
   writer.direct();
   fill();
   near.destroy();

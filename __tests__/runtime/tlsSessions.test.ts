@@ -101,7 +101,7 @@ async function handshake(port: number, maxVersion: tls.SecureVersion, session?: 
 
 const VERSIONS = ["TLSv1.2", "TLSv1.3"] as const;
 
-test.each(VERSIONS)("a session over %s belongs to the listener that began it", async (version) => {
+test.each(VERSIONS)("a session over %s belongs to the listener that created it", async (version) => {
   portico = await Portico.start(config());
   const begin = version === "TLSv1.2" ? (["first", "otherPolicy"] as const) : (["first"] as const);
   for (const from of begin) {
@@ -115,7 +115,7 @@ test.each(VERSIONS)("a session over %s belongs to the listener that began it", a
 });
 
 test.each(VERSIONS)(
-  "over %s it outlives a reload, in every worker, until the certificate changes",
+  "over %s it survives reloads, in every worker, until the certificate changes",
   async (version) => {
     portico = await Portico.start(config());
     const { session } = await handshake(ports.first, version);
@@ -147,7 +147,7 @@ async function negotiated(port: number, version: tls.SecureVersion, ciphers: rea
   return standardName;
 }
 
-test("whose order of ciphers wins is what the policy says", async () => {
+test("the policy decides whose order of ciphers applies", async () => {
   const policies = ["file-sync", "mozilla-intermediate", "mozilla-modern"] as const;
   const { listeners, ...rest } = config();
   const own = listeners.map((l, i) => ({ ...l, tls: { ...l.tls!, policy: policies[i % 3]! } }));

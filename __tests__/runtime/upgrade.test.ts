@@ -239,7 +239,7 @@ describe("under load nothing is lost by", () => {
   });
 
   test.each(["reload", "upgrade"] as const)(
-    "by answering a %s only when no old worker accepts",
+    "because a %s is answered only when no old worker accepts",
     async (command) => {
       const runtime = await installedRuntime();
       await start({ runtime });
@@ -258,7 +258,7 @@ describe("under load nothing is lost by", () => {
     },
   );
 
-  test("upgrades that come to nothing", async () => {
+  test("upgrades that fail", async () => {
     const runtime = await installedRuntime();
     await start({ runtime });
     const pids = [processes("master"), processes("worker").sort()];
@@ -333,7 +333,7 @@ describe("an upgrade", () => {
     expect(await certificate()).toBe("localhost");
   });
 
-  test("that is asked for with a reload and another one happens first, the others after it", async () => {
+  test("that is requested with a reload and another one happens first, the others after it", async () => {
     await start({ runtime: await installedRuntime() });
     const answers = await Promise.all([
       asked({ command: "upgrade" }),
@@ -362,7 +362,7 @@ describe("an upgrade", () => {
     expect(processes("master").concat(processes("worker"))).toEqual([]);
   });
 
-  test("by the new master's stop stops both, the old one first", async () => {
+  test("in which the new master is stopped stops both, the old one first", async () => {
     await start({ runtime: await installedRuntime() });
     const whole = await download(1_500);
     await asked({ command: "upgrade" });
@@ -379,7 +379,7 @@ describe("an upgrade", () => {
     await eventually(() => processes("master").length === 0, "for the new master to go");
   });
 
-  test("by the new master's second stop cuts what still runs", async () => {
+  test("in which the new master is stopped twice cuts running requests", async () => {
     await start({ runtime: await installedRuntime() });
     const whole = await download(20_000);
     await asked({ command: "upgrade" });
@@ -391,7 +391,7 @@ describe("an upgrade", () => {
     await eventually(() => processes("master").length === 0, "for both masters to go");
   });
 
-  test("that loses its old master half-way goes on", async () => {
+  test("that loses its old master halfway continues", async () => {
     const runtime = await installedRuntime();
     await start({ runtime });
     await install(runtime, slow);
@@ -405,7 +405,7 @@ describe("an upgrade", () => {
     expect(await release()).toBe("0.1.0");
   });
 
-  test("whose new master dies later leaves the old one to finish, and to fail", async () => {
+  test("whose new master dies later lets the old one finish, and fail", async () => {
     await start({ runtime: await installedRuntime() });
     const whole = await download(1_500);
     await asked({ command: "upgrade" });
@@ -431,8 +431,8 @@ describe("an upgrade", () => {
   });
 });
 
-describe("what is asked of a running portico", () => {
-  test("is refused where it is not understood, and where nobody is", async () => {
+describe("a request to a running portico", () => {
+  test("is refused if it is not understood, or if nothing runs", async () => {
     expect(await refusal({ command: "reload" })).toMatch(
       /cannot ask a running portico: ENOENT \[control\.not-running\]/,
     );
@@ -468,7 +468,7 @@ describe("what is asked of a running portico", () => {
     expect(await refusal({ command: "reload" })).toMatch(/ECONNREFUSED \[control\.not-running\]/);
   });
 
-  test("by many at once is done for each, and told to each", async () => {
+  test("from many at once is done for each, with an answer to each", async () => {
     await start();
     portico.rewrite({ ...config(), workers: 0 });
     const refused = await Promise.all(Array.from({ length: 5 }, () => refusal({ command: "reload" })));
@@ -522,7 +522,7 @@ describe("with the sockets held by systemd", () => {
     expect(report.slowestMs).toBeLessThan(20_000);
   });
 
-  test("a worker that is killed costs at most what it served", async () => {
+  test("a killed worker loses at most the requests it was serving", async () => {
     await start({ sockets: passed() });
     await underLoad();
     const [victim] = portico.workers();

@@ -144,7 +144,7 @@ describe.each([
     return asked;
   }
 
-  test("many requests take no more connections than there may be, and are served in order", async () => {
+  test("many requests use no more than the allowed connections, and are served in order", async () => {
     front = await start({ connectionsMax: 2 });
     const names = ["0", "1", "2", "3", "4", "5", "6", "7"];
     const asked = await askAll(names, 2);
@@ -159,7 +159,7 @@ describe.each([
     expect(open.most).toBe(2);
   });
 
-  test("without reuse, and where an upstream closes, the next in line gets a new connection", async () => {
+  test("without reuse, or if an upstream closes, the next in line gets a new connection", async () => {
     front = await start({ connectionsMax: 1, idleConnectionsMax: 0 });
     const asked = await askAll(["a", "b", "c"], 1);
     answer(0);
@@ -172,7 +172,7 @@ describe.each([
     expect(upstream.connections).toHaveLength(3);
   });
 
-  test("where as many wait as may, one more is a 503 at once that says when to come again", async () => {
+  test("when the queue is full, one more gets a 503 at once, with Retry-After", async () => {
     front = await start({ connectionsMax: 1, queuedRequestsMax: 1 });
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
     expect(await third!.answer).toMatchObject({ status: 503, retryAfter: "5" });
@@ -185,7 +185,7 @@ describe.each([
     expect([(await first!.answer).status, (await second!.answer).status]).toEqual([200, 200]);
   });
 
-  test("who waits too long gets a 503", async () => {
+  test("a request that waits too long gets a 503", async () => {
     front = await start({ connectionsMax: 1, queueTimeoutMs: 300 });
     const [first, second] = await askAll(["a", "b"], 1);
     expect(await second!.answer).toMatchObject({ status: 503, retryAfter: "5" });
@@ -199,7 +199,7 @@ describe.each([
     expect((await later.answer).body).toBe("/sync/later");
   });
 
-  test("a client that leaves is no longer waited for", async () => {
+  test("a client that leaves is removed from the queue", async () => {
     front = await start({ connectionsMax: 1, queuedRequestsMax: 2 });
     const [first, second, third] = await askAll(["a", "b", "c"], 1);
     void second!.answer.catch(() => undefined);
@@ -227,7 +227,7 @@ describe.each([
     expect((await second!.answer).body).toBe("/sync/b");
   });
 
-  test("an upload waits with its body, and arrives whole", async () => {
+  test("an upload waits with its body, and arrives complete", async () => {
     front = await start({ connectionsMax: 1 });
     const first = await front.ask("/sync/a");
     await eventually(() => received.length === 1);
@@ -242,7 +242,7 @@ describe.each([
     expect((await upload.answer).status).toBe(200);
   });
 
-  test("a retry takes the place of the connection that died, before all who wait", async () => {
+  test("a retry takes the place of the broken connection, before all waiting requests", async () => {
     front = await start({ connectionsMax: 1 });
     const warm = await front.ask("/sync/warm");
     await eventually(() => received.length === 1);
@@ -286,7 +286,7 @@ test("a tunnel counts as long as it is open", async () => {
   client.socket.destroy();
 });
 
-test("a drain serves those who wait", async () => {
+test("a drain serves the waiting requests", async () => {
   const started = await overHttp1({ connectionsMax: 1 });
   front = started;
   const first = await front.ask("/sync/a");

@@ -81,7 +81,7 @@ test.each(targets)("%s", async (line) => {
   expect({ status, location: headers.location, body: file }).toMatchObject(expected[said.kind] as object);
 });
 
-test.each([4, 5])("a body of %i bytes where four may be", async (length) => {
+test.each([4, 5])("a body of %i bytes where four are allowed", async (length) => {
   const headers = { "Content-Length": String(length) };
   const said = resolve(proxy.config, { method: "PUT", url: "http://x/small", headers });
   const request = `PUT /small HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`;
@@ -89,7 +89,7 @@ test.each([4, 5])("a body of %i bytes where four may be", async (length) => {
   expect("status" in said && said.status).toBe(status);
 });
 
-test("a range of all IPv6 addresses trusts no IPv4 client", async () => {
+test("a range of all IPv6 addresses does not trust IPv4 clients", async () => {
   const clientAddress = "127.0.0.1";
   const headers = { "X-Real-IP": "192.0.2.1" };
   const said = resolve(proxy.config, { url: "http://x/proxied", headers, clientAddress });

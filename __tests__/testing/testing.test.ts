@@ -130,7 +130,7 @@ describe("resolve in TLS mode", () => {
     expect(kindOf(resolve(tls, url))).toBe(expected);
   });
 
-  test("takes the listener of the host's address family, or the one that is named", () => {
+  test("uses the listener of the host's address family, or the one that is given", () => {
     expect(resolve(tls, "https://[2001:db8::10]/sync/").listener).toBe("https6");
     expect(resolve(tls, "https://files.example.org/sync/").listener).toBe("https");
     expect(resolve(tls, { url: "http://files.example.org/sync/", listener: "http6" }).listener).toBe("http6");
@@ -140,7 +140,7 @@ describe("resolve in TLS mode", () => {
     expect(() => resolve(plain, "/sync/")).toThrow(/absolute/);
   });
 
-  test("a redirect keeps an IPv6 literal in brackets and writes a port of its own", () => {
+  test("a redirect keeps an IPv6 literal in brackets and writes its own port", () => {
     const files = frontEnd({
       host: { address: "192.0.2.10", ipv6Address: "2001:db8::10" },
       mode: Mode.tls({ publicPort: 8443 }),
@@ -181,7 +181,7 @@ describe("upstream headers", () => {
     });
   });
 
-  test("believe forwarding fields of trusted proxies only", () => {
+  test("trust forwarding fields of trusted proxies only", () => {
     const url = "https://files.example.org/sync/";
     const claim = { url, headers: { "X-Real-IP": "1.1.1.1" } };
     for (const clientAddress of ["10.1.2.3", "2001:db8:ffff::5", "192.0.2.99"]) {
@@ -236,7 +236,7 @@ describe("methods and limits", () => {
   ])("%j", (request, expected) => {
     expect(kindOf(resolve(stack, request))).toBe(expected);
   });
-  test("a route that lets no upgrade pass drops it", () => {
+  test("a route that does not allow upgrades drops them", () => {
     const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
     expect(resolve(proxy, { url: "http://x/app", headers: upgrade })).toMatchObject({
       headers: expect.not.objectContaining({ upgrade: expect.anything() }),
@@ -244,7 +244,7 @@ describe("methods and limits", () => {
   });
 });
 
-test("renderProxyConfig wants one proxy, and throws what the host would refuse", () => {
+test("renderProxyConfig needs exactly one proxy, and throws what the host would refuse", () => {
   const stack = newStack();
   expect(() => renderProxyConfig(stack)).toThrow(/there is none/);
   const one = frontEnd({ mode: Mode.plain() }, "one", stack);

@@ -68,7 +68,7 @@ test("only constructs, testing and main.ts import cdktf; model and render are pu
   expect(impure).toEqual([]);
 });
 
-test("what is in the application's trees is touched by src/asOwner alone", () => {
+test("only src/asOwner touches the application's trees", () => {
   const apart = ["src/applicationSettings/databaseOverrides.ts"];
   const concerned =
     /^src\/(?:applicationSettings\/|diagnosis\/media|activation\/(?:settingsEdits|mediaModes))/;
@@ -81,7 +81,7 @@ test("what is in the application's trees is touched by src/asOwner alone", () =>
   expect(wrong).toEqual([]);
 });
 
-test("a worker loads neither parser nor command line; serve loads no other command, and nobody Node's HTTP", () => {
+test("a worker loads neither parser nor command line; serve loads no other command, and neither loads Node's HTTP", () => {
   const worker = loadedFrom("src/runtime/process/worker.ts");
   expect(worker.files).toContain("src/runtime/http2/connection.ts");
   expect(worker.files.filter((path) => !/^src\/(runtime|model)\//.test(path))).toEqual([]);
@@ -94,7 +94,7 @@ test("a worker loads neither parser nor command line; serve loads no other comma
   expect(serve.packages).toEqual(["commander", "zod"]);
 });
 
-test("what Node has no public name for is named in src/runtime/node alone", () => {
+test("parts of Node without a public name are used only in src/runtime/node", () => {
   const wrong = sources
     .filter(({ path }) => !path.startsWith("src/runtime/node/"))
     .flatMap((module) => nodeInternals(textOf(module)).map((found) => `${module.path}: ${found}`));
