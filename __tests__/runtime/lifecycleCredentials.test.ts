@@ -167,7 +167,7 @@ test("the daily check of certificates in use names those that expire soon, have 
   const config = {
     listeners: [{ name: "plain" }, { name: "a", tls }, { name: "b", tls }],
   } as unknown as ProxyConfig;
-  const contents = { id: "c", source: "files", key: leaf.key, cert: leaf.cert + root.cert } as const;
+  const contents = { id: "/etc/c.pem", source: "files", key: leaf.key, cert: leaf.cert + root.cert } as const;
   const files = { certificates: [contents] };
   const seen = (days: number): string[] =>
     certificateWarnings(config, { a: files, b: files }, Date.now() + days * DAY - 60_000).map(

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { proxyServiceUnit, renderUnit } from "../../src/render/index.js";
+import { proxyServiceUnit, renderUnit, renewalPathUnit, renewalServiceUnit } from "../../src/render/index.js";
 import { issue } from "../kit/certificates.js";
 import { PorticoHost } from "./porticoHost.js";
 import { eventually } from "../kit/waiting.js";
@@ -139,6 +139,63 @@ test("a reload loads renewed TLS files, all or none, and a restart does too", as
     everyMs: 100,
   });
 });
+
+test("renewed files are passed on by themselves, also where links to them are switched", async () => {
+  const { host, units } = portico;
+  const directory = "/etc/portico/tls";
+  const path = renewalPathUnit([directory, ...units.tlsFiles]);
+  await host.write("/etc/systemd/system/portico-certificates.path", renderUnit(path));
+  await host.write("/etc/systemd/system/portico-certificates.service", renderUnit(renewalServiceUnit()));
+  const names =
+    "/etc/systemd/system/portico-certificates.path /etc/systemd/system/portico-certificates.service";
+  expect(await host.run(`systemd-analyze verify ${names}`)).toEqual({ code: 0, stdout: "", stderr: "" });
+  await host.must("systemctl daemon-reload && systemctl enable --now portico-certificates.path");
+  const served = (name: string) =>
+    eventually(async () => (await portico.certificate()) === name, `for ${name}`, {
+      ms: 30_000,
+      everyMs: 250,
+    });
+  await portico.useCertificate(await issue({ name: "written" }));
+  await served("written");
+  // As certbot does it: a link to the newest version, removed and made again.
+  for (const version of ["linked", "switched"]) {
+    const { key, cert } = await issue({ name: version });
+    await host.write(`/etc/archive/${version}.key`, key, "0600");
+    await host.write(`/etc/archive/${version}.pem`, cert);
+    await host.must(
+      ["key", "pem"]
+        .map(
+          (type, i) =>
+            `rm -f ${units.tlsFiles[i]} && ln -s /etc/archive/${version}.${type} ${units.tlsFiles[i]}`,
+        )
+        .join(" && "),
+    );
+    await served(version);
+  }
+  const since = await now();
+  await host.must(
+    `cp ${directory}/privkey.pem /root/good.key && openssl genrsa -out /etc/archive/switched.key 2048`,
+  );
+  await eventually(
+    async () => /does not belong to the certificate/.test(await said(since)),
+    "for the refusal",
+    {
+      ms: 30_000,
+      everyMs: 250,
+    },
+  );
+  expect(await portico.certificate()).toBe("switched");
+  await host.must("cat /root/good.key > /etc/archive/switched.key");
+  await eventually(async () => !(await portico.show("StatusText")).includes("refused"), "for the good one", {
+    ms: 30_000,
+    everyMs: 250,
+  });
+  await host.must(
+    "systemctl disable --now portico-certificates.path && rm /etc/systemd/system/portico-certificates.*",
+  );
+  await host.must("rm /etc/portico/tls/*.pem && systemctl daemon-reload");
+  await portico.useCertificate(await issue());
+}, 180_000);
 
 test("a host recovers by itself once the cause is fixed, however long that took", async () => {
   const since = await now();

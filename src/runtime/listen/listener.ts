@@ -46,8 +46,7 @@ export class ListenerServer {
   /** By name, while authorities ask for proofs. */
   private proofServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
-  /** With the timer that limits a handshake, where Node does not. */
-  private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
+  private readonly handshaking = new Set<Socket>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   private acceptFailedAt = -Infinity;
@@ -56,7 +55,6 @@ export class ListenerServer {
     this.ticketKeys = options.ticketKeys;
     const { handshaking } = this;
     this.forget = function (this: Socket) {
-      clearTimeout(handshaking.get(this));
       handshaking.delete(this);
     };
     this.setCertificates(options.tls);
@@ -93,7 +91,7 @@ export class ListenerServer {
 
   /** Ends every handshake. */
   closeAll(): void {
-    for (const socket of this.handshaking.keys()) socket.destroy();
+    for (const socket of this.handshaking) socket.destroy();
   }
 
   setTicketKeys(ticketKeys: string): void {
@@ -148,10 +146,10 @@ export class ListenerServer {
     const { gate, http1, listener } = this.options;
     if (!gate.admit(socket)) return;
     if (this.tlsServers === undefined) return http1.accept(socket, listener);
+    this.handshaking.add(socket);
     socket.on("close", this.forget);
-    if (this.tlsServers.all.length > 1 || this.proofServers.size > 0) return this.chooseServer(socket);
-    this.handshaking.set(socket, undefined);
-    shakeHands(this.tlsServers.default, socket);
+    if (this.tlsServers.all.length > 1 || this.proofServers.size > 0) this.chooseServer(socket);
+    else shakeHands(this.tlsServers.default, socket);
   }
 
   /** An exception while a connection is being accepted closes only that connection. */
@@ -164,7 +162,7 @@ export class ListenerServer {
     }
   }
 
-  /** Node counts the time of a handshake only from when a TLS server has the connection. */
+  /** By what the client says first. Node limits the time of a handshake only from when a TLS server has the socket. */
   private chooseServer(socket: Socket): void {
     const { context, listener } = this.options;
     const timer = setTimeout(() => {
@@ -172,12 +170,13 @@ export class ListenerServer {
       context.mainError.write("info", `TLS handshake failed (TLS handshake timeout), ${client}`);
       socket.destroy();
     }, context.config.timeouts.tlsHandshakeMs);
-    this.handshaking.set(socket, timer);
-    // A peer that goes away before it said anything; from then on its TLS socket hears of it as well.
+    socket.on("close", () => clearTimeout(timer));
+    // A peer that goes away before it said anything; later its TLS socket reports it as well.
     socket.on("error", () => socket.destroy());
-    peekClientHello(socket, (hello) =>
-      this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket)),
-    );
+    peekClientHello(socket, (hello) => {
+      clearTimeout(timer);
+      this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket));
+    });
   }
 
   private tlsServerFor({ serverName, wantsProof }: ClientHello): TlsServer {
@@ -189,7 +188,7 @@ export class ListenerServer {
     const { listener, http1, http2 } = this.options;
     const raw = tcpSocketOf(socket);
     if (raw) {
-      this.forget.call(raw);
+      this.handshaking.delete(raw);
       raw.off("close", this.forget);
     }
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, misdirected);
