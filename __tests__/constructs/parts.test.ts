@@ -160,30 +160,69 @@ describe("parts without the front end", () => {
       { ...at("-more"), certificates: [] },
     ]);
     const { resource } = synthesize(stack);
-    const names = Object.values(resource["tls_self_signed_cert"]!) as Record<string, unknown>[];
-    // The default covers no name that another certificate is for: the other one would never be chosen.
-    expect(
-      names.map(({ subject, dns_names, ip_addresses }) => ({ subject, dns_names, ip_addresses })),
-    ).toEqual([
-      {
-        subject: [{ common_name: "files.example.org" }],
-        dns_names: ["files.example.org", "www.example.org"],
-        ip_addresses: ["192.0.2.10"],
-      },
-      {
-        subject: [{ common_name: "files.example.org" }],
-        dns_names: ["files.example.org"],
-        ip_addresses: ["192.0.2.10"],
-      },
-      {
-        subject: [{ common_name: "office.example.org" }],
-        dns_names: ["*.office.example", "office.example.org"],
-      },
-    ]);
+    const made = Object.entries(resource["tls_self_signed_cert"]!) as [string, Record<string, unknown>][];
+    const named = (part: string) => made.find(([id]) => id.includes(part))![1];
+    // The default covers no name that another certificate is for: that one would never be chosen.
+    expect(named("_Tls_Certificate")).toMatchObject({
+      subject: [{ common_name: "files.example.org" }],
+      dns_names: ["files.example.org", "www.example.org"],
+      ip_addresses: ["192.0.2.10"],
+    });
+    expect(named("Tls-more")).toMatchObject({
+      dns_names: ["files.example.org"],
+      ip_addresses: ["192.0.2.10"],
+    });
+    const office = named("Tls-office");
+    expect(office).toMatchObject({
+      subject: [{ common_name: "office.example.org" }],
+      dns_names: ["*.office.example", "office.example.org"],
+    });
+    expect(office).not.toHaveProperty("ip_addresses");
     expect(proxy.node.findAll().filter((one) => one.node.id === "DhParameters")).toHaveLength(1);
     proxy.addListener("twice", { port: 446, tls: { material: TlsMaterial.selfSigned() } });
-    const again = problemsOf(() => server("twice", ["t.example"], { tls: TlsMaterial.selfSigned() }));
+    const group = new Construct(proxy, "group");
+    const again = problemsOf(
+      () =>
+        new VirtualServer(group, "twice", {
+          serverNames: ["t.example"],
+          listeners: [https],
+          tls: TlsMaterial.selfSigned(),
+        }),
+    );
     expect(again.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+  });
+
+  test("watch certificates that are renewed on the host, those that are added later included", () => {
+    const { stack, host } = site();
+    const proxy = new ReverseProxy(stack, "watched", { host, paths: { config: "/etc/watched.json" } });
+    const https = proxy.addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });
+    proxy.addVirtualServer("main", { serverNames: ["_"], listeners: [https], default: true });
+    const service = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+    expect(service.renewalPathUnit).toBeUndefined();
+    const live = (name: string) => ({
+      certificate: `/etc/letsencrypt/live/${name}/fullchain.pem`,
+      key: `/etc/letsencrypt/live/${name}/privkey.pem`,
+    });
+    for (const name of ["a.example", "b.example"]) {
+      const tls = TlsMaterial.fromFiles(live(name));
+      proxy.addVirtualServer(name, { serverNames: [name], listeners: [https], tls });
+    }
+    const texts = new Map(
+      synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
+    );
+    expect(texts.get(service.renewalPathUnit!.name)).toMatch(
+      /\[Path\]\n(PathChanged=\/etc\/letsencrypt\/live\/[ab]\.example(\/(fullchain|privkey)\.pem)?\n){6}\n\[Install\]/,
+    );
+    expect(texts.get("portico-certificates.service")).toContain(
+      "systemctl try-reload-or-restart portico.service\n",
+    );
+    // Each under a name of its own.
+    expect(texts.get("portico.service")).toContain(
+      "LoadCredential=etc_letsencrypt_live_a.example_privkey.pem:/etc/letsencrypt/live/a.example/privkey.pem\n",
+    );
+    expect(renderProxyConfig(proxy).listeners[0]!.tls).toMatchObject({
+      certificates: [live("a.example"), live("b.example")],
+    });
   });
 
   test("make a certificate without a common name that would be too long", () => {
@@ -713,18 +752,19 @@ describe("what is left out is found when the app is synthesized", () => {
     [
       "TLS files whose names clash",
       ({ stack, proxy }) => {
-        for (const [i, name] of ["a", "b"].entries()) {
+        // systemd knows them as `x_y_cert.pem`, both.
+        for (const [i, name] of ["x/y", "x_y"].entries()) {
           const material = TlsMaterial.fromFiles({
             certificate: `/${name}/cert.pem`,
-            key: `/${name}/${name}.pem`,
+            key: `/${name}/${i}.pem`,
             dhparam: false,
           });
-          const https = proxy.addListener(name, { port: 443 + i, tls: { material } });
-          proxy.addVirtualServer(`${name}-server`, { serverNames: ["_"], listeners: [https], default: true });
+          const https = proxy.addListener(`l${i}`, { port: 443 + i, tls: { material } });
+          proxy.addVirtualServer(`s${i}`, { serverNames: ["_"], listeners: [https], default: true });
         }
         new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
       },
-      /unit\.bad-value[^]*different base names/,
+      /unit\.bad-value[^]*another name/,
     ],
   ];
   test.each(omissions)("%s", (_, add, expected) => {
