@@ -154,7 +154,7 @@ function forwarding(): { request: (head: string) => Case["run"]; answer: Case["r
     trusted: client.trusted,
     webSocket: false,
   });
-  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200).fields.list;
+  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200, false).fields.list;
   const browser = facts(BROWSER_HEAD);
   return {
     request: (head) => {
@@ -193,7 +193,7 @@ function http2Cases(): Case[] {
     () => undefined,
     () => undefined,
   );
-  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200).fields.list;
+  const headers = parseResponseHead(headOf(ANSWER_HEAD), "GET", 200, false).fields.list;
   const encode = (date: string): number => {
     outbox.at = 0;
     const head = { status: 200, server: "portico", date, headers, length: 90 };
@@ -232,7 +232,7 @@ function cases(): Case[] {
     { name: "HeadReader.read + parseRequestHead, browser", run: () => parse(browserBytes) },
     {
       name: "HeadReader.read + parseResponseHead",
-      run: () => (reader.read(answerBytes, 0) ? parseResponseHead(reader, "GET", 200).status : 0),
+      run: () => (reader.read(answerBytes, 0) ? parseResponseHead(reader, "GET", 200, false).status : 0),
     },
     { name: "ChunkDecoder, 64 chunks of 16 KiB", run: () => decode(chunks16k) },
     { name: "ChunkDecoder, 64 chunks of 100 bytes", run: () => decode(chunks100) },

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { respondError, serverHeader } from "../../src/runtime/exchange/errorPages.js";
 import { reasonPhrase } from "../../src/runtime/exchange/reasonPhrases.js";
@@ -73,25 +74,29 @@ test("in the middle of an answer the exchange is given up", () => {
   ]);
 });
 
+/** Where nginx has other words than the register. */
+const NGINX: Readonly<Record<number, string>> = {
+  405: "Not Allowed",
+  408: "Request Time-out",
+  413: "Request Entity Too Large",
+  414: "Request-URI Too Large",
+  416: "Requested Range Not Satisfiable",
+  503: "Service Temporarily Unavailable",
+  504: "Gateway Time-out",
+};
+
+test.each(Object.keys(STATUS_CODES).map(Number))("the phrase of %i", (status) => {
+  expect(reasonPhrase(status)).toBe(NGINX[status] ?? STATUS_CODES[status]);
+});
+
+test("a status that is not registered has no phrase", () => expect(reasonPhrase(299)).toBe(""));
+
 test.each([
-  [200, "OK"],
-  [206, "Partial Content"],
-  [301, "Moved Permanently"],
-  [304, "Not Modified"],
-  [308, "Permanent Redirect"],
-  [400, "Bad Request"],
-  [405, "Not Allowed"],
-  [408, "Request Time-out"],
-  [412, "Precondition Failed"],
-  [413, "Request Entity Too Large"],
-  [414, "Request-URI Too Large"],
-  [416, "Requested Range Not Satisfiable"],
-  [501, "Not Implemented"],
-  [502, "Bad Gateway"],
-  [504, "Gateway Time-out"],
-  [505, "HTTP Version Not Supported"],
-  [299, ""],
-])("%i %s", (status, phrase) => expect(reasonPhrase(status)).toBe(phrase));
+  ...[400, 408, 413, 414, 431, 500, 501, 505].map((status) => [status, true] as const),
+  ...[403, 404, 405, 412, 416, 417, 502, 503, 504].map((status) => [status, false] as const),
+])("after %i the connection closes: %j (decisions 4.8)", (status, closes) => {
+  expect((error(status) as { closes?: boolean }).closes === true).toBe(closes);
+});
 
 test("the version is the package's", () => {
   const manifest = JSON.parse(readFileSync(join(__dirname, "../../package.json"), "utf8")) as {

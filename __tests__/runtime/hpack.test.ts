@@ -51,8 +51,150 @@ test.each([
   ["Huffman padding longer than 7 bits", "00 82 1f ff 00"],
   ["Huffman padding of zeros", "00 81 18 00"],
   ["the Huffman code for the end", "00 84 ff ff ff ff 00"],
+  ["the Huffman code for the end, over in the first half of an octet", "00 85 1f ff ff ff ff 00"],
+  ["Huffman padding of eight ones", "00 82 f8 ff 00"],
+  ["an integer of five octets after its prefix", "00 7f 80 80 80 80 00"],
 ])("%s is an error", (_what, hex) => {
   expect(() => decode(new HpackDecoder(65_536), bytes(hex))).toThrow(ConnectionError);
+});
+
+/** An integer as RFC 7541, 5.1 writes it, after a prefix of so many bits. */
+function integer(first: number, prefixBits: number, value: number): Buffer {
+  const most = (1 << prefixBits) - 1;
+  if (value < most) return Buffer.from([first | value]);
+  const octets = [first | most];
+  let rest = value - most;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) octets.push((rest % 128) + 128);
+  return Buffer.from([...octets, rest]);
+}
+
+/** A field that goes into the table. */
+const inserted = (name: string, value: string): Buffer =>
+  Buffer.concat([
+    Buffer.from([0x40]),
+    ...[name, value].flatMap((text) => [integer(0, 7, text.length), Buffer.from(text)]),
+  ]);
+const index = (at: number): Buffer => integer(0x80, 7, at);
+
+test.each([
+  ["Huffman coding without padding", "00 81 f8 00", ["&", ""]],
+  ["Huffman coding with seven bits of padding", "00 83 1a cb 7f 01 78", ["a--", "x"]],
+  [
+    "an integer of four octets after its prefix",
+    `00 01 61 7f 80 80 80 00 ${"62".repeat(127)}`,
+    ["a", "b".repeat(127)],
+  ],
+])("%s is read", (_what, hex, fields) => {
+  expect(decode(new HpackDecoder(65_536), bytes(hex))).toEqual(fields);
+});
+
+test("a long string with Huffman coding is read whole", () => {
+  // `0` is five bits, all of them zero.
+  const block = Buffer.concat([Buffer.from([0, 1, 0x61]), integer(0x80, 7, 25_000), Buffer.alloc(25_000)]);
+  expect(decode(new HpackDecoder(65_536), block)[1]).toBe("0".repeat(40_000));
+});
+
+describe("the table", () => {
+  let decoder: HpackDecoder;
+  beforeEach(() => (decoder = new HpackDecoder(65_536)));
+  const names = (...indices: number[]): string[] =>
+    indices.flatMap((at) => decode(decoder, index(at))).filter((_, i) => i % 2 === 0);
+
+  test("is filled to its last byte, newest first", () => {
+    decode(decoder, inserted("a", "v".repeat(4_063)));
+    expect(names(62)).toEqual(["a"]);
+    decode(decoder, Buffer.concat([inserted("b", "v".repeat(2_015)), inserted("c", "v".repeat(2_015))]));
+    expect(names(62, 63)).toEqual(["c", "b"]);
+    expect(() => names(64)).toThrow(ConnectionError);
+  });
+
+  test("is emptied by what does not fit, and goes on", () => {
+    decode(decoder, Buffer.concat([inserted("a", ""), inserted("b", "v".repeat(4_064))]));
+    expect(() => names(62)).toThrow(ConnectionError);
+    decode(decoder, inserted("c", ""));
+    expect(names(62)).toEqual(["c"]);
+  });
+
+  test("holds 128 entries of the least size", () => {
+    for (let i = 0; i < 130; i++) decode(decoder, inserted("", ""));
+    expect(names(62, 189)).toEqual(["", ""]);
+    expect(() => names(190)).toThrow(ConnectionError);
+  });
+
+  test("made smaller keeps what fits, and what fits no more is gone when it is made larger", () => {
+    for (const name of ["a", "b", "c"]) decode(decoder, inserted(name, "v"));
+    expect(decode(decoder, Buffer.concat([integer(0x20, 5, 68), index(63)]))).toEqual(["b", "v"]);
+    expect(() => names(64)).toThrow(ConnectionError);
+    decode(decoder, Buffer.concat([integer(0x20, 5, 67), integer(0x20, 5, 4_096)]));
+    expect(names(62)).toEqual(["c"]);
+    expect(() => names(63)).toThrow(ConnectionError);
+  });
+});
+
+test.each([
+  [68, true],
+  [67, false],
+])("two fields of 34 bytes in a list of %i: %j", (listBytesMax, fits) => {
+  const block = Buffer.concat([inserted("a", "b"), inserted("c", "d")]);
+  expect(new HpackDecoder(listBytesMax).decode(block, 0, block.length)).toBe(fits);
+});
+
+describe("what the encoder sends is", () => {
+  const head = { status: 200, server: "s", date: "d", headers: [], length: -1 };
+  const sent = (encoder: HpackEncoder, changes: Partial<AnswerHead>): string =>
+    encode(encoder, { ...head, ...changes }).toString("hex");
+  const long = (bytes: number): string[] => ["x-b", "v".repeat(bytes - 35)];
+
+  test.each<[what: string, changes: Partial<AnswerHead>, hex: string]>([
+    ["a status of the table", {}, "88"],
+    ["another status", { status: 299 }, "08 03323939"],
+    ["a length", { length: 5 }, "88 0f0d0135"],
+    ["a field of no known name", { headers: ["X-A", "b"] }, "88 4003782d610162"],
+    ["a field that hardly recurs", { headers: ["ETag", "b"] }, "88 0f130162"],
+    ["a field that nobody may keep", { headers: ["Set-Cookie", "b"] }, "88 1f280162"],
+    ["no field of the connection", { headers: ["Connection", "b", "Keep-Alive", "c"] }, "88"],
+    [
+      "a field of a quarter of the table",
+      { headers: long(1_024) },
+      `88 4003782d62 7fde06${"76".repeat(989)}`,
+    ],
+    ["a longer field", { headers: long(1_025) }, `88 0003782d62 7fdf06${"76".repeat(990)}`],
+  ])("%s", (_what, changes, hex) => {
+    expect(sent(new HpackEncoder(), { ...changes, server: undefined })).toBe(hex.replace(/ /g, ""));
+  });
+
+  test("indices of what was sent before", () => {
+    const encoder = new HpackEncoder();
+    expect(sent(encoder, {})).toBe("88760173610164");
+    for (let again = 0; again < 3; again++) expect(sent(encoder, { status: 404 })).toBe("8dbfbe");
+    expect(sent(encoder, { server: "t", length: 5 })).toBe("88760174bf0f0d0135");
+  });
+
+  test.each([
+    [[65_536], ""],
+    [[4_096], ""],
+    [[0], "20"],
+    [[30], "3e"],
+    [[100, 4_096], "3f45 3fe11f"],
+    [[50, 30, 60], "3e 3f1d"],
+    [[50, 60, 30], "3e"],
+  ])("sizes of its table, the least on the way and the last: %j", (sizes, hex) => {
+    const encoder = new HpackEncoder();
+    for (const size of sizes) encoder.limitTable(size);
+    const announced = hex.replace(/ /g, "");
+    expect(sent(encoder, { server: undefined })).toBe(`${announced}88`);
+    expect(sent(encoder, { server: undefined })).toBe("88");
+  });
+
+  test("whole, however near its length is to that of a buffer", () => {
+    const lengths = Array.from({ length: 150 }, (_, i) => 15_500 + 7 * i);
+    for (const bytes of [...lengths, 163_840, 200_000]) {
+      const headers = ["Set-Cookie", "c".repeat(bytes), ...Array<string[]>(40).fill(["ETag", "e"]).flat()];
+      const decoder = new HpackDecoder(1_000_000);
+      const fields = decode(decoder, encode(new HpackEncoder(), { ...head, headers, length: 7 }));
+      expect([bytes, fields.length, fields[7]?.length]).toEqual([bytes, 6 + 82 + 2, bytes]);
+    }
+  });
 });
 
 test("a list that is too long leaves the table correct", () => {
@@ -75,7 +217,7 @@ test(
       ]).flat();
       const head = {
         status: [200, 206, 301, 404, 502][random.pick(5)]!,
-        server: "portico",
+        server: ["portico", "portico/1"][random.pick(2)]!,
         date: `d${round >> 6}`,
         headers,
         length: random.pick(3) - 1,
@@ -85,7 +227,7 @@ test(
         expect(encoder.check(head)).toBeUndefined();
         const fields = decode(decoder, encode(encoder, head));
         expect(fields).toEqual([
-          ...[":status", String(head.status), "server", "portico", "date", head.date],
+          ...[":status", String(head.status), "server", head.server, "date", head.date],
           ...headers.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)),
           ...(head.length >= 0 ? ["content-length", String(head.length)] : []),
         ]);

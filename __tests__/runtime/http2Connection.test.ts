@@ -1,6 +1,7 @@
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
+import { pass } from "../../proof/kit/clock.js";
 import { END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
   answer,
@@ -179,7 +180,7 @@ describe("a request body", () => {
     expect(await client.outcome(1)).toBe("403");
     await later(100);
     sendBody(1, 16_384, END_STREAM);
-    await later(1_500);
+    await pass(1_500);
     expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
   });
 
@@ -187,6 +188,7 @@ describe("a request body", () => {
     const sinks = [new KeepingSink(), new KeepingSink()];
     handler = (exchange) => exchange.readBody(sinks[0]!);
     put(1);
+    await pass(700);
     expect(await client.outcome(1)).toBe("408");
     handler = (exchange) => {
       exchange.readBody(sinks[1]!);
@@ -195,6 +197,7 @@ describe("a request body", () => {
     };
     put(3);
     expect(await client.outcome(3)).toBe("200");
+    await pass(700);
     const reset = await client.next((f) => f.type === Frame.RST_STREAM && f.stream === 3);
     expect(reset!.payload.readUInt32BE(0)).toBe(2);
     expect(sinks.map((s) => [s.aborted, s.ended])).toEqual([
@@ -209,7 +212,7 @@ describe("a request body", () => {
     handler = (exchange) => exchange.readBody(sink);
     put(1);
     client.send(Frame.DATA, 0, 1, "abc");
-    await later(1_300);
+    await pass(1_300);
     expect(sink.aborted).toBe(false);
     expect(client.frames.some((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE)).toBe(false);
   });
@@ -217,12 +220,13 @@ describe("a request body", () => {
   test("that is not read has a timeout as well, as long as the client may send", async () => {
     handler = () => undefined;
     put(1);
+    await pass(700);
     expect(await client.outcome(1)).toBe("408");
     put(3);
     // The whole window, but for what may fill it: whoever has sent that waits for us.
     sendBody(3, 49_152);
     client.send(Frame.DATA, 0, 3, Buffer.alloc(16_383));
-    await later(1_500);
+    await pass(1_500);
     expect(client.frames.some((f) => f.stream === 3)).toBe(false);
     answer(last, 200);
     expect(await client.outcome(3)).toBe("200");
@@ -234,7 +238,7 @@ describe("a request body", () => {
       exchange.flush();
     };
     put(1);
-    await later(1_500);
+    await pass(1_500);
     last.sendData(Buffer.from("late"));
     last.end();
     expect(await client.outcome(1)).toBe("200");
@@ -312,6 +316,7 @@ describe("a response body", () => {
     };
     const before = server.finished.length;
     client.request(1, GET);
+    await pass(700);
     const reset = await client.next((f) => f.type === Frame.RST_STREAM);
     expect(reset!.payload.readUInt32BE(0)).toBe(2);
     expect(gone).toBe(what.endsWith("complete") ? 0 : 1);
@@ -332,7 +337,7 @@ describe("extended CONNECT", () => {
     };
     client.request(1, CONNECT, 0);
     expect(await client.outcome(1)).toBe("200");
-    await later(1_300);
+    await pass(1_300);
     client.send(Frame.DATA, 0, 1, "up");
     await eventually(() => sink.body === "up");
     last.sendData(Buffer.from("down"));
@@ -361,14 +366,16 @@ describe("the end of a connection", () => {
       client.request(1, GET);
       expect(await client.outcome(1)).toBe("200");
     }
-    await client.whenClosed(4_000);
+    await pass(1_600);
+    await client.whenClosed();
     expect(goaways()).toEqual([when.endsWith("answer") ? 1 : 0]);
     await eventually(() => server.connections.size === 0);
   });
 
   test("comes if the client never sends anything", async () => {
     const mute = await RawClient.connect(server.port, false);
-    await mute.whenClosed(4_000);
+    await pass(1_600);
+    await mute.whenClosed();
   });
 
   test("drained: running streams continue, nothing new begins, then it closes", async () => {
@@ -430,13 +437,17 @@ describe("the end of a connection", () => {
   });
 
   test("waits for a client that never closes its side, but not forever", async () => {
-    const breaksRules = await RawClient.connect(server.port);
     const idles = client;
-    for (const { socket } of [breaksRules, idles]) socket.allowHalfOpen = true;
+    idles.socket.allowHalfOpen = true;
+    await pass(1_600);
+    const breaksRules = await RawClient.connect(server.port);
+    breaksRules.socket.allowHalfOpen = true;
     breaksRules.send(Frame.DATA, 0, 0, "");
     await Promise.all([breaksRules, idles].map((each) => each.next((f) => f.type === Frame.GOAWAY)));
+    await pass(3_000);
     expect(server.connections.size).toBe(2);
-    await eventually(() => server.connections.size === 0, undefined, { ms: 9_000 });
+    await pass(3_000);
+    await eventually(() => server.connections.size === 0);
     expect([breaksRules.closed, idles.closed]).toEqual([false, false]);
     breaksRules.destroy();
   });

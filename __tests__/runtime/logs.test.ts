@@ -111,7 +111,19 @@ describe("combined (decisions 7.1)", () => {
       { headers: { Authorization: basic('u "s\ner:pw') } },
       String.raw`192.0.2.7 - u\x20\x22s\x0Aer TIME`,
     ],
+    ["a user of one letter", { headers: { Authorization: basic("a:pw") } }, "192.0.2.7 - a TIME"],
+    [
+      "a user behind two blanks",
+      { headers: { Authorization: `Basic  ${basic("a:pw").slice(6)}` } },
+      " - a TIME",
+    ],
     ["no user in it", { headers: { Authorization: basic(":pw") } }, "192.0.2.7 - - TIME"],
+    ["no password in it", { headers: { Authorization: basic("anna") } }, "192.0.2.7 - - TIME"],
+    [
+      "another scheme that has the word",
+      { headers: { Authorization: "DigestYTpw basic " } },
+      "192.0.2.7 - - TIME",
+    ],
     ["no Basic", { headers: { Authorization: "Bearer dTpw" } }, "192.0.2.7 - - TIME"],
     ["the first of two", { headers: ["Referer", "a", "Referer", "b"] }, '"a" "-"'],
   ])("%s", (_, request, expected) => {
@@ -182,6 +194,28 @@ describe("JSON", () => {
     expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
   });
+});
+
+test("every moment is written in full, and a clock that went back makes no time negative", () => {
+  const now = jest.spyOn(Date, "now");
+  const two = (n: number): string => String(n).padStart(2, "0");
+  const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+  const expectAt = (at: number): void => {
+    now.mockReturnValue(at);
+    const date = new Date(at);
+    const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+    const [year, month, day] = [date.getFullYear(), date.getMonth(), two(date.getDate())];
+    const exchange = answered({ receivedAt: at + 60_000 });
+    expect(combinedLine(exchange)).toContain(` [${day}/${months[month]}/${year}:${time} `);
+    expect(errorLine("info", "x")).toMatch(
+      new RegExp(`^${year}/${two(month + 1)}/${day} ${time} \\[info\\]`),
+    );
+    expect(JSON.parse(jsonLine(exchange))).toMatchObject({ time: date.toISOString(), request_time_ms: 0 });
+  };
+  for (let month = 1; month <= 12; month++)
+    for (const day of [1, 9, 10, 28]) expectAt(Date.parse(`2026-${two(month)}-${two(day)}T09:10:09.009Z`));
+  for (let i = 0; i < 60; i++)
+    expectAt(Date.parse(`2026-06-15T${two(i % 24)}:${two(i)}:${two(59 - i)}.010Z`) + i * 13);
 });
 
 test("whatever a client sends, a line is one line of printable ASCII with all its fields", () => {
@@ -299,6 +333,19 @@ describe("files", () => {
     expect(fs.statSync(join(folder, "var/log/portico")).mode & 0o027).toBe(0);
   });
 
+  test("with no umask too, directories are 0750 and files 0640", () => {
+    const path = join(folder, "log/access.log");
+    const umask = process.umask(0);
+    try {
+      expect(logFiles(config({ access: { path } })).open()).toEqual([]);
+    } finally {
+      process.umask(umask);
+    }
+    expect([join(folder, "log"), path].map((made) => fs.statSync(made).mode & 0o7777)).toEqual([
+      0o750, 0o640,
+    ]);
+  });
+
   test("files that cannot be written are reported with path and fix, all at once", () => {
     fs.writeFileSync(join(folder, "file"), "");
     execFileSync("mkfifo", [join(folder, "fifo")]);
@@ -398,6 +445,17 @@ describe("files", () => {
     expect(read("access.log").split("\n")).toHaveLength(3);
   });
 
+  test("as many lines wait for open as fit 8 MiB", async () => {
+    const text = captureStderr();
+    const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
+    for (let i = 0; i < 2_200; i++) logs.mainError.write("info", "x".repeat(4_096));
+    logs.open();
+    await logs.flush();
+    const { size } = fs.statSync(join(folder, "error.log"));
+    expect([size <= 8 * 1024 * 1024, size > 8 * 1024 * 1024 - 5_000]).toEqual([true, true]);
+    expect(text()).toContain("lines are dropped");
+  });
+
   test("lines that came before open wait for it", async () => {
     const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
     logs.mainError.write("info", "early");
@@ -479,10 +537,12 @@ describe("a disk that fails", () => {
     }) as unknown as typeof fs.write);
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
     logs.open();
-    const size = combinedLine(answered({ target: "/0000" })).length;
-    const fits = Math.floor((8 * 1024 * 1024) / size);
-    for (let i = 0; i < fits + 10; i++)
-      logs.mainAccess.write(answered({ target: `/${String(i % 1e4).padStart(4, "0")}` }));
+    const numbered = (i: number, agent: string): FakeExchange =>
+      answered({ target: `/${String(i).padStart(4, "0")}`, headers: { "User-Agent": agent } });
+    // Lines of 4 KiB fill it to the byte.
+    const agent = "x".repeat(4_096 - combinedLine(numbered(0, "")).length);
+    const fits = 2_048;
+    for (let i = 0; i < fits + 10; i++) logs.mainAccess.write(numbered(i, agent));
     await logs.flush();
     failing.mockRestore();
     await logs.flush();

@@ -218,7 +218,16 @@ describe("what does not exist or may not be read", () => {
   });
 
   test.each([
+    ["ENOENT", -2, 404, "(2: No such file or directory)"],
+    ["ENOTDIR", -20, 404, "(20: Not a directory)"],
+    ["ENAMETOOLONG", -36, 404, "(36: Name too long)"],
+    ["EACCES", -13, 403, "(13: Permission denied): "],
+    ["EPERM", -1, 403, "(1: Operation not permitted): "],
+    ["ENXIO", -6, 404, "(6: No such device or address): not a regular file"],
+    ["ENODEV", -19, 404, "(19: No such device): not a regular file"],
     ["EMFILE", -24, 503, "(24: Too many open files)"],
+    ["ENFILE", -23, 503, "(23: File table overflow)"],
+    ["ENOMEM", -12, 503, "(12: Not enough memory)"],
     ["EIO", -5, 500, "(5: I/o error)"],
     ["ELOOP", -40, 403, "(40: Too many symbolic links encountered)"],
   ])("%s of the system", async (code, errno, status, log) => {
@@ -241,8 +250,10 @@ describe("what does not exist or may not be read", () => {
     expect((await get(on, "large.bin")).body.equals(large)).toBe(true);
     reopen.mockRejectedValue(refused);
     expect((await get(on, "large.bin")).status).toBe(500);
-    reopen.mockResolvedValue(undefined);
+    reopen.mockReset().mockResolvedValue(undefined);
     expect((await get(on, "large.bin")).status).toBe(500);
+    // And after each of two new looks.
+    expect(reopen).toHaveBeenCalledTimes(3);
     expect(errors.map((e) => e.message)).toEqual([
       expect.stringContaining("(24: Too many open files)"),
       expect.stringContaining("(the file keeps changing)"),
@@ -360,6 +371,7 @@ describe("directories", () => {
     ["/syncmedia", undefined, "/syncmedia/"],
     ["/syncmedia/img?a=/b&c", "/syncmedia/img", "/syncmedia/img/?a=/b&c"],
     ["/syncmedia/%69mg", "/syncmedia/img", "/syncmedia/%69mg/"],
+    ["/syncmedia//img", "/syncmedia/img", "/syncmedia//img/"],
     ["//evil.example/..%2fsyncmedia/img", "/syncmedia/img", "/syncmedia/img/"],
     ["/\\evil.example/..%2fsyncmedia/img?q", "/syncmedia/img", "/syncmedia/img/?q"],
   ])("%s is redirected to its public path with a slash", async (target, path, location) => {

@@ -1,6 +1,7 @@
 import type { ClientHttp2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamInput } from "../../src/model/index.js";
+import { pass } from "../../proof/kit/clock.js";
 import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harness.js";
 import { answerOf, connectHttp2, type Http2Server, startHttp2Server } from "../../proof/kit/http2Server.js";
 import { type Accepted, connectTo, isComplete, parseAnswer, RawUpstream } from "../../proof/kit/peers.js";
@@ -205,7 +206,7 @@ describe.each([
     void second!.answer.catch(() => undefined);
     second!.leave();
     // Over HTTP/1.1 the end of a client's data leaves it a second for the answer to begin (decisions 4.4).
-    await sleep(1_500);
+    await pass(1_500);
     // Its place in the queue is free again.
     const fourth = await front.ask("/sync/d");
     answer(0);

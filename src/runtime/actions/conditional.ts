@@ -70,14 +70,13 @@ export function evaluateConditions(asked: Conditions, current: Validators): "pro
  */
 export function rangeMaySend(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
-  const value = ifRange.trim();
-  if (value.includes('"')) return value === current.etag;
-  return parseHttpDate(value) === current.modifiedSecond;
+  if (ifRange.includes('"')) return ifRange === current.etag;
+  return parseHttpDate(ifRange) === current.modifiedSecond;
 }
 
 /** Whether a list of entity tags, or `*`, names the current one. What is not an entity tag matches nothing. */
 function matches(list: string, etag: string, comparison: "strong" | "weak"): boolean {
-  if (list.trim() === "*") return true;
+  if (list === "*") return true;
   // An opaque tag may contain commas, so the list is scanned, not split.
   for (const [, weak, tag] of list.matchAll(ENTITY_TAG)) {
     if (tag === etag && (comparison === "weak" || weak === undefined)) return true;
@@ -93,7 +92,7 @@ const ENTITY_TAG = /(W\/)?("[!#-~\u0080-\u00ff]*")/g;
  */
 export function parseHttpDate(value: string, now = Date.now()): number | undefined {
   for (const format of DATE_FORMATS) {
-    const parts = format.exec(value.trim())?.groups;
+    const parts = format.exec(value)?.groups;
     if (parts !== undefined) return secondsOf(parts, now);
   }
   return undefined;
@@ -124,7 +123,7 @@ function secondsOf(parts: Record<string, string>, now: number): number | undefin
   const date = new Date(0);
   date.setUTCFullYear(year, month, day!);
   // `31 Feb` would roll over into March.
-  if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined;
+  if (date.getUTCDate() !== day) return undefined;
   return date.setUTCHours(hour!, minute!, second!) / 1000;
 }
 

@@ -144,7 +144,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     respondError(this.exchange, 503, RETRY_LATER);
   }
 
-  onData(chunk: Uint8Array, transient = false): boolean {
+  onData(chunk: Uint8Array, transient: boolean): boolean {
     return this.connection === undefined || this.connection.request.body(chunk, transient);
   }
 

@@ -174,7 +174,7 @@ export interface BodySink {
    * @param transient true if the buffer is reused as soon as this returns, whatever the result
    * @returns true if the buffer is free again; false to pause delivery and keep the buffer until `resumeBody`
    */
-  onData(chunk: Uint8Array, transient?: boolean): boolean;
+  onData(chunk: Uint8Array, transient: boolean): boolean;
   /** The body is complete. */
   onEnd(): void;
   /** The client went away, timed out or broke the framing: the body will never be complete. */

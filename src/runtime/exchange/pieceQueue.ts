@@ -1,7 +1,7 @@
 /** Pieces of a body in order. Small ones are joined, so that a window full of them takes up no more than a window. */
 export class PieceQueue {
   bytes = 0;
-  private pieces: Buffer[] = [];
+  private readonly pieces: Buffer[] = [];
   /** Where small pieces are copied to; the last piece is its beginning, up to `blockAt`, if `blockIsLast`. */
   private block: Buffer = NO_BYTES;
   private blockFrom = 0;
@@ -38,14 +38,6 @@ export class PieceQueue {
     this.bytes -= piece.length;
     if (this.pieces.length === 0) this.blockIsLast = false;
     return piece;
-  }
-
-  clear(): void {
-    this.pieces = [];
-    this.bytes = 0;
-    this.block = NO_BYTES;
-    this.blockAt = 0;
-    this.blockIsLast = false;
   }
 }
 

@@ -11,16 +11,15 @@ export const SINGLE_FIELDS = [
   "if-range",
   "if-unmodified-since",
 ];
-/** A bit for each of their lengths, so that most names cost no comparison. */
+/** A bit for each of their lengths, modulo 32, so that most names cost no comparison. */
 const LENGTHS = SINGLE_FIELDS.reduce((bits, { length }) => bits | (1 << length), 0);
-const LENGTH_MAX = 31;
 
 /** The name of a field that occurs twice and must not; undefined if none does. HTTP/1.1 notes it as it parses. */
 export function repeatedField(headers: HeaderList): string | undefined {
   let seen = 0;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    if (name.length > LENGTH_MAX || ((LENGTHS >>> name.length) & 1) === 0) continue;
+    if (((LENGTHS >>> name.length) & 1) === 0) continue;
     const at = SINGLE_FIELDS.indexOf(name.toLowerCase());
     if (at === -1) continue;
     if ((seen & (1 << at)) !== 0) return SINGLE_FIELDS[at];

@@ -154,7 +154,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   /** An exception is an internal fault: it ends this connection only. */
   onFault(error: unknown): void {
     const { exchange } = this;
-    this.receiving = false;
     this.context.faults.contain(
       error,
       exchange,
@@ -198,7 +197,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     }
     if (this.state === State.Head && !this.reader.empty)
       return this.refuse(new HeadError(408, "request head timed out"));
-    if (this.state === State.Head && this.exchange === undefined) return this.linger();
+    if (this.state === State.Head) return this.linger();
     this.socket.destroy();
   }
 
@@ -342,7 +341,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { dispatcher, mainError } = this.context;
     const request = unroutable(line);
     // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
-    const server = dispatcher.serverFor(this.client.listener, error.serverName ?? "");
+    const server = dispatcher.serverFor(this.client.listener, error.serverName);
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
     this.reader.reset();
     this.exchange = exchange;

@@ -113,8 +113,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
    */
   bodyFailed(status: 400 | 408 | 413): void {
     this.body!.abort();
-    if (this.over) this.connection.linger();
-    else respondError(this, status);
+    respondError(this, status);
   }
 
   stopBody(): void {

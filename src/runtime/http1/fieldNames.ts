@@ -31,10 +31,9 @@ const NOTED = [
 export const NAMES: readonly string[] = ["", ...new Set([...NOTED, ...SINGLE_FIELDS, ...NAMED_FIELDS])];
 
 /** By number: a separate bit for each field that a request may have only once, 0 for every other. */
-export const SINGLE_BITS = Uint32Array.from(NAMES, (field) => {
-  const at = SINGLE_FIELDS.indexOf(field);
-  return at === -1 ? 0 : 1 << at;
-});
+export const SINGLE_BITS = Uint32Array.from(NAMES, (field) =>
+  SINGLE_FIELDS.includes(field) ? 1 << SINGLE_FIELDS.indexOf(field) : 0,
+);
 
 /** What becomes of the fields of a message, by the numbers of their names. */
 export interface Fates {
@@ -70,15 +69,17 @@ const SLOTS = 256;
 
 /** Length, first and last letter distinguish nearly all names. */
 function slot(length: number, first: number, last: number): number {
-  return (length * 67 + (first & 0x1f) * 7 + (last & 0x1f)) & (SLOTS - 1);
+  const mixed = length * 67 + (first & 0x1f) * 7 + (last & 0x1f);
+  return mixed & (SLOTS - 1);
 }
 
 const codesOf = NAMES.map((name) => Uint8Array.from(name, (char) => char.charCodeAt(0)));
 const firstBySlot = new Uint8Array(SLOTS);
 const nextInSlot = new Uint8Array(NAMES.length);
-codesOf.forEach((codes, number) => {
-  if (number === OTHER) return;
+// `OTHER` ends every chain.
+for (let number = HOST; number < NAMES.length; number++) {
+  const codes = codesOf[number]!;
   const at = slot(codes.length, codes[0]!, codes.at(-1)!);
   nextInSlot[number] = firstBySlot[at]!;
   firstBySlot[at] = number;
-});
+}

@@ -59,8 +59,8 @@ export class Fields {
 
 /** Why a head was refused. The message goes to the error log, never to the peer. */
 export class HeadError extends Error {
-  /** Host of the request, normalised, if it could be read. */
-  serverName: string | undefined = undefined;
+  /** Host of the request, normalised; empty if it could not be read. */
+  serverName = "";
 
   /** @param page what the page says beyond the status (decisions 5.3) */
   constructor(

@@ -73,8 +73,7 @@ export class HeadReader implements Head {
     // A slice keeps the text it was cut from, and fields of a head live as long as its answer: so it must not include
     // the beginning of a body.
     const much = text.length - end > USUAL_BYTES_MAX;
-    if (much) this.text = latin1(chunk, from, this.next);
-    else this.text = end + 4 === text.length ? text : text.slice(0, end + 4);
+    this.text = much ? latin1(chunk, from, this.next) : text.slice(0, end + 4);
     this.bytes = chunk;
     this.at = from;
     return true;
@@ -133,16 +132,16 @@ export class HeadReader implements Head {
   private refuseEarly(checked: number): void {
     const held = this.partial!;
     for (let i = checked; i < this.length; i++) {
-      if (held[i] === LF && (i === 0 || held[i - 1] !== CR)) throw new HeadError(400, "bare LF");
-      if (held[i] === LF && i >= 3 && held[i - 2] === LF) {
+      if (held[i] === LF && held[i - 1] !== CR) throw new HeadError(400, "bare LF");
+      if (held[i] === LF && held[i - 2] === LF) {
         if (i + 1 > this.bytesMax) throw headTooLong();
         return;
       }
     }
-    if (this.length > 0 && held[0] !== CR && IS_TOKEN[held[0]!] !== 1)
-      throw new HeadError(400, "method is not a token");
+    if (IS_TOKEN[held[0]!] !== 1) throw new HeadError(400, "method is not a token");
     const line = held.subarray(0, this.length).indexOf(LF);
-    if (line === -1 && this.length > this.lineBytesMax) throw new HeadError(414, "request line too long");
+    // Its CR may be there already.
+    if (line === -1 && this.length > this.lineBytesMax + 1) throw new HeadError(414, "request line too long");
     if (this.length > this.bytesMax) throw headTooLong();
   }
 }

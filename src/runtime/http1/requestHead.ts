@@ -89,21 +89,24 @@ function parseRequestLine(head: Head, bytesMax: number): RequestLine {
   const method = text.slice(0, i - at);
   const from = ++i;
   while (IS_TARGET[bytes[i]!] === 1) i++;
-  if (i - at > bytesMax) throw new HeadError(414, "request line too long");
+  if (i - at + VERSION_BYTES > bytesMax) throw new HeadError(414, "request line too long");
   if (i === from || bytes[i] !== SP) throw new HeadError(400, "request line has no target or no version");
   const target = text.slice(from - at, i - at);
   const version = parseVersion(text, i - at + 1);
-  const end = i + 9;
+  const end = i + VERSION_BYTES;
   if (bytes[end] !== CR || bytes[end + 1] !== LF) throw new HeadError(400, "bytes after the version");
   return { method, target, version, text: text.slice(0, end - at), end: end - at + 2 };
 }
+
+/** The version, and the space before it. */
+const VERSION_BYTES = 9;
 
 /** `HTTP/1.0`, or any later minor version as 1.1 (RFC 9110, 2.5); other major versions are 505. */
 function parseVersion(head: string, at: number): "1.0" | "1.1" {
   const text = head.slice(at, at + 8);
   if (text === "HTTP/1.1") return "1.1";
   if (text === "HTTP/1.0") return "1.0";
-  if (!/^HTTP\/\d\.\d$/.test(text)) throw new HeadError(400, "malformed version");
+  if (!/HTTP\/\d\.\d/.test(text)) throw new HeadError(400, "malformed version");
   if (text[5] !== "1") throw new HeadError(505, "HTTP version not supported");
   return "1.1";
 }
@@ -135,7 +138,7 @@ function locate(line: RequestLine, fields: Fields): Place {
   if (authority === undefined && line.version === "1.1") throw new HeadError(400, "no Host field");
   if (authority === "") throw new HeadError(400, "empty Host field");
   if (target.charCodeAt(0) !== 0x2f) {
-    const absolute = /^https?:\/\/([^/?#]+)(.*)$/is.exec(target);
+    const absolute = /^https?:\/\/([^/?#]+)(.*)/is.exec(target);
     if (absolute === null) throw new HeadError(400, "target is neither origin-form nor absolute-form");
     if (authority !== undefined && "refuse" in address(authority, "/"))
       throw new HeadError(400, "invalid Host field");

@@ -27,7 +27,7 @@ export function parseResponseHead(
   head: Head,
   method: string,
   headerCountMax: number,
-  listed = false,
+  listed: boolean,
 ): ParsedResponse {
   const { text, bytes, at } = head;
   const version = text.slice(0, 9);

@@ -186,8 +186,7 @@ export class Http2Connection implements FramedConnection {
     this.closedStreams.add(exchange.id, here);
     this.scheduler.forget(exchange);
     exchange.waiting.length = 0;
-    const left = exchange.body?.close() ?? 0;
-    if (left > 0) this.consumed(left);
+    this.consumed(exchange.body?.close() ?? 0);
     this.sendTimeoutMs = exchange.sendTimeoutMs;
     if (this.streams.size > 0) return;
     this.outbox.pace.rest();
@@ -249,7 +248,6 @@ export class Http2Connection implements FramedConnection {
 
   /** Sends the GOAWAY that names the last stream, and closes when it is done. */
   private close(): void {
-    this.drainDeadline = Infinity;
     if (this.state !== State.Open) return;
     this.state = State.Closing;
     this.goAway(ErrorCode.NoError);
@@ -312,7 +310,6 @@ export class Http2Connection implements FramedConnection {
     const unwritten = this.outbox.writing;
     this.state = State.Ended;
     this.reader.stopped = true;
-    this.idleDeadline = this.drainDeadline = Infinity;
     this.outbox.finish();
     this.socket.end(() => this.linger(unwritten));
     this.socket.resume();

@@ -59,7 +59,7 @@ const newNode = (accepts: boolean): Node => ({ state: -1, symbol: -1, children: 
 
 function buildTree(): Node {
   const root = newNode(true);
-  const symbols = CODE_BITS.map((_, symbol) => symbol).sort((a, b) => CODE_BITS[a]! - CODE_BITS[b]! || a - b);
+  const symbols = CODE_BITS.map((_, symbol) => symbol).sort((a, b) => CODE_BITS[a]! - CODE_BITS[b]!);
   let code = 0;
   let before = 0;
   for (const symbol of symbols) {

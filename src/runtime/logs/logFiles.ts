@@ -34,7 +34,7 @@ export class LogFiles {
   private readonly atExit = (): void => this.all().forEach((file) => file.flushSync());
 
   constructor(config: ProxyConfig, options: LogOptions = {}) {
-    this.copyToStderr = options.stderr ?? false;
+    this.copyToStderr = options.stderr === true;
     this.toFiles = options.files ?? true;
     this.insteadOfErrors = (options.errorsToStderr ?? true) && !this.copyToStderr ? this.stderr : undefined;
     this.mainAccess = this.accessLog(config.logs.access);

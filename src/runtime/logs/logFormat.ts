@@ -117,7 +117,7 @@ function loggedFields(request: RequestHead): LoggedFields {
 /** User name of Basic credentials (RFC 7617), one char a byte; the password is dropped. */
 function basicUser(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !BASIC.test(authorization)) return undefined;
-  const pair = Buffer.from(authorization.slice(6).trim(), "base64").toString("latin1");
+  const pair = Buffer.from(authorization.slice(6), "base64").toString("latin1");
   const colon = pair.indexOf(":");
   return colon <= 0 ? undefined : pair.slice(0, colon);
 }
@@ -141,7 +141,8 @@ const UNSAFE_ALL = /[^ !#-[\]-~]/g;
 function hexEscape(char: string): string {
   const code = char.charCodeAt(0);
   const hex = code.toString(16).toUpperCase();
-  return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex.padStart(4, "0")}`;
+  // Of those from 0x100 on only the Unicode line ends come here.
+  return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex}`;
 }
 
 /** Messages are our own, but may quote a path or an upstream: control characters are escaped, other characters stay. */

@@ -97,11 +97,14 @@ function sockets(): Map<number, string> {
   const found = new Map<number, string>();
   for (const name of readdirSync("/proc/self/fd")) {
     try {
-      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${name}`))?.[1];
-      if (inode !== undefined) found.set(Number(name), inode);
+      const link = readlinkSync(`/proc/self/fd/${name}`);
+      if (link.startsWith(SOCKET)) found.set(Number(name), link.slice(SOCKET.length, -1));
     } catch {
       // The descriptor that the folder was read through.
     }
   }
   return found;
 }
+
+/** What a descriptor's link begins with; its inode and a bracket follow. */
+const SOCKET = "socket:[";

@@ -92,8 +92,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   begin(answer: AnswerReader, method: string, head: string): void {
     this.answer = answer;
     this.method = method;
-    this.head = undefined;
-    this.decoder = undefined;
     this.answered = false;
     this.requestSent = false;
     this.done = false;
@@ -223,8 +221,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     // Bytes after a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
-    const left = this.decoder === undefined && this.remaining >= 0 ? this.remaining : -1;
-    this.buffer.fit(left, chunk.length, this.answer.pieceBytesMax);
+    this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.answer.pieceBytesMax);
     if (!this.paused && this.timesReads) this.armRead();
     this.answer.onAnswerPause();
   }
@@ -290,8 +287,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private ended(): void {
-    if (this.state === State.Body && this.remaining === UNTIL_CLOSE && this.decoder === undefined)
-      return this.endedWithAnswer();
+    if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithAnswer();
     if (this.state === State.Tunnel) return this.endTunnelled();
     if (this.state === State.Idle) return this.destroy();
     this.fail(502, this.closeMessage("upstream prematurely closed connection"));
@@ -346,7 +342,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private closeMessage(what: string): string {
-    return `${what} while ${this.state === State.Head ? "reading response header from" : "reading upstream"}`;
+    return `${what} while ${this.state === State.Head ? "reading response header from upstream" : "reading upstream"}`;
   }
 
   private fail(status: 502 | 504, message: string): void {

@@ -1,0 +1,329 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProxyConfigInput, RouteInput } from "../../src/model/index.js";
+import { pass } from "../../proof/kit/clock.js";
+import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { openFolder } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** A client's HTTP/1.1 connection: what goes on after an answer, when it ends, and what is logged of it. */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const ROUTES: readonly RouteInput[] = [
+  { name: "page", path: "/page", action: { type: "respond", status: 200, body: "page" } },
+  { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
+];
+
+let upstream: RawUpstream;
+let proxy: TestProxy;
+/** What the upstream does with each connection; a test sets it. */
+let script: (peer: Accepted) => void;
+
+async function start(config: Partial<ProxyConfigInput> = {}, routes = ROUTES): Promise<void> {
+  upstream = await new RawUpstream((peer) => script(peer)).listen();
+  proxy = await startProxy({
+    routes,
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
+    config,
+  });
+}
+
+beforeEach(() => (script = answering(OK)));
+afterEach(async () => {
+  await proxy.close();
+  await upstream.close();
+});
+
+const get = (path = "/page", fields = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+const heads = ({ received }: Accepted): string[] => received.match(/HTTP\/1\.1 \d+/g) ?? [];
+
+test("a connection has as many requests as it may, and the last answer says that it closes", async () => {
+  await start({ limits: { keepAliveRequestsMax: 3 } });
+  const client = await connectTo(proxy.port);
+  client.send(get().repeat(5));
+  await client.until(({ ended }) => ended);
+  const closing = client.received.split("HTTP/1.1 ").map((answer) => answer.includes("Connection: close"));
+  expect(closing.slice(1)).toEqual([false, false, true]);
+  client.socket.destroy();
+});
+
+describe("the body of a request that is answered without it", () => {
+  const post = (fields: string): string => `POST /page HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+  test.each<[what: string, fields: string, goesOn: boolean]>([
+    ["64 KiB", "Content-Length: 65536\r\n", true],
+    ["a byte more", "Content-Length: 65537\r\n", false],
+    ["no known length", "Transfer-Encoding: chunked\r\n", false],
+    ["what the client holds back", "Content-Length: 5\r\nExpect: 100-continue\r\n", false],
+  ])("of %s: the connection goes on after it: %j", async (_what, fields, goesOn) => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(post(fields));
+    await client.receives("page");
+    expect(heads(client)).toEqual(["HTTP/1.1 200"]);
+    expect(client.received.includes("Connection: close")).toBe(!goesOn);
+    if (goesOn) {
+      client.send("x".repeat(65_536) + get());
+      await client.until((peer) => heads(peer).length === 2);
+    } else await client.until(({ ended }) => ended);
+    client.socket.destroy();
+  });
+
+  test("of a path that nothing serves may come late", async () => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send("POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    await client.receives("404 Not Found</h1>");
+    await pass(4_000);
+    client.send(`hello${get()}`);
+    await client.until((peer) => heads(peer).length === 2);
+    expect(heads(client)).toEqual(["HTTP/1.1 404", "HTTP/1.1 200"]);
+    client.socket.destroy();
+  });
+
+  test("ends the connection if it does not come", async () => {
+    await start({}, [{ ...ROUTES[0]!, requestBodyTimeoutMs: 10_000 }]);
+    const client = await connectTo(proxy.port);
+    client.send(post("Content-Length: 5\r\n"));
+    await client.receives("page");
+    await pass(6_000);
+    expect(client.ended).toBe(false);
+    client.send("ab");
+    await pass(6_000);
+    await client.until(({ ended }) => ended);
+    client.socket.destroy();
+  });
+});
+
+describe("deadlines of a connection", () => {
+  const TIMEOUTS = { requestHeadMs: 10_000, keepAliveMs: 20_000 };
+
+  test("a head has its time from its first byte, whatever comes meanwhile", async () => {
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    client.send("GET /page");
+    await pass(6_000);
+    client.send(" HTTP/1.1\r\nHost: a\r\n");
+    await sleep(50);
+    expect(client.received).toBe("");
+    await pass(5_000);
+    await client.receives("HTTP/1.1 408");
+    client.socket.destroy();
+  });
+
+  test("an idle connection has its time from its last answer, and the next head its own", async () => {
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    client.send(get());
+    await client.receives("page");
+    await pass(14_000);
+    client.send("GET /page HTTP/1.1\r\n");
+    await pass(7_000);
+    client.send("Host: a\r\n\r\n");
+    await client.until((peer) => heads(peer).length === 2);
+    await pass(14_000);
+    expect(client.ended).toBe(false);
+    await pass(7_000);
+    await client.until(({ ended }) => ended);
+    expect(heads(client)).toHaveLength(2);
+    client.socket.destroy();
+  });
+
+  test("a client that says nothing at all has the time of a head", async () => {
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    await pass(7_000);
+    expect(client.ended).toBe(false);
+    await pass(4_000);
+    await client.until(({ ended }) => ended);
+    expect(client.received).toBe("");
+    client.socket.destroy();
+  });
+
+  test("no deadline ends a request that its upstream takes its time for", async () => {
+    script = () => undefined;
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    client.send(get("/web"));
+    const peer = await (await upstream.connection()).receives("\r\n\r\n");
+    await pass(40_000);
+    peer.send(OK);
+    await client.receives("ok");
+    client.socket.destroy();
+  });
+});
+
+describe("after a refusal the client may send on for a while, into the void", () => {
+  const REFUSED = "GET / HTTP/1.1\r\n\r\n";
+
+  test("five seconds where it is silent", async () => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(REFUSED + get());
+    await client.until(({ ended }) => ended);
+    await pass(4_000);
+    client.send(get());
+    await pass(4_000);
+    expect(proxy.connections()).toBe(1);
+    await pass(2_000);
+    await eventually(() => proxy.connections() === 0);
+    expect(heads(client)).toEqual(["HTTP/1.1 400"]);
+    client.socket.destroy();
+  });
+
+  test("thirty seconds in all", async () => {
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(REFUSED);
+    await client.until(({ ended }) => ended);
+    for (let i = 0; i < 7; i++) {
+      await pass(4_000);
+      client.send("x");
+    }
+    expect(proxy.connections()).toBe(1);
+    await pass(2_000);
+    client.send("x");
+    await pass(2_000);
+    await eventually(() => proxy.connections() === 0);
+    client.socket.destroy();
+  });
+});
+
+describe("a client that does not read, or is gone", () => {
+  const BIG: RouteInput = {
+    name: "big",
+    path: "/big",
+    action: { type: "respond", status: 200, body: "x".repeat(60_000) },
+  };
+
+  test("is not taken for an idle one", async () => {
+    await start({ timeouts: { keepAliveMs: 2_000, requestHeadMs: 2_000 } }, [BIG]);
+    const client = await connectTo(proxy.port);
+    let bytes = 0;
+    client.socket.removeAllListeners("data").on("data", (chunk: Buffer) => void (bytes += chunk.length));
+    client.socket.pause();
+    client.send(get("/big").repeat(300));
+    await sleep(300);
+    await pass(20_000);
+    client.socket.resume();
+    await eventually(() => bytes > 300 * 60_000, "for all answers", { seen: () => String(bytes) });
+    client.socket.destroy();
+  });
+
+  test("is noticed though its upload waits for the upstream", async () => {
+    script = (peer) => peer.socket.pause();
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${64 << 20}\r\n\r\n`);
+    client.send(Buffer.alloc(32 << 20));
+    const peer = await upstream.connection();
+    await sleep(500);
+    client.socket.resetAndDestroy();
+    await pass(12_000);
+    await eventually(() => proxy.connections() === 0);
+    peer.socket.resume();
+    await peer.until(({ ended, closed }) => ended || closed);
+    expect(await proxy.accessLog()).toContain('"PUT /web HTTP/1.1" 499 0 ');
+  });
+});
+
+test("a body is timed while its request waits for its turn", async () => {
+  script = () => undefined;
+  upstream = await new RawUpstream((peer) => script(peer)).listen();
+  proxy = await startProxy({
+    routes: [{ ...ROUTES[1]!, requestBodyTimeoutMs: 10_000 }],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, connectionsMax: 1 }],
+  });
+  const first = await connectTo(proxy.port);
+  first.send(get("/web"));
+  await upstream.connection();
+  const second = await connectTo(proxy.port);
+  second.send("PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  await pass(6_000);
+  expect(second.received).toBe("");
+  await pass(6_000);
+  await second.receives("HTTP/1.1 408");
+  for (const { socket } of [first, second]) socket.destroy();
+});
+
+test("what is refused although its host is known is refused in its server's name", async () => {
+  const server = { listeners: ["http"], routes: [] };
+  await start({
+    virtualServers: [
+      { ...server, name: "default", serverNames: ["_"], default: true, versionTokens: true },
+      { ...server, name: "known", serverNames: ["known.example"], versionTokens: false },
+    ],
+    upstreams: [],
+  });
+  const request = (host: string): string => `TRACE / HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+  expect((await exchange(proxy.port, request("other.example"))).headers["server"]).toMatch(/^portico\/\d/);
+  expect((await exchange(proxy.port, request("Known.example"))).headers["server"]).toBe("portico");
+});
+
+test("a drain waits for a head that has begun", async () => {
+  await start();
+  const client = await connectTo(proxy.port);
+  client.send("GET /page HTTP/1.1\r\n");
+  await sleep(50);
+  proxy.drain();
+  await pass(4_000);
+  expect(client.ended).toBe(false);
+  client.send("Host: a\r\n\r\n");
+  await client.until(({ ended }) => ended);
+  expect(client.received).toMatch(/^HTTP\/1\.1 200 [^]*Connection: close\r\n[^]*page$/);
+  client.socket.destroy();
+});
+
+test("a body that breaks the chunked coding is logged as that", async () => {
+  await start();
+  const request = "POST /web HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nz";
+  expect((await exchange(proxy.port, request)).status).toBe(400);
+  expect(await proxy.errorLog()).toContain("[info]");
+  expect(await proxy.errorLog()).toContain("client sent chunk size is not a hex number, client: 127.0.0.1");
+});
+
+test("an answer that ends with its connection is reset where it breaks off, for a client to see it", async () => {
+  script = (peer) =>
+    peer.socket.once("data", () =>
+      peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
+    );
+  await start();
+  const client = await connectTo(proxy.port);
+  let code: string | undefined;
+  client.socket.on("error", (error: NodeJS.ErrnoException) => (code = error.code));
+  client.send("GET /web HTTP/1.0\r\nHost: a\r\n\r\n");
+  await client.until(({ closed }) => closed);
+  expect([code, client.received.includes("Transfer-Encoding")]).toEqual(["ECONNRESET", false]);
+});
+
+test("the access log has what the client said of itself, and nothing of its password", async () => {
+  await start();
+  const basic = `Basic ${Buffer.from("anna:secret").toString("base64")}`;
+  await exchange(
+    proxy.port,
+    get("/page?q", `Referer: http://r/\r\nUser-Agent: agent/1\r\nAuthorization: ${basic}\r\n`),
+  );
+  const log = await proxy.accessLog();
+  expect(log).toMatch(
+    /^127\.0\.0\.1 - anna \[[^\]]+\] "GET \/page\?q HTTP\/1\.1" 200 4 "http:\/\/r\/" "agent\/1"\n$/,
+  );
+});
+
+test("a request that could not be read is logged without what it might have been", async () => {
+  const folder = openFolder();
+  const path = join(folder, "access.log");
+  await start({ logs: { access: { path, format: "json" }, error: { path: join(folder, "error.log") } } });
+  await exchange(proxy.port, "BREW / HTTP/1.1\r\nHost : a\r\n\r\n");
+  await eventually(() => readFileSync(path, "utf8") !== "");
+  expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
+    method: "",
+    target: "",
+    http_version: "1.1",
+    scheme: "http",
+    host: "",
+    status: 400,
+    server: "application",
+    route: null,
+  });
+});

@@ -1,0 +1,358 @@
+import {
+  ACK,
+  describeFrame,
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  GET,
+  hpack,
+  RawClient,
+} from "../../proof/kit/http2RawClient.js";
+import { answer, type Http2Server, KeepingSink, startHttp2Server } from "../../proof/kit/http2Server.js";
+import { eventually, settled } from "../../proof/kit/waiting.js";
+
+/** The rules for frames (RFC 9113, 5 and 6), one by one: what breaks them, what just does not, and what that costs. */
+
+let server: Http2Server;
+
+beforeAll(async () => {
+  server = await startHttp2Server({
+    actions: {
+      "/": (exchange) => {
+        const { method } = exchange.request;
+        // Never answered.
+        if (method === "HOLD") return;
+        if (exchange.request.path === "/long")
+          return answer(exchange, 200, "", ["X-Long", "y".repeat(1_000)]);
+        if (method === "GET") return answer(exchange, 200);
+        const sink = new KeepingSink();
+        sink.onDone = () => answer(exchange, 200);
+        exchange.readBody(sink);
+      },
+    },
+  });
+});
+afterAll(() => server.close());
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+const LAST = "the end!";
+const PADDED = 8;
+const PRIORITY = 0x20;
+const MIB = 1_048_576;
+
+/** What the server says to these frames: heads, resets and the end of the connection, until it answers the last frame. */
+async function said(...frames: readonly Buffer[]): Promise<string[]> {
+  const client = await RawClient.connect(server.port, false);
+  client.socket.write(Buffer.concat([PREFACE, ...frames, frame(Frame.PING, 0, 0, LAST)]));
+  await client.next(
+    (f) => f.type === Frame.GOAWAY || (f.type === Frame.PING && f.payload.toString() === LAST),
+  );
+  client.destroy();
+  const told = client.frames.filter(({ type }) =>
+    ([Frame.HEADERS, Frame.RST_STREAM, Frame.GOAWAY] as number[]).includes(type),
+  );
+  return told.map((f) => (f.type === Frame.GOAWAY ? describeFrame(f) : `${describeFrame(f)} ${f.stream}`));
+}
+
+const SETTINGS = frame(Frame.SETTINGS, 0, 0, "");
+const fieldsOf = (method: string) =>
+  GET.map(([name, value]) => [name, name === ":method" ? method : value] as const);
+const block = (method: string): Buffer => hpack(fieldsOf(method));
+const head = (stream: number, method: string, flags = 0): Buffer =>
+  frame(Frame.HEADERS, END_HEADERS | flags, stream, block(method));
+const get = (stream: number): Buffer => head(stream, "GET", END_STREAM);
+/** A request that this server resets. */
+const malformed = (stream: number): Buffer =>
+  frame(Frame.HEADERS, END_HEADERS | END_STREAM, stream, hpack([...GET, ["connection", "x"]]));
+const trailers = (stream: number, name: string, flags = END_STREAM): Buffer =>
+  frame(Frame.HEADERS, END_HEADERS | flags, stream, hpack([[name, "1"]]));
+const setting = (name: number, value: number): Buffer => {
+  const payload = Buffer.alloc(6);
+  payload.writeUInt16BE(name);
+  payload.writeUInt32BE(value, 2);
+  return frame(Frame.SETTINGS, 0, 0, payload);
+};
+const update = (stream: number, increment: number): Buffer => {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(increment);
+  return frame(Frame.WINDOW_UPDATE, 0, stream, payload);
+};
+const priority = (stream: number, dependency: number, length = 5): Buffer => {
+  const payload = Buffer.alloc(Math.max(length, 4));
+  payload.writeUInt32BE(dependency);
+  return frame(Frame.PRIORITY, 0, stream, payload.subarray(0, length));
+};
+/** A head with padding or a priority before its block. */
+const dressed = (flags: number, before: Buffer, after = Buffer.alloc(0), of = block("GET")): Buffer =>
+  frame(Frame.HEADERS, END_HEADERS | END_STREAM | flags, 1, Buffer.concat([before, of, after]));
+const depends = (on: number): Buffer => {
+  const bytes = Buffer.alloc(5);
+  bytes.writeUInt32BE(on);
+  return bytes;
+};
+const NONE = Buffer.alloc(0);
+
+type Row = readonly [what: string, frames: readonly Buffer[], said: readonly string[]];
+const PROTOCOL = ["GOAWAY PROTOCOL_ERROR"];
+const SIZE = ["GOAWAY FRAME_SIZE_ERROR"];
+const FLOW = ["GOAWAY FLOW_CONTROL_ERROR"];
+
+const DATA: readonly Row[] = [
+  ["on stream 0", [frame(Frame.DATA, 0, 0, "x")], PROTOCOL],
+  ["on an idle stream", [get(1), frame(Frame.DATA, 0, 3, "x")], ["200 1", ...PROTOCOL]],
+  ["on a stream of ours", [get(3), frame(Frame.DATA, 0, 2, "x")], ["200 3", ...PROTOCOL]],
+  ["on a closed stream", [get(1), frame(Frame.DATA, 0, 1, "x")], ["200 1", "RST STREAM_CLOSED 1"]],
+  [
+    "on a stream whose request has ended",
+    [head(1, "HOLD", END_STREAM), frame(Frame.DATA, 0, 1, "x")],
+    ["RST STREAM_CLOSED 1"],
+  ],
+  ["on a stream that was reset", [malformed(1), frame(Frame.DATA, 0, 1, "x")], ["RST PROTOCOL_ERROR 1"]],
+  ["that ends a request", [head(1, "PUT"), frame(Frame.DATA, END_STREAM, 1, "x")], ["200 1"]],
+];
+
+const HEADERS: readonly Row[] = [
+  ["on stream 0", [get(0)], PROTOCOL],
+  ["on a stream of ours", [get(2)], PROTOCOL],
+  ["on a stream below the last", [get(5), get(3)], ["200 5", ...PROTOCOL]],
+  ["on a closed stream", [get(1), get(1)], ["200 1", "GOAWAY STREAM_CLOSED"]],
+  ["on a stream that was reset", [malformed(1), get(1), get(3)], ["RST PROTOCOL_ERROR 1", "200 3"]],
+  ["with padding", [dressed(PADDED, Buffer.of(3), Buffer.alloc(3))], ["200 1"]],
+  [
+    "with padding and priority",
+    [dressed(PADDED | PRIORITY, Buffer.from([2, 0, 0, 0, 0, 9]), Buffer.alloc(2))],
+    ["200 1"],
+  ],
+  ["of padding alone", [dressed(PADDED, Buffer.of(2), Buffer.alloc(2), NONE)], ["RST PROTOCOL_ERROR 1"]],
+  ["of a pad length alone", [dressed(PADDED, Buffer.of(0), NONE, NONE)], ["RST PROTOCOL_ERROR 1"]],
+  ["with more padding than payload", [dressed(PADDED, Buffer.of(3), Buffer.alloc(2), NONE)], PROTOCOL],
+  ["without the pad length", [dressed(PADDED, NONE, NONE, NONE)], SIZE],
+  ["with priority", [dressed(PRIORITY, depends(0))], ["200 1"]],
+  ["of a priority alone", [dressed(PRIORITY, depends(0), NONE, NONE)], ["RST PROTOCOL_ERROR 1"]],
+  ["with half a priority", [dressed(PRIORITY, Buffer.alloc(4), NONE, NONE)], SIZE],
+  ["that depend on another stream", [dressed(PRIORITY, depends(3))], ["200 1"]],
+  ["that depend on themselves", [dressed(PRIORITY, depends(1))], ["RST PROTOCOL_ERROR 1"]],
+  ["that depend on themselves alone", [dressed(PRIORITY, depends(0x8000_0001))], ["RST PROTOCOL_ERROR 1"]],
+  [
+    "that depend on themselves, in two frames",
+    [
+      frame(Frame.HEADERS, END_STREAM | PRIORITY, 1, depends(1)),
+      frame(Frame.CONTINUATION, END_HEADERS, 1, block("GET")),
+      get(3),
+    ],
+    ["RST PROTOCOL_ERROR 1", "200 3"],
+  ],
+  [
+    "in three frames",
+    [
+      frame(Frame.HEADERS, END_STREAM, 1, block("GET").subarray(0, 5)),
+      frame(Frame.CONTINUATION, 0, 1, block("GET").subarray(5, 6)),
+      frame(Frame.CONTINUATION, END_HEADERS, 1, block("GET").subarray(6)),
+      get(3),
+    ],
+    ["200 1", "200 3"],
+  ],
+];
+
+const TRAILERS: readonly Row[] = [
+  ["are dropped", [head(1, "PUT"), trailers(1, "x")], ["200 1"]],
+  ["may be fields that requests know", [head(1, "PUT"), trailers(1, "cookie")], ["200 1"]],
+  ["may be a field of framing", [head(1, "PUT"), trailers(1, "content-length")], ["200 1"]],
+  ["that do not end the request", [head(1, "PUT"), trailers(1, "x", 0)], ["RST PROTOCOL_ERROR 1"]],
+  ["with a pseudo-field", [head(1, "PUT"), trailers(1, ":protocol")], ["RST PROTOCOL_ERROR 1"]],
+  ["with a field of the connection", [head(1, "PUT"), trailers(1, "upgrade")], ["RST PROTOCOL_ERROR 1"]],
+  ["behind the end of the request", [head(1, "HOLD", END_STREAM), trailers(1, "x")], ["RST STREAM_CLOSED 1"]],
+  [
+    "that are too long",
+    [
+      head(1, "PUT"),
+      frame(Frame.HEADERS, END_STREAM, 1, ""),
+      ...[0, 1, 2].map((i) =>
+        frame(Frame.CONTINUATION, i === 2 ? END_HEADERS : 0, 1, hpack([["x", "y".repeat(15_000)]])),
+      ),
+    ],
+    ["RST PROTOCOL_ERROR 1"],
+  ],
+];
+
+const OTHERS: readonly Row[] = [
+  ["PRIORITY", [priority(1, 0), get(3), priority(3, 1), priority(5, 0x8000_0001)], ["200 3"]],
+  ["PRIORITY on stream 0", [priority(0, 1)], PROTOCOL],
+  ["PRIORITY of 4 bytes", [priority(1, 0, 4)], SIZE],
+  ["PRIORITY of 6 bytes", [priority(1, 0, 6)], SIZE],
+  ["PRIORITY of 4 bytes on an open stream", [head(1, "HOLD"), priority(1, 0, 4)], ["RST FRAME_SIZE_ERROR 1"]],
+  ["PRIORITY of a stream on itself", [priority(3, 3)], PROTOCOL],
+  ["PRIORITY of an open stream on itself", [head(1, "HOLD"), priority(1, 1)], ["RST PROTOCOL_ERROR 1"]],
+  ["RST_STREAM", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08"), get(3)], ["200 3"]],
+  ["RST_STREAM on a closed stream", [get(1), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08")], ["200 1"]],
+  ["RST_STREAM on stream 0", [frame(Frame.RST_STREAM, 0, 0, "\0\0\0\x08")], PROTOCOL],
+  ["RST_STREAM on an idle stream", [frame(Frame.RST_STREAM, 0, 1, "\0\0\0\x08")], PROTOCOL],
+  ["RST_STREAM of 3 bytes", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0")], SIZE],
+  ["RST_STREAM of 5 bytes", [head(1, "HOLD"), frame(Frame.RST_STREAM, 0, 1, "\0\0\0\0\0")], SIZE],
+  ["SETTINGS on a stream", [frame(Frame.SETTINGS, 0, 1, "")], PROTOCOL],
+  ["SETTINGS with ACK", [frame(Frame.SETTINGS, ACK, 0, "")], []],
+  ["SETTINGS with ACK and payload", [frame(Frame.SETTINGS, ACK, 0, "\0\x01\0\0\0\0")], SIZE],
+  ["SETTINGS of 5 bytes", [frame(Frame.SETTINGS, 0, 0, "\0\x01\0\0\0")], SIZE],
+  ["PUSH_PROMISE", [frame(Frame.PUSH_PROMISE, END_HEADERS, 1, "\0\0\0\x02")], PROTOCOL],
+  ["PING on a stream", [frame(Frame.PING, 0, 1, "12345678")], PROTOCOL],
+  ["PING of 7 bytes", [frame(Frame.PING, 0, 0, "1234567")], SIZE],
+  ["PING of 9 bytes", [frame(Frame.PING, 0, 0, "123456789")], SIZE],
+  ["PING with ACK", [frame(Frame.PING, ACK, 0, "12345678")], []],
+  ["GOAWAY", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0"), get(1)], ["200 1"]],
+  ["GOAWAY with a reason", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0why")], []],
+  ["GOAWAY of 7 bytes", [frame(Frame.GOAWAY, 0, 0, "\0\0\0\0\0\0\0")], SIZE],
+  ["GOAWAY on a stream", [frame(Frame.GOAWAY, 0, 1, "\0\0\0\0\0\0\0\0")], PROTOCOL],
+  ["a frame of no known type", [frame(200, 0xff, 9, "x"), get(1)], ["200 1"]],
+  ["CONTINUATION without HEADERS", [frame(Frame.CONTINUATION, END_HEADERS, 1, block("GET"))], PROTOCOL],
+  ...["PING", "DATA", "CONTINUATION of another stream", "a frame of no known type", "HEADERS"].map(
+    (what, i): Row => [
+      `${what} in the middle of a head`,
+      [
+        frame(Frame.HEADERS, END_STREAM, 1, block("GET")),
+        [
+          frame(Frame.PING, 0, 0, "12345678"),
+          frame(Frame.DATA, 0, 1, "x"),
+          frame(Frame.CONTINUATION, END_HEADERS, 3, ""),
+          frame(200, 0, 1, ""),
+          get(1),
+        ][i]!,
+      ],
+      PROTOCOL,
+    ],
+  ),
+];
+
+const MOST = 0x7fff_ffff;
+const WINDOWS: readonly Row[] = [
+  ["WINDOW_UPDATE of 3 bytes", [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\x01")], SIZE],
+  ["WINDOW_UPDATE of 5 bytes", [frame(Frame.WINDOW_UPDATE, 0, 0, "\0\0\0\x01\0")], SIZE],
+  ["WINDOW_UPDATE of 0", [update(0, 0)], PROTOCOL],
+  ["WINDOW_UPDATE of 0 on a stream", [head(1, "HOLD"), update(1, 0)], ["RST PROTOCOL_ERROR 1"]],
+  ["WINDOW_UPDATE of 0 but for the reserved bit", [update(0, 0x8000_0000)], PROTOCOL],
+  [
+    "WINDOW_UPDATE with the reserved bit",
+    [head(1, "HOLD"), update(0, 0x8000_0001), update(1, 0x8000_0001)],
+    [],
+  ],
+  ["WINDOW_UPDATE on an idle stream", [update(1, 1)], PROTOCOL],
+  ["WINDOW_UPDATE on a closed stream", [get(1), update(1, 1), update(1, 0)], ["200 1"]],
+  ["the largest window", [update(0, MOST - 65_535)], []],
+  ["a larger one", [update(0, MOST - 65_534)], FLOW],
+  ["the largest window of a stream", [head(1, "HOLD"), update(1, MOST - 65_535)], []],
+  ["a larger one of a stream", [head(1, "HOLD"), update(1, MOST - 65_534)], ["RST FLOW_CONTROL_ERROR 1"]],
+  ["the largest window by SETTINGS", [head(1, "HOLD"), update(1, 1), setting(4, MOST - 1)], []],
+  ["a larger one by SETTINGS", [head(1, "HOLD"), update(1, 1), setting(4, MOST)], FLOW],
+];
+
+describe.each<[string, readonly Row[]]>([
+  ["DATA", DATA],
+  ["HEADERS", HEADERS],
+  ["trailers", TRAILERS],
+  ["other frames", OTHERS],
+  ["windows", WINDOWS],
+])("%s", (_, rows) => {
+  test.each(rows)("%s", async (_what, frames, expected) => {
+    expect(await said(SETTINGS, ...frames)).toEqual(expected);
+  });
+});
+
+test.each([
+  ["a rule that is broken", frame(Frame.PING, 0, 1, "12345678"), "info", "client sent PING on a stream"],
+  [
+    "a flood",
+    Buffer.concat(Array<Buffer>(1_001).fill(frame(Frame.PING, 0, 0, "12345678"))),
+    "warn",
+    "client sends too many SETTINGS or PING frames",
+  ],
+])("%s is logged with its level, its client and its listener", async (_what, frames, level, message) => {
+  await said(SETTINGS, frames);
+  const log = await server.errorLog();
+  const line = new RegExp(
+    `\\[${level}\\] .*: \\*\\d+ HTTP/2 connection closed: ${message}, client: 127.0.0.1, listener: https\\n`,
+  );
+  expect(log).toMatch(line);
+});
+
+test("a client that does not read its answers gets no further requests read", async () => {
+  const client = await RawClient.connect(server.port);
+  await client.next((f) => f.type === Frame.SETTINGS && f.flags === 0);
+  const before = server.finished.length;
+  client.socket.pause();
+  const fields = hpack([...GET.slice(0, 3), [":path", "/long"]]);
+  const count = 20_000;
+  const requests = Array.from({ length: count }, (_, i) =>
+    frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 1, fields),
+  );
+  client.socket.write(Buffer.concat(requests));
+  const answered = (): number => server.finished.length - before;
+  await settled(answered);
+  const waiting = answered();
+  client.socket.resume();
+  await eventually(() => answered() === count, "for all answers", { seen: () => String(answered()) });
+  client.destroy();
+  expect([waiting > 0, waiting < count]).toEqual([true, true]);
+});
+
+test("a stream that depends on itself is logged as that", async () => {
+  await said(SETTINGS, dressed(PRIORITY, depends(1)));
+  expect(await server.errorLog()).toContain("client sent an invalid request: stream depends on itself");
+});
+
+test.each([
+  ["a request", get(1)],
+  ["PING", frame(Frame.PING, 0, 0, "12345678")],
+  ["DATA", frame(Frame.DATA, 0, 0, "")],
+  ["an acknowledgement", frame(Frame.SETTINGS, ACK, 0, "")],
+])("%s in place of the first SETTINGS ends the connection", async (_what, first) => {
+  expect(await said(first)).toEqual(PROTOCOL);
+});
+
+test("SETTINGS and PING are answered, each once", async () => {
+  const client = await RawClient.connect(server.port, false);
+  client.socket.write(Buffer.concat([PREFACE, SETTINGS, setting(3, 1), frame(Frame.PING, 0, 0, "12345678")]));
+  await client.next((f) => f.type === Frame.PING);
+  client.destroy();
+  const acks = client.frames.filter((f) => f.flags === ACK).map((f) => [f.type, f.payload.toString()]);
+  expect(acks).toEqual([
+    [Frame.SETTINGS, ""],
+    [Frame.SETTINGS, ""],
+    [Frame.PING, "12345678"],
+  ]);
+});
+
+/** Settings in one frame: as many as fit. */
+const ALL_SETTINGS = frame(Frame.SETTINGS, 0, 0, Buffer.alloc(2_730 * 6, Buffer.from([0, 3, 0, 0, 0, 9])));
+test.each<[what: string, frames: () => Buffer[], said: readonly string[]]>([
+  ["five frames of many settings", () => Array<Buffer>(5).fill(ALL_SETTINGS), []],
+  ["six frames of many settings", () => Array<Buffer>(6).fill(ALL_SETTINGS), ["GOAWAY ENHANCE_YOUR_CALM"]],
+  ["30,000 window updates of 256 bytes", () => Array<Buffer>(30_000).fill(update(0, 256)), []],
+  ["30,000 of 255 bytes", () => Array<Buffer>(30_000).fill(update(0, 255)), ["GOAWAY ENHANCE_YOUR_CALM"]],
+])("%s", async (_what, frames, expected) => {
+  expect(await said(SETTINGS, ...frames())).toEqual(expected);
+});
+
+describe("what is given back of the windows", () => {
+  async function credits(stream: number, ...frames: readonly Buffer[]): Promise<number[]> {
+    const client = await RawClient.connect(server.port, false);
+    client.socket.write(Buffer.concat([PREFACE, SETTINGS, ...frames, frame(Frame.PING, 0, 0, LAST)]));
+    await client.next((f) => f.type === Frame.GOAWAY || f.type === Frame.PING);
+    client.destroy();
+    const updates = client.frames.filter((f) => f.type === Frame.WINDOW_UPDATE && f.stream === stream);
+    return updates.map((f) => f.payload.readUInt32BE(0));
+  }
+  const FULL = "x".repeat(16_384);
+  const FIRST = 16 * MIB - 65_535;
+
+  test("is what came for streams that were reset", async () => {
+    const frames = Array<Buffer>(256).fill(frame(Frame.DATA, 0, 1, FULL));
+    expect(await credits(0, malformed(1), ...frames)).toEqual([FIRST, 4 * MIB]);
+    expect(await credits(0, malformed(1), ...frames.slice(1))).toEqual([FIRST]);
+  });
+
+  test("is padding too", async () => {
+    const padded = frame(Frame.DATA, PADDED, 1, `\xff${"x".repeat(16_128)}${"\0".repeat(255)}`);
+    const frames = [head(1, "PUT"), ...Array<Buffer>(64).fill(padded)];
+    expect(await credits(1, ...frames)).toEqual([4 * MIB - 65_535, MIB]);
+  });
+});

@@ -1,0 +1,367 @@
+import * as net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
+import { holdSocket } from "../../src/runtime/node/socketHolder.js";
+import { pass } from "../../proof/kit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
+import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** What an upstream does wrong or not at all: when it is given up, what its client gets, and what the log says. */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const GET = "GET /web HTTP/1.1\r\nHost: a\r\n\r\n";
+
+let upstream: RawUpstream;
+let front: EveryProtocol;
+/** What the upstream does with each connection; a test sets it. */
+let script: (peer: Accepted, index: number) => void;
+
+const ROUTES: readonly RouteInput[] = [
+  { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
+  { name: "plain", path: "/plain", action: { type: "proxy", upstream: "web", webSocket: false } },
+];
+
+async function start(more: Partial<UpstreamInput> = {}): Promise<void> {
+  upstream = await new RawUpstream((peer, index) => script(peer, index)).listen();
+  front = await startEveryProtocol({
+    routes: ROUTES,
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, ...more }],
+  });
+}
+
+beforeEach(() => (script = answering(OK)));
+afterEach(async () => {
+  await front.close();
+  await upstream.close();
+});
+
+/** Answers the first request with these bytes, and then does what it is told. */
+const answers = (bytes: string, then: (socket: net.Socket) => void = () => undefined) =>
+  ((peer) =>
+    peer.socket.once("data", () => {
+      peer.send(bytes);
+      then(peer.socket);
+    })) as typeof script;
+const ends = (socket: net.Socket): unknown => socket.end();
+const resets = (socket: net.Socket): unknown => setTimeout(() => socket.resetAndDestroy(), 20);
+
+const HEAD = "while reading response header from upstream";
+const BODY = "while reading upstream";
+const fields = (count: number): string => `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(count)}\r\n`;
+
+test.each<[what: string, does: typeof script, message: string]>([
+  [
+    "an empty line before the answer",
+    answers(`\r\n${OK}`),
+    "sent an invalid answer: empty line before the answer",
+  ],
+  [
+    "17 informational answers",
+    answers(`${"HTTP/1.1 102 X\r\n\r\n".repeat(17)}${OK}`),
+    "sent an invalid answer: too many informational answers",
+  ],
+  ["501 fields", answers(fields(501), ends), "sent an invalid answer: too many fields"],
+  [
+    "a status line that is not one",
+    answers("hello\r\n\r\n"),
+    "sent an invalid answer: malformed status line",
+  ],
+  ["an end before the answer", answers("", ends), `prematurely closed connection ${HEAD}`],
+  ["an end within the head", answers("HTTP/1.1 200", ends), `prematurely closed connection ${HEAD}`],
+  ["a reset before the answer", answers("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
+  [
+    "a switch of protocols that nobody asked for",
+    answers("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+    "upstream switched protocols without being asked",
+  ],
+])("%s is a 502, and the log says so", async (_what, does, message) => {
+  await start();
+  script = does;
+  const { status, headers } = await exchange(front.plainPort, GET);
+  expect([status, headers["connection"]]).toEqual([502, undefined]);
+  const log = await front.errorLog();
+  expect(log).toContain(message);
+  expect(log).toMatch(
+    /\[error\] .*, client: 127\.0\.0\.1, .*request: "GET \/web HTTP\/1\.1", upstream: "http:\/\/127/,
+  );
+  expect(upstream.connections.length).toBe(1);
+});
+
+test.each<[what: string, does: typeof script, message: string]>([
+  [
+    "by an end",
+    answers("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", ends),
+    `prematurely closed connection ${BODY}`,
+  ],
+  [
+    "by a reset",
+    answers("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", resets),
+    `recv() failed (104: ECONNRESET) ${BODY}`,
+  ],
+  [
+    "by a chunk that is none",
+    answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
+    "sent an invalid answer: chunk size is not a hex number",
+  ],
+])("an answer that breaks off %s is cut, and the log says so", async (_what, does, message) => {
+  await start();
+  script = does;
+  const client = await connectTo(front.plainPort);
+  client.send(GET);
+  await client.until(({ ended, closed }) => ended || closed);
+  expect(client.received).toContain("abc");
+  expect(await front.errorLog()).toContain(message);
+});
+
+test.each<[what: string, answer: string]>([
+  ["16 informational answers", `${"HTTP/1.1 102 X\r\n\r\n".repeat(16)}${OK}`],
+  ["500 fields", `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(499)}Content-Length: 2\r\n\r\nok`],
+])("%s are taken, for every request of a connection", async (_what, answer) => {
+  await start();
+  script = answering(answer);
+  for (let i = 0; i < 3; i++) expect((await exchange(front.plainPort, GET)).status).toBe(200);
+  expect(upstream.connections.length).toBe(1);
+});
+
+describe("is given up in time", () => {
+  test("one that does not accept", async () => {
+    const deaf = holdSocket({ host: "127.0.0.1", port: 0, backlog: 1 });
+    if (typeof deaf === "number") throw new Error(`errno ${deaf}`);
+    await start({ url: `http://127.0.0.1:${deaf.port}`, connectTimeoutMs: 10_000 });
+    // What the kernel takes in its place.
+    const waiting = Array.from({ length: 4 }, () =>
+      net.connect(deaf.port, "127.0.0.1").on("error", () => undefined),
+    );
+    await sleep(50);
+    try {
+      const answer = exchange(front.plainPort, GET);
+      let over = false;
+      void answer.then(() => (over = true));
+      await pass(6_000);
+      expect(over).toBe(false);
+      await pass(5_000);
+      expect((await answer).status).toBe(504);
+      expect(await front.errorLog()).toContain("upstream timed out while connecting to upstream");
+    } finally {
+      for (const socket of waiting) socket.destroy();
+      deaf.close();
+    }
+  });
+
+  test("one that does not read", async () => {
+    await start({ sendTimeoutMs: 10_000 });
+    script = (peer) => peer.socket.pause();
+    const client = await connectTo(front.plainPort);
+    client.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${64 << 20}\r\n\r\n`);
+    client.send(Buffer.alloc((64 << 20) - 1));
+    await sleep(500);
+    await pass(6_000);
+    expect(client.received).toBe("");
+    await pass(5_000);
+    await client.receives("HTTP/1.1 504");
+    client.socket.destroy();
+    expect(await front.errorLog()).toContain("upstream timed out while sending request to upstream");
+  });
+
+  test("but not one that reads late, and answers later still", async () => {
+    await start({ sendTimeoutMs: 10_000 });
+    script = (peer) => peer.socket.pause();
+    const client = await connectTo(front.plainPort);
+    const size = 32 << 20;
+    client.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`).send(Buffer.alloc(size));
+    const peer = await upstream.connection();
+    await sleep(300);
+    await pass(5_000);
+    let bytes = 0;
+    peer.socket.removeAllListeners("data").on("data", (chunk: Buffer) => (bytes += chunk.length));
+    peer.socket.resume();
+    await eventually(() => bytes > size);
+    await pass(20_000);
+    peer.send(OK);
+    await client.receives("HTTP/1.1 200");
+    client.socket.destroy();
+  });
+
+  test.each([
+    ["before", ""],
+    ["in the middle of", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
+  ])("one that falls silent %s its answer, counted from its last word", async (_when, begun) => {
+    await start({ readTimeoutMs: 10_000 });
+    script = answers(begun);
+    const client = await connectTo(front.plainPort);
+    client.send(GET);
+    const peer = await upstream.connection();
+    await pass(6_000);
+    if (begun !== "") peer.send("d");
+    await pass(begun === "" ? 0 : 6_000);
+    expect([client.ended, client.received.includes("504")]).toEqual([false, false]);
+    await pass(5_000);
+    await client.until(({ ended, received }) => ended || received.includes("504 Gateway"));
+    client.socket.destroy();
+    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+    await peer.until(({ ended, closed }) => ended || closed);
+  });
+});
+
+test.each(["127.0.0.1", "localhost"])(
+  "one that is not at %s is a 502, and served once it is",
+  async (host) => {
+    const port = await freePort();
+    await start({ url: `http://${host}:${port}` });
+    expect((await exchange(front.plainPort, GET)).status).toBe(502);
+    // Where a name has several addresses there is no one number.
+    expect(await front.errorLog()).toMatch(
+      /connect\(\) failed \((?:111|0): ECONNREFUSED\) while connecting to upstream/,
+    );
+    const other = await new RawUpstream(answering(OK)).listen(port);
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    await other.close();
+  },
+);
+
+describe("a connection that was used", () => {
+  test("is kept as long as it may idle", async () => {
+    await start({ idleTimeoutMs: 10_000 });
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    await pass(6_000);
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    expect(upstream.connections.length).toBe(1);
+    const peer = await upstream.connection();
+    await pass(6_000);
+    expect(peer.ended || peer.closed).toBe(false);
+    await pass(5_000);
+    await peer.until(({ ended, closed }) => ended || closed);
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    expect(upstream.connections.length).toBe(2);
+  });
+
+  test.each<[what: string, does: (peer: Accepted) => void]>([
+    ["said something unasked", (peer) => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL")],
+    ["was ended", (peer) => peer.socket.end()],
+    ["was reset", (peer) => peer.socket.resetAndDestroy()],
+  ])("and then %s serves nobody", async (_what, does) => {
+    await start();
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    does(await upstream.connection());
+    await sleep(100);
+    const post = "POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    expect(await exchange(front.plainPort, post)).toMatchObject({ status: 200, body: "ok" });
+    expect(upstream.connections.length).toBe(2);
+    expect(await front.errorLog()).toBe("");
+  });
+
+  test.each<[what: string, answer: string]>([
+    ["said that it closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
+    ["speaks HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+  ])("and %s is not used again", async (_what, answer) => {
+    await start();
+    script = answering(answer);
+    for (let i = 0; i < 2; i++) expect((await exchange(front.plainPort, GET)).body).toBe("ok");
+    expect(upstream.connections.length).toBe(2);
+  });
+
+  // A name may have another address by then.
+  test.each([
+    ["127.0.0.1", 1],
+    ["localhost", 2],
+  ])("for ten seconds, by the address %s: there are %i in the end", async (host, connections) => {
+    await start();
+    await front.close();
+    front = await startEveryProtocol({
+      routes: ROUTES,
+      upstreams: [{ name: "web", url: `http://${host}:${upstream.port}` }],
+    });
+    let waiting: Accepted | undefined;
+    script = (peer) => peer.socket.on("data", () => (waiting = peer));
+    const answered = async (afterMs: number): Promise<void> => {
+      waiting = undefined;
+      const answer = exchange(front.plainPort, GET);
+      await eventually(() => waiting !== undefined);
+      await pass(afterMs);
+      waiting!.send(OK);
+      expect((await answer).status).toBe(200);
+    };
+    await answered(6_000);
+    await answered(5_000);
+    expect(upstream.connections.length).toBe(1);
+    await answered(0);
+    expect(upstream.connections.length).toBe(connections);
+  });
+});
+
+test.each([
+  ...["GET", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"].map(
+    (method) => [method, 204] as const,
+  ),
+  ...["POST", "PATCH", "MOVE", "COPY", "LOCK", "MKCOL", "get"].map((method) => [method, 502] as const),
+])("%s whose connection dies before it is answered comes to %i", async (method, status) => {
+  await start();
+  script = (peer, index) => {
+    let answered = 0;
+    peer.socket.on("data", () => {
+      if (index === 0 && ++answered === 2) peer.socket.destroy();
+      else peer.send("HTTP/1.1 204 No Content\r\n\r\n");
+    });
+  };
+  expect((await exchange(front.plainPort, GET)).status).toBe(204);
+  const again = await exchange(front.plainPort, `${method} /web HTTP/1.1\r\nHost: a\r\n\r\n`);
+  expect([again.status, upstream.connections.length]).toEqual([status, status === 204 ? 2 : 1]);
+});
+
+test("a request is sent again once", async () => {
+  await start();
+  script = (peer, index) =>
+    peer.socket.on("data", () => {
+      if (index === 0 && peer.received.split("GET").length === 2) peer.send(OK);
+      else peer.socket.destroy();
+    });
+  expect((await exchange(front.plainPort, GET)).status).toBe(200);
+  expect((await exchange(front.plainPort, GET)).status).toBe(502);
+  expect(upstream.connections.length).toBe(2);
+});
+
+describe("over HTTP/2", () => {
+  test("103 goes on with its fields, and no other informational answer does", async () => {
+    await start();
+    const early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\n\r\n";
+    script = answering(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\nLink: y\r\n\r\n${early}${OK}`);
+    const session = connectHttp2(front.securePort);
+    const { status, informational, body } = await ask(session, { ":path": "/web" });
+    session.destroy();
+    expect([status, body]).toEqual([200, "ok"]);
+    expect(informational.map((head) => [head[":status"], head["link"], head["connection"]])).toEqual([
+      [103, "</a.css>", undefined],
+    ]);
+  });
+
+  test("a tunnel through a route that has none is a 501", async () => {
+    await start();
+    const session = connectHttp2(front.securePort);
+    await new Promise((resolve) => session.once("remoteSettings", resolve));
+    const { status } = await ask(
+      session,
+      { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":path": "/plain" },
+      "",
+    );
+    session.destroy();
+    expect([status, upstream.connections.length]).toEqual([501, 0]);
+  });
+});
+
+test.each<[what: string, head: string]>([
+  ["another protocol", "HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"],
+  ["no protocol", "HTTP/1.1 101 X\r\nConnection: upgrade\r\n\r\n"],
+  ["one that its Connection does not name", "HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n"],
+])("a WebSocket that the upstream answers with %s is a 502", async (_what, head) => {
+  await start();
+  script = answers(head);
+  const answer = await exchange(
+    front.plainPort,
+    "GET /web HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+  );
+  expect(answer.status).toBe(502);
+  await (await upstream.connection()).until(({ ended, closed }) => ended || closed);
+});

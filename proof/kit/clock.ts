@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
+
+/**
+ * Deadlines that pass without being waited for, where the runtime runs in the test's own process: its clock runs ahead
+ * of the real one. For tests: who imports this file has it, and nothing of it is in the runtime.
+ */
+const { now } = performance;
+let ahead = 0;
+performance.now = () => now.call(performance) + ahead;
+
+/** Between two sweeps no more passes than this, so that what follows from one deadline is there before the next. */
+const STEP_MS = 5_000;
+
+/** What was sent before has arrived by then. */
+const ARRIVES_MS = 100;
+
+/** Has so many milliseconds pass for every deadline, and all of them looked at. */
+export async function pass(ms: number): Promise<void> {
+  await sleep(ARRIVES_MS);
+  for (let left = ms; left > 0; left -= STEP_MS) {
+    ahead += Math.min(left, STEP_MS);
+    await swept();
+  }
+}
+
+/** The end of the next sweep: who came last is swept last. */
+function swept(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = sweepRegularly({
+      sweep: () => {
+        stop();
+        resolve();
+      },
+      onFault: () => undefined,
+    });
+  });
+}

@@ -1,0 +1,12 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../../build/paths.js";
+import { EQUIVALENTS, isOf } from "./equivalents.js";
+import { faultsOf } from "./faults.js";
+import { sourceFiles } from "./sources.js";
+
+test("whatever is recorded as changing nothing is a fault that there is", () => {
+  const faults = sourceFiles().flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")));
+  const gone = EQUIVALENTS.filter((one) => !faults.some((fault) => isOf(one, fault)));
+  expect(gone).toEqual([]);
+});
