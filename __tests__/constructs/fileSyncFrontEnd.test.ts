@@ -238,6 +238,20 @@ describe("response fields and HSTS", () => {
     expect(virtualServers[2]!.hsts).toEqual({ maxAge: 31_536_000, includeSubDomains: false, preload: false });
   });
 
+  test("HSTS goes by the certificate of the virtual server, if it has one of its own", () => {
+    const add = (app: FileSyncFrontEnd, tls: TlsMaterial) =>
+      app.proxy.addVirtualServer("office", {
+        serverNames: ["office.example.org"],
+        listeners: [app.listeners.https!],
+        tls,
+        hsts: {},
+      });
+    expect(() => add(frontEnd(), material)).not.toThrow();
+    expect(() => add(frontEnd({ mode: Mode.tls({ material }) }), TlsMaterial.selfSigned())).toThrow(
+      /office\.hsts: is given with a self-signed certificate \[config\.hsts-self-signed\]/,
+    );
+  });
+
   test("plain mode has the fields, too", () => {
     const app = frontEnd({ mode: Mode.plain(), responseHeaders: { remove: ["Server"] } });
     expect(resolveRequest(app, "http://192.0.2.10/sync/").removedResponseHeaders).toEqual(["server"]);

@@ -107,6 +107,7 @@ server.addRoute("files", { path: "/files", action: Action.staticFiles(`${text("d
 server.addRoute("gone", {
   path: "/gone",
   action: Action.respond(number("status"), { contentType: text("line") }),
+  responseHeaders: { set: { "X-Site": text("fieldValue") }, remove: [text("fieldName")] },
 });
 new ProxyService(stack, "service", {
   proxy,

@@ -165,6 +165,22 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("routePath", "string", "/web", "/web//x", "proxy/site/web.path", "a path as routes see it"),
   value("strip", "string", "raw", "all", "proxy/site/web.action.strip", '"none", "raw", "nginx"'),
   value("directory", "string", "/srv", "/srv/..", "proxy/site/files.action.directory", FILE),
+  value(
+    "fieldValue",
+    "string",
+    'a\tb; "c"',
+    "café",
+    "proxy/site/gone.responseHeaders.set.X-Site",
+    "1 to 4096 characters of visible ASCII",
+  ),
+  value(
+    "fieldName",
+    "string",
+    "X-Powered-By",
+    "X-Powered-By:",
+    "proxy/site/gone.responseHeaders.remove[0]",
+    "a field name: a token",
+  ),
   value("status", "number", 410, "600", "proxy/site/gone.action.status", "integer from 200 to 599"),
   value(
     "line",
