@@ -56,8 +56,8 @@ scripts. It is reported with its place (a field of \`portico.json\`, a prop of a
 what is allowed, and a fix for the case at hand; \`see:\` leads to the code on this page.
 
 Problems of a stack come when a construct is made or the app is synthesized, those of a config from \`portico check\`,
-\`serve\`, \`reload\` and \`upgrade\`, and those of a host from \`portico activate\`, which Terraform runs. All problems that
-there are come at once.`;
+\`serve\`, \`reload\` and \`upgrade\`, and those of a host from \`portico activate\`, which Terraform runs. All problems are
+reported at once.`;
 
 const areaOf = (code: ProblemCode): string => code.split(".")[0]!;
 
