@@ -214,7 +214,7 @@ describe("parts without the front end", () => {
       /\[Path\]\n(PathChanged=\/etc\/letsencrypt\/live\/[ab]\.example(\/(fullchain|privkey)\.pem)?\n){6}\n\[Install\]/,
     );
     expect(texts.get("portico-certificates.service")).toContain(
-      "systemctl try-reload-or-restart portico.service\n",
+      "systemctl --no-block try-reload-or-restart portico.service\n",
     );
     // Each under a name of its own.
     expect(texts.get("portico.service")).toContain(

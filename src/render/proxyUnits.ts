@@ -115,7 +115,12 @@ export function renewalPathUnit(paths: readonly string[]): UnitDocument {
   };
 }
 
-/** `portico-certificates.service`: has the proxy take them, if it runs; a set that is not in order is refused. */
+/**
+ * `portico-certificates.service`: has the proxy load them, if it runs; a set that is not in order is refused.
+ *
+ * It does not wait for that. While it runs, systemd forgets further changes; so it ends before the reload has read
+ * anything, and whatever changes from then on starts it again.
+ */
 export function renewalServiceUnit(): UnitDocument {
   return {
     Unit: {
@@ -127,7 +132,7 @@ export function renewalServiceUnit(): UnitDocument {
       Type: "oneshot",
       // Key and certificate change one after the other.
       ExecStartPre: { command: ["/bin/sleep", "5"] },
-      ExecStart: { command: ["/bin/systemctl", "try-reload-or-restart", "portico.service"] },
+      ExecStart: { command: ["/bin/systemctl", "--no-block", "try-reload-or-restart", "portico.service"] },
     },
   };
 }
