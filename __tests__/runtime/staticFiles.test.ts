@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
+import { chmodCommand } from "../../src/runtime/actions/permissions.js";
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
@@ -271,6 +272,26 @@ async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
     process.seteuid!(0);
   }
 }
+
+/** What a shell makes of a word, byte for byte. */
+const word = (command: string): string =>
+  execFileSync("bash", ["-c", `printf %s ${command}`], { encoding: "latin1" });
+
+test.each([
+  "/srv/media",
+  "/srv/it's here",
+  "/srv/a 'b' \"c\" $d `e` \\f",
+  "/srv/gr\xc3\xbc\xc3\x9fe",
+  "/srv/\xff\xfe'",
+  "/srv/\x01\x1b[2J\n\\'x",
+  "/srv/\x0fa",
+])("the command that fixes %j names it to a shell", (path) => {
+  const command = chmodCommand("o+rx", path);
+  expect(command).toMatch(/^chmod o\+rx \$?'/);
+  // eslint-disable-next-line no-control-regex -- whoever reads it in a log sees all of it
+  expect(command).not.toMatch(/[\x00-\x1f]/);
+  expect(word(command.slice("chmod o+rx ".length))).toBe(path);
+});
 
 describe("permissions (service 2.8): 403, and the error log says what fixes it", () => {
   test.each([

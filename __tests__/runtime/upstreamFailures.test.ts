@@ -293,7 +293,7 @@ describe("a connection that was used", () => {
 });
 
 test.each([
-  ...["GET", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"].map(
+  ...["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT", "SEARCH"].map(
     (method) => [method, 204] as const,
   ),
   ...["POST", "PATCH", "MOVE", "COPY", "LOCK", "MKCOL", "get"].map((method) => [method, 502] as const),

@@ -79,6 +79,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a stream that is not among the others is not found there",
   },
   {
+    file: "src/runtime/actions/staticFiles.ts",
+    line: /pieces\.length === 1 \? pieces\[0\]!/,
+    to: "(1 + 1)",
+    why: "what is in one piece is the same once it was joined",
+  },
+  {
     file: "src/runtime/actions/proxy.ts",
     from: "this.wantsList = exchange.sendLines === undefined;",
     why: "the list is made when it is asked for",
