@@ -27,10 +27,10 @@ test("pieces that wait come out as they went in, whatever becomes of the memory 
     }),
     fc.constant("shift" as const),
   );
+  const pattern = Buffer.from(Uint8Array.from({ length: 50_000 }, (_, i) => i % 127));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const queue = new PieceQueue();
-      let expected = Buffer.alloc(0);
       const came: Buffer[] = [];
       let next = 0;
       const shift = (): void => {
@@ -45,26 +45,27 @@ test("pieces that wait come out as they went in, whatever becomes of the memory 
           continue;
         }
         const chunk = Buffer.alloc(one.bytes + 2 * one.around, 0xdb);
-        for (let i = 0; i < one.bytes; i++) chunk[one.around + i] = next++ & 0x7f;
-        expected = Buffer.concat([expected, chunk.subarray(one.around, one.around + one.bytes)]);
+        pattern.copy(chunk, one.around, next % 127, (next % 127) + one.bytes);
+        next += one.bytes;
         const before = queue.bytes;
         queue.push(chunk, one.around, one.around + one.bytes, one.reused);
         expect(queue.bytes).toBe(before + one.bytes);
         if (one.reused) chunk.fill(0xdb);
       }
       while (queue.bytes > 0) shift();
-      expect(Buffer.concat(came).equals(expected)).toBe(true);
+      const all = Buffer.concat(came);
+      expect([all.length, all.findIndex((byte, i) => byte !== i % 127)]).toEqual([next, -1]);
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
 test("small pieces that wait take up little more than their bytes", () => {
   const queue = new PieceQueue();
-  for (let i = 0; i < 64 * KIB; i++) queue.push(Buffer.alloc(64 * KIB), 5, 6, false);
+  for (let i = 0; i < 8 * KIB; i++) queue.push(Buffer.allocUnsafeSlow(4 * KIB), 5, 6, false);
   const held = new Set<ArrayBufferLike>();
   while (queue.bytes > 0) held.add(queue.shift().buffer);
-  expect([...held].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(100 * KIB);
+  expect([...held].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(20 * KIB);
 });
 
 describe("a receive buffer", () => {

@@ -41,7 +41,7 @@ describe("frames", () => {
         events.push(`DATA ${stream} ${length}`);
       },
       onDataPiece: (chunk, from, to) => {
-        expect(to).toBeGreaterThan(from);
+        if (to <= from) throw new Error("an empty piece");
         data += chunk.toString("latin1", from, to);
       },
       onDataEnd: (flags) => events.push(`${data} ${flags}`),
