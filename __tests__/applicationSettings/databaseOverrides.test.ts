@@ -77,8 +77,10 @@ print(json.dumps([base64.b64encode(pickle.dumps(${expression}, protocol=p)).deco
       text: "https://files.example.org/sync",
     });
   }
-  for (const stored of pickled(`'${long}'`))
-    expect(readStoredValue(Buffer.from(stored))).toEqual({ kind: "text", text: long });
+  // Of the characters of Base64, `+` and `/` too.
+  for (const text of [long, "/a?>>>>>>>??????"])
+    for (const stored of pickled(`'${text}'`))
+      expect(readStoredValue(Buffer.from(stored))).toEqual({ kind: "text", text });
   for (const expression of ["['a']", "b'a'", "1", "None", "('https://a',)", "{'a': 'b'}", "print"]) {
     for (const stored of pickled(expression))
       expect(readStoredValue(Buffer.from(stored))).toEqual({ kind: "unreadable" });
@@ -88,8 +90,21 @@ print(json.dumps([base64.b64encode(pickle.dumps(${expression}, protocol=p)).deco
     [`"http://a/sync"`, "http://a/sync"],
     [`{"__type__": "default", "__value__": "http://a"}`, "http://a"],
     ["", ""],
+    ["/", "/"],
+    ["see http://a", undefined],
+    ["http://a b", undefined],
+    ["gANYAQAAAGEu", "a"],
+    ["!gANYAQAAAGEu", undefined],
+    ["gANYAQAAAGEu!", undefined],
+    ["gANYAQAAAGFxAC4=", "a"],
+    // Between the string and the end is something else, or there is an end before the last byte.
+    ["gANYAQAAAGF6Lg==", undefined],
+    ["gANYAQAAAGEueC4=", undefined],
     ["12", undefined],
     ["[]", undefined],
+    ["null", undefined],
+    [`{"__value__": 1}`, undefined],
+    [`{"value": "http://a"}`, undefined],
     ["!!!", undefined],
     ["gAN9", undefined],
     ["gANY////fy4=", undefined],

@@ -83,6 +83,12 @@ const EDITS: readonly [string, string, readonly IniItem[], string][] = [
     URL_ITEM,
     `[general]\nSERVICE_URL = a\n\n[General]\n${URL_LINE}\n`,
   ],
+  [
+    "a value in brackets is not a section",
+    "[General]\nA = [Other]\nSERVICE_URL = b\n",
+    URL_ITEM,
+    `[General]\nA = [Other]\n${URL_LINE}\n`,
+  ],
   ["CRLF", "[General]\r\nSERVICE_URL = a\r\n[X]\r\n", URL_ITEM, `[General]\r\n${URL_LINE}\r\n[X]\r\n`],
   ["CRLF, new", "[General]\r\nID = a\r\n[X]\r\n", URL_ITEM, `[General]\r\nID = a\r\n${URL_LINE}\r\n[X]\r\n`],
   [
@@ -145,6 +151,7 @@ describe("refused with its line", () => {
     ],
     ["a new key above an indented line", "[General]\n  [X]\n", 2, /above an indented line/],
     ["a header with more on its line", "[General] ; x\nA = 1\n", 1, /header/],
+    ["a header with what only some take for a line end", "[General]\u2028x\nA = 1\n", 1, /header/],
     ["lone carriage return", "[General]\nA = 1\rB = 2\n", 2, /carriage return/],
     ["NUL", "[General]\n\n\0", 3, /NUL/],
   ])("%s", (_what, text, line, words) => {
@@ -157,8 +164,8 @@ describe("refused with its line", () => {
 
 test("lines that may contain a secret are found", () => {
   const text =
-    "[database]\nuser = a\npassword = b\n  c\nhost = d\n# secret\nkey = 1\nurl = mysql://u:p@h/\nn = 1\n";
-  expect([...secretIniLines(text)]).toEqual([3, 4, 6, 7, 8]);
+    "[database]\nuser = a\npassword = b\n  c\nhost = d\n# secret\nkey = 1\nurl = mysql://u:p@h/\nn = 1\nkeyboard = 1\nurl = redis://:p@h/\nurl = ftp://u:@h/\nAPI_TOKEN = 1\n";
+  expect([...secretIniLines(text)]).toEqual([3, 4, 6, 7, 8, 11, 12, 13]);
 });
 
 test("generated files: both readers see the wanted items and everything else as before", () => {

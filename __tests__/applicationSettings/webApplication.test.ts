@@ -73,6 +73,12 @@ const PLACES: readonly [string, string, (lines: string) => string][] = [
     `# ${KEY}\nA = """\n${KEY}\n"""\n${DB}`,
     (n) => `# ${KEY}\nA = """\n${KEY}\n"""\n${n}${DB}`,
   ],
+  ["a comment apart from the databases", `A = 1\n# other\n\n${DB}`, (n) => `A = 1\n# other\n\n${n}${DB}`],
+  [
+    "an empty line of the comment above the databases",
+    `A = 1\n#\n# the database\n${DB}`,
+    (n) => `A = 1\n${n}#\n# the database\n${DB}`,
+  ],
   ["byte order mark", `\ufeff${KEY}\n${DB}`, (n) => `\ufeff${KEY}\n${n}${DB}`],
   ["byte order mark alone", "\ufeff", (n) => `\ufeff${n}`],
 ];
@@ -108,6 +114,12 @@ const UPDATED: readonly [string, string, string][] = [
     String.raw`MEDIA_URL = '\x2fsync' u"\155edia/"`,
   ],
   ["comment kept", "MEDIA_URL = '/a#b/' # c 'd'", "MEDIA_URL = '/syncmedia/' # c 'd'"],
+  ["empty comment kept", "MEDIA_URL = '/' #", "MEDIA_URL = '/syncmedia/' #"],
+  [
+    "a plain string that looks like an f-string",
+    `A = 'rf"{exec(1)}"'; MEDIA_URL = '/'`,
+    `A = 'rf"{exec(1)}"'; MEDIA_URL = '/syncmedia/'`,
+  ],
   ["spacing kept", "MEDIA_URL='/a/'\t;B=1 ;", "MEDIA_URL='/syncmedia/'\t;B=1 ;"],
   [
     "among statements",
@@ -294,6 +306,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["walrus in an f-string", "MEDIA_URL = '/'\nA = f'{(MEDIA_URL := 1)}'", 2, /`:=`/],
   ["walrus in a nested field", 'MEDIA_URL = "/"\nA = rf"{1:{(MEDIA_URL := 1)}}"', 2, /`:=`/],
   ["exec in an f-string", "MEDIA_URL = '/'\nA = f\"{exec('MEDIA_URL = 1')}\"", 2, /`exec`/],
+  ["exec in an F-string", "MEDIA_URL = '/'\nA = F\"{exec('MEDIA_URL = 1')}\"", 2, /`exec`/],
   ["sys.modules", "import sys; MEDIA_URL = ''\nsys.modules[__name__].MEDIA_URL = 1", 2, /`modules`/],
   ["appended to", "CSRF_TRUSTED_ORIGINS = []\nCSRF_TRUSTED_ORIGINS.append('a')", 2, /change of its content/],
   ["origins: no list", "CSRF_TRUSTED_ORIGINS = ('a', 'b')", 1, /not a plain list/],
@@ -324,6 +337,10 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
     2,
     /encoding gb18030/,
   ],
+  ["an encoding below an empty line", "\n# coding: gbk", 2, /encoding gbk/],
+  ["an encoding that ends like a known one", "# coding: not-ascii", 1, /encoding not-ascii/],
+  ["an encoding that begins like a known one", "# coding: utf-80", 1, /encoding utf-80/],
+  ["an encoding without its number", "# coding=iso-8859-x", 1, /encoding iso-8859-x/],
 ];
 
 test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
@@ -333,6 +350,18 @@ test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
   expect(problems.map((p) => p.path)).toEqual([`settings.py:${line}`]);
   expect(problems[0]!.message).toMatch(words);
   expect(JSON.stringify({ problems, splices })).not.toMatch(/k#e;y|geheim/);
+});
+
+test.each<[what: string, text: string]>([
+  ["of the third line", "# one\n# two\n# coding: gbk\n"],
+  ["without a name", "# of coding: `gbk`\n"],
+  ["in no comment", "A = 'coding: gbk'\n"],
+  ...["utf-8", "UTF8", "utf-8-sig", "utf_8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-15"].map(
+    (name): [string, string] => ["that is known", `# -*- coding: ${name} -*-\n`],
+  ),
+  ["that is known", "# vim: set fileencoding=cp1252\n"],
+])("an encoding %s is not an obstacle: %j", (_what, text) => {
+  expect(edited(text)).toBe(`${text}${newLines()}`);
 });
 
 test("a statement that affects all items is named once", () => {

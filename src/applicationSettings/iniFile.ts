@@ -84,7 +84,7 @@ export interface IniLine {
 }
 
 const LINE = /([^\n]*?)(\r?\n|$)/y;
-const HEADER = /^\[(.+)\](.*)$/;
+const HEADER = /^\[(.+)\](.*)/s;
 const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
 
 /** @internal The lines of a file as both readers see them. */

@@ -4,8 +4,8 @@ import type { Token } from "./python/tokens.js";
 import type { Splice } from "./textEdit.js";
 
 /**
- * Removes elements from a list of strings and adds others after the last one that stays; everything between the others,
- * comments included, stays as it is.
+ * Removes elements from a list of strings and adds others after the last one that stays; everything between those that
+ * stay, comments included, stays as it is.
  *
  * @param list its tokens, brackets included
  */
@@ -18,40 +18,38 @@ export function editList(
 ): Splice[] {
   const stays = elements.map(({ value }) => !removed.includes(value));
   const lastKept = elements.findLast((_, i) => stays[i]);
-  const begin = list[0]!.to;
-  const at = lastKept?.to ?? begin;
+  const at = (lastKept ?? list[0]!).to;
   const literals = added.map(pythonLiteral).join(", ");
   const insertion =
     added.length === 0
       ? []
       : [{ from: at, to: at, text: lastKept === undefined ? literals : `, ${literals}` }];
-  if (lastKept === undefined && elements.length > 0) {
-    const end = elements.at(-1)!.to;
-    return [...insertion, { from: elements[0]!.from, to: endWithComma(text, end), text: "" }];
-  }
-  const firstKept = stays.indexOf(true);
-  const cuts = elements.flatMap((element, i) => {
-    if (stays[i]) return [];
-    // Those before the first that stays are removed together.
-    if (i < firstKept)
-      return i === 0 ? [{ from: element.from, to: elements[firstKept]!.from, text: "" }] : [];
-    return [cutOf(text, elements[i - 1]!, element)];
+  const cuts = elements.flatMap(({ from }, i) => {
+    // Neighbours are removed together, so that exactly one comma goes with each.
+    if (stays[i] || (i > 0 && !stays[i - 1])) return [];
+    const next = elements.findIndex((_, later) => later > i && stays[later]);
+    if (i === 0 && next !== -1) return [{ from, to: elements[next]!.from, text: "" }];
+    const last = elements.at(next === -1 ? -1 : next - 1)!;
+    const comma = list.find((token) => token.text === "," && token.from >= last.to);
+    return [cutOf(text, elements[i - 1], { from, to: last.to }, (comma ?? last).to)];
   });
   return [...insertion, ...cuts];
 }
 
 /**
- * What is removed with an element: the comma before it if they share a line, otherwise its own comma and an empty line.
+ * What is removed with elements: the comma before them if they begin on the line of the one before, otherwise the comma
+ * after them, and their lines if nothing else is on them.
  */
-function cutOf(text: string, previous: ListElement, { from, to }: ListElement): Splice {
+function cutOf(
+  text: string,
+  previous: ListElement | undefined,
+  { from, to }: Pick<ListElement, "from" | "to">,
+  end: number,
+): Splice {
+  if (previous === undefined) return { from, to: end, text: "" };
   if (/^[ \t]*,[ \t]*$/.test(text.slice(previous.to, from))) return { from: previous.to, to, text: "" };
-  const end = endWithComma(text, to);
   const lead = /[ \t]*$/.exec(text.slice(0, from))![0].length;
   const rest = /^[ \t]*(?:\r\n|\n|\r)/.exec(text.slice(end));
-  const alone = rest !== null && /(?:^|[\r\n])$/.test(text.slice(0, from - lead));
+  const alone = rest !== null && /[\r\n]$/.test(text.slice(0, from - lead));
   return alone ? { from: from - lead, to: end + rest[0].length, text: "" } : { from, to: end, text: "" };
-}
-
-function endWithComma(text: string, to: number): number {
-  return to + (/^[ \t]*,/.exec(text.slice(to))?.[0].length ?? 0);
 }

@@ -22,7 +22,7 @@ export function secretPythonLines(text: string): ReadonlySet<number> {
   );
   const secrets = keys
     .filter((token) => token.kind === "string")
-    .map((token) => token.text.replace(/^[a-z]*["']+|["']+$/gi, ""))
+    .map((token) => token.text.replace(/^\w*(?:"+|'+)|(?:"+|'+)$/g, ""))
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN);
   const matching = splitLines(text).flatMap((line, i) =>
     SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],

@@ -40,7 +40,7 @@ const OPCODE = {
 };
 
 function fromPickle(text: string): string | undefined {
-  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) return undefined;
+  if (/[^A-Za-z0-9/+=\s]/.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64");
   let at = bytes[0] === OPCODE.proto ? 2 : 0;
   if (bytes[at] === OPCODE.frame) at += 9;

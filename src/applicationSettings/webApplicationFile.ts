@@ -233,8 +233,8 @@ function aboveComments(text: string, units: readonly Unit[], index: number): num
   const previous = units[index - 1];
   // Above the first unit there may be lines that have to stay first: `#!`, the encoding.
   if (previous === undefined) return from;
-  const comment = /(?:(?<=[\r\n])[ \t\f]*#[^\r\n]*(?:\r\n|\n|\r))+$/.exec(text.slice(previous.to - 1, from));
-  return comment === null ? from : from - comment[0].length;
+  const comment = /(?:(?<=[\r\n])[ \t\f]*#[^\r\n]*(?:\r\n|\n|\r))*$/.exec(text.slice(previous.to - 1, from))!;
+  return from - comment[0].length;
 }
 
 /** One problem per statement, with all the items it affects. */

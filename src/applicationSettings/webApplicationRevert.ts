@@ -81,7 +81,7 @@ function revertList(text: string, assignments: readonly Assignment[], change: It
 function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdded }: ItemChange): string {
   const end = value.at(-1)!.to;
   const before = /[^\r\n]*$/.exec(text.slice(0, at))![0];
-  const behind = /^[ \t\f]*(?:;[ \t\f]*)?/.exec(text.slice(end))![0];
+  const behind = /[ \t\f]*(?:;[ \t\f]*)?/.exec(text.slice(end))![0];
   const lineEnd = /^(?:\r\n|\n|\r)/.exec(text.slice(end + behind.length))?.[0];
   const lineEnds = lineEnd !== undefined || end + behind.length === text.length;
   if (before.trim() !== "" && before !== "\ufeff") {

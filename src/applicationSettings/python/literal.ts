@@ -59,7 +59,7 @@ function stringValue(tokens: readonly Token[]): string | undefined {
 
 /** The value of a string token; undefined for bytes, and for strings that contain expressions. */
 function decodeString(token: string): string | undefined {
-  const [, prefix, quotes] = /^([a-z]*)('''|"""|'|")/i.exec(token)!;
+  const [, prefix, quotes] = /([a-z]*)('''|"""|'|")/i.exec(token)!;
   if (!/^(?:u|r|ur)?$/i.test(prefix!)) return undefined;
   const body = token.slice(prefix!.length + quotes!.length, -quotes!.length).replace(/\r\n?/g, "\n");
   if (prefix!.toLowerCase().includes("r")) return body;
@@ -67,7 +67,7 @@ function decodeString(token: string): string | undefined {
 }
 
 /** Python reference, 2.4.1.1. */
-const ESCAPE = /\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[0-7]{1,3}|[^])/gi;
+const ESCAPE = /\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|[^])/g;
 const SIMPLE_ESCAPES: Readonly<Record<string, string | undefined>> = {
   "\n": "",
   "\\": "\\",
@@ -85,6 +85,6 @@ const SIMPLE_ESCAPES: Readonly<Record<string, string | undefined>> = {
 function unescaped(escape: string): string {
   const rest = escape.slice(1);
   if (/^[0-7]/.test(rest)) return String.fromCodePoint(parseInt(rest, 8));
-  if (/^[xuU].+/.test(rest)) return String.fromCodePoint(Math.min(parseInt(rest.slice(1), 16), 0x10ffff));
+  if (/[xuU].+/.test(rest)) return String.fromCodePoint(Math.min(parseInt(rest.slice(1), 16), 0x10ffff));
   return SIMPLE_ESCAPES[rest] ?? escape;
 }

@@ -136,7 +136,7 @@ class Scanner {
   private endLine(): void {
     const first = this.tokens[0];
     if (first !== undefined) {
-      const lead = /^[ \t\f]*/.exec(this.text.slice(this.lineFrom, first.from))![0];
+      const lead = this.text.slice(this.lineFrom, first.from);
       // A form feed restarts the count of the indentation.
       const indented = lead.slice(lead.lastIndexOf("\f") + 1) !== "";
       this.lines.push({ tokens: this.tokens, indented, from: this.lineFrom, to: this.at });
