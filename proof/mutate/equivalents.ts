@@ -24,6 +24,66 @@ const sizes = (file: string, ...names: readonly string[]): readonly Equivalent[]
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
+    file: "src/activation/firewallRules.ts",
+    from: "/\\b(ip6?) saddr (!= )?(\\{[^}]*\\}|\\S+)/",
+    to: "/\\b(ip6?) saddr (!= )?(\\{[^}]+\\}|\\S+)/",
+    why: "nft takes no empty set",
+  },
+  {
+    file: "src/activation/firewallRules.ts",
+    from: "/\\b(ip6?) saddr (!= )?(\\{[^}]*\\}|\\S+)/",
+    to: "/\\b(ip6?) saddr (!= )?(\\{[^}]*\\}|\\S*)/",
+    why: "something stands after `saddr `",
+  },
+  {
+    file: "src/activation/stagedCheck.ts",
+    from: "/Command (\\S+) is not executable/",
+    to: "/Command (\\S*) is not executable/",
+    why: "the command has a name",
+  },
+  {
+    file: "src/applicationSettings/iniFile.ts",
+    from: "/^([^=:]*?)[ \\t]*([=:])[ \\t]*/",
+    to: "/([^=:]*?)[ \\t]*([=:])[ \\t]*/",
+    why: "a match begins at the first character, if there is one; the anchor saves looking for others",
+  },
+  {
+    file: "src/applicationSettings/python/tokens.ts",
+    from: "/\\.?\\d[\\w.]*/y",
+    to: "/\\.?\\d[\\w.]+/y",
+    why: "a lone digit is then a token of one character all the same",
+  },
+  {
+    file: "src/constructs/props/tokens.ts",
+    from: "/-\\d\\.\\d+e\\+\\d{3}/g",
+    to: "/-\\d\\.\\d*e\\+\\d{3}/g",
+    why: "numbers of that size are written with digits after the point",
+  },
+  {
+    file: "src/constructs/props/tokens.ts",
+    from: '/"whole-portico-token-(\\d+)x"|portico-token-(\\d+)x/g',
+    to: '/"whole-portico-token-(\\d*)x"|portico-token-(\\d+)x/g',
+    why: "every marker has a number",
+  },
+  {
+    file: "src/constructs/props/tokens.ts",
+    from: '/"whole-portico-token-(\\d+)x"|portico-token-(\\d+)x/g',
+    to: '/"whole-portico-token-(\\d+)x"|portico-token-(\\d*)x/g',
+    why: "every marker has a number",
+  },
+  {
+    file: "src/model/actions/forwarding.ts",
+    from: "/^(https?):\\/\\/([^/?#]*)(.*)/i",
+    to: "/^(https?):\\/\\/([^/?#]+)(.*)/i",
+    why: "an empty authority is not a host, so there is no target either way",
+  },
+  {
+    file: "src/model/config/parse.ts",
+    from: "/position (\\d+)(?! \\(line)/",
+    to: "/position (\\d*)(?! \\(line)/",
+    why: "the engine's message always has a number there",
+  },
+  {
     file: "src/runtime/",
     line: /^(?:export )?const \w+_MS = [\d_]+;/,
     why: "a millisecond more: deadlines are looked at four times a second, and timers may be late by more",

@@ -24,6 +24,7 @@ test.each<[code: string, ...faults: string[]]>([
   ["const r = /^a+$/i;", "regex /a+$/i", "regex /^a+/i", "regex /^a*$/i", "regex /^a+$/"],
   ["const m = a.every(b);", "call a.some(b)"],
   ["const m = a.trim();", "call a"],
+  ["const m = a?.trim().length;"],
   [
     'const t = "word"; const s = "a sentence"; const o = { "name": 1 }; import "x";',
     'text ""',

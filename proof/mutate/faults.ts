@@ -144,7 +144,8 @@ const IDENTITIES = new Set(["filter", "toLowerCase", "toUpperCase", "trim", "tri
 
 function ofCall(node: ts.CallExpression): Found[] {
   const called = node.expression;
-  if (!ts.isPropertyAccessExpression(called)) return [];
+  // A chain with `?.` would be cut in two, of which the second part does not end with the first.
+  if (!ts.isPropertyAccessExpression(called) || ts.isOptionalChain(node)) return [];
   const on = called.expression.getText();
   const name = called.name.text;
   const args = node.arguments.map((argument) => argument.getText()).join(", ");

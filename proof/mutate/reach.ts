@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import ts from "typescript";
 
 /** What modules start in processes of their own, or read when they build: no import shows it. */
@@ -24,7 +24,10 @@ export class Reach {
     );
   }
 
-  /** Test files that reach a module: first those of the same folder below `__tests__`, then by the number of imports between. */
+  /**
+   * Test files that reach a module: first those of the same folder below `__tests__`, of these first the one of the same
+   * name, then by the number of imports between.
+   */
   testsOf(module: string): string[] {
     const distance = new Map([[module, 0]]);
     for (const queue = [module]; queue.length > 0;) {
@@ -36,7 +39,9 @@ export class Reach {
       }
     }
     const folder = `__tests__/${module.split("/")[1]}/`;
-    const rank = (test: string): number => distance.get(test)! + (test.startsWith(folder) ? 0 : 100);
+    const own = basename(module).replace(/\.ts$/, ".test.ts");
+    const rank = (test: string): number =>
+      distance.get(test)! + (test.startsWith(folder) ? 0 : 100) - (basename(test) === own ? 50 : 0);
     return this.tests.filter((test) => distance.has(test)).sort((a, b) => rank(a) - rank(b));
   }
 

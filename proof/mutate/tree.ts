@@ -22,6 +22,15 @@ export class MutatedTree {
   private readonly switchFile = join(this.switches, "on");
 
   constructor(faults: readonly NumberedFault[]) {
+    try {
+      this.build(faults);
+    } catch (error) {
+      this.remove();
+      throw error;
+    }
+  }
+
+  private build(faults: readonly NumberedFault[]): void {
     // Other users run some of the processes.
     for (const folder of [this.root, this.switches]) chmodSync(folder, 0o755);
     cpSync(ROOT, this.root, { recursive: true, filter: (path) => !NOT_COPIED.test(path.slice(ROOT.length)) });
@@ -45,8 +54,13 @@ export class MutatedTree {
   async test(files: readonly string[], { bail, ms }: { bail: boolean; ms: number }): Promise<Verdict> {
     const report = join(this.root, ".report.json");
     rmSync(report, { force: true });
-    const args = ["--no-install", "jest", "--json", `--outputFile=${report}`, ...(bail ? ["--bail=1"] : [])];
-    const jest = spawn("npx", [...args, "--runTestsByPath", ...files], {
+    const args = [
+      "node_modules/jest/bin/jest.js",
+      "--json",
+      `--outputFile=${report}`,
+      ...(bail ? ["--bail=1"] : []),
+    ];
+    const jest = spawn(process.execPath, [...args, "--runTestsByPath", ...files], {
       cwd: this.root,
       stdio: "ignore",
       detached: true,
