@@ -2,6 +2,7 @@ import {
   formatStep,
   serviceSteps,
   type Situation,
+  type Stale,
   unitOf,
   type WantedUnit,
 } from "../../src/activation/serviceSteps.js";
@@ -34,9 +35,11 @@ interface Case {
   readonly domainOnly?: boolean;
   readonly now?: Readonly<Record<string, Partial<UnitStatus>>>;
   readonly wanted?: Readonly<Record<string, WantedUnit>>;
+  readonly stale?: Partial<Stale>;
 }
 
-function stepsOf({ changed = {}, settings = [], domainOnly = false, now = {}, wanted = {} }: Case): string[] {
+function stepsOf(given: Case): string[] {
+  const { changed = {}, settings = [], domainOnly = false, now = {}, wanted = {}, stale } = given;
   const running: UnitStatus = {
     known: true,
     masked: false,
@@ -55,6 +58,9 @@ function stepsOf({ changed = {}, settings = [], domainOnly = false, now = {}, wa
       ...UNITS.map((unit): [string, WantedUnit] => [unit, { active: true }]),
       ...Object.entries(wanted),
     ]),
+    ...(stale === undefined
+      ? {}
+      : { stale: { units: new Set<string>(), manager: false, proxy: "nothing", ...stale } }),
   };
   return serviceSteps(situation).map((step) =>
     formatStep(step)
@@ -201,6 +207,65 @@ test.each<[string, Case, string[]]>([
       "start portico",
     ],
   ],
+  ["nothing, and nothing is loaded that differs", { stale: {} }, []],
+  [
+    "a unit that systemd has not read since",
+    { stale: { manager: true, units: new Set(["web.service"]) } },
+    ["stop web", "daemon-reload", "start web"],
+  ],
+  [
+    "a firewall that was flushed",
+    { stale: { units: new Set(["firewall.service"]) } },
+    ["reload-or-restart firewall"],
+  ],
+  ["a proxy that runs another config", { stale: { proxy: "reload" } }, ["reload portico"]],
+  ["a proxy that runs another runtime", { stale: { proxy: "upgrade" } }, ["portico upgrade (portico)"]],
+  [
+    "a proxy whose socket was stopped",
+    { now: { "portico.socket": { active: false } } },
+    ["stop portico", "start portico.socket", "start portico"],
+  ],
+  [
+    "the socket's unit, the proxy down",
+    {
+      changed: { "/etc/systemd/system/portico.socket": "unit" },
+      now: { "portico.service": { active: false } },
+    },
+    ["write files", "daemon-reload", "restart portico.socket", "start portico"],
+  ],
+  ["a page", { changed: { "/i.html": "page" } }, ["write files", "reload portico"]],
+  [
+    "a drop-in of another role",
+    { changed: { "/etc/systemd/system/x.service.d/a.conf": "other" } },
+    ["write files", "daemon-reload"],
+  ],
+  [
+    "a network",
+    { changed: { "/etc/systemd/network/a.network": "network" } },
+    ["write files", "networkctl reload"],
+  ],
+  [
+    "a daemon that is to go, with settings of its own",
+    {
+      settings: ["fileServer"],
+      wanted: { "files.service": OFF },
+      now: { "files.service": { enabled: false } },
+    },
+    ["stop files", "write files"],
+  ],
+  [
+    "a proxy that is not to run",
+    { changed: { "/etc/p.json": "config" }, wanted: { "portico.service": { active: false } } },
+    ["stop portico", "write files"],
+  ],
+  [
+    "a unit that is enabled, and was rewritten",
+    {
+      changed: { "/etc/systemd/system/web.service": "unit" },
+      wanted: { "web.service": { active: true, enabled: true } },
+    },
+    ["stop web", "write files", "daemon-reload", "reenable web", "start web"],
+  ],
   [
     "services that were stopped by hand, or have failed",
     { now: { "files.service": { active: false }, "portico.service": { active: false, failed: true } } },
@@ -246,6 +311,8 @@ test.each([
   ["/etc/systemd/system/multi-user.target.d/a.conf", "multi-user.target"],
   ["/etc/systemd/system/a@.timer", "a@.timer"],
   ["/etc/nginx/conf.d/a.conf", "a.conf"],
+  ["/etc/systemd/system/web.service.d/a.conf.bak", "a.conf.bak"],
+  ["/etc/systemd/system/web.service.d/.conf", ".conf"],
 ])("%s belongs to %s", (path, unit) => {
   expect(unitOf(path)).toBe(unit);
 });

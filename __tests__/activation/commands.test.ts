@@ -1,0 +1,135 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { run } from "../../src/cli/program.js";
+import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
+
+/** `portico activate`, `deactivate` and `recover` below a folder: what they print, and how they end. */
+
+let site: Site;
+let one: SiteFiles;
+beforeAll(async () => {
+  one = await siteFiles("1");
+});
+beforeEach(() => {
+  site = new Site();
+});
+afterEach(() => site.remove());
+
+async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const output = { out: (t: string) => void (out += t), err: (t: string) => void (err += t) };
+  const code = await run([...args, "--root", site.root], output);
+  return { code, out, err };
+}
+
+/** The certificate of the site has another name: what is warned of is on standard error, and fails nothing. */
+const WARNING: unknown = expect.stringMatching(
+  /^warning: [^\n]* does not cover 192\.0\.2\.10 \[files\.name-not-covered\]\n/,
+);
+
+const incoming = (): string[] => ["--incoming", site.incoming];
+
+test("activate says each step, and that it is done; again there is nothing to do", async () => {
+  site.deliver(one);
+  const first = await portico("activate", ...incoming());
+  expect(first).toMatchObject({ code: 0, err: WARNING });
+  expect(first.out).toMatch(/^write files\n/m);
+  expect(first.out).toContain(`  ${CONFIG}: `);
+  expect(first.out).toMatch(/\nactivated\n$/);
+  site.deliver(one);
+  const again = await portico("activate", ...incoming());
+  expect(again).toMatchObject({ code: 0, err: WARNING });
+  expect(again.out).toMatch(/^nothing to do: the host is as deployed\n$/m);
+  expect(again.out).not.toContain("activated");
+});
+
+test("a dry run prints the plan, and writes nothing", async () => {
+  site.deliver(one);
+  const { code, out, err } = await portico("activate", ...incoming(), "--dry-run");
+  expect({ code, err }).toEqual({ code: 0, err: WARNING });
+  expect(out).toContain(CONFIG);
+  expect(out).not.toContain("activated");
+  expect(existsSync(site.at(CONFIG))).toBe(false);
+  const { out: planned } = await portico("activate", ...incoming(), "--dry-run", "--json");
+  expect(JSON.parse(planned)).toMatchObject({ ok: true, steps: [{ do: "files" }] });
+  expect(existsSync(site.at(CONFIG))).toBe(false);
+});
+
+test("--json is one document on standard output, and the steps are on standard error", async () => {
+  site.deliver(one);
+  const { code, out, err } = await portico("activate", ...incoming(), "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toEqual({
+    ok: true,
+    steps: [{ do: "files" }],
+    drift: [],
+    files: expect.arrayContaining([{ path: CONFIG, role: "config", why: expect.any(String) }]),
+    settings: [],
+    responses: [],
+    warnings: [expect.objectContaining({ code: "files.name-not-covered" })],
+    problems: [],
+  });
+  expect(err).toMatch(/^write files\n/m);
+  const gone = await portico("deactivate", "--json");
+  expect([gone.code, JSON.parse(gone.out)]).toEqual([0, { ok: true, problems: [] }]);
+});
+
+test("what is refused changes nothing, and says so", async () => {
+  site.deliver({ ...one, [CONFIG]: { role: "config", content: "{" } });
+  const { code, out, err } = await portico("activate", ...incoming());
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toMatch(/\[config\.not-json\][^]*\nnothing was changed\n$/);
+  const asJson = await portico("activate", ...incoming(), "--json");
+  expect([asJson.code, JSON.parse(asJson.out)]).toMatchObject([
+    1,
+    { ok: false, rolledBack: false, problems: [{ code: "config.not-json" }] },
+  ]);
+});
+
+test.each([false, true])("a write that fails is rolled back, and said so; as JSON: %s", async (asJson) => {
+  site.deliver(one);
+  // In the way of root only: a directory where a file is to be.
+  mkdirSync(site.at("/usr/share/portico/default/index.html/x"), { recursive: true });
+  const { code, out, err } = await portico("activate", ...incoming(), ...(asJson ? ["--json"] : []));
+  expect(code).toBe(1);
+  if (asJson) expect(JSON.parse(out)).toMatchObject({ ok: false, rolledBack: expect.any(Boolean) });
+  else expect(err).toMatch(/\n(?:nothing was changed|not activated; the host is as it was before)\n$/);
+  expect(existsSync(site.at(CONFIG))).toBe(false);
+});
+
+test("deactivate says that the deployment is gone, and then that there is none", async () => {
+  expect(await portico("deactivate")).toEqual({ code: 0, out: "nothing is deployed here\n", err: "" });
+  site.deliver(one);
+  await portico("activate", ...incoming());
+  const { code, out, err } = await portico("deactivate");
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/\nthe deployment is gone\n$/);
+  expect(existsSync(site.at(CONFIG))).toBe(false);
+});
+
+test("--purge takes the logs along, and nothing else does", async () => {
+  for (const options of [[], ["--purge"]]) {
+    site.write("/var/log/portico/error.log", "x");
+    site.deliver(one);
+    await portico("activate", ...incoming());
+    await portico("deactivate", ...options);
+    expect(existsSync(site.at("/var/log/portico/error.log"))).toBe(options.length === 0);
+  }
+});
+
+test("recover has nothing to do where nothing was cut off", async () => {
+  expect(await portico("recover")).toEqual({ code: 0, out: "nothing was cut off\n", err: "" });
+  const { code, out } = await portico("recover", "--json");
+  expect([code, JSON.parse(out)]).toEqual([0, { ok: true, recovered: null, problems: [] }]);
+});
+
+test("--again takes the last deployment, --document another name", async () => {
+  site.deliver(one);
+  await portico("activate", ...incoming());
+  rmSync(site.at(CONFIG));
+  expect((await portico("activate", "--again", "--dry-run")).out).toContain(CONFIG);
+  expect(await portico("activate", "--again")).toMatchObject({ code: 0, err: WARNING });
+  expect(site.read(CONFIG)).toBe(one[CONFIG]!.content);
+  const { code, err } = await portico("activate", ...incoming(), "--document", "0".repeat(64));
+  expect(code).toBe(1);
+  expect(err).toContain("0".repeat(64));
+});

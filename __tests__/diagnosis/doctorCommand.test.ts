@@ -1,0 +1,234 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { applyEdits, planSettings } from "../../src/applicationSettings/index.js";
+import { run } from "../../src/cli/program.js";
+import { expectedResponses } from "../../src/diagnosis/expectedResponses.js";
+import type { DiagnosisRow } from "../../src/diagnosis/verdict.js";
+import { siteConfig } from "../../proof/kit/siteConfig.js";
+import { wantedValues } from "../applicationSettings/oracle.js";
+import { asExpected, configOf, deploymentOf } from "./site.js";
+
+/** `portico doctor` from another machine: what it prints, and how it ends. */
+
+let folder: string;
+let server: Server;
+let port: number;
+let configFile: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portico doctor "));
+  server = createServer((request, response) => {
+    const host = `http://${request.headers.host}`;
+    const row = rows().find(
+      (one) => `${one.request.scheme}://${one.request.host}${one.request.path}` === `${host}${request.url}`,
+    );
+    const outcome = row === undefined ? undefined : asExpected(row);
+    if (outcome === undefined || "failure" in outcome) return void response.writeHead(500).end();
+    response.writeHead(outcome.answer.status, { ...outcome.answer.headers }).end();
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  ({ port } = server.address() as { port: number });
+  configFile = join(folder, "portico.json");
+  writeFileSync(configFile, JSON.stringify(config()));
+});
+afterEach(async () => {
+  await closed();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function config() {
+  const { listeners, ...rest } = siteConfig({ mode: "plain", host: "files.example.org" });
+  return { ...rest, listeners: listeners.map((listener) => ({ ...listener, port })) };
+}
+
+const rows = () => expectedResponses(configOf(config()), { mediaPath: "a.png" });
+
+async function closed(): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+}
+
+async function doctor(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const output = { out: (t: string) => void (out += t), err: (t: string) => void (err += t) };
+  const from = ["--elsewhere", "--config", configFile, "--connect", "127.0.0.1", "--timeout", "5"];
+  const code = await run(["doctor", ...from, ...args], output);
+  return { code, out, err };
+}
+
+test("all that can be seen from elsewhere is in order", async () => {
+  const { code, out, err } = await doctor("--media-path", "a.png");
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^ok {5}Exactly the right ports are open$/m);
+  expect(out).toMatch(/^ok {5}Expected response: media file$/m);
+  expect(out).toMatch(
+    /^\? {6}Every delivered file is as delivered\n {18}This can only be seen on the host: run `portico doctor` there\.$/m,
+  );
+  expect(out).toMatch(/\n\d+ rows: 9 ok, 0 failed, \d+ not seen from here\n$/);
+});
+
+test("a row that is in order is one line; one that failed says why, what was seen, and what to do", async () => {
+  await closed();
+  const { code, out } = await doctor("--media-path", "a.png");
+  expect(code).toBe(1);
+  expect(out).toContain(
+    `FAIL   Exactly the right ports are open\n         cause:   nothing answers on port ${port}\n         seen:    open from here: none\n         fix:     Start the proxy;`,
+  );
+  expect(out).toMatch(
+    /^\(FAIL\) 302 from the application path\n {9}cause: {3}see the row `ports`\n {9}seen: {4}The proxy does not answer\.$/m,
+  );
+  expect(out).toMatch(/: \d+ ok, 1 failed, \d+ because of it, \d+ not seen from here\n$/);
+});
+
+test("--json has the rows", async () => {
+  const seen = await doctor("--json");
+  const { ok, rows: all } = JSON.parse(seen.out) as { ok: boolean; rows: DiagnosisRow[] };
+  expect([seen.code, ok]).toEqual([0, true]);
+  expect(all.find(({ id }) => id === "response: media file")).toMatchObject({
+    status: "unknown",
+    evidence: [expect.stringContaining("no image file was found in /opt/sync/media")],
+  });
+  await closed();
+  const failed = await doctor("--json");
+  expect([failed.code, JSON.parse(failed.out)]).toMatchObject([1, { ok: false }]);
+});
+
+test("a public address is asked by what the config serves", async () => {
+  const { out } = await doctor("--json", "--public-address", "192.0.2.1", "--timeout", "1");
+  const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
+  expect(all.find(({ id }) => id === "hairpin")).toMatchObject({
+    status: "failed",
+    evidence: [expect.stringMatching(/^192\.0\.2\.1: /), expect.stringContaining("by another address")],
+  });
+});
+
+describe("on the host itself", () => {
+  /** All of it below the folder, which stands for what is deployed; no systemd answers here. */
+  const at = (name: string): string => join(folder, name);
+  let values: ReturnType<typeof wantedValues>;
+
+  beforeEach(async () => {
+    chmodSync(folder, 0o755);
+    for (const name of ["media", "page", "log"]) mkdirSync(at(name));
+    writeFileSync(at("page/index.html"), "x");
+    writeFileSync(at("media/a.png"), "x");
+    const text = JSON.stringify(config())
+      .replaceAll("/opt/sync/media", at("media"))
+      .replaceAll("/usr/share/portico/default", at("page"))
+      .replaceAll("/var/log/portico", at("log"));
+    writeFileSync(configFile, text);
+    values = wantedValues({ origins: [{ scheme: "http", host: "files.example.org", port }] });
+    writeFileSync(at("daemon.conf"), "[General]\n");
+    writeFileSync(at("settings.py"), "SECRET_KEY = 'x'\n");
+    writeFileSync(at("server.conf"), "[fileserver]\n");
+    const files = {
+      networkDaemon: at("daemon.conf"),
+      webApplication: at("settings.py"),
+      fileServer: at("server.conf"),
+    };
+    expect(await applyEdits(await planSettings({ values, files }))).toMatchObject({ ok: true });
+    const deployment = deploymentOf({
+      settings: { values: values as never, files },
+      media: { directory: at("media") },
+      network: { addresses: ["127.0.0.1"] },
+    });
+    writeFileSync(at("deployment.json"), JSON.stringify(deployment));
+  });
+
+  /** Rows that are not in order, but for what only systemd and an activation know. */
+  async function notOk(): Promise<Record<string, string>> {
+    const unseen = ["activation", "files", "units", "proxy", "running", "firewall", "hairpin", "space"];
+    const { out } = await doctorHere("--json");
+    const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
+    return Object.fromEntries(
+      all
+        .filter(({ id, status }) => status !== "ok" && !unseen.includes(id))
+        .map(({ id, status, cause, evidence, fix }) => [id, [status, cause, ...evidence, fix].join(" | ")]),
+    );
+  }
+
+  async function doctorHere(...args: string[]): Promise<{ code: number; out: string }> {
+    let out = "";
+    const output = { out: (t: string) => void (out += t), err: (t: string) => void (out += t) };
+    const from = ["--deployment", at("deployment.json"), "--config", configFile, "--timeout", "5"];
+    return { code: await run(["doctor", ...from, ...args], output), out };
+  }
+
+  const edit = (name: string, from: string, to: string): void =>
+    writeFileSync(at(name), readFileSync(at(name), "utf8").replace(from, to));
+
+  test("all is in order", async () => {
+    expect(await notOk()).toEqual({});
+  });
+
+  test("settings that somebody changed", async () => {
+    edit("settings.py", "SITE_ROOT = '/sync/'", "SITE_ROOT = '/'");
+    edit("daemon.conf", "SERVICE_URL", "#SERVICE_URL");
+    expect(await notOk()).toEqual({
+      settings: expect.stringContaining(`SITE_ROOT is / (${at("settings.py")}:`),
+      "public-urls": expect.stringContaining(
+        `SERVICE_URL is not set (${at("daemon.conf")}), and should be http://files.example.org:${port}/sync`,
+      ),
+    });
+  });
+
+  test("settings that cannot be read", async () => {
+    edit("settings.py", "SITE_ROOT = ", "SITE_ROOT = [");
+    expect(await notOk()).toEqual({
+      settings: expect.stringMatching(/^failed \| .*settings\.py:\d+: cannot be read/),
+      "public-urls": expect.stringMatching(/^unknown \| .*settings\.py:\d+: cannot be read/),
+    });
+  });
+
+  test("media that others cannot read, and logs that have nowhere to go", async () => {
+    chmodSync(at("media/a.png"), 0o600);
+    rmSync(at("log"), { recursive: true });
+    expect(await notOk()).toEqual({
+      logs: expect.stringContaining(`${at("log")}: does not exist`),
+      "media-permissions": expect.stringContaining(`${at("media/a.png")}: others lack read | chmod`),
+    });
+  });
+
+  test("avatars have a row of their own", async () => {
+    mkdirSync(at("media/avatars"));
+    writeFileSync(at("media/avatars/b.png"), "x", { mode: 0o600 });
+    expect(Object.keys(await notOk())).toEqual(["avatar"]);
+  });
+
+  test("nothing listens", async () => {
+    await closed();
+    expect(await notOk()).toMatchObject({
+      ports: expect.stringContaining(`nothing answers on port ${port}`),
+      "web-application": expect.stringMatching(/^explained/),
+    });
+  });
+});
+
+test("a deployment that is named has to be there", async () => {
+  const missing = join(folder, "deployment.json");
+  expect(await doctor("--deployment", missing)).toEqual({
+    code: 2,
+    out: "",
+    err: `error: --deployment: there is no ${missing}\n`,
+  });
+});
+
+test.each([
+  ["not an address", "files.example.org", /give an IP address/],
+  ["loopback", "127.0.0.1", /only the host itself can reach that/],
+  ["loopback over IPv6", "::1", /only the host itself can reach that/],
+])("a public address that is %s is wrong usage", async (_what, address, words) => {
+  const { code, err } = await doctor("--public-address", address);
+  expect([code, err]).toEqual([2, expect.stringMatching(words)]);
+});
+
+test("a config that cannot be read is the one row", async () => {
+  rmSync(configFile);
+  const { code, out } = await doctor();
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /^FAIL {3}The proxy's config is valid\n {9}cause: {3}the config cannot be read\n[^]*\n1 rows: 0 ok, 1 failed\n$/,
+  );
+});

@@ -1,0 +1,517 @@
+import { causeOfAnswer, causeOfFailure, settingsOfAnswer } from "../../src/diagnosis/causes.js";
+import {
+  answeredByUpstream,
+  type Expectation,
+  field,
+  fieldPresent,
+  fieldWith,
+  http2,
+  isOwnErrorPage,
+  location,
+  mediaType,
+  type ProbeAnswer,
+  serverField,
+  status,
+} from "../../src/diagnosis/expectation.js";
+import {
+  applicationHost,
+  type ExpectedResponse,
+  expectedResponses,
+  type ExpectedResponsesOptions,
+} from "../../src/diagnosis/expectedResponses.js";
+import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
+import { judgeOverrides, urlsOf } from "../../src/diagnosis/storedSettings.js";
+import { previewConfig } from "../../src/cli/previewConfig.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { type SiteOptions, siteConfig } from "../../proof/kit/siteConfig.js";
+import { ADDRESS, answer, configOf, errorPage, failure } from "./site.js";
+
+/** What is asked of a front end, what counts as expected, and what is said where it is not. */
+
+const answered = (...parts: Parameters<typeof answer>): ProbeAnswer =>
+  (answer(...parts) as { answer: ProbeAnswer }).answer;
+const page = (...parts: Parameters<typeof errorPage>): ProbeAnswer =>
+  (errorPage(...parts) as { answer: ProbeAnswer }).answer;
+
+test.each<[Expectation, ProbeAnswer, holds: boolean, says: string, seen: string]>([
+  [status(200), answered(200), true, "200", "200"],
+  [status(200), answered(201), false, "200", "201"],
+  [http2(), answered(200, {}, { protocol: "HTTP/2" }), true, "HTTP/2", "HTTP/2"],
+  [http2(), answered(200), false, "HTTP/2", "HTTP/1.1"],
+  [field("X-A", "b; c"), answered(200, { "x-a": "b; c" }), true, "X-A: b; c", "X-A: b; c"],
+  [field("X-A", "b; c"), answered(200, { "x-a": "B;c" }), false, "X-A: b; c", "X-A: B;c"],
+  [field("X-A", "b; c", true), answered(200, { "x-a": "B;C" }), true, "X-A: b; c", "X-A: B;C"],
+  [field("X-A", "b; c", true), answered(200, { "x-a": "b  ;  c" }), true, "X-A: b; c", "X-A: b  ;  c"],
+  [field("X-A", "b"), answered(200), false, "X-A: b", "no X-A"],
+  [field("X-A", "b", true), answered(200), false, "X-A: b", "no X-A"],
+  [
+    location("http://a/b"),
+    answered(302, { location: "http://a/b" }),
+    true,
+    "Location: http://a/b",
+    "Location: http://a/b",
+  ],
+  [location("http://a/b"), answered(302, { location: "/b" }), true, "Location: http://a/b", "Location: /b"],
+  [location("http://a/b"), answered(302, { location: "/c" }), false, "Location: http://a/b", "Location: /c"],
+  [
+    location("http://a/b"),
+    answered(302, { location: "http://[" }),
+    false,
+    "Location: http://a/b",
+    "Location: http://[",
+  ],
+  [location("http://a/b"), answered(302), false, "Location: http://a/b", "no Location"],
+  [
+    mediaType("text/html"),
+    answered(200, { "content-type": "Text/HTML ; charset=utf-8" }),
+    true,
+    "Content-Type: text/html",
+    "Content-Type: Text/HTML ; charset=utf-8",
+  ],
+  [
+    mediaType("text/html"),
+    answered(200, { "content-type": "text/html2" }),
+    false,
+    "Content-Type: text/html",
+    "Content-Type: text/html2",
+  ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "image/png" }),
+    true,
+    "Content-Type: image/*",
+    "Content-Type: image/png",
+  ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "text/image/" }),
+    false,
+    "Content-Type: image/*",
+    "Content-Type: text/image/",
+  ],
+  [mediaType("image/*"), answered(200), false, "Content-Type: image/*", "no Content-Type"],
+  [fieldWith("Vary", "A", "B"), answered(200, { vary: "b,c , a" }), true, "Vary: A, B", "Vary: b,c , a"],
+  [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), false, "Vary: A, B", "Vary: a"],
+  [fieldWith("Vary", "A"), answered(200), false, "Vary: A", "no Vary"],
+  [fieldPresent("ETag"), answered(200, { etag: "1" }), true, "ETag", "ETag: 1"],
+  [fieldPresent("ETag"), answered(200, { etag: "" }), false, "ETag", "ETag: "],
+  [fieldPresent("ETag"), answered(200), false, "ETag", "no ETag"],
+  [
+    serverField(true),
+    answered(200, { server: "portico/1" }),
+    true,
+    "Server: with version",
+    "Server: portico/1",
+  ],
+  [serverField(true), answered(200), false, "Server: with version", "Server: portico"],
+  [serverField(true), { ...answered(200), headers: {} }, false, "Server: with version", "no Server"],
+  [serverField(false), answered(200), true, "Server: without version", "Server: portico"],
+  [
+    serverField(false),
+    answered(200, { server: "portico/1" }),
+    false,
+    "Server: without version",
+    "Server: portico/1",
+  ],
+  [serverField(false), { ...answered(200), headers: {} }, false, "Server: without version", "no Server"],
+  [answeredByUpstream(), answered(404), true, answeredByUpstream().says, "404"],
+  [answeredByUpstream(), answered(500), true, answeredByUpstream().says, "500"],
+  [answeredByUpstream(), answered(502), false, answeredByUpstream().says, "502"],
+  [answeredByUpstream(), answered(504), false, answeredByUpstream().says, "504"],
+  [answeredByUpstream(), page(404), false, answeredByUpstream().says, "404 from the proxy"],
+  [answeredByUpstream(), page(413), true, answeredByUpstream().says, "413 from the proxy"],
+])("%j of %j", (expectation, received, holds, says, seen) => {
+  expect([expectation.holds(received), expectation.says, expectation.seen(received)]).toEqual([
+    holds,
+    says,
+    seen,
+  ]);
+});
+
+test.each([
+  ["<center>portico</center>", true],
+  ["<center>portico/1.2</center>", true],
+  ["<center>portico/</center>", false],
+  ["<center>other</center>", false],
+  [undefined, false],
+])("an error page of the proxy: %s: %s", (body, own) => {
+  expect(isOwnErrorPage({ ...answered(404), ...(body === undefined ? {} : { body }) })).toBe(own);
+});
+
+const config = (options: Partial<SiteOptions> = {}, more: Partial<ProxyConfigInput> = {}) =>
+  configOf({ ...siteConfig({ mode: "plain", host: ADDRESS, ...options }), ...more });
+
+/** A row in one line: its name, where it goes, and what for. */
+const line = ({ name, request, expected, upstream, notProbed }: ExpectedResponse): string =>
+  [
+    `${name}: ${request.scheme}://${request.host}${request.path} at ${request.address} ${request.port}`,
+    expected.map(({ says }) => says).join(", "),
+    ...(upstream === undefined ? [] : [upstream]),
+    ...(notProbed === undefined ? [] : [notProbed.reason]),
+  ].join(" | ");
+const lines = (...parts: Parameters<typeof config>) => expectedResponses(config(...parts)).map(line);
+const linesOf = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof config>) =>
+  expectedResponses(config(...parts), options).map(line);
+
+const FROM_DAEMON =
+  "an answer from the daemon (not a 502 or 504, nor a 404 from the proxy), Server: without version";
+const MEDIA = "200, Content-Type: image/*, Content-Length, Last-Modified, ETag, Accept-Ranges: bytes";
+
+describe("what is asked", () => {
+  test("in plain mode", () => {
+    const at = "at 127.0.0.1 80";
+    const login = `http://${ADDRESS}/sync/accounts/login/?next=/sync/`;
+    expect(lines()).toEqual([
+      `default server: http://default-server.invalid/ ${at} | 200, Content-Type: text/html, Server: with version`,
+      `media file: http://${ADDRESS}/syncmedia/<media_path> ${at} | ${MEDIA} | no image file was found in /opt/sync/media`,
+      `application over http: http://${ADDRESS}/sync/ ${at} | 302, Location: ${login}, Content-Type: text/html; charset=utf-8, Vary: Accept-Language, Cookie, Content-Language | http://127.0.0.1:8000`,
+      `application's Server field: http://${ADDRESS}/sync/ ${at} | Server: without version | http://127.0.0.1:8000`,
+      `file server daemon: http://${ADDRESS}/synchttp/ ${at} | ${FROM_DAEMON} | http://127.0.0.1:8082`,
+      `WebDAV daemon: http://${ADDRESS}/syncdav/ ${at} | ${FROM_DAEMON} | http://127.0.0.1:8080`,
+    ]);
+  });
+
+  test("in TLS mode, over both families", () => {
+    const options = { mode: "tls", ipv6: "::" } as const;
+    const found = linesOf({ mediaPath: "//img/a.png" }, options);
+    const login = `302, Location: https://${ADDRESS}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`;
+    const redirect = `301, Location: https://${ADDRESS}/sync/, Content-Type: text/html`;
+    expect(found).toEqual([
+      "default server: http://default-server.invalid/ at 127.0.0.1 80 | 200, Content-Type: text/html, Server: with version",
+      `media file: https://${ADDRESS}/syncmedia/img/a.png at 127.0.0.1 443 | ${MEDIA}`,
+      `redirect to https: http://${ADDRESS}/sync/ at 127.0.0.1 80 | ${redirect}`,
+      `redirect to https on IPv6: http://${ADDRESS}/sync/ at ::1 80 | ${redirect}`,
+      `application over https: https://${ADDRESS}/sync/ at 127.0.0.1 443 | HTTP/2, ${login}`,
+      `application over https on IPv6: https://${ADDRESS}/sync/ at ::1 443 | HTTP/2, ${login}`,
+      `application's Server field: https://${ADDRESS}/sync/ at 127.0.0.1 443 | Server: without version | http://127.0.0.1:8000`,
+      `file server daemon: https://${ADDRESS}/synchttp/ at 127.0.0.1 443 | ${FROM_DAEMON} | http://127.0.0.1:8082`,
+      `WebDAV daemon: https://${ADDRESS}/syncdav/ at 127.0.0.1 443 | ${FROM_DAEMON} | http://127.0.0.1:8080`,
+    ]);
+  });
+
+  const first = (options: ExpectedResponsesOptions, ...parts: Parameters<typeof config>): string =>
+    linesOf(options, ...parts).find((one) => one.startsWith("application over"))!;
+
+  test.each<[what: string, options: ExpectedResponsesOptions, site: Partial<SiteOptions>, asked: RegExp]>([
+    ["a name that is given", { host: "a.example" }, {}, /: http:\/\/a\.example\/sync\/ at 127\.0\.0\.1 80 /],
+    ["an IPv6 address that is given", { host: "2001:db8::1" }, {}, /: http:\/\/\[2001:db8::1\]\/sync\//],
+    ["one in brackets", { host: "[2001:db8::1]" }, {}, /: http:\/\/\[2001:db8::1\]\/sync\//],
+    ["a place to connect", { connect: "192.0.2.9" }, {}, / at 192\.0\.2\.9 80 /],
+    [
+      "a place of one family",
+      { connect: "2001:db8::9" },
+      { ipv6: "::" },
+      /over http on IPv6: .* at 2001:db8::9 80 /,
+    ],
+    [
+      "a place of a family without listeners",
+      { connect: "2001:db8::9" },
+      {},
+      /over http: .* at 2001:db8::9 80 /,
+    ],
+    ["a listener's own address", {}, { address: "192.0.2.7" }, / at 192\.0\.2\.7 80 /],
+  ])("%s", (_what, options, site, asked) => expect(first(options, site)).toMatch(asked));
+
+  test("as a preview serves it, by a name", () => {
+    const moved = previewConfig(config({ mode: "tls", host: "files.example.org" }), { portOffset: 10_000 });
+    if (!moved.ok) throw new Error(JSON.stringify(moved.problems));
+    const [http, https] = ["http://files.example.org:10080", "https://files.example.org:10443"];
+    const rows = expectedResponses(moved.value, { mediaPath: "a.png" }).map(line);
+    expect(rows.slice(2, 4)).toEqual([
+      `redirect to https: ${http}/sync/ at 127.0.0.1 10080 | 301, Location: ${https}/sync/, Content-Type: text/html`,
+      `application over https: ${https}/sync/ at 127.0.0.1 10443 | HTTP/2, 302, Location: ${https}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`,
+    ]);
+  });
+
+  test.each([
+    ["::", "::1"],
+    ["0:0:0:0:0:0:0:0", "::1"],
+    ["::5", "::5"],
+    ["0:0:0:0:0:0:0:5", "0:0:0:0:0:0:0:5"],
+    ["2001:db8::", "2001:db8::"],
+  ])("a listener on %s is asked at %s", (ipv6, asked) => {
+    const rows = expectedResponses(config({ mode: "tls", address: "192.0.2.10", ipv6 }));
+    const on6 = rows.find(({ name }) => name === "application over https on IPv6");
+    expect(on6!.request.address).toBe(asked);
+  });
+
+  test("the origin that clients use decides where the redirect leads", () => {
+    const redirects = linesOf({ origin: "https://a.example:444" }, { mode: "tls" });
+    expect(redirects.filter((one) => one.startsWith("redirect"))).toEqual([
+      expect.stringContaining("301, Location: https://a.example:444/sync/, "),
+    ]);
+  });
+
+  test("what is not there is not asked for", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
+    const only = (...names: string[]): string[] =>
+      expectedResponses(
+        configOf({
+          ...rest,
+          virtualServers: virtualServers.map((server) => ({
+            ...server,
+            routes: server.routes!.filter(
+              ({ name }) => server.name !== "application" || names.includes(name),
+            ),
+          })),
+        }),
+      ).map(({ name }) => name);
+    expect(only()).toEqual(["default server"]);
+    expect(only("media")).toEqual(["default server", "media file"]);
+    expect(only("webdav")).toEqual(["default server", "WebDAV daemon"]);
+    const without = (name: string): string[] =>
+      expectedResponses(
+        configOf({
+          ...rest,
+          virtualServers: virtualServers.map((server) => ({
+            ...server,
+            name: server.name === name ? "other" : server.name,
+          })),
+        }),
+      ).map((row) => row.name);
+    expect(without("application")).toEqual([]);
+    expect(without("default")).not.toContain("default server");
+    expect(without("redirect")).not.toContain("redirect to https");
+  });
+});
+
+test.each<
+  [
+    what: string,
+    site: Partial<SiteOptions>,
+    change: (input: ProxyConfigInput) => unknown,
+    host: string | undefined,
+  ]
+>([
+  ["the application's own", {}, () => undefined, ADDRESS],
+  ["the one that is forwarded", { mode: "tls", host: "a.example" }, () => undefined, "a.example"],
+  [
+    "the one of the redirect",
+    { mode: "tls", host: "b.example" },
+    ({ virtualServers }) => {
+      for (const { action } of virtualServers.at(-1)!.routes!)
+        delete (action as { forwarded?: unknown }).forwarded;
+    },
+    "b.example",
+  ],
+  [
+    "none",
+    { mode: "plain" },
+    ({ virtualServers }) => {
+      for (const { action } of virtualServers.at(-1)!.routes!)
+        delete (action as { forwarded?: unknown }).forwarded;
+      Object.assign(virtualServers[0]!, { default: false, serverNames: ["x.example"] });
+      Object.assign(virtualServers[1]!, { default: true, serverNames: ["_"] });
+    },
+    undefined,
+  ],
+])("the application's host is %s", (_what, site, change, host) => {
+  const input = siteConfig({ mode: "plain", host: ADDRESS, ...site });
+  change(input);
+  const parsed = configOf(input);
+  expect(applicationHost(parsed)).toBe(host);
+  // Without any name the listener's address is asked for.
+  expect(expectedResponses(parsed).at(-1)!.request.host).toBe(host ?? "127.0.0.1");
+});
+
+const row = (subject: ExpectedResponse["subject"], options: Partial<SiteOptions> = {}): ExpectedResponse =>
+  expectedResponses(config(options), { mediaPath: "a.png" }).find((one) => one.subject === subject)!;
+const LOGIN = `http://${ADDRESS}/sync/accounts/login/`;
+
+test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
+  [row("default"), answered(404, { server: "portico/1" }), /its page is missing/],
+  [row("default"), answered(404), /the default virtual server is not enabled/],
+  [row("media"), page(404, "portico/1"), /^the default virtual server answered: the server name/],
+  [row("media"), answered(403), /^the media file is not world readable/],
+  [row("media"), answered(404), /media path in the config does not match/],
+  [row("media"), answered(200), /^something other than the media route/],
+  [row("redirect", { mode: "tls" }), answered(200), /not in TLS mode/],
+  [row("fileServer"), answered(404), /^the server name in the proxy config/],
+  [
+    row("fileServer"),
+    answered(502),
+    /^the file server daemon does not answer on http:\/\/127\.0\.0\.1:8082; login works/,
+  ],
+  [row("fileServer"), answered(504), /^the file server daemon does not answer/],
+  [row("fileServer"), answered(500), /^something other than the application's virtual server/],
+  [
+    row("webdav"),
+    answered(502),
+    /^the WebDAV daemon does not answer on http:\/\/127\.0\.0\.1:8080; without WebDAV/,
+  ],
+  [row("web"), page(404), /^the server name in the proxy config/],
+  [
+    row("web"),
+    page(502),
+    /^the web application daemon .*, and that it runs and listens on http:\/\/127\.0\.0\.1:8000$/,
+  ],
+  [{ ...row("web"), upstream: undefined } as never, page(502), /service unit$/],
+  [row("web"), answered(200), /^the web application daemon and the proxy do not work together/],
+  [row("web"), answered(404), /no page at \/sync\/: SITE_ROOT is not set to `\/sync\/`$/, ["SITE_ROOT"]],
+  [row("web"), answered(400), /refuses the name 198\.41\.0\.4: ALLOWED_HOSTS/, ["ALLOWED_HOSTS"]],
+  [
+    row("web"),
+    answered(302, { location: "/accounts/login/" }),
+    /redirects to \/accounts\/login\/: LOGIN_URL .*`\/sync\/accounts\/login\/`/,
+    ["LOGIN_URL", "SITE_ROOT"],
+  ],
+  [
+    row("web"),
+    answered(302, { location: "http://b.example/sync/accounts/login/" }),
+    /redirects to http:\/\/b\.example.*: SERVICE_URL/,
+    ["SERVICE_URL"],
+  ],
+  [row("web"), answered(302, { location: LOGIN }), /another program listens on its port/],
+  [row("web"), answered(302), /another program listens on its port/],
+  [row("web"), answered(302, { location: "http://[" }), /another program listens on its port/],
+  [row("web"), answered(302, { location: `${LOGIN}?next=/sync/` }), /another program listens on its port/],
+  [
+    row("web", { mode: "tls" }),
+    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }),
+    /does not offer HTTP\/2/,
+  ],
+  [
+    row("web", { mode: "tls" }),
+    answered(302, { location: `${LOGIN}?next=/sync/`.replace("http", "https") }, { protocol: "HTTP/2" }),
+    /another program/,
+  ],
+])("%#: why an answer is not the expected one", (asked, received, cause, settings = []) => {
+  expect(causeOfAnswer(asked, received)).toMatch(cause);
+  expect(settingsOfAnswer(asked, received)).toEqual(settings);
+});
+
+test.each<[ExpectedResponse, code: string, cause: RegExp]>([
+  [row("web"), "ECONNREFUSED", /^nothing listens on 127\.0\.0\.1 port 80/],
+  [row("web"), "ETIMEDOUT", /^nothing answers on 127\.0\.0\.1 port 80/],
+  [row("web"), "EHOSTUNREACH", /^nothing answers on/],
+  [row("web"), "ENETUNREACH", /^nothing answers on/],
+  [row("web", { address: "192.0.2.7" }), "ETIMEDOUT", /^192\.0\.2\.7 port 80 cannot be reached/],
+  [row("web", { address: "192.0.2.7" }), "EHOSTUNREACH", /cannot be reached/],
+  [row("web", { address: "192.0.2.7" }), "ENETUNREACH", /cannot be reached/],
+  [row("web"), "ENOTFOUND", /has no DNS record here/],
+  [row("web"), "EAI_AGAIN", /has no DNS record here/],
+  [row("web", { mode: "tls" }), "DEPTH_ZERO_SELF_SIGNED_CERT", /^the certificate is not trusted/],
+  [row("web", { mode: "tls" }), "UNABLE_TO_VERIFY_LEAF_SIGNATURE", /^the certificate is not trusted/],
+  [row("web", { mode: "tls" }), "CERT_HAS_EXPIRED", /^the certificate is not trusted/],
+  [row("web"), "CERT_HAS_EXPIRED", /^the connection to .* was lost/],
+  [
+    row("web", { mode: "tls" }),
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+    /^the TLS handshake with 127\.0\.0\.1 port 443 failed/,
+  ],
+  [row("web", { mode: "tls" }), "EPROTO", /^the TLS handshake/],
+  [row("web", { mode: "tls" }), "ERR_TLS_X", /^the TLS handshake/],
+  [row("web"), "EPROTO", /^the connection to .* was lost/],
+  [row("web"), "ECONNRESET", /^the connection to .* was lost/],
+  [row("web"), "XETIMEDOUT", /^the connection to .* was lost/],
+  [row("web"), "ETIMEDOUTX", /^the connection to .* was lost/],
+])("%#: why nothing answers", (asked, code, cause) => {
+  expect(causeOfFailure(asked, { code, message: "" })).toMatch(cause);
+});
+
+describe("a line of `portico check --live`", () => {
+  test.each<[what: string, asked: ExpectedResponse, outcome: Parameters<typeof judge>[1], line: RegExp]>([
+    [
+      "passes",
+      row("fileServer"),
+      answer(200),
+      /^PASS {2}file server daemon: HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \(at 127\.0\.0\.1:80\) \| expected .* \| seen 200, Server: portico$/,
+    ],
+    [
+      "fails",
+      row("fileServer"),
+      answer(502),
+      /^FAIL {2}.* \| seen 502, Server: portico \| cause: the file server/,
+    ],
+    [
+      "gets no answer",
+      row("fileServer"),
+      failure("ECONNREFUSED"),
+      /^FAIL {2}.* \| seen failed: ECONNREFUSED \| cause: nothing listens/,
+    ],
+    [
+      "is not asked",
+      { ...row("media"), notProbed: { reason: "why", fix: "how" } },
+      undefined,
+      /^FAIL {2}.* \| seen not probed \| cause: why: how$/,
+    ],
+    [
+      "at its own address",
+      row("fileServer", { address: ADDRESS }),
+      answer(200),
+      /HEAD http:\/\/198\.41\.0\.4\/synchttp\/ \|/,
+    ],
+  ])("%s", (_what, asked, outcome, expected) => {
+    expect(formatChecked(judge(asked, outcome))).toMatch(expected);
+  });
+
+  test("does not repeat an address with a port of its own", () => {
+    const asked = row("fileServer", { address: ADDRESS });
+    const at = (host: string, address: string): string =>
+      judge({ ...asked, request: { ...asked.request, host, address, port: 81 } }, answer(200)).request;
+    expect(at("192.0.2.1:81", "192.0.2.1")).toBe("HEAD http://192.0.2.1:81/synchttp/");
+    expect(at("[2001:db8::1]:81", "2001:db8::1")).toBe("HEAD http://[2001:db8::1]:81/synchttp/");
+    expect(at("a.example:81", "2001:db8::1")).toBe(
+      "HEAD http://a.example:81/synchttp/ (at [2001:db8::1]:81)",
+    );
+  });
+});
+
+describe("settings that are stored in the database", () => {
+  const access = { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" };
+  const wanted = { SERVICE_URL: "http://a/sync", FILE_SERVER_ROOT: "http://a/synchttp" };
+
+  test("are what the routes say where there is no deployment", () => {
+    const parsed = config();
+    expect(urlsOf(parsed, expectedResponses(parsed))).toEqual({
+      SERVICE_URL: `http://${ADDRESS}/sync`,
+      FILE_SERVER_ROOT: `http://${ADDRESS}/synchttp`,
+    });
+    expect(urlsOf(parsed, [])).toEqual({ SERVICE_URL: undefined, FILE_SERVER_ROOT: undefined });
+    const { virtualServers, ...rest } = siteConfig({ mode: "plain", host: ADDRESS });
+    const slashed = configOf({
+      ...rest,
+      virtualServers: virtualServers.map((server) => ({
+        ...server,
+        routes: server.routes!.flatMap((route) =>
+          route.name === "fileServer"
+            ? []
+            : [{ ...route, path: route.path === "/sync" ? "/sync/" : route.path }],
+        ),
+      })),
+    });
+    expect(urlsOf(slashed, expectedResponses(slashed))).toEqual({
+      SERVICE_URL: `http://${ADDRESS}/sync`,
+      FILE_SERVER_ROOT: undefined,
+    });
+  });
+
+  test.each<[stored: string | undefined, pass: boolean, seen: string]>([
+    [undefined, true, "nothing"],
+    ["http://a/sync", true, "http://a/sync"],
+    ["http://a/sync/", true, "http://a/sync/"],
+    ["http://a/sync//", false, "http://a/sync//"],
+    ["http://b/sync", false, "http://b/sync"],
+    ["\u001b[2J", false, "\\u001b[2J"],
+  ])("%j passes: %s", (text, pass, seen) => {
+    const overrides =
+      text === undefined ? [] : [{ item: "SERVICE_URL" as const, stored: { kind: "text" as const, text } }];
+    const [service, root] = judgeOverrides({ looked: true, overrides }, wanted, access);
+    expect(service).toMatchObject({ pass, seen, request: "database reader@127.0.0.1:3306/sync" });
+    expect(service!.cause === undefined).toBe(pass);
+    expect(root).toMatchObject({ name: "stored FILE_SERVER_ROOT", pass: true, seen: "nothing" });
+  });
+
+  test("are wrong where they cannot be read, or where nothing should be", () => {
+    const unreadable = [{ item: "SERVICE_URL" as const, stored: { kind: "unreadable" as const } }];
+    const nobody = { SERVICE_URL: undefined, FILE_SERVER_ROOT: undefined };
+    const at = { ...access, host: "::1" };
+    expect(judgeOverrides({ looked: true, overrides: unreadable }, nobody, at)[0]).toMatchObject({
+      pass: false,
+      seen: "a value that cannot be read",
+      expected: "nothing",
+      request: "database reader@[::1]:3306/sync",
+    });
+    expect(judgeOverrides({ looked: false, why: "" }, wanted, access)).toEqual([]);
+  });
+});
