@@ -23,7 +23,7 @@ import {
   synthesizedFiles,
 } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { addresses, frontEnd, newStack, synthesize } from "../../proof/kit/stacks.js";
+import { addresses, frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
 const ipv6Address = "2001:db8::10";
 const configText = (files: FileSyncFrontEnd): string =>
@@ -685,4 +685,19 @@ test("main.ts is the whole service in under 40 lines", () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test.each([
+  ["/sync", ': "sync".'],
+  ["//cloud-1/", ': "cloud-1".'],
+  ["a/b", "."],
+  ["/a/b/", "."],
+  ["/", "."],
+  ["a b", "."],
+  ["a!", "."],
+  ["!a", "."],
+])("of the prefix %j the fix names the word, where there is one", (pathPrefix, end) => {
+  expect(problemsOf(() => frontEnd({ pathPrefix }))).toMatchObject([
+    { path: "stack/files.pathPrefix", fix: `Give the word alone, without slashes${end}` },
+  ]);
 });

@@ -123,6 +123,7 @@ describe("a host is accepted", () => {
   test.each<[string, HostProps]>([
     ["with an address only", { address: "192.0.2.10" }],
     ["on loopback, for trials", { address: "127.0.0.1" }],
+    ["with names that end in a digit", { address: "192.0.2.10", publicName: "files.1a2", dnsDomain: "lan1" }],
     [
       "with all of its network",
       {

@@ -170,7 +170,7 @@ describe("warnings for settings that work but are probably not intended", () => 
   test("an upstream without a route, a virtual server without routes, HTTP/2 without TLS, everyone trusted", () => {
     const stack = newStack();
     const { proxy, listeners } = frontEnd(
-      { mode: Mode.plain(), proxy: { trustedProxies: ["10.0.0.0/8", "::/0"] } },
+      { mode: Mode.plain(), proxy: { trustedProxies: ["10.0.0.0/8", "10.0.0.0/08", "10.0.0.1", "::/0"] } },
       "files",
       stack,
     );

@@ -53,6 +53,7 @@ test.each([
   ["::ffff:192.0.2.1", false],
   ["0.0.0.0", false],
   ["128.0.0.1", false],
+  ["127.", false],
   ["10.127.0.1", false],
   ["::2", false],
   ["localhost.example", false],

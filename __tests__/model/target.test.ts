@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
+import { hostAsked } from "../../src/model/actions/location.js";
+import { ipv4Bits, isPort, isWildcard } from "../../src/model/address.js";
 
 describe("normalisePath (decisions 1.3)", () => {
   test.each([
@@ -152,6 +154,20 @@ describe("parseHost (decisions 1.1)", () => {
   ])("%j is not a host", (value) => expect(parseHost(value)).toBeUndefined());
 });
 
+describe("the host of a redirect", () => {
+  test.each<[asked: string, names: string[], address: string, host: string]>([
+    ["a.example", ["b.example"], "192.0.2.1", "a.example"],
+    ["", ["_", "b.example", "c.example"], "192.0.2.1", "b.example"],
+    ["", ["_"], "192.0.2.1", "192.0.2.1"],
+    ["", ["_"], "::ffff:192.0.2.1", "192.0.2.1"],
+    ["", ["_"], "::ffff:0:1", "::ffff:0:1"],
+    ["", ["_"], "2001:db8::1", "2001:db8::1"],
+    ["", [], "fe80::1%eth0", "fe80::1"],
+  ])("asked for %j of %j at %s is %s", (asked, names, address, host) => {
+    expect(hostAsked(asked, names, address)).toBe(host);
+  });
+});
+
 describe("addresses", () => {
   test.each([
     ["8.8.8.8", "public"],
@@ -168,6 +184,27 @@ describe("addresses", () => {
   ])("IPv4 %s is %s", (address, scope) => expect(ipv4Scope(address)).toBe(scope));
 
   test.each([
+    ["0.0.0.0", "0.255.255.255", "unusable"],
+    ["10.0.0.0", "10.255.255.255", "private"],
+    ["100.64.0.0", "100.127.255.255", "private"],
+    ["127.0.0.0", "127.255.255.255", "loopback"],
+    ["169.254.0.0", "169.254.255.255", "linkLocal"],
+    ["172.16.0.0", "172.31.255.255", "private"],
+    ["192.0.2.0", "192.0.2.255", "private"],
+    ["192.168.0.0", "192.168.255.255", "private"],
+    ["198.18.0.0", "198.19.255.255", "private"],
+    ["198.51.100.0", "198.51.100.255", "private"],
+    ["203.0.113.0", "203.0.113.255", "private"],
+    ["224.0.0.0", "255.255.255.255", "unusable"],
+  ])("IPv4 from %s to %s is %s, and public around it", (first, last, scope) => {
+    expect([first, last].map(ipv4Scope)).toEqual([scope, scope]);
+    const beside = [ipv4Bits(first)! - 1, ipv4Bits(last)! + 1].filter((bits) => bits > 0 && bits < 2 ** 32);
+    const dotted = (bits: number): string =>
+      [24, 16, 8, 0].map((shift) => Math.floor(bits / 2 ** shift) % 256).join(".");
+    expect(beside.map(dotted).map(ipv4Scope)).toEqual(beside.map(() => "public"));
+  });
+
+  test.each([
     ["2a00:1450::1", "public"],
     ["2001:db8::1", "private"],
     ["fd00::1", "private"],
@@ -175,8 +212,26 @@ describe("addresses", () => {
     ["fec0::1", "unusable"],
     ["ff02::1", "unusable"],
     ["::1", "loopback"],
+    ["::2", "unusable"],
     ["::", "unusable"],
+    ["1fff:ffff::", "unusable"],
+    ["2000::", "public"],
+    ["2001:db7:ffff::", "public"],
+    ["2001:db8::", "private"],
+    ["2001:db8:ffff::", "private"],
+    ["2001:db9::", "public"],
+    ["3fff:ffff::", "public"],
+    ["4000::", "unusable"],
+    ["fbff:ffff::", "unusable"],
+    ["fc00::", "private"],
+    ["fdff:ffff::", "private"],
+    ["fe00::", "unusable"],
+    ["fe7f:ffff::", "unusable"],
+    ["fe80::", "linkLocal"],
+    ["febf:ffff::", "linkLocal"],
+    ["::ffff:10.0.0.1", "unusable"],
     ["1::2::3", undefined],
+    ["10.0.0.1", undefined],
   ])("IPv6 %s is %s", (address, scope) => expect(ipv6Scope(address)).toBe(scope));
 
   test.each([
@@ -185,13 +240,42 @@ describe("addresses", () => {
     ["1:0:0:2:0:0:0:3", "1:0:0:2::3"],
     ["::ffff:192.0.2.1", "::ffff:c000:201"],
     ["1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"],
+    // Of two runs of one length the first.
+    ["1:0:0:2:3:0:0:4", "1::2:3:0:0:4"],
+    ["0:0:3:4:5:6:7:8", "::3:4:5:6:7:8"],
+    ["1:2:3:4:5:6:0:0", "1:2:3:4:5:6::"],
+    ["1:2:3:4:5:6:255.254.1.2", "1:2:3:4:5:6:fffe:102"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["10.0.0.1", undefined],
   ])("canonical form of %s is %s", (address, canonical) => expect(canonicalIpv6(address)).toBe(canonical));
 
   test.each([
     ["255.255.255.0", 24],
     ["255.255.255.255", 32],
     ["0.0.0.0", 0],
+    ["128.0.0.0", 1],
+    ["255.255.255.254", 31],
     ["255.0.255.0", undefined],
+    ["0.0.0.255", undefined],
     ["24", undefined],
   ])("netmask %s has length %s", (netmask, length) => expect(netmaskLength(netmask)).toBe(length));
+
+  test.each([
+    ["0.0.0.0", true],
+    ["::", true],
+    ["0:0::0", true],
+    ["127.0.0.1", false],
+    ["::1", false],
+  ])("a listener on %s takes connections to every address: %s", (address, wildcard) =>
+    expect(isWildcard(address)).toBe(wildcard),
+  );
+
+  test.each([
+    [0, false],
+    [1, true],
+    [65_535, true],
+    [65_536, false],
+    [80.5, false],
+    ["80", false],
+  ])("%j is a port: %s", (port, is) => expect(isPort(port)).toBe(is));
 });

@@ -217,6 +217,7 @@ describe("daemons", () => {
   test("units are what they were", () => {
     expectGolden("network/sync-web-application.service", renderUnit(unit(web)));
     expect([...daemonProblems(web), ...unitProblems(unit(web))]).toEqual([]);
+    expect(daemonProblems({ ...web, environment: { A: "b", _: "c" } })).toEqual([]);
   });
 
   test("follow every choice", () => {

@@ -162,6 +162,7 @@ describe("systemd units", () => {
   test("a oneshot service and a unit without service need no command", () => {
     expect(unitProblems({ Service: { Type: "oneshot" } })).toEqual([]);
     expect(unitProblems({ Socket: { ListenStream: 80 } })).toEqual([]);
+    expect(unitProblems({ Unit: { X: "y" } })).toEqual([]);
   });
 
   const input: ProxyUnitsInput = {

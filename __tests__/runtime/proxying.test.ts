@@ -544,6 +544,8 @@ describe("answers", () => {
     ["/synchttp/", "http://127.0.0.1:UP", "http://a:81/synchttp/"],
     ["/sync/", "/sync/accounts/login/?next=/sync/", "/sync/accounts/login/?next=/sync/"],
     ["/sync/", "http://127.0.0.1:UP.evil.example/", "http://127.0.0.1:UP.evil.example/"],
+    ["/sync/", "http://127.0.0.1:UP0/", "http://127.0.0.1:UP0/"],
+    ["/sync/", "http://127.0.0.1:UP?x", "http://a:81/?x"],
     [
       "/sync/",
       "https://elsewhere.example/?u=http://127.0.0.1:UP/",

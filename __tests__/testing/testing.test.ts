@@ -236,6 +236,17 @@ describe("methods and limits", () => {
   ])("%j", (request, expected) => {
     expect(kindOf(resolve(stack, request))).toBe(expected);
   });
+  test.each([
+    "/app",
+    "x/app",
+    "ftp://x/app",
+    "xhttp://x/app",
+    " http://x/app",
+    "http:///app",
+    "HTTP://x/app",
+  ])("%j is not an absolute URL", (url) =>
+    expect(() => resolve(stack, { url })).toThrow(/^Give an absolute http or https URL: /),
+  );
   test("a route that does not allow upgrades drops them", () => {
     const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
     expect(resolve(proxy, { url: "http://x/app", headers: upgrade })).toMatchObject({

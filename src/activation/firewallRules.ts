@@ -8,7 +8,7 @@ import { BlockList, isIP } from "node:net";
 export function admits(rules: string, client: string, port: string): boolean {
   const opens = new RegExp(`\\btcp dport (?:\\{[^}]*\\b${port}\\b[^}]*\\}|${port}\\b)(?= ).*\\baccept\\b`);
   return rules.split("\n").some((line) => {
-    const rule = line.replace(/#.*$/, "");
+    const rule = line.replace(/#.*/, "");
     const found = opens.exec(rule);
     return found !== null && isAdmitted(rule, client);
   });

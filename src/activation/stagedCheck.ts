@@ -124,7 +124,7 @@ async function checkUnits({ deployment, contents }: Delivered, staging: string):
     if (at === undefined || isNotYetThere(line, delivered)) continue;
     const text = line.replaceAll(`${staging}/`, "");
     // systemd ignores directives that it does not know, so the unit may still work with an older version.
-    const kind = code === 0 || /, ignoring\b/.test(text) ? found.warnings : found.problems;
+    const kind = code === 0 || text.includes(", ignoring") ? found.warnings : found.problems;
     kind.push(problem("activation.bad-unit", text.split(":")[0]!, text));
   }
   return found;

@@ -28,15 +28,18 @@ function become(uid: number, gid: number, groups: readonly number[]): void {
   process.setgroups!([...groups]);
   process.setgid!(gid);
   process.setuid!(uid);
-  const status = readFileSync("/proc/self/status", "utf8");
-  const is = (line: RegExp): boolean => line.test(status);
-  const dropped =
-    is(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, "m")) &&
-    is(new RegExp(`^Gid:\\t${gid}\\t${gid}\\t${gid}\\t${gid}$`, "m")) &&
-    is(/^CapPrm:\t0+$/m) &&
-    is(/^CapEff:\t0+$/m);
-  if (!dropped) throw new Error(`could not become user ${uid}`);
+  const status = new Set(readFileSync("/proc/self/status", "utf8").split("\n"));
+  const dropped = [
+    `Uid:\t${uid}\t${uid}\t${uid}\t${uid}`,
+    `Gid:\t${gid}\t${gid}\t${gid}\t${gid}`,
+    `CapPrm:\t${NO_CAPABILITIES}`,
+    `CapEff:\t${NO_CAPABILITIES}`,
+  ];
+  if (!dropped.every((line) => status.has(line))) throw new Error(`could not become user ${uid}`);
 }
+
+/** As proc(5) has it in /proc/[pid]/status: 64 bits in hexadecimal. */
+const NO_CAPABILITIES = "0".repeat(16);
 
 async function answered(act: () => Promise<unknown>): Promise<Answered> {
   try {

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import {
   type Activated,
   activate,
@@ -16,10 +16,11 @@ import {
 } from "../activation/index.js";
 import { formatChecked } from "../diagnosis/liveCheck.js";
 import { formatProblem, INCOMING_DIRECTORY, type Problem, ProblemError } from "../model/index.js";
+import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface CommonFlags {
-  root?: string;
+  root: string;
   json?: boolean;
   wait: number;
   /** Where a detached run writes its output; for runs that `portico` itself has started. */
@@ -97,13 +98,8 @@ function withCommon(command: Command): Command {
   return command
     .option("--root <DIR>", "folder to use as the host's /; no service is touched then", "/")
     .option("--json", "print the outcome as JSON, and progress to standard error")
-    .option("--wait <SECONDS>", "how long to wait for another activation", seconds, 300)
+    .option("--wait <SECONDS>", "how long to wait for another activation", wholeNumber(0, 99_999), 300)
     .addOption(new Option("--record <FILE>").hideHelp());
-}
-
-function seconds(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError("Give a whole number of seconds.");
-  return Number(text);
 }
 
 /** A run that changes the host does not end with the terminal or the connection that started it. */
@@ -114,7 +110,7 @@ async function toItsEnd<F extends ActivateFlags>(
   programs: () => Programs | Promise<Programs>,
 ): Promise<number> {
   if (flags.record === undefined) {
-    const detach = flags.dryRun !== true && canDetach(resolve(flags.root ?? "/"));
+    const detach = flags.dryRun !== true && canDetach(resolve(flags.root));
     if (!detach) return command(flags, output);
     return runDetached(await programs(), process.argv.slice(2), output);
   }
@@ -132,7 +128,7 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
   const { signal, release } = interruption();
   try {
     const activated = await activate({
-      root: resolve(flags.root ?? "/"),
+      root: resolve(flags.root),
       ...(flags.incoming === undefined ? {} : { incoming: resolve(flags.incoming) }),
       again: flags.again === true,
       ...(flags.document === undefined ? {} : { document: flags.document }),
@@ -166,7 +162,7 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
   const { release } = interruption();
   try {
     const problems = await deactivate({
-      root: resolve(flags.root ?? "/"),
+      root: resolve(flags.root),
       lockSeconds: flags.wait,
       report: reportTo(flags, output),
       purge: flags.purge === true,
@@ -187,7 +183,7 @@ async function runRecover(flags: CommonFlags, output: Output): Promise<number> {
   const { release } = interruption();
   try {
     const recovered = await recoverHost({
-      root: resolve(flags.root ?? "/"),
+      root: resolve(flags.root),
       lockSeconds: flags.wait,
       report: reportTo(flags, output),
     });

@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { formatProblem } from "../model/index.js";
 import type { ControlOutcome } from "../runtime/process/control.js";
 import { problemCount } from "../runtime/process/masterReport.js";
 import { controlSocket } from "../runtime/process/serve.js";
+import { wholeNumber } from "./options.js";
 import { EXIT, type Output } from "./output.js";
 
 /** Control socket of the deployed service. */
@@ -12,7 +13,7 @@ export const DEFAULT_CONTROL = "/run/portico/control.sock";
 export function withControl(command: Command): Command {
   return command
     .option("--control <FILE>", "socket of the running portico", controlSocket() ?? DEFAULT_CONTROL)
-    .option("--timeout <SECONDS>", "how long to wait for the outcome", seconds, 85);
+    .option("--timeout <SECONDS>", "how long to wait for the outcome", wholeNumber(1, 3_600), 85);
 }
 
 /** Prints what a running portico answered, and returns the exit code. */
@@ -30,11 +31,3 @@ export function printOutcome(outcome: ControlOutcome, what: string, output: Outp
 
 /** Replaces control characters, which a terminal would act on: the text comes from another process. */
 const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1 || value > 3_600) {
-    throw new InvalidArgumentError("Give a whole number from 1 to 3600.");
-  }
-  return value;
-}

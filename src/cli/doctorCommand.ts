@@ -7,6 +7,7 @@ import { diagnose, unreadable } from "../diagnosis/rows.js";
 import type { DiagnosisRow } from "../diagnosis/verdict.js";
 import { DEPLOYMENT_FILE, isLoopback } from "../model/index.js";
 import { DEFAULT_CONTROL } from "./controlOptions.js";
+import { wholeNumber } from "./options.js";
 import { EXIT, json, type Output } from "./output.js";
 import { PASSWORD_VARIABLE } from "./storedSettingsOptions.js";
 
@@ -41,7 +42,7 @@ export function addDoctor(program: Command, output: Output, done: (code: number)
     )
     .option("--media-path <PATH>", "image below the media route (default: one found in the media directory)")
     .option("--no-insecure", "verify the certificate (a self-signed one fails)")
-    .option("--timeout <SECONDS>", "time for each request", seconds, 10)
+    .option("--timeout <SECONDS>", "time for each request", wholeNumber(1, 3_600), 10)
     .option(
       "--database-option-file <FILE>",
       `option file of the mariadb client with the password (default: ${PASSWORD_VARIABLE})`,
@@ -129,11 +130,4 @@ function publicAddress(value: string, all: string[]): string[] {
   if (isLoopback(value))
     throw new InvalidArgumentError("only the host itself can reach that: give the public address");
   return [...all, value];
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 3_600)
-    throw new InvalidArgumentError("give seconds, 1 to 3600");
-  return value;
 }

@@ -37,7 +37,7 @@ export const DATABASE_FLAGS = [
 ];
 
 function parseDatabase(text: string): NonNullable<DatabaseFlags["database"]> {
-  const match = /^([^@\s]+)@(\[[^\]\s]+\]|[^:/\s]+)(?::(\d{1,5}))?\/([^/\s]+)$/.exec(text);
+  const match = /^([^@\s]+)@(\[[^\]\s]+\]|[^@:/\s[\]]+)(?::(\d{1,5}))?\/([^/\s]+)$/.exec(text);
   if (match === null)
     throw new InvalidArgumentError("Give USER@HOST:PORT/NAME, as sync@127.0.0.1:3306/sync_web.");
   const [, user, host, port = "3306", name] = match;

@@ -22,7 +22,7 @@ export function atConstructs(problem: Problem, proxy: Parts): Problem {
         return child?.node.path ?? index;
       },
     );
-  const server = /^virtualServers\[\d+\]/.exec(problem.path)?.[0];
+  const server = /virtualServers\[.*?\]/.exec(problem.path)?.[0];
   // A message about routes is about those of the same server.
   const whole = (text: string): string =>
     named(server === undefined ? text : text.replace(/(?<![.\w])routes\[/g, `${server}.routes[`));
@@ -35,4 +35,4 @@ export function atConstructs(problem: Problem, proxy: Parts): Problem {
   };
 }
 
-const PART = /\b(listeners|upstreams|virtualServers)\[(\d+)\](?:\.routes\[(\d+)\])?/g;
+const PART = /(listeners|upstreams|virtualServers)\[(.*?)\](?:\.routes\[(.*?)\])?/g;

@@ -69,7 +69,7 @@ function warnOfParts(proxy: WarnedProxy): void {
       "`hsts` has no effect here: browsers ignore it for addresses (RFC 6797, 8.1.1). Give the host a `publicName`.",
     );
   }
-  const everyone = (proxy.config.trustedProxies ?? []).filter((range) => /\/0+$/.test(range));
+  const everyone = (proxy.config.trustedProxies ?? []).filter((range) => Number(range.split("/")[1]) === 0);
   if (everyone.length > 0) {
     Annotations.of(proxy).addWarning(
       `trustedProxies has ${everyone.join(" and ")}: whatever a client says about itself is trusted. ` +

@@ -24,10 +24,12 @@ export function netmaskLength(netmask: string): number | undefined {
 export function ipv6Groups(address: string): number[] | undefined {
   const bare = address.split("%")[0]!;
   if (!isIpv6(bare)) return undefined;
-  const tail = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(bare);
-  const v4 = tail === null ? undefined : ipv4Bits(tail[2]!);
+  const last = bare.lastIndexOf(":") + 1;
+  const v4 = ipv4Bits(bare.slice(last));
   const text =
-    v4 === undefined ? bare : `${tail![1]}${(v4 >>> 16).toString(16)}:${(v4 & 0xffff).toString(16)}`;
+    v4 === undefined
+      ? bare
+      : `${bare.slice(0, last)}${(v4 >>> 16).toString(16)}:${(v4 & 0xffff).toString(16)}`;
   const [left = "", right] = text.split("::");
   const groups = (part: string): number[] => (part === "" ? [] : part.split(":").map((g) => parseInt(g, 16)));
   if (right === undefined) return groups(left);

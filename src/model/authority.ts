@@ -17,7 +17,7 @@ export const defaultPort = (scheme: Scheme): number => (scheme === "https" ? 443
 export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
 /** A host as a socket takes it: an IPv6 address without brackets. */
-export const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, "");
+export const unbracketed = (host: string): string => (host.startsWith("[") ? host.slice(1, -1) : host);
 
 /** `192.0.2.1:80`, `[2001:db8::1]:80` */
 export const endpoint = ({ host, port }: Authority): string => `${bracketed(host)}:${port}`;

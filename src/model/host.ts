@@ -186,7 +186,7 @@ function nameProblems(known: Known, field: Field, isKnown: IsKnown): Problem[] {
   return (["publicName", "dnsDomain"] as const).flatMap((name) => {
     const value = known[name];
     if (value === undefined || !isKnown(value)) return [];
-    if (isDomainName(value) && value !== "_" && !/^\d+$/.test(value.split(".").at(-1)!)) return [];
+    if (isDomainName(value) && value !== "_" && /\D/.test(value.split(".").at(-1)!)) return [];
     return [
       problem("host.bad-name", field(name), "is not a domain name", {
         received: value,

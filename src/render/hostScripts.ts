@@ -32,7 +32,7 @@ export const SCRIPT_PATH = `./${LOGIN_DIRECTORY}/%RAND%.sh`;
 export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGIN_DIRECTORY}`;
 
 /** Removes what was uploaded to {@link LOGIN_DIRECTORY_SCRIPT_PATH}, up to whose last `/` is a name of a file. */
-export const REMOVE_UPLOAD = `rm -f ${quote(LOGIN_DIRECTORY_SCRIPT_PATH.replace(/\/[^/]*$/, ""))}`;
+export const REMOVE_UPLOAD = `rm -f ${quote(parentOf(LOGIN_DIRECTORY_SCRIPT_PATH))}`;
 
 /** Removes all that an apply leaves in the home directory of the user who logs in. */
 export const REMOVE_LOGIN_DIRECTORY = `${REMOVE_UPLOAD}; rm -rf .portico`;

@@ -200,7 +200,7 @@ export function clashingCredentials(files: readonly string[]): [string, string][
 
 /** systemd makes and owns directories below /var/log; any other must exist and be writable. */
 function logs(directory: string): UnitSection {
-  const below = /^\/var\/log\/(.+)$/.exec(directory)?.[1];
+  const below = /^\/var\/log\/(.+)/.exec(directory)?.[1];
   return below === undefined
     ? { ReadWritePaths: directory }
     : { LogsDirectory: below, LogsDirectoryMode: "0750" };

@@ -220,7 +220,7 @@ interface SplitUrl {
 
 /** Not `new URL()`, which resolves and encodes the very parts to be tested. */
 function splitUrl(url: string): SplitUrl {
-  const match = /^(https?):\/\/([^/?#]*)(.*)$/s.exec(url);
+  const match = /^(https?):\/\/([^/?#]+)(.*)/s.exec(url);
   if (match === null)
     throw new Error(`Give an absolute http or https URL: ${JSON.stringify(url)} is not one.`);
   const [, scheme, authority, rest] = match as unknown as [string, "http" | "https", string, string];

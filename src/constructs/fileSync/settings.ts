@@ -118,10 +118,10 @@ function originOf(scheme: "http" | "https", name: string, port: number): PublicO
 /** Fields of the settings as the props that they come from. */
 function atProp(p: Problem, at: string): Problem {
   const prop = p.path
-    .replace(/^origins$/, "serverNames")
-    .replace(/^origins\[(\d+)\]\.host$/, "serverNames[$1]")
-    .replace(/^origins\[\d+\]\.port$/, "publicPort")
-    .replace(/^fileServer(Host|Port)$/, (_, name: string) => `fileServer.${name.toLowerCase()}`);
+    .replace("origins[0].port", "publicPort")
+    .replace(/origins(\[.*\])\.host/, "serverNames$1")
+    .replace("origins", "serverNames")
+    .replace(/fileServer(Host|Port)/, (_, name: string) => `fileServer.${name.toLowerCase()}`);
   return { ...p, path: `${at}.${prop}` };
 }
 

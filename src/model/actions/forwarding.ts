@@ -60,7 +60,7 @@ export class ForwardingRules {
     upstream: { readonly url: string },
   ) {
     this.action = route.action;
-    this.upstreamAuthority = upstream.url.slice("http://".length).replace(/\/$/, "");
+    this.upstreamAuthority = upstream.url.slice("http://".length).replace("/", "");
     const set = Object.entries(this.action.setHeaders);
     const { host } = this.action.forwarded;
     this.fixed =
@@ -279,7 +279,7 @@ const NO_CLAIMS: ClientFields = { claimed: false, realIp: false, proto: false, c
 
 /** Target of an absolute URI that points at this front end by the name and port the client used; else undefined. */
 function ownTarget(uri: string, request: ForwardedRequest): string | undefined {
-  const match = /^(https?):\/\/([^/?#]*)(.*)$/i.exec(uri);
+  const match = /^(https?):\/\/([^/?#]*)(.*)/i.exec(uri);
   if (match === null) return undefined;
   const [, scheme, authority, rest] = match as unknown as [string, string, string, string];
   const named = parseHost(authority);

@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { defaultPort, type Scheme, urlAuthority } from "../authority.js";
 import { CATCH_ALL } from "../serverName.js";
 
@@ -39,5 +40,7 @@ export function hostAsked(serverName: string, serverNames: readonly string[], lo
   if (serverName !== "") return serverName;
   const name = serverNames.find((candidate) => candidate !== CATCH_ALL);
   // A zone id means something on this host only, and an IPv4 client on a mapped address asked for IPv4.
-  return name ?? localAddress.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+  const address = localAddress.split("%")[0]!;
+  const unmapped = address.replace("::ffff:", "");
+  return name ?? (isIPv4(unmapped) ? unmapped : address);
 }

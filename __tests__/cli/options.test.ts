@@ -1,0 +1,64 @@
+import { Command, InvalidArgumentError } from "commander";
+import { withControl } from "../../src/cli/controlOptions.js";
+import { wholeNumber } from "../../src/cli/options.js";
+import { sourceOf } from "../../src/cli/document.js";
+import { addDatabaseOptions } from "../../src/cli/storedSettingsOptions.js";
+
+/** How options are read. */
+
+const parsed = (command: Command, ...args: string[]): Record<string, unknown> =>
+  command
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .parse(args, { from: "user" })
+    .opts();
+
+test.each([
+  ["0", 0],
+  ["007", 7],
+  ["10", 10],
+])("%j is the number %i", (text, value) => expect(wholeNumber(0, 10)(text)).toBe(value));
+
+test.each(["", " 1", "1 ", "1e0", "+1", "-1", "1.0", "x1", "11"])(
+  "%j is not a number from 0 to 10",
+  (text) => {
+    expect(() => wholeNumber(0, 10)(text)).toThrow(InvalidArgumentError);
+    expect(() => wholeNumber(1, 10)("0")).toThrow("Give a whole number from 1 to 10.");
+  },
+);
+
+test.each([
+  ["sync@127.0.0.1:3307/sync_web", { user: "sync", host: "127.0.0.1", port: 3307, name: "sync_web" }],
+  ["sync@db.example/sync", { user: "sync", host: "db.example", port: 3306, name: "sync" }],
+  ["sync@[::1]/sync", { user: "sync", host: "::1", port: 3306, name: "sync" }],
+  ["sync@[2001:db8::1]:3307/sync", { user: "sync", host: "2001:db8::1", port: 3307, name: "sync" }],
+])("the database %s", (text, database) => {
+  expect(parsed(addDatabaseOptions(new Command()), "--database", text)).toEqual({ database });
+});
+
+test.each([
+  ...["sync", "@h/n", "u@/n", "u@h/", "u@h:/n", "u@h:x/n", "u@h:123456/n", "u@[]/n", "u@h/n/m", "u@h"],
+  ...[" u@h/n", "u@h/n ", "u u@h/n", "u@h h/n", "u@h/n n", "u@::1/n", "a@u@h/n"],
+])("%j is not a database", (text) => {
+  expect(() => parsed(addDatabaseOptions(new Command()), "--database", text)).toThrow(
+    /Give USER@HOST:PORT\/NAME/,
+  );
+});
+
+test("a running portico is asked at its usual socket, and has 85 seconds", () => {
+  expect(parsed(withControl(new Command()))).toEqual({ control: "/run/portico/control.sock", timeout: 85 });
+  expect(parsed(withControl(new Command()), "--control", "/a", "--timeout", "3600")).toEqual({
+    control: "/a",
+    timeout: 3600,
+  });
+  expect(() => parsed(withControl(new Command()), "--timeout", "3601")).toThrow(/from 1 to 3600/);
+});
+
+test.each([
+  [undefined, undefined, { file: "/etc/portico/portico.json" }],
+  [undefined, "/srv", { file: "/srv/etc/portico/portico.json", root: "/srv" }],
+  ["a.json", undefined, { file: "a.json" }],
+  ["a.json", "/srv/../x", { file: "a.json", root: "/x" }],
+])("the config of %j below %j", (file, root, source) => {
+  expect(sourceOf(file, root)).toEqual(source);
+});
