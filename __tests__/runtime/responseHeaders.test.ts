@@ -25,7 +25,7 @@ const virtualServer = (): ProxyConfigInput["virtualServers"][number] => ({
   default: true,
   listeners: ["http", "https"],
   responseHeaders: {
-    set: { "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "X-A.b": "dots are no pattern" },
+    set: { "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "X-A.b": "dots are not a pattern" },
     remove: ["X-Powered-By"],
   },
   hsts: { maxAge: 300 },
@@ -205,7 +205,7 @@ describe.each([
     const seen = await request(path, asked);
     expect(seen.status).toBe(status);
     expect(valuesOf(seen, "x-frame-options")).toEqual(["DENY"]);
-    expect(valuesOf(seen, "x-a.b")).toEqual(["dots are no pattern"]);
+    expect(valuesOf(seen, "x-a.b")).toEqual(["dots are not a pattern"]);
     expect(valuesOf(seen, "strict-transport-security")).toEqual(HSTS);
     if (path === "/files/a.txt" && status < 400)
       expect(valuesOf(seen, "cache-control")).toEqual(["no-cache"]);

@@ -71,12 +71,12 @@ export const HSTS_OPTIONS: PropTable<HstsOptions> = {
   force: flag,
 };
 
-/** @internal The config has no word for what concerns the stack alone. */
+/** @internal `force` is for the stack only; the config does not have it. */
 export function withoutForce({ force, ...hsts }: HstsOptions): NonNullable<VirtualServerInput["hsts"]> {
   return hsts;
 }
 
-/** @internal HSTS takes away the exception that users of a self-signed certificate live by (RFC 6797, 12.1). */
+/** @internal With HSTS, users can no longer make an exception for a self-signed certificate (RFC 6797, 12.1). */
 export function selfSignedHstsProblems(
   path: string,
   { force = false }: HstsOptions,

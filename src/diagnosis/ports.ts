@@ -15,7 +15,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
     return failure(`${evidence.unresolved} has no address: the name does not resolve here`, [], fix);
   }
   if (openPorts !== undefined) {
-    // Where nothing but loopback is listened on, another proxy in front answers, or nobody.
+    // Another machine does not reach a listener on loopback.
     const reachable = config.listeners.filter(({ address }) => !isLoopback(address));
     const closed = wanted.filter(
       (port) => openPorts.get(port) === false && reachable.some((listener) => listener.port === port),

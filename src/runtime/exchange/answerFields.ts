@@ -13,7 +13,7 @@ export class AnswerFields {
   /** What is set: as lines of an HTTP/1.1 head, and as names and values in turn. */
   private readonly lines: string;
   private readonly set: HeaderList = [];
-  /** Lines of fields that go no further. A line begins only after the end of another: no value holds one. */
+  /** Lines of fields that are removed or replaced. No value contains a line end, so `^` is the start of a field. */
   private readonly replaced: RegExp;
 
   constructor(private readonly rules: AnswerFieldRules) {
