@@ -77,6 +77,8 @@ describe("usage", () => {
     ["serve", "--help"],
     ["reload", "--help"],
     ["upgrade", "--help"],
+    ["certificates", "--help"],
+    ["certificates", "renew", "--help"],
     ["check", "--help"],
     ["preview", "--help"],
   ])("%s %s prints examples", async (...args) => {

@@ -80,7 +80,7 @@ const takesEcdsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
   minVersion === "TLSv1.3" || selects(ciphers, /^[!-]a?ECDSA$/, WITHOUT_ECDSA);
 
 const takesRsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
-  minVersion === "TLSv1.3" || selects(ciphers, /^[!-]a?RSA$/, WITHOUT_RSA);
+  minVersion === "TLSv1.3" || selects(ciphers, /^[!-]aRSA$/, WITHOUT_RSA);
 
 /** What stands for suites of other authentication alone: by name, by key exchange, or by a cipher without either. */
 const WITHOUT_ECDSA = /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\d+-)/;

@@ -1,0 +1,184 @@
+import {
+  FileSyncFrontEnd,
+  type FileSyncFrontEndProps,
+  Host,
+  Mode,
+  ProblemError,
+  ReverseProxy,
+  TlsMaterial,
+  TlsPolicy,
+} from "../../src/index.js";
+import { renderProxyConfig, synthesizedFile } from "../../src/testing/index.js";
+import { newStack, synthesize } from "../../proof/kit/stacks.js";
+
+/** `TlsMaterial.acme`: what it becomes in the config and in the unit. */
+
+const ACCOUNT = { email: "admin@example.org", agreeToTerms: true } as const;
+const acme = (more: object = {}) => TlsMaterial.acme({ ...ACCOUNT, ...more });
+
+function frontEnd(
+  host: FileSyncFrontEndProps["host"],
+  material = acme(),
+  more: object = {},
+): FileSyncFrontEnd {
+  return new FileSyncFrontEnd(newStack(), "files", {
+    host,
+    mode: Mode.tls({ material }),
+    installDirectory: "/srv/sync",
+    service: { runtimeBundle: __filename },
+    ...more,
+  });
+}
+
+const codesOf = (make: () => unknown): string[] => {
+  try {
+    make();
+    return [];
+  } catch (error) {
+    if (error instanceof ProblemError) return error.problems.map(({ code, path }) => `${code} ${path}`);
+    return [(error as Error).message];
+  }
+};
+
+test("the certificate is for the host's name, on IPv4 and IPv6 alike; there is one authority", () => {
+  const host = { address: "8.8.8.8", ipv6Address: "2001:4860::8", publicName: "files.example.org" };
+  const { certificateAuthorities, listeners } = renderProxyConfig(frontEnd(host));
+  expect(certificateAuthorities).toEqual([
+    {
+      name: "letsencrypt",
+      directory: "https://acme-v02.api.letsencrypt.org/directory",
+      email: "admin@example.org",
+      agreeToTerms: true,
+    },
+  ]);
+  const tls = {
+    acme: { authority: "letsencrypt", names: ["files.example.org"] },
+    certificates: [],
+    dhparam: "/etc/portico/tls/dhparam2048.pem",
+    policy: "file-sync",
+  };
+  expect(listeners.filter(({ port }) => port === 443).map((one) => one.tls)).toEqual([tls, tls]);
+});
+
+test("without a name it is for the host's addresses, and for further names of the application", () => {
+  const files = frontEnd({ address: "8.8.8.8", ipv6Address: "2001:4860::8" }, acme(), {
+    additionalServerNames: ["files.example.org"],
+  });
+  expect(renderProxyConfig(files).listeners[2]!.tls!.acme!.names).toEqual([
+    "8.8.8.8",
+    "2001:4860::8",
+    "files.example.org",
+  ]);
+});
+
+test("a virtual server's own certificate is for its names; an account of its own is an authority of its own", () => {
+  const files = frontEnd({ address: "8.8.8.8", publicName: "files.example.org" });
+  const add = (id: string, tls: TlsMaterial) =>
+    files.proxy.addVirtualServer(id, {
+      serverNames: [`${id}.example.org`],
+      listeners: [files.listeners.https!],
+      tls,
+    });
+  add("office", acme({ keyType: "rsa-4096" }));
+  add("shop", acme({ profile: "classic" }));
+  const { certificateAuthorities, listeners } = renderProxyConfig(files);
+  expect(certificateAuthorities.map(({ name, profile }) => [name, profile])).toEqual([
+    ["letsencrypt", undefined],
+    ["letsencrypt-2", "classic"],
+  ]);
+  expect(listeners[1]!.tls!.acme!.names).toEqual(["files.example.org"]);
+  expect(listeners[1]!.tls!.certificates).toEqual([
+    { acme: { authority: "letsencrypt", names: ["office.example.org"], keyType: "rsa-4096" } },
+    { acme: { authority: "letsencrypt-2", names: ["shop.example.org"] } },
+  ]);
+});
+
+test("a private authority is named after its host, and its files are passed to the service", () => {
+  const files = frontEnd(
+    { address: "192.168.1.10" },
+    acme({
+      directory: "https://ca.internal:9000/acme/acme/directory",
+      roots: "/etc/portico/ca-roots.pem",
+      externalAccountBinding: { keyId: "kid-1", keyFile: "/etc/portico/acme-eab.key" },
+      challenge: "tls-alpn-01",
+    }),
+  );
+  expect(renderProxyConfig(files).certificateAuthorities).toMatchObject([
+    { name: "ca.internal", challenge: "tls-alpn-01", roots: "/etc/portico/ca-roots.pem" },
+  ]);
+  const { content } = synthesizedFile(files, "/etc/systemd/system/portico.service");
+  expect(content!.split("\n").filter((line) => /^(LoadCredential|StateDirectory)/.test(line))).toEqual([
+    "LoadCredential=dhparam2048.pem:/etc/portico/tls/dhparam2048.pem",
+    "LoadCredential=ca-roots.pem:/etc/portico/ca-roots.pem",
+    "LoadCredential=acme-eab.key:/etc/portico/acme-eab.key",
+    "StateDirectory=portico-certificates",
+    "StateDirectoryMode=0700",
+  ]);
+});
+
+test("no secret and no certificate is in the stack; a front end without ACME has no state directory", () => {
+  const files = frontEnd({ address: "8.8.8.8", publicName: "files.example.org" });
+  const { resource } = synthesize(files.node.root.node.children[0] as never);
+  expect(Object.keys(resource).filter((type) => type.startsWith("tls_"))).toEqual([]);
+  const plain = frontEnd({ address: "8.8.8.8" }, TlsMaterial.selfSigned());
+  expect(synthesizedFile(plain, "/etc/systemd/system/portico.service").content).not.toContain(
+    "StateDirectory",
+  );
+});
+
+test("names that are not public are refused where they come from", () => {
+  const problems = renderProblems(frontEnd({ address: "192.168.1.10" }));
+  expect(problems).toEqual(["acme.private-name files/Proxy/https.tls.acme.names[0]"]);
+  expect(codesOf(() => acme({ names: ["localhost"] }))).toEqual([
+    "acme.private-name TlsMaterial.acme.names[0]",
+  ]);
+  expect(codesOf(() => acme({ names: ["printer.local"] }))).toEqual([
+    "acme.private-name TlsMaterial.acme.names[0]",
+  ]);
+  expect(codesOf(() => acme({ names: ["localhost"], roots: "/r.pem" }))).toEqual([]);
+});
+
+test("other mistakes in the options are reported at the option", () => {
+  expect(codesOf(() => acme({ names: ["*.example.org"] }))).toEqual([
+    "acme.bad-name TlsMaterial.acme.names[0]",
+  ]);
+  expect(codesOf(() => acme({ email: "admin" }))).toEqual(["acme.bad-email TlsMaterial.acme.email"]);
+  expect(codesOf(() => acme({ agreeToTerms: false }))).toEqual([
+    "acme.terms-not-agreed TlsMaterial.acme.agreeToTerms",
+  ]);
+  expect(codesOf(() => acme({ directory: "http://ca.example.org/" }))).toEqual([
+    "acme.bad-directory TlsMaterial.acme.directory",
+  ]);
+  expect(codesOf(() => acme({ keyType: "dsa" }))).toEqual(["config.not-one-of TlsMaterial.acme.keyType"]);
+});
+
+test("a type of key that the policy excludes is reported at the listener", () => {
+  const material = acme({ keyType: "ecdsa-p256" });
+  const host = { address: "8.8.8.8", publicName: "files.example.org" };
+  expect(renderProblems(frontEnd(host, material))).toEqual([
+    "acme.key-type files/Proxy/https.tls.acme.keyType",
+  ]);
+  const mode = Mode.tls({ material, policy: TlsPolicy.mozillaIntermediate() });
+  expect(renderProblems(frontEnd(host, material, { mode }))).toEqual([]);
+});
+
+test("a certificate of a virtual server without an https listener would not be used", () => {
+  const stack = newStack();
+  const proxy = new ReverseProxy(stack, "proxy", { host: new Host(stack, "host", { address: "8.8.8.8" }) });
+  const http = proxy.addListener("http", { port: 80 });
+  const add = () => proxy.addVirtualServer("s", { serverNames: ["_"], listeners: [http], tls: acme() });
+  expect(codesOf(add)).toEqual(["config.tls-unexpected stack/proxy/s.tls"]);
+});
+
+test("activation requires certificates only if it is told to", () => {
+  const host = { address: "8.8.8.8", publicName: "files.example.org" };
+  const required = frontEnd(host, acme(), { activation: { requireCertificate: true } });
+  expect(required.activation!.deployment.requireCertificate).toBe(true);
+  expect(frontEnd(host, acme(), { activation: {} }).activation!.deployment).not.toHaveProperty(
+    "requireCertificate",
+  );
+});
+
+function renderProblems(files: FileSyncFrontEnd): string[] {
+  return files.proxy.problems.map(({ code, path }) => `${code} ${path.replace(/^stack\//, "")}`);
+}

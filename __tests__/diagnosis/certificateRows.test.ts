@@ -1,0 +1,85 @@
+import { CERTIFICATE_QUESTIONS } from "../../src/diagnosis/certificateRows.js";
+import type { Evidence } from "../../src/diagnosis/evidence.js";
+import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
+
+/** Which row of `doctor` names a failure of an authority; proof/acme has the failures themselves. */
+
+const NOW = Date.now();
+const DAY = 86_400_000;
+
+const certificate = (more: Partial<ListedCertificate>): ListedCertificate => ({
+  names: ["files.example.org"],
+  listeners: ["https"],
+  source: "temporary",
+  from: "letsencrypt",
+  issuer: "temporary",
+  notAfter: NOW + 300 * DAY,
+  state: "waiting",
+  nextAttempt: NOW + DAY,
+  ...more,
+});
+
+const failure = (code: string): ListedCertificate["lastError"] => ({
+  code,
+  message: `files.example.org: ${code}`,
+  fix: `fix of ${code}`,
+  at: NOW,
+});
+
+function rowsOf(...certificates: ListedCertificate[]): Record<string, { status: string; cause?: string }> {
+  const failed = new Set<string>();
+  const rows = CERTIFICATE_QUESTIONS.map(({ id, ask }) => {
+    const verdict = ask({ certificates } as unknown as Evidence, failed);
+    if (verdict.status === "failed") failed.add(id);
+    return [id, verdict] as const;
+  });
+  return Object.fromEntries(rows);
+}
+
+test.each([
+  ["clock", "acme-clock", "the clock of this host is wrong"],
+  ["unreachable", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["untrusted", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["serverInternal", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  [
+    "externalAccountRequired",
+    "acme-account",
+    "the certificate authority wants something else of the account",
+  ],
+  ["rateLimited", "acme-limit", "the authority's rate limit is reached"],
+  ["dns", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
+  ["unauthorized", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
+  ["caa", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
+  ["connection", "acme-port", "the certificate authority cannot connect to this host"],
+])("%s fails the row %s alone, which explains the certificate that is missing", (code, id, cause) => {
+  const rows = rowsOf(certificate({ lastError: failure(code) }));
+  expect(rows[id]).toMatchObject({ status: "failed", cause, fix: `fix of ${code}` });
+  expect(rows["acme-certificates"]).toMatchObject({ status: "explained", because: id });
+  const others = Object.keys(rows).filter((one) => one !== id && one !== "acme-certificates");
+  expect(others.map((one) => rows[one]!.status)).toEqual(others.map(() => "ok"));
+});
+
+test("any other failure is the certificate's own row, in the authority's words", () => {
+  const rows = rowsOf(certificate({ lastError: failure("rejectedIdentifier") }));
+  expect(rows["acme-certificates"]).toMatchObject({
+    status: "failed",
+    cause: "files.example.org: rejectedIdentifier",
+    fix: "fix of rejectedIdentifier",
+  });
+});
+
+test("a certificate that is issued is in order; one that expired, or is not renewed, is not", () => {
+  const issued = { source: "acme", state: "valid", notAfter: NOW + 60 * DAY } as const;
+  expect(rowsOf(certificate(issued))["acme-certificates"]).toMatchObject({ status: "ok" });
+  const late = certificate({ ...issued, lastError: failure("rateLimited") });
+  expect(rowsOf(late)["acme-certificates"]).toMatchObject({ status: "explained", because: "acme-limit" });
+  const expired = certificate({ ...issued, notAfter: NOW - DAY });
+  expect(rowsOf(expired)["acme-certificates"]).toMatchObject({ status: "failed" });
+});
+
+test("a proxy that asks nobody is distinguished from an authority that takes its time", () => {
+  const asking = rowsOf(certificate({ state: "ordering" }))["acme-certificates"]!;
+  expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
+  const { state: _, nextAttempt: __, ...idle } = certificate({});
+  expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to keep it in/);
+});
