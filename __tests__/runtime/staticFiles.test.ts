@@ -288,7 +288,6 @@ test.each([
 ])("the command that fixes %j names it to a shell", (path) => {
   const command = chmodCommand("o+rx", path);
   expect(command).toMatch(/^chmod o\+rx \$?'/);
-  // eslint-disable-next-line no-control-regex -- whoever reads it in a log sees all of it
   expect(command).not.toMatch(/[\x00-\x1f]/);
   expect(word(command.slice("chmod o+rx ".length))).toBe(path);
 });

@@ -1,0 +1,314 @@
+import { coarseNow } from "../../src/runtime/exchange/clock.js";
+import type { BodySink } from "../../src/runtime/exchange/exchange.js";
+import { type BodyOwner, RequestBody } from "../../src/runtime/exchange/requestBody.js";
+
+/** A request body between its protocol and who reads it: lengths, pace, deadlines, and what nobody reads. */
+
+/** A protocol that notes what it is asked for. */
+class Owner implements BodyOwner {
+  bodyIdleMs = 1_000;
+  bodyBytesMax = 0;
+  bodyHeldBack = false;
+  readonly calls: string[] = [];
+  consumed = 0;
+  bodyPaused = (): void => void this.calls.push("paused");
+  bodyResumed = (): void => void this.calls.push("resumed");
+  bodyFailed = (status: number): void => void this.calls.push(`failed ${status}`);
+  stopBody = (): void => void this.calls.push("stopped");
+  onFault = (error: unknown): void => void this.calls.push(String(error));
+  bodyConsumed = (bytes: number): void => void (this.consumed += bytes);
+}
+
+/** A reader that takes what it gets, or holds on to it. */
+class Sink implements BodySink {
+  text = "";
+  takes = true;
+  ends = 0;
+  aborts = 0;
+  onData(chunk: Uint8Array): boolean {
+    this.text += Buffer.from(chunk).toString("latin1");
+    return this.takes;
+  }
+  onEnd(): void {
+    this.ends++;
+  }
+  onAbort(): void {
+    this.aborts++;
+  }
+}
+
+let owner: Owner;
+let sink: Sink;
+let body: RequestBody;
+beforeEach(() => {
+  owner = new Owner();
+  sink = new Sink();
+  body = new RequestBody(owner, -1, false);
+});
+
+/** Bytes as they come: in the middle of what was read. */
+function send(text: string): boolean {
+  const chunk = Buffer.from(`<${text}>`, "latin1");
+  const taken = body.data(chunk, 1, 1 + text.length, true);
+  chunk.fill("#");
+  return taken;
+}
+const turn = (): Promise<void> => new Promise(setImmediate);
+const after = (ms: number): void => body.sweep(coarseNow() + ms);
+
+test("what comes is delivered at once, and consumed when it was taken", () => {
+  body.attach(sink);
+  expect([body.attached, owner.calls]).toEqual([true, ["resumed"]]);
+  expect([send("ab"), send("c"), body.end()]).toEqual([true, true, true]);
+  expect([sink.text, sink.ends, owner.consumed, body.ended]).toEqual(["abc", 1, 3, true]);
+  expect(owner.calls).toEqual(["resumed"]);
+  body.abort();
+  expect(sink.aborts).toBe(0);
+});
+
+test("what comes before somebody reads waits, and comes in its order", async () => {
+  expect(body.attached).toBe(false);
+  send("ab");
+  send("cd");
+  expect([owner.calls, owner.consumed]).toEqual([["paused", "paused"], 0]);
+  body.attach(sink);
+  // Not inside the call of who reads.
+  expect(sink.text).toBe("");
+  send("e");
+  body.end();
+  expect([sink.text, sink.ends]).toEqual(["", 0]);
+  await turn();
+  expect([sink.text, sink.ends, owner.consumed]).toEqual(["abcde", 1, 5]);
+});
+
+test("an end that came before somebody reads is delivered later", async () => {
+  body.end();
+  body.attach(sink);
+  expect(sink.ends).toBe(0);
+  await turn();
+  expect([sink.ends, owner.calls.includes("paused")]).toEqual([1, false]);
+});
+
+test("who does not take a piece gets no more until he has", () => {
+  body.attach(sink);
+  sink.takes = false;
+  send("ab");
+  expect([owner.calls.at(-1), owner.consumed]).toEqual(["paused", 0]);
+  body.pause();
+  expect(owner.calls).toEqual(["resumed", "paused"]);
+  send("cd");
+  send("ef");
+  body.end();
+  expect([sink.text, sink.ends]).toEqual(["ab", 0]);
+  body.resume();
+  expect([sink.text, sink.ends, owner.consumed]).toEqual(["abcdef".slice(0, sink.text.length), 0, 2]);
+  sink.takes = true;
+  body.resume();
+  expect([sink.text, sink.ends, owner.consumed]).toEqual(["abcdef", 1, 6]);
+  body.resume();
+  expect([sink.ends, owner.consumed]).toEqual([1, 6]);
+});
+
+test("a pause between two pieces stops the second", () => {
+  body.attach(sink);
+  send("a");
+  body.pause();
+  send("b");
+  expect(sink.text).toBe("a");
+  body.resume();
+  expect([sink.text, owner.calls]).toEqual(["ab", ["resumed", "paused", "resumed"]]);
+});
+
+describe("a declared length", () => {
+  beforeEach(() => {
+    body = new RequestBody(owner, 5, false);
+    body.attach(sink);
+  });
+
+  test("is counted down, and ends the body where it is reached", () => {
+    expect([body.left, send("abc"), body.left, body.end()]).toEqual([5, true, 2, false]);
+    expect([sink.ends, body.ended]).toEqual([0, false]);
+    expect([send("de"), body.left, body.end(), sink.text]).toEqual([true, 0, true, "abcde"]);
+  });
+
+  test("is not exceeded by a byte that anybody sees", () => {
+    expect([send("abc"), send("def"), sink.text, owner.consumed]).toEqual([true, false, "abc", 6]);
+  });
+});
+
+test("a body of no declared length has nothing left, and is not a matter of few bytes", () => {
+  expect([body.left, body.drainable]).toEqual([-1, false]);
+  body.end();
+  expect(body.drainable).toBe(true);
+});
+
+test.each([
+  [65_536, true],
+  [65_537, false],
+])("%i bytes are a matter of few: %j", (declared, few) => {
+  body = new RequestBody(owner, declared, false);
+  expect(body.drainable).toBe(few);
+  send("x");
+  expect(body.drainable).toBe(true);
+});
+
+test("beyond the route's limit it fails, and nothing of the piece is delivered", () => {
+  owner.bodyBytesMax = 5;
+  body.attach(sink);
+  send("abcde");
+  send("f");
+  expect([sink.text, owner.calls.at(-1), owner.consumed]).toEqual(["abcde", "failed 413", 6]);
+});
+
+describe("a body that nobody reads any more", () => {
+  test("is dropped with what waited, and consumed", async () => {
+    send("abc");
+    body.discardRest(2_000);
+    expect([owner.consumed, body.attached]).toEqual([3, false]);
+    send("de");
+    body.discardRest(9_000);
+    body.attach(sink);
+    await turn();
+    expect([owner.consumed, sink.text, owner.calls.includes("stopped")]).toEqual([5, "", false]);
+    after(1_999);
+    expect(owner.calls.includes("stopped")).toBe(false);
+    after(2_000);
+    expect(owner.calls.filter((call) => call === "stopped")).toHaveLength(1);
+    after(9_000);
+    expect(owner.calls.filter((call) => call === "stopped")).toHaveLength(1);
+  });
+
+  test("lets go of what its reader held on to", () => {
+    body.attach(sink);
+    sink.takes = false;
+    send("abc");
+    body.discardRest(2_000);
+    expect([owner.consumed, sink.aborts, sink.ends]).toEqual([3, 0, 0]);
+    body.end();
+    after(5_000);
+    expect([sink.ends, owner.calls.includes("stopped")]).toEqual([0, false]);
+  });
+
+  test("is read on for 64 KiB", () => {
+    body.discardRest(2_000);
+    body.data(Buffer.alloc(65_536), 0, 65_536, false);
+    expect(owner.calls).toEqual([]);
+    send("x");
+    expect([owner.calls, owner.consumed]).toEqual([["stopped"], 65_537]);
+  });
+
+  test("that has ended is waited for by nobody", () => {
+    body.end();
+    body.discardRest(2_000);
+    after(5_000);
+    expect(owner.calls).toEqual([]);
+  });
+});
+
+test("a body that fails is told to its reader once, and goes nowhere afterwards", async () => {
+  body.attach(sink);
+  send("ab");
+  body.abort();
+  body.abort();
+  send("cd");
+  body.end();
+  await turn();
+  after(9_000);
+  expect([sink.text, sink.aborts, sink.ends, owner.consumed]).toEqual(["ab", 1, 0, 4]);
+  expect(owner.calls).toEqual(["resumed"]);
+  body.attach(new Sink());
+  expect(body.attached).toBe(false);
+});
+
+test("a stream that is closed gives back what waits and what is held", () => {
+  body.attach(sink);
+  sink.takes = false;
+  send("abc");
+  send("de");
+  expect([body.close(), body.close(), owner.consumed]).toEqual([5, 0, 0]);
+  after(9_000);
+  expect(owner.calls).toEqual(["resumed", "paused"]);
+});
+
+describe("the client is timed", () => {
+  const failed = (): boolean => owner.calls.includes("failed 408");
+
+  test("from the moment that somebody reads, and from every piece", () => {
+    body.attach(sink);
+    after(999);
+    expect(failed()).toBe(false);
+    send("a");
+    after(999);
+    expect(failed()).toBe(false);
+    after(1_000);
+    expect(failed()).toBe(true);
+  });
+
+  test("from the moment that its route is known, unless it may be silent", () => {
+    after(9_000);
+    expect(failed()).toBe(false);
+    body.begin();
+    after(999);
+    owner.bodyHeldBack = true;
+    after(1_000);
+    expect(failed()).toBe(false);
+    owner.bodyHeldBack = false;
+    after(1_999);
+    expect(failed()).toBe(false);
+    after(2_000);
+    expect(failed()).toBe(true);
+  });
+
+  test("but not by what its reader does", () => {
+    body.attach(sink);
+    body.begin();
+    owner.bodyHeldBack = true;
+    sink.takes = false;
+    send("a");
+    after(9_000);
+    expect(failed()).toBe(false);
+    body.resume();
+    after(999);
+    expect(failed()).toBe(false);
+    after(1_000);
+    expect(failed()).toBe(true);
+  });
+
+  test("and not after the end", () => {
+    body.attach(sink);
+    body.end();
+    body.begin();
+    after(9_000);
+    expect(failed()).toBe(false);
+  });
+});
+
+describe("what its reader throws is its own fault", () => {
+  test.each(["onData", "onEnd"] as const)("in %s", (step) => {
+    jest.spyOn(sink, step).mockImplementation(() => {
+      throw new Error("of the reader");
+    });
+    body.attach(sink);
+    expect(send("ab")).toBe(true);
+    expect(body.end()).toBe(true);
+    expect(owner.calls).toEqual(
+      ["resumed", "Error: of the reader"].slice(0, 2).concat(step === "onData" ? [] : []),
+    );
+    expect(owner.consumed).toBe(2);
+  });
+
+  test("a reader that gives up in the middle of a piece gets no other", () => {
+    const aborting: BodySink = {
+      onData: () => {
+        body.abort();
+        return false;
+      },
+      onEnd: () => sink.onEnd(),
+      onAbort: () => sink.onAbort(),
+    };
+    body.attach(aborting);
+    send("ab");
+    send("cd");
+    expect([sink.aborts, sink.ends, owner.consumed, owner.calls]).toEqual([1, 0, 4, ["resumed"]]);
+  });
+});
