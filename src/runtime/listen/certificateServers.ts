@@ -15,8 +15,8 @@ export type Misdirected = (serverName: string) => boolean;
  * not say; here the server says it.
  */
 export class CertificateServers {
-  readonly all: readonly { readonly certificate: CertificateContents; readonly server: TlsServer }[];
-  private readonly byName = new CertificateNames<TlsServer>();
+  all: readonly CertificateServer[] = [];
+  private byName = new CertificateNames<TlsServer>();
 
   /**
    * @param create makes the server of a certificate, and takes each of its connections together with what may not be
@@ -24,21 +24,24 @@ export class CertificateServers {
    */
   constructor(
     certificates: readonly CertificateContents[],
-    create: (certificate: CertificateContents, misdirected: Misdirected | undefined) => TlsServer,
+    private readonly create: (
+      certificate: CertificateContents,
+      misdirected: Misdirected | undefined,
+    ) => TlsServer,
   ) {
-    if (certificates.length === 1) {
-      const [certificate] = certificates as [CertificateContents];
-      this.all = [{ certificate, server: create(certificate, undefined) }];
-      return;
-    }
-    this.all = certificates.map((certificate) => {
-      const names = sniNames(new X509Certificate(certificate.cert).subjectAltName);
-      const own = new CertificateNames<true>();
-      own.add(names, true);
-      const server = create(certificate, (name) => own.find(name) === undefined && this.has(name));
-      this.byName.add(names, server);
-      return { certificate, server };
-    });
+    this.replace(certificates);
+  }
+
+  /** Uses these from now on. The servers of certificates that stay are kept: there may be hundreds. */
+  replace(certificates: readonly CertificateContents[]): void {
+    const before = new Map(this.all.map((one) => [textOf(one.certificate), one]));
+    const make = (certificate: CertificateContents): CertificateServer =>
+      certificates.length === 1
+        ? { certificate, names: [], server: this.create(certificate, undefined) }
+        : this.oneOfSeveral(certificate);
+    this.all = certificates.map((certificate) => before.get(textOf(certificate)) ?? make(certificate));
+    this.byName = new CertificateNames();
+    for (const { names, server } of this.all) this.byName.add(names, server);
   }
 
   /** Who answers clients that name no server, or one that no certificate covers. */
@@ -50,7 +53,21 @@ export class CertificateServers {
     return this.byName.find(serverName) ?? this.default;
   }
 
-  private has(serverName: string): boolean {
-    return this.byName.find(serverName) !== undefined;
+  private oneOfSeveral(certificate: CertificateContents): CertificateServer {
+    const names = sniNames(new X509Certificate(certificate.cert).subjectAltName);
+    const own = new CertificateNames<true>();
+    own.add(names, true);
+    const misdirected: Misdirected = (name) =>
+      own.find(name) === undefined && this.byName.find(name) !== undefined;
+    return { certificate, names, server: this.create(certificate, misdirected) };
   }
 }
+
+interface CertificateServer {
+  readonly certificate: CertificateContents;
+  /** By which it is chosen; empty where there is no choice. */
+  readonly names: readonly string[];
+  readonly server: TlsServer;
+}
+
+const textOf = ({ key, cert }: CertificateContents): string => key + cert;

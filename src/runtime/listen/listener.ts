@@ -106,6 +106,7 @@ export class ListenerServer {
   /** Uses these for the handshakes that begin from now on. Those under way end with what they began with. */
   setCertificates(tls: TlsContents | undefined): void {
     if (tls === undefined) return;
+    if (this.tlsServers !== undefined) return this.tlsServers.replace(tls.certificates);
     this.tlsServers = new CertificateServers(tls.certificates, (certificate, misdirected) =>
       this.createTlsServer(certificate, tls.dhparam, misdirected),
     );
