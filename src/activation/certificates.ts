@@ -9,8 +9,8 @@ import type { Store } from "./store.js";
 import { controlSocketOf } from "./systemctl.js";
 
 /**
- * Looks for certificates that authorities have not issued yet. Unless the deployment requires them, a row says what is
- * waited for, and the activation does not wait: an authority may take its time, or be down, and the proxy serves.
+ * Finds certificates that authorities have not issued yet. Unless the deployment requires them, the activation only
+ * reports them in a row and does not wait: an authority may be slow or down, and the proxy serves anyway.
  */
 export async function awaitCertificates(
   store: Store,
@@ -32,7 +32,7 @@ export async function awaitCertificates(
   }
 }
 
-/** Authorities issue within seconds, and look for up to a minute or two at what they have to see. */
+/** Authorities issue within seconds, but may take up to two minutes to check a challenge. */
 const CERTIFICATE_SECONDS = 180;
 const RETRY_MS = 500;
 const ASK_MS = 5_000;
@@ -52,7 +52,7 @@ async function notIssued({ services }: Deployment): Promise<readonly ListedCerti
   return (outcome.value.certificates ?? []).filter(({ source }) => source === "temporary");
 }
 
-/** Whether the authority is asked again only when nobody waits any more. */
+/** Whether the next attempt comes only after this wait is over. */
 const isHopeless = ({ state, nextAttempt = 0 }: ListedCertificate, leftMs: number): boolean =>
   state === "waiting" && nextAttempt > Date.now() + leftMs;
 

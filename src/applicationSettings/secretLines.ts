@@ -2,7 +2,7 @@ import { bindingsOf } from "./python/bindings.js";
 import { unitsOf } from "./python/statements.js";
 import { lineOf, splitLines } from "./textEdit.js";
 
-/** Words that point to a secret in or beside them, and a password in a URL. */
+/** Words that hint at a secret in or next to them, and a password in a URL. */
 const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@]*:[^\s/@]*@/i;
 
 /** A secret shorter than this would hide half of the file. */

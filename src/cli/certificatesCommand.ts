@@ -59,7 +59,7 @@ async function list({ control, timeout, json: asJson }: ListFlags, output: Outpu
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-/** A row each, and below it what a person has to know of a failure. */
+/** A row for each, and below it what users need to know about a failure. */
 function listText(certificates: readonly ListedCertificate[], now: number): string {
   if (certificates.length === 0) return "no certificates: there is no https listener\n";
   const rows = certificates.map((one) => [

@@ -16,7 +16,7 @@ import { isKnown } from "./props/tokens.js";
 
 /** Which authority issues certificates, to whom, and for which names. */
 export interface AcmeOptions {
-  /** Address that the authority writes to about the account, if it does. */
+  /** Address that the authority uses for messages about the account, if it sends any. */
   readonly email: string;
   /** Whether you agree to the terms of service of the authority; must be `true` (`acme.terms-not-agreed`). */
   readonly agreeToTerms: boolean;
@@ -33,8 +33,8 @@ export interface AcmeOptions {
    */
   readonly names?: readonly string[];
   /**
-   * Type of the key: `ecdsa-p256`, `rsa-2048`, `rsa-3072` or `rsa-4096`. It must be one that the ciphers of the
-   * listener's policy take (`acme.key-type`).
+   * Type of the key: `ecdsa-p256`, `rsa-2048`, `rsa-3072` or `rsa-4096`. The ciphers of the listener's policy must
+   * support it (`acme.key-type`).
    * @default - "ecdsa-p256", and "rsa-2048" where the policy excludes ECDSA, as `TlsPolicy.fileSync()` does
    */
   readonly keyType?: KeyType;
@@ -56,8 +56,8 @@ export interface AcmeOptions {
   readonly externalAccountBinding?: ExternalAccountBinding;
   /**
    * PEM file on the host: root certificates by which the authority's own server is trusted. An authority with roots is
-   * taken for a private one, which may certify any name.
-   * @default - the roots that Node has; the authority is a public one
+   * considered private, and may certify any name.
+   * @default - Node's roots; the authority is a public one
    */
   readonly roots?: string;
 }
@@ -89,7 +89,7 @@ export function refuseAcme(method: string, options: AcmeOptions): void {
   refuseOptions(method, options, ACME_OPTIONS);
   const { names, keyType } = options;
   const authority = { name: "a", ...authorityOf(options) };
-  // A policy that takes keys of any type: which one it is for is not known here.
+  // A policy that accepts keys of any type: the listener's policy is not known here.
   const tls = {
     acme: { authority: "a", names: names ?? ["example.org"], keyType },
     policy: "mozilla-modern",
@@ -109,7 +109,7 @@ export function refuseAcme(method: string, options: AcmeOptions): void {
   ]);
 }
 
-/** @internal What the config says of the authority, but for its name. */
+/** @internal The authority's section of the config, without its name. */
 export function authorityOf(options: AcmeOptions): Omit<CertificateAuthorityInput, "name"> {
   const { names, keyType, ...authority } = options;
   return authority;

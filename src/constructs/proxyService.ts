@@ -292,7 +292,7 @@ const isRenewedOnHost = ({ selfSigned, certificate }: TlsFiles): boolean =>
 
 const LOG_DAYS_MAX = 3_650;
 
-/** The runtime beside this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
+/** The runtime next to this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
 function packagedBundle(path: string): string {
   const places = ["../../portico.mjs", "../../dist/portico.mjs"].map((place) => resolve(__dirname, place));
   const found = places.find((place) => existsSync(place));

@@ -4,8 +4,8 @@ import type { TlsMaterial } from "./tlsMaterial.js";
 
 /**
  * Fields that are set or removed in every answer: of the upstream, of files, redirects, fixed answers, and in error
- * pages. Names are compared without case. Fields of the framing and the connection, and those that say something about
- * one answer alone, are refused (`config.reserved-response-field`); see docs/response-headers.md.
+ * pages. Names are compared without case. Fields of the framing and the connection, and those that belong to a single
+ * answer, are refused (`config.reserved-response-field`); see docs/response-headers.md.
  */
 export interface ResponseHeaders {
   /**
@@ -30,7 +30,7 @@ export interface HstsOptions {
    */
   readonly maxAge?: number;
   /**
-   * Whether the same is true of all names below the server's names, whoever serves them.
+   * Whether the same applies to all names below the server's names, whatever serves them.
    * @default false
    */
   readonly includeSubDomains?: boolean;
@@ -49,8 +49,8 @@ export interface HstsOptions {
 }
 
 /**
- * Response fields that suit a file-sync application: to be given as `responseHeaders`, or spread and changed. What each
- * of them is for, and what it breaks, is in docs/response-headers.md.
+ * Response fields that suit a file-sync application: use them as `responseHeaders`, or spread and change them.
+ * docs/response-headers.md says what each is for, and what it breaks.
  */
 export const FILE_SYNC_RESPONSE_HEADERS: ResponseHeaders = Object.freeze({
   set: Object.freeze({

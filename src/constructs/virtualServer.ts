@@ -102,8 +102,8 @@ export interface VirtualServerProps {
   /** Listeners that it is reached through; at least one. */
   readonly listeners: readonly Listener[];
   /**
-   * A certificate for its names, beside the one of its listeners, of which at least one must be `https`. Clients get
-   * it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.
+   * A certificate for its names, in addition to the one of its listeners, of which at least one must be `https`.
+   * Clients get it when they ask for a name that it covers (SNI); of the material, only key and certificate are used.
    * @default - the listeners' own
    */
   readonly tls?: TlsMaterial;

@@ -3,9 +3,8 @@ import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";
 
 /**
- * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has a row of its own;
- * which kind it is, the authority says in the answer that it gave last (RFC 8555, 6.7), and the engine where there was
- * no answer.
+ * Questions about certificates by ACME, asked only where a config has some. Each kind of failure has its own row; the
+ * kind comes from the authority's last answer (RFC 8555, 6.7), or from the engine if there was no answer.
  */
 export const CERTIFICATE_QUESTIONS: readonly Question[] = [
   kind(
@@ -57,7 +56,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** A question whose answer is in the last failures. */
+/** A question that the last failures answer. */
 function kind(id: string, title: string, codes: readonly string[], cause: string): Question {
   const ask = ({ certificates = [] }: Evidence): Verdict => {
     const failures = certificates.flatMap(({ lastError }) => lastError ?? []);

@@ -276,7 +276,7 @@ class Site {
     };
   }
 
-  /** A request and its answer: fields are as the config sets them, and gone where it removes them, whoever answers. */
+  /** A request and its answer: fields are as the config sets them, and missing if it removes them, whatever answers. */
   private asked(
     request: ProbeRequest,
     listener: ListenerConfig,

@@ -40,7 +40,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
   );
 }
 
-/** Whether a socket may be a listener's: on its port, and on its address or all. */
+/** Whether a socket may belong to a listener: same port, and same address or all addresses. */
 function serves(socket: Pick<ListeningSocket, "address" | "port">, listener: ListenerConfig): boolean {
   if (socket.port !== listener.port) return false;
   const [wanted, there] = [listener, socket].map(({ address }) => canonicalAddress(address)) as [

@@ -25,7 +25,7 @@ export const endpoint = ({ host, port }: Authority): string => `${bracketed(host
 /**
  * A host and a port as they are written in a URL: without the scheme's own port.
  *
- * @param port a text where it stands for a value that is not known yet
+ * @param port a text if the value is not known yet
  */
 export function urlAuthority(scheme: Scheme, host: string, port: number | string): string {
   return Number(port) === defaultPort(scheme) ? bracketed(host) : `${bracketed(host)}:${port}`;

@@ -45,7 +45,7 @@ export class CertificateNames<T> {
   }
 }
 
-/** `*.example.org` for `www.example.org`: a wildcard stands for one label. */
+/** `*.example.org` for `www.example.org`: a wildcard replaces one label. */
 function wildcardFor(name: string): string {
   const dot = name.indexOf(".");
   return dot === -1 ? "" : `*${name.slice(dot)}`;

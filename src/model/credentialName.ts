@@ -6,5 +6,5 @@
 /** The last segment of a path. */
 export const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** A name for the whole path, where another file has the same base name: certbot calls them all `privkey.pem`. */
+/** A name for the whole path, used if another file has the same base name: certbot calls them all `privkey.pem`. */
 export const pathName = (path: string): string => path.slice(1).replaceAll("/", "_");

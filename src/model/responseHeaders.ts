@@ -3,7 +3,7 @@ import { count, flag, text } from "./fields.js";
 import { HOP_BY_HOP } from "./hopByHop.js";
 import type { TextRule } from "./textRule.js";
 
-/** What a virtual server or a route may say of the fields of its answers (decisions 5.5 and 5.6). */
+/** What a virtual server or a route may set for the fields of its answers (decisions 5.5 and 5.6). */
 
 const NAME: TextRule = { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", lengthMax: 64 };
 /** Printable, so that no value can end its line (RFC 9110, 5.5; RFC 9112, 5). */
@@ -40,7 +40,7 @@ export const responseHeaders = z
     "Fields that are set or removed in every answer, error pages included. Not in the answer to an upgrade (101).",
   );
 
-/** A year: the least that browsers' preload list takes. */
+/** A year: the minimum for browsers' preload list. */
 export const PRELOAD_MAX_AGE_MIN = 31_536_000;
 
 export const hsts = z
@@ -63,10 +63,10 @@ export const hsts = z
     "Sends `Strict-Transport-Security` (RFC 6797) in every answer over TLS; browsers then refuse http and certificates that they do not trust. Without it, the field is not sent.",
   );
 
-/** Most bytes that the fields set for one route may have in all: many clients take no longer head than 16 KiB. */
+/** Most bytes that the fields set for one route may have in all: many clients accept no head longer than 16 KiB. */
 export const SET_BYTES_MAX = 8192;
 
-/** Why a field is not the config's to set; some may be removed all the same. */
+/** Why the config must not set a field; some may still be removed. */
 export interface Reserved {
   readonly mayRemove: boolean;
   readonly why: string;

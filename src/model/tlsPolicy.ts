@@ -82,7 +82,7 @@ const takesEcdsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
 const takesRsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
   minVersion === "TLSv1.3" || selects(ciphers, /^[!-]aRSA$/, WITHOUT_RSA);
 
-/** What stands for suites of other authentication alone: by name, by key exchange, or by a cipher without either. */
+/** What means only suites of other authentication: by name, by key exchange, or by a cipher without either. */
 const WITHOUT_ECDSA = /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\d+-)/;
 const WITHOUT_RSA = /ECDSA|DSS|PSK|NULL|^(?:ADH|AECDH)/;
 

@@ -28,7 +28,7 @@ export interface AllowedPort {
   readonly from?: readonly string[];
 }
 
-/** The same, ready to be written: a range that is not known yet says its family, `ip` or `ip6`, beside it. */
+/** The same, ready to be written: a range that is not known yet comes with its family, `ip` or `ip6`. */
 export interface FirewallRules extends Omit<FirewallInput, "allowed"> {
   readonly allowed: readonly (Omit<AllowedPort, "from"> & { readonly from?: readonly Source[] })[];
 }

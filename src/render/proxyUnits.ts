@@ -90,7 +90,7 @@ export function proxySocketUnit({ listeners, hostOf = bracketed }: ProxyUnitsInp
     Unit: { Description: "Sockets of the Portico reverse proxy" },
     Socket: {
       ListenStream: listeners.map(({ address, port }) => `${hostOf(address)}:${port}`),
-      // An IPv6 listener beside an IPv4 one on the same port must not take its connections.
+      // An IPv6 listener must not take the connections of an IPv4 one on the same port.
       BindIPv6Only: "ipv6-only",
       Backlog: 4096,
       NoDelay: true,

@@ -5,7 +5,7 @@ export interface PublicOrigin {
   readonly scheme: Scheme;
   /** Name or address, IPv6 without brackets. */
   readonly host: string;
-  /** Port that clients use; a text where it stands for a value that is not known yet. */
+  /** Port that clients use; a text if the value is not known yet. */
   readonly port: number | string;
 }
 

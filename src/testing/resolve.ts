@@ -81,7 +81,7 @@ interface Answerer {
    * (101) does not have them.
    */
   readonly responseHeaders: Readonly<Record<string, string>>;
-  /** Lower-case names of fields that the config removes from the answer, whoever sent them. */
+  /** Lower-case names of fields that the config removes from the answer, also if the upstream sent them. */
   readonly removedResponseHeaders: readonly string[];
 }
 

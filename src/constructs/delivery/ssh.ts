@@ -80,7 +80,7 @@ export class SshDelivery implements DeliveryWay {
     const document = new TerraformLocal(scope, "Document", activation.document);
     const places = placesOf(deployment.id);
     const sha256 = Fn.sha256(document.asString);
-    // The hash is in the script: beside the command it would be sensitive, and Terraform would show no output.
+    // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
     const script = activateScript(places, { node, runtime, document: sha256 });
     const resource = new DataResource(scope, "Resource", {
       triggersReplace: { deployment: deployment.id, document: sha256 },

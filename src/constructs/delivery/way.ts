@@ -34,7 +34,7 @@ export interface DeliveredFile {
   readonly mode: string;
   /** The text, as a Terraform template. Either this or `source`. */
   readonly content?: string;
-  /** A file beside the synthesized stack. */
+  /** A file next to the synthesized stack. */
   readonly source?: string;
   /** Whether plans must not show the content. */
   readonly sensitive: boolean;

@@ -46,7 +46,7 @@ export interface FileSyncRoutes {
   readonly page: Route;
 }
 
-/** One listener for each port of the mode, and an IPv6 one beside it if the host has an IPv6 address. */
+/** One listener for each port of the mode, and an IPv6 one as well if the host has an IPv6 address. */
 export function addListeners(
   proxy: ReverseProxy,
   mode: Mode,

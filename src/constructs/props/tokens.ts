@@ -5,8 +5,8 @@ import { formatPath } from "../../model/config/parse.js";
 
 /**
  * Values that Terraform knows only when it applies. A token looks like a string, a huge negative number or a list, and
- * whoever slices, escapes or compares it corrupts it silently. So tokens never reach such code: each is first replaced
- * by a marker, and put back into the finished text.
+ * code that slices, escapes or compares it corrupts it silently. So tokens never reach such code: each is first
+ * replaced by a marker, and put back into the finished text.
  */
 
 /** True if anything in the value, however deep, is not known yet. */

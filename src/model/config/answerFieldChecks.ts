@@ -3,7 +3,7 @@ import { PRELOAD_MAX_AGE_MIN, reservedField, SET_BYTES_MAX } from "../responseHe
 import { answerFieldRules, setBytes } from "./answerFields.js";
 import type { ProxyConfig, RouteConfig, VirtualServerConfig } from "./config.js";
 
-/** What the fields of answers may not be, beyond how they are written. */
+/** Problems of the fields of answers, other than how they are written. */
 export function answerFieldProblems(config: ProxyConfig): Problem[] {
   return config.virtualServers.flatMap((server, s) => {
     const at = `virtualServers[${s}]`;
@@ -22,7 +22,7 @@ export function answerFieldProblems(config: ProxyConfig): Problem[] {
 
 type ResponseHeaders = VirtualServerConfig["responseHeaders"];
 
-/** A name, the place where it is written, and what is to become of the field. */
+/** A name, the place where it is written, and whether the field is set or removed. */
 interface Named {
   readonly name: string;
   readonly path: string;
@@ -74,7 +74,7 @@ function cacheControlTwice({ action, responseHeaders }: RouteConfig, at: string)
 
 function tooLong(server: VirtualServerConfig, route: RouteConfig | undefined, path: string): Problem[] {
   const bytes = setBytes(answerFieldRules(server, route, "https"));
-  // What is the virtual server's alone is reported there.
+  // What comes only from the virtual server is reported there.
   if (bytes <= SET_BYTES_MAX || (route !== undefined && Object.keys(route.responseHeaders.set).length === 0))
     return [];
   return [

@@ -7,13 +7,14 @@ export interface AnswerField {
   readonly value: string;
 }
 
-/** By lower-case name: the field that replaces all of that name; undefined where there is to be none. */
+/** By lower-case name: the field that replaces all fields of that name; undefined if the field is removed. */
 export type AnswerFieldRules = ReadonlyMap<string, AnswerField | undefined>;
 
 /**
- * What the config says of the fields of answers: the virtual server's rules, and the route's over them (decisions 5.5).
+ * The config's rules for the fields of answers: the virtual server's, and the route's, which take priority (decisions
+ * 5.5).
  *
- * @param route undefined where no route matched
+ * @param route undefined if no route matched
  */
 export function answerFieldRules(
   server: VirtualServerConfig,
@@ -25,13 +26,13 @@ export function answerFieldRules(
     for (const name of remove) rules.set(name.toLowerCase(), undefined);
     for (const [name, value] of Object.entries(set)) rules.set(name.toLowerCase(), { name, value });
   };
-  // RFC 6797, 7.2: never over http, whoever sent it.
+  // RFC 6797, 7.2: never over http, also if the upstream sent it.
   if (server.hsts !== undefined)
     rules.set(HSTS.toLowerCase(), scheme === "https" ? hstsField(server.hsts) : undefined);
   apply(server.responseHeaders);
   if (route === undefined) return rules;
   const { action } = route;
-  // The route's own option takes priority over its virtual server, as all that a route says.
+  // The route's own option takes priority over its virtual server, like every option of a route.
   if (action.type === "staticFiles" && action.cacheControl !== undefined) rules.delete("cache-control");
   apply(route.responseHeaders);
   return rules;

@@ -96,7 +96,7 @@ function acmeProblems(
   ];
 }
 
-/** A public authority certifies what the whole internet can reach, by one meaning for everyone. */
+/** A public authority certifies only names that mean the same host for everyone on the internet. */
 function nameProblems(name: string, { roots }: CertificateAuthorityConfig, path: string): Problem[] {
   const why = roots === undefined ? whyPrivate(name) : undefined;
   if (why === undefined) return [];

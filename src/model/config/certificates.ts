@@ -23,9 +23,9 @@ export function certificateFields(tls: TlsConfig) {
   return [{ fields: tls, at: "" }, ...further];
 }
 
-/** A certificate that an authority is to issue. */
+/** A certificate that an authority has to issue. */
 export interface WantedCertificate {
-  /** The same for the same names, type of key and authority, whatever else a config says. */
+  /** Depends only on names, type of key and authority, not on the rest of the config. */
   readonly id: string;
   readonly names: readonly string[];
   readonly keyType: KeyType;
@@ -33,7 +33,7 @@ export interface WantedCertificate {
   readonly challenge: "http-01" | "tls-alpn-01";
 }
 
-/** How the names of an authority's certificates are proved: on port 80 wherever there is a listener for it. */
+/** How the names of an authority's certificates are proved: on port 80 if there is a listener for it. */
 export function challengeOf(
   { listeners }: ProxyConfig,
   { challenge }: CertificateAuthorityConfig,

@@ -221,8 +221,8 @@ function routeProblems(server: VirtualServerConfig, path: string): Problem[] {
 }
 
 /**
- * A route loses every request it could match only to a route at the same length: a `prefix` beside a `segment`
- * of the same path keeps what has no `/` next, but a directory-like path (`/a/`) leaves it nothing.
+ * A route can lose every request it could match only to a route of the same length: a `prefix` route with the same path
+ * as a `segment` route keeps the paths without a `/` next, but for a directory-like path (`/a/`) nothing is left.
  */
 function shadowedBy(route: RouteConfig, routes: readonly RouteConfig[]): RouteConfig | undefined {
   if (route.match !== "prefix" || !route.path.endsWith("/")) return undefined;

@@ -36,7 +36,7 @@ const tlsPolicy = z
   ])
   .describe("What the listener negotiates: the name of a policy, or a policy spelled out.");
 
-/** Names in one certificate: as many as the public authorities take. */
+/** Names in one certificate: the limit of public authorities. */
 const NAMES_MAX = 100;
 
 const acmeCertificate = z
@@ -93,7 +93,7 @@ export const tls = z
     "TLS material and policy; required by https, refused by http. It takes `certificate` and `key`, or `acme`.",
   );
 
-/** The authority that is asked unless another is named: its certificates are trusted everywhere, and cost nothing. */
+/** The default authority: its certificates are trusted everywhere and are free. */
 export const DEFAULT_DIRECTORY = "https://acme-v02.api.letsencrypt.org/directory";
 
 export const certificateAuthority = z.strictObject({

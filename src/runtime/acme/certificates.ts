@@ -14,12 +14,12 @@ export class AcmeCertificates {
     private readonly host: AcmeHost,
   ) {}
 
-  /** What is on disk and can be used; asks no CA. */
+  /** Usable certificates on the disk; does not ask a CA. */
   stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Issued>> {
     return Promise.resolve(new Map(wanted.flatMap(() => [])));
   }
 
-  /** Begins or changes what is looked after; never throws. What is not wanted any more stays on disk. */
+  /** Starts managing these certificates, and no others; never throws. Those no longer wanted stay on disk. */
   lookAfter(wanted: readonly WantedCertificate[]): void {
     this.wanted = wanted;
   }
@@ -39,7 +39,7 @@ export class AcmeCertificates {
     return Promise.resolve({ ok: false, problems: found });
   }
 
-  /** Leaves orders that are under way to the next master. */
+  /** Leaves orders in progress to the next master. */
   stop(): Promise<void> {
     return this.host.answer([]);
   }

@@ -1,6 +1,6 @@
 /**
- * DER (X.690) as far as requests and certificates of our own need it: values are written from the inside out. What a CA
- * sends is read by Node's `X509Certificate`; `contents` is for the two fields that it does not show.
+ * DER (X.690) as far as requests and certificates of our own need it: values are written from the inside out.
+ * Certificates of a CA are read by Node's `X509Certificate`; `values` is for the two fields that it does not show.
  */
 
 function tagged(tag: number, parts: readonly Buffer[]): Buffer {
@@ -51,7 +51,7 @@ export interface Value {
   readonly content: Buffer;
 }
 
-/** The values that stand one after the other in a piece of DER. @throws RangeError if it is cut off */
+/** The values in a piece of DER, in order. @throws RangeError if it is cut off */
 export function values(der: Buffer): Value[] {
   const found: Value[] = [];
   for (let at = 0; at < der.length;) {

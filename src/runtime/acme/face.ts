@@ -1,6 +1,6 @@
 import type { ErrorLevel } from "../exchange/exchange.js";
 
-/** What the engine and the master know of each other. */
+/** What the engine and the master know about each other. */
 
 export type KeyType = "ecdsa-p256" | "rsa-2048" | "rsa-3072" | "rsa-4096";
 
@@ -14,7 +14,7 @@ export interface CertificateAuthority {
   readonly profile?: string;
   /** The file has the MAC key in base64url. */
   readonly externalAccountBinding?: { readonly keyId: string; readonly keyFile: string };
-  /** PEM file with the roots of a private CA, for its own HTTPS; default: those that Node brings along. */
+  /** PEM file with the roots of a private CA, for its own HTTPS; default: those of Node. */
   readonly roots?: string;
 }
 
@@ -52,9 +52,9 @@ export type Challenge =
     };
 
 export interface AcmeHost {
-  /** Every challenge that has to be answered from now on; resolves when every accepting worker answers them. */
+  /** Sets the challenges that have to be answered from now on; resolves when every accepting worker answers them. */
   answer(challenges: readonly Challenge[]): Promise<void>;
-  /** A certificate was issued. It is on disk already. */
+  /** A certificate was issued. It is already on disk. */
   install(id: string, issued: Issued): void;
   log(level: ErrorLevel, message: string): void;
 }
@@ -64,13 +64,13 @@ export interface CertificateStatus {
   readonly names: readonly string[];
   /** Name of the authority in the config. */
   readonly authority: string;
-  /** Of the certificate that there is; absent where there is none. */
+  /** Issuer of the current certificate; absent if there is none. */
   readonly issuer?: string;
   /** Milliseconds since 1970, as all times here. */
   readonly notAfter?: number;
-  /** When the CA is asked again. */
+  /** When the CA will be asked again. */
   readonly nextAttempt?: number;
-  /** `none`: nothing yet, and nothing is under way. `waiting`: the last attempt failed. */
+  /** `none`: there is no certificate, and none is being ordered. `waiting`: the last attempt failed. */
   readonly state: "none" | "ordering" | "waiting" | "valid";
   readonly lastError?: AcmeFailure;
 }

@@ -53,7 +53,7 @@ export async function certificateRequest(names: readonly string[], key: KeyObjec
   return signed(der.sequence(version, der.sequence(), spki(key), der.explicit(0, attribute)), key);
 }
 
-/** A self-signed certificate for names that have none yet: clients do not trust it, but listeners can start. */
+/** A self-signed certificate for names without one: clients do not trust it, but listeners can start. */
 export async function temporaryCertificate(names: readonly string[], keyType: KeyType): Promise<Issued> {
   const purpose = extension(OID.extendedKeyUsage, der.sequence(der.oid(OID.serverAuth)));
   return selfSigned(await newKey(keyType), names, [purpose]);
@@ -75,7 +75,7 @@ export function renewalId(certificate: X509Certificate): string | undefined {
   return `${keyIdentifier.content.toString("base64url")}.${serial!.content.toString("base64url")}`;
 }
 
-/** The values of a certificate without version: serial number first is not so in version 1, which no CA issues. */
+/** The values of a certificate: version, serial number and so on. (Version 1 begins with the serial number; no CA issues it.) */
 const tbsValues = (certificate: X509Certificate): der.Value[] => {
   const [whole] = der.values(certificate.raw);
   return der.values(der.values(whole!.content)[0]!.content);

@@ -48,7 +48,7 @@ export function linesOf(headers: HeaderList): string {
 /** By the scheme that a client uses: what is sent over TLS only differs. */
 export type AnswerFieldsByScheme = { readonly [scheme in "http" | "https"]: AnswerFields | undefined };
 
-/** @returns undefined if the config says nothing of the fields of these answers */
+/** @returns undefined if the config has no rules for the fields of these answers */
 export function compileAnswerFields(
   server: VirtualServerConfig,
   route?: RouteConfig,
@@ -68,7 +68,7 @@ interface Answering {
   readonly client: { readonly scheme: "http" | "https" };
 }
 
-/** What applies to the answer of an exchange: its route's rules, or its server's where no route matched. */
+/** What applies to the answer of an exchange: its route's rules, or its server's if no route matched. */
 export function answerFieldsFor(exchange: Answering): AnswerFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.answerFields;

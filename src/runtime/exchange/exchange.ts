@@ -25,7 +25,7 @@ export interface Exchange extends Guarded {
 
   /**
    * Takes the request body. Data arrives from now on, never before. A sink is attached at most once, and before the
-   * head is sent unless that opens a tunnel: a body that nobody took by then is dropped, within limits.
+   * head is sent unless that opens a tunnel: a body without a sink by then is dropped, within limits.
    */
   readBody(sink: BodySink): void;
   /** Stops and restarts delivery to the sink; what was read already may still arrive. */
@@ -41,7 +41,7 @@ export interface Exchange extends Guarded {
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not be in `headers`. The protocol also sets and removes what the config says
-   * (`answerFields.ts`), so that it holds for every answer, whoever makes it.
+   * (`answerFields.ts`), so that it applies to every answer, whatever makes it.
    *
    * Status 101 grants the requested upgrade, in the form that the protocol has for it, and begins a tunnel: from then
    * on `readBody` delivers and `sendData` sends its bytes.

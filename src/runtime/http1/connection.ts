@@ -233,7 +233,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (body.attached) this.input.fit(body.left, chunk.length);
   }
 
-  /** Keeps bytes that nobody may read yet: those after a complete request. */
+  /** Keeps bytes that must not be read yet: those after a complete request. */
   private holds(chunk: Buffer, at: number): boolean {
     const waits =
       this.state === State.Answering ||

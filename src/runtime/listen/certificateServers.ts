@@ -9,18 +9,18 @@ export type Misdirected = (serverName: string) => boolean;
 /**
  * The TLS servers of a listener, one for each of its certificates, and the choice between them by server name.
  *
- * A server each, and not Node's `SNICallback`, because of session tickets. OpenSSL opens a ticket with the keys of the
- * context that a handshake begins with, and asks for another certificate only if it could not; so a ticket of one name
- * would do for all. A server has its own keys for them. And what name a resumed session of TLS 1.2 belongs to, Node does
- * not say; here the server says it.
+ * Separate servers instead of Node's `SNICallback`, because of session tickets. OpenSSL opens a ticket with the keys of
+ * the context that a handshake begins with, and asks for another certificate only if that fails; so a ticket for one
+ * name would be valid for all. Separate servers have separate keys. And Node does not tell which name a resumed session
+ * of TLS 1.2 belongs to; here the server shows it.
  */
 export class CertificateServers {
   all: readonly CertificateServer[] = [];
   private byName = new CertificateNames<TlsServer>();
 
   /**
-   * @param create makes the server of a certificate, and takes each of its connections together with what may not be
-   *   asked for there; undefined where there is only one certificate
+   * @param create makes the server of a certificate; its connections come with a check of the host names that must not
+   * be requested there, undefined if there is only one certificate
    */
   constructor(
     certificates: readonly CertificateContents[],
@@ -44,7 +44,7 @@ export class CertificateServers {
     for (const { names, server } of this.all) this.byName.add(names, server);
   }
 
-  /** Who answers clients that name no server, or one that no certificate covers. */
+  /** Answers clients that name no server, or one that no certificate covers. */
   get default(): TlsServer {
     return this.all[0]!.server;
   }

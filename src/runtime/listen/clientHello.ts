@@ -10,8 +10,8 @@ export interface ClientHello {
 }
 
 /**
- * Reads the first message of a connection and puts it back, for a TLS server to read it again. What is not a
- * ClientHello, or longer than any client's, names nothing: that server says what is wrong with it.
+ * Reads the first message of a connection and puts it back, for a TLS server to read it again. A message that is not a
+ * ClientHello, or is too long, gives no name: the TLS server then reports what is wrong with it.
  */
 export function peekClientHello(socket: Socket, done: (hello: ClientHello) => void): void {
   let bytes: Buffer | undefined;
@@ -38,7 +38,7 @@ export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
 function firstMessage(bytes: Buffer): Buffer | undefined {
   let message = EMPTY;
   for (let at = 0; ;) {
-    // Whoever speaks another protocol may wait for the answer after its first byte.
+    // A client with another protocol may wait for an answer after its first byte.
     if (at < bytes.length && bytes[at] !== HANDSHAKE_RECORD) return EMPTY;
     if (bytes.length - at < RECORD_HEADER) return tooLong(bytes) ? EMPTY : undefined;
     const length = bytes.readUInt16BE(at + 3);
@@ -73,7 +73,7 @@ function extensionOf(hello: Buffer, type: number): Buffer | undefined {
   at += 1 + byte(at);
   at += 2 + number(at);
   at += 1 + byte(at);
-  // What follows is the list of extensions.
+  // The rest is the list of extensions.
   for (at += 2; at + 4 <= hello.length; at += 4 + number(at + 2)) {
     if (number(at) === type) return hello.subarray(at + 4, at + 4 + number(at + 2));
   }

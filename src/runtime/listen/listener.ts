@@ -172,7 +172,7 @@ export class ListenerServer {
       socket.destroy();
     }, context.config.timeouts.tlsHandshakeMs);
     socket.on("close", () => clearTimeout(timer));
-    // A peer that goes away before it said anything; later its TLS socket reports it as well.
+    // The peer went away before it sent anything; later its TLS socket reports it as well.
     socket.on("error", () => socket.destroy());
     peekClientHello(socket, (hello) => {
       clearTimeout(timer);

@@ -1,7 +1,7 @@
 import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import { PROOF_PROTOCOL } from "./clientHello.js";
 
-/** By what a TLS listener proves to an authority that a name leads to it (RFC 8737). */
+/** What a TLS listener uses to prove to an authority that a name leads to it (RFC 8737). */
 export interface TlsProof {
   /** As the authority sends it in SNI; for an address its reverse name (RFC 8738, 6). */
   readonly name: string;
@@ -10,8 +10,8 @@ export interface TlsProof {
 }
 
 /**
- * TLS servers that prove names, by name. The handshake is all there is to them. They have OpenSSL's own defaults: what
- * the listener's policy allows is for its clients, and an authority may not be able to follow it.
+ * TLS servers that prove names, by name. They only do the handshake. They use OpenSSL's own defaults: the listener's
+ * policy is for its clients, and an authority may not support it.
  */
 export function proofServers(
   proofs: readonly TlsProof[],

@@ -4,7 +4,7 @@ import { certificatesOf } from "./certificateExpiry.js";
 import { credentials } from "./credentials.js";
 import { readText } from "./files.js";
 
-/** Files that are needed to ask authorities, and that cannot be used. */
+/** Problems of the files that are needed to ask authorities. */
 export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {
   const problems: Problem[] = [];
   const authorities = await Promise.all(config.certificateAuthorities.map(withFilesFound));

@@ -9,7 +9,7 @@ export interface CertificatePlace {
   readonly at: string;
   /** For messages: `listeners[0].tls.certificate (/etc/portico/tls/cacert.pem)`. */
   readonly label: string;
-  /** Of its contents. */
+  /** Id of its contents. */
   readonly id: string;
 }
 

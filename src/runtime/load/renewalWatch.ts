@@ -9,7 +9,7 @@ import { credentials } from "./credentials.js";
 import { type CertificateContents, withRenewed } from "./tlsContents.js";
 import { handshakeProblem } from "./tlsPolicyCheck.js";
 
-/** What became of files that changed. */
+/** The outcome for files that changed. */
 export interface RenewalEvents {
   renewed(certificate: CertificateContents, message: string, warnings: readonly Problem[]): void;
   /** What was loaded before stays in service. */
@@ -19,16 +19,16 @@ export interface RenewalEvents {
 /**
  * Notices certificates whose files were renewed, as certbot does it, and loads them with the checks of a reload.
  *
- * It looks at the files every few seconds: `fs.watch` does not see that a link on the way to a file was switched, and
- * sees nothing at all on some file systems. Files are loaded when two looks in a row found the same, so that both key
- * and certificate are complete.
+ * It checks the files every few seconds: `fs.watch` does not notice that a link on the path to a file was switched, and
+ * does not work at all on some file systems. Files are loaded when two checks in a row found the same state, so that
+ * both key and certificate are complete.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
  */
 export class RenewalWatch {
   private timer: NodeJS.Timeout | undefined;
-  /** Another one whenever other files are to be watched. */
+  /** Changes when other files have to be watched. */
   private round = 0;
 
   /** @param loaded what is in service now */
@@ -82,7 +82,7 @@ export class RenewalWatch {
 interface Watched extends CertificateFiles {
   readonly id: string;
   readonly label: string;
-  /** State of the files at the last look. */
+  /** State of the files at the last check. */
   seen: string;
   /** State of the files when they were loaded last; at first unknown. */
   loaded: string;
@@ -103,7 +103,7 @@ async function watchedFiles({ config }: LoadedConfig): Promise<Watched[]> {
   return [...watched.values()];
 }
 
-/** Which file is behind a path, and in which state; the same for as long as nobody writes it or puts another there. */
+/** The file at a path and its state; stays the same until the file is written or replaced. */
 async function stateOf(path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found === undefined ? "missing" : [found.dev, found.ino, found.size, found.mtimeNs].join(":");
@@ -140,5 +140,5 @@ async function load(files: Watched, { config, tls }: LoadedConfig): Promise<Rene
   return { certificate, problems: [], warnings: [...one.warnings, ...names] };
 }
 
-/** Renewed files are in service within two looks. */
+/** Renewed files are in use after two checks. */
 const LOOK_MS = 3_000;

@@ -20,7 +20,7 @@ export function wantedCertificates(config: ProxyConfig): WantedCertificate[] {
   return [...new Map(wanted.map((one) => [one.id, one])).values()];
 }
 
-/** The certificate that an `acme` of a listener means. */
+/** The certificate that a listener's `acme` describes. */
 export function wantedCertificate(
   config: ProxyConfig,
   { tls }: ListenerConfig,

@@ -1,11 +1,11 @@
-/** Waits until each of several peers says that it did what it was told, or is gone. */
+/** Waits until each of several peers confirms that it carried out an order, or is gone. */
 export class Acknowledgements<P> {
   private turn = 0;
   private readonly open = new Map<number, { readonly peers: Set<P>; readonly done: () => void }>();
 
   /**
    * @param tell sends the order, with the number of its turn
-   * @param timeoutMs after which a peer that says nothing is not waited for
+   * @param timeoutMs after which a silent peer is no longer waited for
    */
   ask(peers: Iterable<P>, timeoutMs: number, tell: (turn: number) => void): Promise<void> {
     const turn = ++this.turn;

@@ -18,24 +18,25 @@ export interface KeeperHost extends Pick<AcmeHost, "answer"> {
 }
 
 /**
- * The master's side of certificates by ACME. What asks authorities is loaded when a config wants such a certificate, and
- * works only in the main master: of two that run at once, one must not order what the other has.
+ * The master's side of certificates by ACME. The engine that asks authorities is loaded only if a config wants such a
+ * certificate, and runs only in the main master: if two masters run at once, one must not order what the other already
+ * has.
  */
 export class CertificateKeeper {
   private engine: AcmeCertificates | undefined;
-  /** What serves, by id, whether it was issued or stands in for what will be. */
+  /** Certificates in use, by id, issued or temporary. */
   private readonly serving = new Map<string, CertificateContents>();
   private changes = Promise.resolve();
   private warned = false;
 
-  /** @param directory of the state; undefined if there is none: then nothing is asked for */
+  /** @param directory of the state; undefined if there is none: then no certificate is requested */
   constructor(
     private readonly directory: string | undefined,
     private readonly host: KeeperHost,
     private readonly logs: Pick<MasterLog, "write">,
   ) {}
 
-  /** What listeners can serve with at once: what was issued, or a temporary certificate; asks no authority. */
+  /** What listeners can use at once: an issued certificate, or a temporary one. Does not ask an authority. */
   async issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
     if (wanted.length === 0) return [];
     const { AcmeCertificates, temporaryCertificate } = await import("../acme/certificates.js");
@@ -50,7 +51,7 @@ export class CertificateKeeper {
     return wanted.map(({ id }) => this.serving.get(id)!);
   }
 
-  /** Looks after what a config wants, and after nothing else, from now on. */
+  /** From now on manages the certificates that a config wants, and no others. */
   lookAfter(config: ProxyConfig): void {
     this.change(async () => {
       const wanted = await Promise.all(
@@ -66,7 +67,7 @@ export class CertificateKeeper {
     });
   }
 
-  /** Leaves everything to another master, or to the next start. */
+  /** Leaves all certificates to another master, or to the next start. */
   stop(): Promise<void> {
     return this.change(async () => {
       const { engine } = this;
@@ -121,7 +122,7 @@ export class CertificateKeeper {
   }
 }
 
-/** For looking at what is stored, which asks nobody. */
+/** For reading what is stored, without asking an authority. */
 const IDLE_HOST: AcmeHost = {
   answer: () => Promise.resolve(),
   install: () => undefined,

@@ -4,9 +4,9 @@ import { certificatePlaces } from "../load/certificatePlaces.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { CertificateContents } from "../load/tlsContents.js";
 
-/** A certificate that a running master serves, and what becomes of it. Times are in milliseconds since 1970. */
+/** A certificate that a running master serves, and its state. Times are in milliseconds since 1970. */
 export interface ListedCertificate {
-  /** Names and addresses: those it covers, or for a temporary one those that it is to cover. */
+  /** Names and addresses that it covers, or for a temporary one those that the issued one will cover. */
   readonly names: readonly string[];
   /** Names of the listeners that have it. */
   readonly listeners: readonly string[];
@@ -58,6 +58,6 @@ const namesOf = ({ subjectAltName = "", subject }: X509Certificate): string[] =>
   return names.length > 0 ? names : [subject];
 };
 
-/** As people know it: by common name, else organization. */
+/** The usual name of an issuer: its common name, or else its organization. */
 const issuerOf = ({ issuer }: X509Certificate): string =>
   /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", ");

@@ -122,7 +122,7 @@ export class Master {
     return this.nextReload;
   }
 
-  /** As `reload`, for a signal: nobody waits for the outcome. */
+  /** As `reload`, for a signal, which waits for no outcome. */
   async reloadOnSignal(): Promise<void> {
     await this.reload();
     this.replacedBy?.signal("SIGHUP");

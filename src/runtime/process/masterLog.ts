@@ -14,10 +14,10 @@ export class MasterLog {
   async use(config: ProxyConfig): Promise<void> {
     const previous = this.file;
     const toFile = config.logs.error !== "off" && this.filesToo;
-    // What is said here goes to standard error in any case.
+    // The master's messages go to standard error in any case.
     const options = { errorsToStderr: false };
     this.file = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
-    // What keeps it from being opened is among the warnings of the config.
+    // If it cannot be opened, a warning of the config says why.
     this.file?.open();
     await previous?.close();
   }
@@ -40,7 +40,7 @@ export class MasterLog {
     this.file?.mainError.write("warn", problemLine(p));
   }
 
-  /** Something was asked for, and these problems keep it from being done. */
+  /** A request that was refused because of these problems. */
   refuse(verdict: string, problems: readonly Problem[]): void {
     const text = `${verdict}: ${problemCount(problems)}`;
     write(process.stderr, `${problemsText(problems)}portico: ${text}\n`);

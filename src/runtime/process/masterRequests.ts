@@ -11,7 +11,7 @@ export interface AskedMaster {
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
-/** Makes a master reachable at a path; a master that cannot be reached serves all the same. */
+/** Makes a master reachable at a path; if that fails, it serves anyway. */
 export async function openControl(
   path: string | undefined,
   master: AskedMaster,

@@ -21,8 +21,8 @@ export interface CertificatesHost {
 }
 
 /**
- * Looks after the certificates that a master serves: takes renewed files, gets and renews those by ACME, and warns of
- * those that are about to expire.
+ * Manages the certificates that a master serves: loads renewed files, gets and renews certificates by ACME, and warns
+ * of those that expire soon.
  */
 export class ServedCertificates {
   private readonly renewals: RenewalWatch;
@@ -47,7 +47,7 @@ export class ServedCertificates {
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 
-  /** What listeners can serve with in place of certificates by ACME, or those themselves. */
+  /** What listeners can use: issued certificates by ACME, or temporary ones in their place. */
   issued(wanted: readonly WantedCertificate[]): Promise<readonly CertificateContents[]> {
     return this.keeper.issued(wanted);
   }
@@ -57,7 +57,7 @@ export class ServedCertificates {
     await this.renewals.begin();
   }
 
-  /** Asks authorities for what the config that is in service now wants of them. Only a main master may. */
+  /** Asks authorities for the certificates that the current config wants. Only a main master may. */
   lookAfter(): void {
     this.keeper.lookAfter(this.host.loaded().config);
   }
