@@ -75,7 +75,7 @@ export function renewalId(certificate: X509Certificate): string | undefined {
   return `${keyIdentifier.content.toString("base64url")}.${serial!.content.toString("base64url")}`;
 }
 
-/** The values of a certificate: version, serial number and so on. (Version 1 begins with the serial number; no CA issues it.) */
+/** The values of a certificate: version, serial number and so on. Version 1 has none; no CA issues it. */
 const tbsValues = (certificate: X509Certificate): der.Value[] => {
   const [whole] = der.values(certificate.raw);
   return der.values(der.values(whole!.content)[0]!.content);
