@@ -78,8 +78,20 @@ const REVIEWED: Readonly<Record<string, Reviewed>> = {
       "the first part takes all up to a delimiter, the second all that is left: nothing is tried twice",
     worst: ["http://", "a", ""],
   },
-  "src/runtime/load/tls.ts /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/": { because: "a file of the config" },
-  "src/runtime/load/tls.ts /^.*\\((.*)\\)$/": { because: "text of an error of OpenSSL" },
+  "src/runtime/load/certificate.ts /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/": {
+    because: "a file of the config",
+  },
+  "src/runtime/load/certificate.ts /^.*\\((.*)\\)$/": { because: "text of an error of OpenSSL" },
+  "src/runtime/load/authorityFiles.ts /^[A-Za-z0-9_-]+=*\\s*$/": { because: "a file of the config" },
+  "src/runtime/process/certificateList.ts /^(?:DNS|IP Address):(.*)$/": {
+    because: "text of a certificate that is served",
+  },
+  "src/runtime/process/certificateList.ts /^CN=(.*)$/m": { because: "text of a certificate that is served" },
+  "src/runtime/process/certificateList.ts /^O=(.*)$/m": { because: "text of a certificate that is served" },
+  "src/runtime/acme/der.ts /[-:T]|\\.\\d+/g": { because: "a date of our own" },
+  "src/model/tlsPolicy.ts /RSA|DSS|PSK|NULL|^(?:EDH|k?DHE|ADH|AECDH|(?:AES|ARIA|CAMELLIA)\\d+-)/": {
+    because: "names of ciphers of the config",
+  },
 };
 
 /**
@@ -143,11 +155,12 @@ describe("regular expressions", () => {
     expect([...new Set(doubtful)].sort()).toEqual(Object.keys(REVIEWED).sort());
   });
 
-  test("those built from text are listed: rules for the config, dates and fields of /proc", () => {
+  test("those built from text are listed: rules for the config, dates, fields of answers and of /proc", () => {
     expect([...new Set(built)].sort()).toEqual([
       "src/model/fields.ts",
       "src/model/textRule.ts",
       "src/runtime/actions/conditional.ts",
+      "src/runtime/exchange/answerFields.ts",
       "src/runtime/load/credentialSet.ts",
     ]);
   });

@@ -1,0 +1,127 @@
+import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { ConnectionGate } from "../../src/runtime/listen/gate.js";
+
+/** How many connections there may be, of all clients and of each, and who is told of those that may not. */
+
+class Client extends EventEmitter {
+  destroyed = false;
+  constructor(readonly remoteAddress: string | undefined) {
+    super();
+  }
+  destroy(): void {
+    this.destroyed = true;
+  }
+  close(): void {
+    this.emit("close");
+  }
+}
+
+let warnings: string[];
+let gate: ConnectionGate;
+const PROXY = "192.0.2.9";
+beforeEach(() => {
+  warnings = [];
+  gate = new ConnectionGate(
+    { connectionsMax: 5, connectionsPerClientMax: 2 },
+    (address) => address === PROXY,
+    (message) => warnings.push(message),
+  );
+});
+afterEach(() => jest.restoreAllMocks());
+
+/** Whether each of these may connect, one after the other. */
+function admitted(...addresses: (string | undefined)[]): boolean[] {
+  return addresses.map((address) => {
+    const client = new Client(address);
+    const may = gate.admit(client as unknown as Socket);
+    expect(client.destroyed).toBe(!may);
+    return may;
+  });
+}
+function open(address: string): Client {
+  const client = new Client(address);
+  expect(gate.admit(client as unknown as Socket)).toBe(true);
+  return client;
+}
+
+test("all clients together have a limit, and one that goes makes room", () => {
+  const first = open("192.0.2.1");
+  expect(admitted("192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6")).toEqual([
+    ...[true, true, true, true],
+    false,
+  ]);
+  first.close();
+  expect(admitted("192.0.2.6", "192.0.2.7")).toEqual([true, false]);
+  expect(warnings).toEqual(["limits.connectionsMax (5) is reached: new connections are closed"]);
+});
+
+test("each client has a limit of its own", () => {
+  const [first, second] = [open("192.0.2.1"), open("192.0.2.1")];
+  expect(admitted("192.0.2.1", "192.0.2.2")).toEqual([false, true]);
+  expect(warnings).toEqual([
+    "limits.connectionsPerClientMax (2) is reached by 192.0.2.1: new connections are closed",
+  ]);
+  first.close();
+  expect(admitted("192.0.2.1", "192.0.2.1")).toEqual([true, false]);
+  second.close();
+  expect(admitted("192.0.2.1", "192.0.2.1")).toEqual([true, false]);
+});
+
+test("a client is a /64 network over IPv6, and an address over IPv4, however it is written", () => {
+  expect(admitted("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:1::3")).toEqual([true, true, false]);
+  expect(warnings).toEqual([
+    "limits.connectionsPerClientMax (2) is reached by 2001:db8:0:1::/64: new connections are closed",
+  ]);
+  expect(admitted("2001:db8:0:2::1", "::ffff:192.0.2.1")).toEqual([true, true]);
+  const other = new ConnectionGate(
+    { connectionsMax: 9, connectionsPerClientMax: 1 },
+    () => false,
+    () => {},
+  );
+  const may = ["::ffff:192.0.2.1", "192.0.2.1", "::ffff:192.0.2.2"].map((address) =>
+    other.admit(new Client(address) as unknown as Socket),
+  );
+  expect(may).toEqual([true, false, true]);
+});
+
+test("a trusted proxy has no limit of its own, and counts among all", () => {
+  expect(admitted(PROXY, PROXY, PROXY, PROXY, PROXY, PROXY)).toEqual([true, true, true, true, true, false]);
+});
+
+test("one that is gone already is counted until it is closed", () => {
+  expect(admitted(undefined, undefined, undefined)).toEqual([true, true, false]);
+});
+
+test("nobody is warned twice in a minute, and of each limit by itself", () => {
+  const now = jest.spyOn(performance, "now").mockReturnValue(1_000);
+  for (let i = 0; i < 6; i++) admitted("192.0.2.1");
+  now.mockReturnValue(60_999);
+  for (let i = 0; i < 6; i++) admitted("192.0.2.1");
+  expect(warnings).toHaveLength(1);
+  for (let i = 2; i < 9; i++) admitted(`192.0.2.${i}`);
+  expect(warnings).toHaveLength(2);
+  now.mockReturnValue(61_000);
+  admitted("192.0.2.1");
+  expect(warnings).toHaveLength(2);
+  now.mockReturnValue(121_000);
+  admitted("192.0.2.1");
+  expect(warnings.map((text) => text.split(" ")[0])).toEqual([
+    ...["limits.connectionsPerClientMax", "limits.connectionsMax"],
+    "limits.connectionsMax",
+  ]);
+});
+
+test("the last one that closes is noticed by all who wait for it", async () => {
+  await gate.empty();
+  const [first, second] = [open("192.0.2.1"), open("192.0.2.2")];
+  let noticed = 0;
+  for (let i = 0; i < 2; i++) void gate.empty().then(() => noticed++);
+  first.close();
+  await Promise.resolve();
+  expect(noticed).toBe(0);
+  second.close();
+  await new Promise(setImmediate);
+  expect(noticed).toBe(2);
+  await gate.empty();
+});
