@@ -90,7 +90,7 @@ test.each<[string, (site: Site) => void, string[]]>([
   ["mode", (s) => chmodSync(s.at(KEY), 0o644), ["mode 0644 instead of 0600"]],
   ["a link in its place", (s) => symlinked(s, KEY), ["a link instead of a file"]],
   ["gone", (s) => removed(s, KEY), ["new"]],
-])("what somebody changed by hand is put right: %s", async (_what, change, why) => {
+])("manual changes are corrected: %s", async (_what, change, why) => {
   site.deliver(one);
   await site.activate();
   const good = site.snapshot();
@@ -148,7 +148,7 @@ describe("nothing is touched when", () => {
       ["config.not-json"],
     ],
     [
-      "there is no document",
+      "the document is missing",
       (s) => removed(s, "/var/lib/portico/incoming/one/deployment.json"),
       ["files.unreadable"],
     ],
@@ -710,7 +710,7 @@ describe("logs that should be removed:", () => {
       [],
     ],
     [
-      "a link to itself stays, and that is told",
+      "a link to itself stays, and is reported",
       () => {
         write("/var/log/other");
         symlinkSync("portico", site.at("/var/log/portico"));

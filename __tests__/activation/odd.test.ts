@@ -126,7 +126,7 @@ describe("deployed files are below directories that only root can change:", () =
       /shared, which belongs to root, and/,
     ],
     [
-      "one that everybody adds to",
+      "one that everyone can add to",
       () => made("sticky", 0, 0o1777),
       "sticky/new/file",
       /everyone may put files/,

@@ -286,7 +286,7 @@ test.each<[string, Case, string[]]>([
     ["stop t.timer", "disable t.timer", "stop dav", "disable dav", "write files", "daemon-reload"],
   ],
   [
-    "a unit of nobody's in particular",
+    "a unit that belongs to no daemon",
     {
       changed: { "/etc/systemd/system/t.timer": "unit", "/etc/systemd/system/u.timer": "unit" },
       now: { "t.timer": {}, "u.timer": { active: false, enabled: false } },

@@ -158,7 +158,7 @@ describe("a settings path that is", () => {
       /Permission denied/,
     ],
     [
-      "a symlink to a file of root's that everybody reads",
+      "a symlink to a file of root's that everyone can read",
       () => fs.symlinkSync(at("root/etc/passwd"), at("app/conf/x")),
       "settings.bad-syntax|files.foreign-owner",
       /belongs to user 0|cannot be read/,

@@ -173,7 +173,7 @@ describe("expectedResponses", () => {
     ]);
   });
 
-  test("fields that the config sets or removes are expected as it says, whoever answers", () => {
+  test("fields that the config sets or removes are expected as it says, whatever answers", () => {
     const input = siteConfig({ mode: "plain" });
     const [byDefault, application] = input.virtualServers;
     const config = parseConfig({

@@ -114,7 +114,7 @@ describe("delivery over ssh", () => {
     ],
     ...["/tmp/x-%RAND%.sh", "/var/tmp/own/x.sh", "//dev/shm/x.sh", "/root/../tmp/x.sh"].map(
       (scriptPath): [string, () => SshDeliveryOptions, string, string] => [
-        `a script where everybody writes: ${scriptPath}`,
+        `a script where everyone can write: ${scriptPath}`,
         () => ({ scriptPath }),
         "delivery.open-script-path",
         "scriptPath",

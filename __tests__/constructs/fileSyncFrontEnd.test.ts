@@ -218,7 +218,7 @@ describe("response fields and HSTS", () => {
   const files = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
   const material = TlsMaterial.fromFiles(files);
 
-  test("are the application's, on every route of it, and nobody else's", () => {
+  test("are set on every route of the application, and nowhere else", () => {
     const { virtualServers } = renderProxyConfig(
       frontEnd({
         mode: Mode.tls({ material, hsts: { maxAge: 300 } }),

@@ -327,7 +327,7 @@ const listeners = of("a listener", [
     "stack/proxy/l",
   ],
   ["on the same port", listener({ port: 80 }), "config.duplicate-listener", "stack/proxy/l"],
-  ["that nobody answers for", listener({ port: 81 }), "config.no-default-server", "stack/proxy/l"],
+  ["without a default server", listener({ port: 81 }), "config.no-default-server", "stack/proxy/l"],
   [
     "on the SSH server's port",
     (s) => {
@@ -1167,7 +1167,7 @@ const fronts = of("a front end", [
 
 const responses = of("the response fields of a front end", [
   [
-    "with a cookie for everybody",
+    "with a cookie for everyone",
     front({ responseHeaders: { set: { "Set-Cookie": "a=1" } } }),
     "config.reserved-response-field",
     "stack/files.responseHeaders.set.Set-Cookie",
@@ -1733,7 +1733,7 @@ const shapes = of("", [
     "stack/w.allowed[0].from[0]",
   ],
   [
-    "a firewall for nobody",
+    "a firewall without addresses",
     firewall({ allowed: [{ port: 9090, from: [] }] }),
     "config.missing-field",
     "stack/w.allowed[0].from",

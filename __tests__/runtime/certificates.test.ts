@@ -204,7 +204,7 @@ describe("before a handshake", () => {
     return answer;
   }
 
-  test("plain HTTP is told what is wrong, at once", async () => {
+  test("plain HTTP gets an error page at once", async () => {
     portico = await Portico.start(config());
     expect(await first("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n")).toMatch(
       /^HTTP\/1.1 400 [^]*plain HTTP request was sent to HTTPS port/,

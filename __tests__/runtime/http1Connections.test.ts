@@ -99,7 +99,7 @@ describe("the body of a request that is answered without it", () => {
 describe("deadlines of a connection", () => {
   const TIMEOUTS = { requestHeadMs: 10_000, keepAliveMs: 20_000 };
 
-  test("a head has its time from its first byte, whatever comes meanwhile", async () => {
+  test("the time for a head runs from its first byte, whatever comes in between", async () => {
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
     client.send("GET /page");

@@ -143,7 +143,7 @@ test("a multipart has nginx's layout", () => {
   );
 });
 
-test("borders of parts are 20 digits that nobody can guess", () => {
+test("boundaries of parts are 20 random digits", () => {
   const borders = Array.from({ length: 200 }, () => multipart([], 45, "a/b").type.split("boundary=")[1]!);
   expect(borders.filter((border) => !/^\d{20}$/.test(border))).toEqual([]);
   expect(new Set(borders).size).toBe(200);

@@ -73,7 +73,7 @@ test.each<[what: string, does: typeof script, message: string]>([
   ["an end within the head", answers("HTTP/1.1 200", ends), `prematurely closed connection ${HEAD}`],
   ["a reset before the answer", answers("", resets), `recv() failed (104: ECONNRESET) ${HEAD}`],
   [
-    "a switch of protocols that nobody asked for",
+    "an unrequested switch of protocols",
     answers("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
     "upstream switched protocols without being asked",
   ],
@@ -242,7 +242,7 @@ describe("a connection that was used", () => {
     ["said something unasked", (peer) => peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL")],
     ["was ended", (peer) => peer.socket.end()],
     ["was reset", (peer) => peer.socket.resetAndDestroy()],
-  ])("and then %s serves nobody", async (_what, does) => {
+  ])("and then %s is not used", async (_what, does) => {
     await start();
     expect((await exchange(front.plainPort, GET)).status).toBe(200);
     does(await upstream.connection());
