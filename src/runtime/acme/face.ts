@@ -1,32 +1,9 @@
+import type { KeyType, WantedCertificate } from "../../model/serving.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 
 /** What the engine and the master know about each other. */
 
-export type KeyType = "ecdsa-p256" | "rsa-2048" | "rsa-3072" | "rsa-4096";
-
-/** A certificate authority as a config names it. */
-export interface CertificateAuthority {
-  readonly name: string;
-  /** URL of its directory (RFC 8555, 7.1.1). */
-  readonly directory: string;
-  readonly email?: string;
-  readonly agreeToTerms: boolean;
-  readonly profile?: string;
-  /** The file has the MAC key in base64url. */
-  readonly externalAccountBinding?: { readonly keyId: string; readonly keyFile: string };
-  /** PEM file with the roots of a private CA, for its own HTTPS; default: those of Node. */
-  readonly roots?: string;
-}
-
-export interface WantedCertificate {
-  /** Stable: the same names, key type and authority have the same. */
-  readonly id: string;
-  /** DNS names or IP addresses. */
-  readonly names: readonly string[];
-  readonly keyType: KeyType;
-  readonly authority: CertificateAuthority;
-  readonly challenge: "http-01" | "tls-alpn-01";
-}
+export type { KeyType, WantedCertificate };
 
 /** PEM; the chain is included. */
 export interface Issued {

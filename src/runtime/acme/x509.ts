@@ -23,7 +23,6 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
   sha256WithRsa: "2a864886f70d01010b",
   commonName: "550403",
-  keyUsage: "551d0f",
   subjectAltName: "551d11",
   basicConstraints: "551d13",
   authorityKeyIdentifier: "551d23",
@@ -99,10 +98,10 @@ async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer
   const now = Date.now();
   // A client's clock may be behind.
   const validity = [now - DAY_MS, now + SELF_SIGNED_DAYS * DAY_MS].map((at) => der.time(new Date(at)));
+  // Without a key usage: by one that does not sign certificates, OpenSSL would not take it for its own issuer.
   const extensions = [
     subjectAltName(names),
     extension(OID.basicConstraints, der.sequence(), "critical"),
-    extension(OID.keyUsage, der.bits(Buffer.from([0x80]), 7), "critical"),
     ...more,
   ];
   const tbs = der.sequence(
@@ -145,7 +144,8 @@ function subjectAltName(names: readonly string[]): Buffer {
   return extension(OID.subjectAltName, der.sequence(...general));
 }
 
-function addressBytes(address: string): Buffer {
+/** Four bytes, or sixteen. */
+export function addressBytes(address: string): Buffer {
   const bytes = Buffer.alloc(isIP(address) === 4 ? 4 : 16);
   const bits = ipv4Bits(address);
   if (bits !== undefined) bytes.writeUInt32BE(bits);

@@ -1,0 +1,121 @@
+import * as fc from "fast-check";
+import {
+  afterClockChange,
+  asksToRenew,
+  type History,
+  nextAttempt,
+  nextRenewalQuestion,
+  NO_HISTORY,
+  renewalTime,
+  type Validity,
+} from "../../src/runtime/acme/schedule.js";
+
+/** When a CA is asked. */
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const T = Date.UTC(2026, 5, 1);
+
+const certificate = (days: number, fingerprint = "AA"): Validity => ({
+  fingerprint,
+  notBefore: T,
+  notAfter: T + days * DAY,
+});
+
+const failure = (code: string, at: number) => ({ code, message: "", fix: "", at });
+
+test("without a word of the CA, a certificate is renewed when a third of its lifetime is left, spread a little", () => {
+  const times = Array.from({ length: 200 }, (_, i) => renewalTime(certificate(90, `F${i}`), NO_HISTORY));
+  const left = times.map((at) => (T + 90 * DAY - at) / DAY);
+  expect(Math.min(...left)).toBeGreaterThanOrEqual(30);
+  expect(Math.max(...left)).toBeLessThanOrEqual(34.5);
+  expect(Math.max(...left) - Math.min(...left)).toBeGreaterThan(4);
+  expect(renewalTime(certificate(90, "F7"), NO_HISTORY)).toBe(times[7]);
+});
+
+describe("what the CA says of a renewal", () => {
+  const saying = (start: number, end: number, of = "AA"): History => ({
+    failures: 0,
+    renewal: { certificate: of, window: { start, end }, askAgainAt: 0, failures: 0 },
+  });
+
+  test("counts, at the same moment of its window each time", () => {
+    const history = saying(T + 10 * DAY, T + 12 * DAY);
+    const at = renewalTime(certificate(90), history);
+    expect(at).toBeGreaterThanOrEqual(T + 10 * DAY);
+    expect(at).toBeLessThan(T + 12 * DAY);
+    expect(renewalTime(certificate(90), history)).toBe(at);
+    expect(asksToRenew(certificate(90), history, at - 1)).toBe(false);
+    expect(asksToRenew(certificate(90), history, at)).toBe(true);
+  });
+
+  test("does not count for another certificate", () => {
+    const history = saying(T + 10 * DAY, T + 12 * DAY, "BB");
+    expect(renewalTime(certificate(90), history)).toBe(renewalTime(certificate(90), NO_HISTORY));
+    expect(asksToRenew(certificate(90), history, T + 89 * DAY)).toBe(false);
+  });
+
+  test("does not let a certificate expire", () => {
+    expect(renewalTime(certificate(90), saying(T + 100 * DAY, T + 120 * DAY))).toBe(T + 81 * DAY);
+  });
+
+  test("does not have a new certificate replaced within an hour", () => {
+    const history = { ...saying(T - 2 * DAY, T - DAY), issuedAt: T + MINUTE };
+    expect(renewalTime(certificate(90), history)).toBe(T + MINUTE + HOUR);
+  });
+
+  test("is asked for as often as the CA likes, at least daily and at most every minute", () => {
+    expect(nextRenewalQuestion(T, undefined)).toBe(T + 6 * HOUR);
+    expect(nextRenewalQuestion(T, T + 2 * HOUR)).toBe(T + 2 * HOUR);
+    expect(nextRenewalQuestion(T, T)).toBe(T + MINUTE);
+    expect(nextRenewalQuestion(T, T + 30 * DAY)).toBe(T + DAY);
+  });
+});
+
+describe("after a failure", () => {
+  const pause = (code: string, failures: number): number =>
+    nextAttempt("id", undefined, { failures, lastFailure: failure(code, T) }) - T;
+
+  test("in reaching the CA, it is asked after a minute, then at most every hour", () => {
+    expect(pause("unreachable", 1)).toBeGreaterThanOrEqual(MINUTE);
+    expect(pause("unreachable", 1)).toBeLessThan(1.1 * MINUTE);
+    expect(pause("unreachable", 4)).toBeGreaterThanOrEqual(8 * MINUTE);
+    expect(pause("unreachable", 50)).toBeLessThan(1.1 * HOUR);
+  });
+
+  test("of a validation, it is tried at most four times in any hour, and at least twice a day", () => {
+    let at = T;
+    const attempts = [at];
+    for (let failures = 1; failures < 30; failures++) {
+      at = nextAttempt("id", undefined, { failures, lastFailure: failure("connection", at) });
+      attempts.push(at);
+    }
+    for (const start of attempts)
+      expect(attempts.filter((one) => one >= start && one < start + HOUR).length).toBeLessThanOrEqual(4);
+    expect(attempts.at(-1)! - attempts.at(-2)!).toBeLessThanOrEqual(1.1 * 12 * HOUR);
+  });
+
+  test("a CA that named a time is not asked before it", () => {
+    const history = { failures: 1, lastFailure: failure("rateLimited", T), retryAt: T + 3 * DAY };
+    expect(nextAttempt("id", undefined, history)).toBe(T + 3 * DAY);
+  });
+
+  test("a certificate is not renewed before it is due", () => {
+    const history = { failures: 1, lastFailure: failure("connection", T) };
+    expect(nextAttempt("id", certificate(90), history)).toBe(renewalTime(certificate(90), history));
+  });
+});
+
+test("wherever the clock jumps, the next attempt after a failure is not further away than its pause", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -20, max: 20 }), fc.integer({ min: 1, max: 40 }), (years, failures) => {
+      const before: History = { failures, lastFailure: failure("connection", T), retryAt: T + HOUR };
+      const now = T + years * 365 * DAY;
+      const history = afterClockChange(before, now);
+      expect(nextAttempt("id", undefined, history) - now).toBeLessThanOrEqual(1.1 * 12 * HOUR);
+    }),
+  );
+  const recent: History = { failures: 1, lastFailure: failure("connection", T) };
+  expect(afterClockChange(recent, T - 1_000)).toBe(recent);
+});

@@ -1,0 +1,84 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, request, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TestCa } from "./ca.js";
+
+/** A request on its way to the CA. */
+export interface Step {
+  /** From 1. */
+  readonly number: number;
+  readonly method: string;
+  readonly path: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What stands between a client and the CA: sees every request, and does what a test wants with it. */
+export class Between {
+  readonly steps: Step[] = [];
+  /** Orders that the CA made. */
+  orders = 0;
+  /** Called before the CA sees the request; an answer goes back in place of the CA's, `cut` closes the connection. */
+  before: (step: Step) => Promise<Answer | "cut" | void> = () => Promise.resolve();
+  /** Called after the CA answered, before the answer goes back. */
+  after: (step: Step) => Promise<"cut" | void> = () => Promise.resolve();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly ca: TestCa,
+  ) {
+    server.on("request", (incoming, response) => {
+      this.pass(incoming, response).catch(() => incoming.socket.destroy());
+    });
+  }
+
+  static async start(ca: TestCa): Promise<Between> {
+    const server = createServer({ key: ca.key, cert: ca.certificate });
+    const between = new Between(server, ca);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return between;
+  }
+
+  get directory(): string {
+    return `https://127.0.0.1:${(this.server.address() as AddressInfo).port}/dir`;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+
+  private async pass(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const { method = "", url: path = "" } = incoming;
+    const step = { number: this.steps.length + 1, method, path };
+    this.steps.push(step);
+    const instead = await this.before(step);
+    if (instead === "cut") return void incoming.socket.destroy();
+    const answer = instead ?? (await this.forward(incoming, Buffer.concat(chunks)));
+    if (answer.status === 201 && path === "/order-plz") this.orders += 1;
+    if ((await this.after(step)) === "cut") return void incoming.socket.destroy();
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+
+  private forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const options = { host: "127.0.0.1", port: this.ca.port, path: url, method, headers, agent: false };
+      const sent = request({ ...options, ca: this.ca.certificate }, async (response) => {
+        let text = "";
+        for await (const chunk of response.setEncoding("utf8")) text += chunk;
+        const kept = ["content-type", "replay-nonce", "location", "retry-after", "link", "date"];
+        const passed = Object.entries(response.headers).filter(([name]) => kept.includes(name));
+        const headers = Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(", ")]));
+        resolve({ status: response.statusCode!, headers, body: text });
+      });
+      sent.on("error", reject).end(body);
+    });
+  }
+}

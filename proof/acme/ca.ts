@@ -1,0 +1,188 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { temporaryCertificate } from "../../src/runtime/acme/x509.js";
+import { ROOT } from "../../build/paths.js";
+import { freePorts } from "../kit/ports.js";
+import { eventually } from "../kit/waiting.js";
+
+/** A CA on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
+
+const PROGRAMS = join(ROOT, ".cache/pebble");
+
+export interface CaOptions {
+  /** Percent of good nonces that are refused. */
+  readonly badNonces?: number;
+  /** Keys by id that accounts have to be bound to. */
+  readonly externalKeys?: Readonly<Record<string, string>>;
+  readonly profiles?: Readonly<Record<string, { description: string; validityPeriod: number }>>;
+}
+
+export class TestCa {
+  private pebble: ChildProcess | undefined;
+  private dns: ChildProcess | undefined;
+
+  private constructor(
+    readonly folder: string,
+    private readonly options: CaOptions,
+    private readonly ports: Readonly<
+      Record<"acme" | "management" | "dns" | "dnsManagement" | "http" | "tls", number>
+    >,
+    private readonly identity: { readonly key: string; readonly cert: string },
+  ) {}
+
+  static async start(options: CaOptions = {}): Promise<TestCa> {
+    const { status } = spawnSync(join(__dirname, "pebble/build.sh"), [PROGRAMS], { stdio: ["ignore", 2, 2] });
+    if (status !== 0) throw new Error("Pebble cannot be built");
+    const folder = mkdtempSync(join(tmpdir(), "portico-ca-"));
+    const [acme, management, dns, dnsManagement, http, tls] = (await freePorts(6)) as [
+      ...[number, number, number],
+      ...[number, number, number],
+    ];
+    const identity = await temporaryCertificate(["127.0.0.1", "localhost"], "ecdsa-p256");
+    const ports = { acme, management, dns, dnsManagement, http, tls };
+    const ca = new TestCa(folder, options, ports, identity);
+    writeFileSync(ca.roots, identity.cert);
+    writeFileSync(join(folder, "key.pem"), identity.key);
+    await ca.startDns();
+    await ca.startPebble();
+    return ca;
+  }
+
+  get directory(): string {
+    return `https://127.0.0.1:${this.ports.acme}/dir`;
+  }
+
+  get port(): number {
+    return this.ports.acme;
+  }
+
+  /** PEM file by which the CA's own HTTPS is trusted; also its certificate. */
+  get roots(): string {
+    return join(this.folder, "roots.pem");
+  }
+
+  get key(): string {
+    return this.identity.key;
+  }
+
+  get certificate(): string {
+    return this.identity.cert;
+  }
+
+  /** Where the CA looks for answers to http-01. */
+  get httpPort(): number {
+    return this.ports.http;
+  }
+
+  /** Where it connects to for tls-alpn-01. */
+  get tlsPort(): number {
+    return this.ports.tls;
+  }
+
+  /** It forgets everything, also its own key. */
+  async kill(): Promise<void> {
+    await killed(this.pebble);
+  }
+
+  async startPebble(): Promise<void> {
+    const { acme, management, http, tls, dns } = this.ports;
+    const { badNonces = 0, externalKeys, profiles } = this.options;
+    const config = {
+      listenAddress: `127.0.0.1:${acme}`,
+      managementListenAddress: `127.0.0.1:${management}`,
+      certificate: this.roots,
+      privateKey: join(this.folder, "key.pem"),
+      httpPort: http,
+      tlsPort: tls,
+      externalAccountBindingRequired: externalKeys !== undefined,
+      externalAccountMACKeys: externalKeys ?? {},
+      domainBlocklist: ["blocked.example.net"],
+      retryAfter: { authz: 1, order: 1 },
+      keyAlgorithm: "ecdsa",
+      profiles: profiles ?? PROFILES,
+    };
+    const file = join(this.folder, "pebble.json");
+    writeFileSync(file, JSON.stringify({ pebble: config }));
+    const args = ["-config", file, "-dnsserver", `127.0.0.1:${dns}`];
+    const env = {
+      ...process.env,
+      PEBBLE_VA_NOSLEEP: "1",
+      PEBBLE_VA_ALWAYS_VALID: "0",
+      PEBBLE_AUTHZREUSE: "0",
+      PEBBLE_WFE_NONCEREJECT: String(badNonces),
+      PEBBLE_WFE_ORDERS_PER_PAGE: "3",
+    };
+    this.pebble = spawn(join(PROGRAMS, "pebble"), args, { env, stdio: "ignore" });
+    await eventually(
+      () => this.asked("GET", acme, "/dir").then((status) => status === 200, no),
+      "for Pebble",
+    );
+    await eventually(
+      () => this.asked("GET", management, "/roots/0").then((s) => s === 200, no),
+      "for Pebble",
+    );
+  }
+
+  /** What the CA says of the renewal of a certificate from now on: any text. */
+  async setRenewalInfo(certificate: string, text: string): Promise<void> {
+    const [leaf] = /-----BEGIN[^]+?-----END CERTIFICATE-----\n/.exec(certificate)!;
+    const body = JSON.stringify({ Certificate: leaf, ARIResponse: text });
+    const status = await this.asked("POST", this.ports.management, "/set-renewal-info/", body);
+    if (status !== 200) throw new Error(`Pebble answered ${status}`);
+  }
+
+  /** How a name is answered for; no addresses: not at all. */
+  async setAddress(name: string, address: string): Promise<void> {
+    const url = `http://127.0.0.1:${this.ports.dnsManagement}/add-a`;
+    await fetch(url, { method: "POST", body: JSON.stringify({ host: `${name}.`, addresses: [address] }) });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([killed(this.pebble), killed(this.dns)]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async startDns(): Promise<void> {
+    const { dns, dnsManagement } = this.ports;
+    const off = ["-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-defaultIPv6", ""];
+    const args = ["-dnsserver", `127.0.0.1:${dns}`, "-management", `127.0.0.1:${dnsManagement}`, ...off];
+    this.dns = spawn(join(PROGRAMS, "pebble-challtestsrv"), args, { stdio: "ignore" });
+    await eventually(
+      () => fetch(`http://127.0.0.1:${dnsManagement}/`).then(() => true, no),
+      "for the DNS server",
+    );
+  }
+
+  private asked(method: string, port: number, path: string, body?: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      // Pebble refuses requests without a user agent.
+      const headers = { "user-agent": "portico-tests" };
+      const options = { host: "127.0.0.1", port, path, method, headers, agent: false };
+      const sent = request({ ...options, ca: this.identity.cert });
+      sent.on("response", (response) => {
+        response.resume();
+        response.on("end", () => resolve(response.statusCode!));
+      });
+      sent.on("error", reject).end(body);
+    });
+  }
+}
+
+const no = (): boolean => false;
+
+/** As Let's Encrypt has them: 90 days, and 6 for addresses. */
+const PROFILES = {
+  default: { description: "three months", validityPeriod: 7_776_000 },
+  shortlived: { description: "six days", validityPeriod: 518_400 },
+};
+
+async function killed(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGKILL");
+  await exited;
+}

@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import type { Challenge, Issued, WantedCertificate } from "../../src/runtime/acme/face.js";
+import type { Responder } from "./responder.js";
+
+/** `killedProcess.ts` as one file. */
+export async function buildProgram(): Promise<{ file: string; remove(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), "portico-acme-child-"));
+  const file = join(folder, "child.mjs");
+  await build({
+    entryPoints: [join(__dirname, "killedProcess.ts")],
+    outfile: file,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+  });
+  return { file, remove: () => rmSync(folder, { recursive: true }) };
+}
+
+interface Message {
+  readonly challenges?: readonly Challenge[];
+  readonly id?: string;
+  readonly issued?: Issued;
+  readonly line?: string;
+}
+
+export interface Child {
+  readonly process: ChildProcess;
+  /** Resolves when it is gone. */
+  readonly gone: Promise<unknown>;
+  kill(): Promise<unknown>;
+}
+
+export function startChild(
+  file: string,
+  host: Responder,
+  order: { state: string; wanted: WantedCertificate; dieAt?: { change: number; when: "before" | "after" } },
+): Child {
+  const child = spawn(process.execPath, [file, JSON.stringify(order)], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const gone = once(child, "exit");
+  child.on("error", () => undefined);
+  child.on("message", ({ challenges, id, issued, line }: Message) => {
+    if (line !== undefined) host.lines.push(line);
+    if (id !== undefined) host.install(id, issued!);
+    if (challenges !== undefined)
+      void host.answer(challenges).then(() => child.connected && child.send("answered", () => undefined));
+  });
+  return {
+    process: child,
+    gone,
+    kill: () => {
+      child.kill("SIGKILL");
+      return gone;
+    },
+  };
+}

@@ -1,0 +1,404 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../kit/waiting.js";
+import type { CaOptions } from "./ca.js";
+import { buildProgram, startChild } from "./child.js";
+import { issued, type Stage, startStage } from "./stage.js";
+
+/** What a CA, a network, a disk and a process can do while a certificate is on its way. */
+
+let stage: Stage;
+const begin = async (options?: CaOptions): Promise<Stage> => (stage = await startStage(options));
+afterEach(() => stage.stop());
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** Requests of an order from an empty state directory: directory, nonce, account, order, proof, certificate. */
+const stepsOfAnOrder = async (): Promise<number> => {
+  const { engine, wanted, between } = await begin();
+  const one = wanted(["a.example.net"]);
+  const certificates = engine();
+  certificates.lookAfter([one]);
+  await issued(stage, one.id);
+  await certificates.stop();
+  await stage.stop();
+  return between.steps.filter(({ path }) => !path.includes("renewalInfo")).length;
+};
+
+/** Key and certificate on disk belong together, and there is no key besides. */
+function expectWhole(state: string, id: string): void {
+  const folder = join(state, "certificates", id);
+  const text = readFileSync(join(folder, "certificate.pem"), "utf8");
+  const certificate = new X509Certificate(text.slice(text.indexOf("-----BEGIN CERT")));
+  expect(certificate.checkPrivateKey(createPrivateKey(text))).toBe(true);
+  const others = readdirSync(folder).filter((name) => name !== "certificate.pem");
+  const withKey = others.filter((name) => readFileSync(join(folder, name), "utf8").includes("PRIVATE KEY"));
+  expect(withKey).toEqual([]);
+}
+
+test("a CA that forgets everything at any step: a certificate comes all the same", async () => {
+  const steps = await stepsOfAnOrder();
+  expect(steps).toBeGreaterThan(8);
+  for (let at = 1; at <= steps; at++) {
+    const { engine, wanted, between, ca, state } = await begin();
+    const one = wanted(["a.example.net"]);
+    between.before = async ({ number }) => {
+      if (number !== at) return undefined;
+      await ca.kill();
+      await ca.startPebble();
+      return "cut";
+    };
+    const certificates = engine();
+    certificates.lookAfter([one]);
+    await issued(stage, one.id, 10);
+    await certificates.stop();
+    expectWhole(state, one.id);
+    if (at < steps) await stage.stop();
+  }
+}, 120_000);
+
+test.each(["before", "after"] as const)(
+  "a connection that breaks at any step, %s the CA worked: one order, one certificate",
+  async (when) => {
+    const steps = await stepsOfAnOrder();
+    for (let at = 1; at <= steps; at++) {
+      const { engine, wanted, between, state } = await begin();
+      const one = wanted(["a.example.net"]);
+      const cut = ({ number }: { number: number }): Promise<"cut" | undefined> =>
+        Promise.resolve(number === at ? "cut" : undefined);
+      between[when] = cut;
+      const certificates = engine();
+      certificates.lookAfter([one]);
+      await issued(stage, one.id, 2);
+      await certificates.stop();
+      expect(between.orders).toBe(1);
+      expectWhole(state, one.id);
+      if (at < steps) await stage.stop();
+    }
+  },
+  120_000,
+);
+
+describe("kill -9", () => {
+  let program: Awaited<ReturnType<typeof buildProgram>>;
+  beforeAll(async () => (program = await buildProgram()));
+  afterAll(() => program.remove());
+
+  test.each(["before", "after"] as const)(
+    "at any request, %s the CA worked: one order, one certificate",
+    async (when) => {
+      const steps = await stepsOfAnOrder();
+      for (let at = 1; at <= steps; at++) {
+        const { wanted, between, state, host } = await begin();
+        const one = wanted(["a.example.net"]);
+        const child = startChild(program.file, host, { state, wanted: one });
+        between[when] = async ({ number }: { number: number }) => {
+          if (number !== at) return undefined;
+          await child.kill();
+          return "cut";
+        };
+        await child.gone;
+        const next = startChild(program.file, host, { state, wanted: one });
+        await issued(stage, one.id);
+        await eventually(
+          () => host.open.length === 0 && !hasOrder(state, one.id),
+          "for the end of the order",
+        );
+        await next.kill();
+        expect(between.orders).toBe(1);
+        expectWhole(state, one.id);
+        if (at < steps) await stage.stop();
+      }
+    },
+    180_000,
+  );
+
+  test.each(["before", "after"] as const)(
+    "at any change of a file, %s it: one order, one certificate",
+    async (when) => {
+      for (let change = 1, last = false; !last; change++) {
+        const { wanted, between, state, host } = await begin();
+        const one = wanted(["a.example.net"]);
+        const child = startChild(program.file, host, { state, wanted: one, dieAt: { change, when } });
+        await Promise.race([child.gone, eventually(() => host.lines.length > 1, "for a certificate")]);
+        await sleep(50);
+        last = child.process.signalCode === null;
+        await child.kill();
+        const next = startChild(program.file, host, { state, wanted: one });
+        await issued(stage, one.id);
+        await eventually(() => !hasOrder(state, one.id), "for the end of the order");
+        await next.kill();
+        expect(between.orders).toBe(1);
+        expectWhole(state, one.id);
+        if (last) expect(change).toBeGreaterThan(8);
+        else await stage.stop();
+      }
+    },
+    180_000,
+  );
+});
+
+const hasOrder = (state: string, id: string): boolean =>
+  readdirSync(join(state, "certificates", id)).includes("order.json");
+
+test("a restart in the middle goes on with the order, and answers its challenges before it asks the CA", async () => {
+  const { engine, wanted, between, host } = await begin();
+  const one = wanted(["a.example.net", "b.example.net"]);
+  const first = engine();
+  between.before = ({ path }) =>
+    path.startsWith("/chalZ/") ? first.stop().then(() => "cut" as const) : Promise.resolve();
+  first.lookAfter([one]);
+  await eventually(() => between.steps.some(({ path }) => path.startsWith("/chalZ/")), "for the challenge");
+  await sleep(100);
+  const open = host.open;
+  expect(open).toHaveLength(2);
+  await host.answer([]);
+  let asked = -1;
+  between.before = () => {
+    if (asked === -1) asked = host.open.length;
+    return Promise.resolve();
+  };
+  engine().lookAfter([one]);
+  await issued(stage, one.id);
+  expect(asked).toBe(2);
+  expect(between.orders).toBe(1);
+  expect(host.lines).toContain(
+    "info certificate for a.example.net, b.example.net: the order continues, from ca",
+  );
+});
+
+describe("a name that is not proved", () => {
+  const CASES: readonly [string, "http-01" | "tls-alpn-01", (s: Stage) => unknown, object][] = [
+    [
+      "because nothing listens",
+      "http-01",
+      ({ ca }) => ca.setAddress("a.example.net", "127.0.0.9"),
+      {
+        code: "connection",
+        message: expect.stringContaining("a.example.net: the CA could not connect to port 80: "),
+        fix: expect.stringContaining("Let the internet reach port 80 of this host by a.example.net"),
+      },
+    ],
+    [
+      "because nothing listens for TLS",
+      "tls-alpn-01",
+      ({ ca }) => ca.setAddress("a.example.net", "127.0.0.9"),
+      { fix: expect.stringContaining("port 443") },
+    ],
+    [
+      "because another server answers",
+      "http-01",
+      ({ host }) => (host.answer = () => Promise.resolve()),
+      { code: "unauthorized", message: expect.stringContaining("the CA did not get the expected proof") },
+    ],
+  ];
+
+  test.each(CASES)(
+    "%s is reported in words with a fix, and tried again later",
+    async (_, challenge, spoil, expected) => {
+      const { engine, wanted, between, clock } = await begin();
+      await spoil(stage);
+      const certificates = engine();
+      certificates.lookAfter([wanted(["a.example.net"], { challenge })]);
+      await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+      const [status] = certificates.status();
+      expect(status!.lastError).toMatchObject(expected);
+      expect((status!.nextAttempt! - clock.now()) / MINUTE).toBeGreaterThan(9);
+      await sleep(200);
+      expect(between.orders).toBe(1);
+    },
+  );
+
+  test("is not asked for more often than the CA allows, over restarts and by hand", async () => {
+    const { engine, wanted, between, clock, ca } = await begin();
+    await ca.setAddress("a.example.net", "127.0.0.9");
+    const one = wanted(["a.example.net"]);
+    for (let restart = 0; restart < 3; restart++) {
+      const certificates = engine();
+      certificates.lookAfter([one]);
+      for (let i = 0; i < 4; i++) await certificates.renewNow();
+      await certificates.stop();
+    }
+    // Let's Encrypt: five an hour.
+    expect(between.orders).toBe(4);
+    const certificates = engine();
+    certificates.lookAfter([one]);
+    await eventually(() => certificates.status()[0]!.lastError !== undefined, "for the history");
+    expect(certificates.status()[0]).toMatchObject({ state: "waiting", lastError: { code: "rateLimited" } });
+    expect(certificates.status()[0]!.nextAttempt! - clock.now()).toBeGreaterThan(50 * MINUTE);
+    await ca.setAddress("a.example.net", "127.0.0.1");
+    clock.advance(2 * HOUR);
+    await issued(stage, one.id);
+    expect(certificates.status()[0]).toMatchObject({ state: "valid" });
+    expect(certificates.status()[0]!.lastError).toBeUndefined();
+  });
+});
+
+test("one refused name of two is named", async () => {
+  const { engine, wanted } = await begin();
+  const certificates = engine();
+  certificates.lookAfter([wanted(["a.example.net", "blocked.example.net"])]);
+  await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+  expect(certificates.status()[0]!.lastError).toMatchObject({ code: "rejectedIdentifier" });
+  expect(certificates.status()[0]!.lastError!.message).toContain("blocked.example.net");
+});
+
+test("subproblems name each name", async () => {
+  const { engine, wanted, between } = await begin();
+  const type = "urn:ietf:params:acme:error:";
+  const body = JSON.stringify({
+    type: `${type}malformed`,
+    detail: "Some of the identifiers requested were rejected",
+    subproblems: [
+      {
+        type: `${type}rejectedIdentifier`,
+        detail: "On a list\u001b[31m.",
+        identifier: { type: "dns", value: "a.example.net" },
+      },
+      { type: `${type}caa`, detail: "Not for us", identifier: { type: "dns", value: "b.example.net" } },
+    ],
+  });
+  between.before = ({ path }) =>
+    Promise.resolve(path === "/order-plz" ? { status: 400, headers: {}, body } : undefined);
+  const certificates = engine();
+  certificates.lookAfter([wanted(["a.example.net", "b.example.net"])]);
+  await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+  expect(certificates.status()[0]!.lastError).toMatchObject({
+    code: "rejectedIdentifier",
+    message:
+      "a.example.net: the CA does not issue certificates for this name: On a list\\u001b[31m; b.example.net: a CAA record forbids this CA: Not for us",
+  });
+});
+
+describe("a rate limit", () => {
+  const body = JSON.stringify({
+    type: "urn:ietf:params:acme:error:rateLimited",
+    detail: "too many certificates already issued for this exact set of identifiers",
+  });
+  const limit = (after: string) => ({
+    status: 429,
+    headers: { "retry-after": after, "content-type": "application/problem+json" },
+    body,
+  });
+
+  test.each([
+    ["seconds", () => "10800"],
+    ["a date", () => new Date(Date.now() + 3 * HOUR).toUTCString()],
+  ])("is waited for as the CA says in %s, over a restart and by hand", async (_, after) => {
+    const { engine, wanted, between, clock } = await begin();
+    const one = wanted(["a.example.net"]);
+    between.before = ({ path }) => Promise.resolve(path === "/order-plz" ? limit(after()) : undefined);
+    const first = engine();
+    first.lookAfter([one]);
+    await eventually(() => first.status()[0]!.state === "waiting", "for the limit");
+    expect(first.status()[0]!.lastError).toMatchObject({ code: "rateLimited" });
+    expect(Math.abs(first.status()[0]!.nextAttempt! - clock.now() - 3 * HOUR)).toBeLessThan(5_000);
+    await first.stop();
+    const refused = between.steps.length;
+    const second = engine();
+    second.lookAfter([one]);
+    expect(await second.renewNow()).toMatchObject({
+      ok: false,
+      problems: [{ code: "acme.not-issued", path: "a.example.net" }],
+    });
+    clock.advance(2 * HOUR);
+    await sleep(100);
+    expect(between.steps).toHaveLength(refused);
+    between.before = () => Promise.resolve();
+    clock.advance(HOUR + 10_000);
+    await issued(stage, one.id);
+  });
+});
+
+describe("a CA", () => {
+  test("that is down is no reason to stop, and is asked again after a minute, two, four, and at most an hour", async () => {
+    const { engine, wanted, ca, clock, host } = await begin();
+    await ca.kill();
+    const one = wanted(["a.example.net"], { authority: { directory: ca.directory } });
+    const certificates = engine();
+    certificates.lookAfter([one]);
+    const pauses: number[] = [];
+    for (let i = 1; i <= 8; i++) {
+      await eventually(
+        () => host.lines.filter((line) => line.startsWith("error")).length === i,
+        "for a failure",
+      );
+      const next = certificates.status()[0]!.nextAttempt!;
+      pauses.push((next - clock.now() + 1_000) / MINUTE);
+      clock.advance(next - clock.now() + 1);
+    }
+    const expected = [1, 2, 4, 8, 16, 32, 60, 60];
+    pauses.forEach((pause, i) => {
+      expect(pause).toBeGreaterThanOrEqual(expected[i]!);
+      // With jitter of a tenth.
+      expect(pause).toBeLessThanOrEqual(expected[i]! * 1.1 + 0.1);
+    });
+    expect(certificates.status()[0]!.lastError).toMatchObject({
+      code: "unreachable",
+      message: expect.stringContaining("the CA cannot be reached: 127.0.0.1:"),
+    });
+    await ca.startPebble();
+    clock.advance(2 * HOUR);
+    await issued(stage, one.id);
+  });
+
+  test("whose root is not known is not trusted, and the words say what to give", async () => {
+    const { engine, wanted } = await begin();
+    const certificates = engine();
+    certificates.lookAfter([wanted(["a.example.net"], { authority: { roots: undefined } })]);
+    await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+    expect(certificates.status()[0]!.lastError).toMatchObject({
+      code: "untrusted",
+      fix: expect.stringContaining("give its root certificates as roots of ca"),
+    });
+  });
+
+  const BAD: readonly [string, { status: number; headers: Record<string, string>; body: string }][] = [
+    ["a redirect", { status: 302, headers: { location: "http://127.0.0.1:1/dir" }, body: "" }],
+    ["a page", { status: 200, headers: { "content-type": "text/html" }, body: "<html>" }],
+    ["other JSON", { status: 200, headers: {}, body: "{}" }],
+    ["too much", { status: 200, headers: {}, body: " ".repeat(1_100_000) }],
+    [
+      "a directory without https",
+      {
+        status: 200,
+        headers: {},
+        body: '{"newNonce":"http://127.0.0.1:1/","newAccount":"x","newOrder":"y"}',
+      },
+    ],
+  ];
+
+  test.each(BAD)("that answers with %s is not an ACME directory", async (_, answer) => {
+    const { engine, wanted, between } = await begin();
+    between.before = () => Promise.resolve(answer);
+    const certificates = engine();
+    certificates.lookAfter([wanted(["a.example.net"])]);
+    await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+    const { code, fix } = certificates.status()[0]!.lastError!;
+    expect(["badAnswer", "malformed"]).toContain(code);
+    expect(fix).toContain("ACME directory (RFC 8555)");
+    expect(between.steps).toHaveLength(1);
+  });
+});
+
+test("a clock that was years ahead, and is right again, does not put attempts off by years", async () => {
+  const { engine, wanted, ca, clock, host } = await begin();
+  await ca.setAddress("a.example.net", "127.0.0.9");
+  const one = wanted(["a.example.net"]);
+  clock.advance(20 * 365 * 24 * HOUR);
+  const certificates = engine();
+  certificates.lookAfter([one]);
+  await eventually(() => certificates.status()[0]!.state === "waiting", "for the failure");
+  await ca.setAddress("a.example.net", "127.0.0.1");
+  clock.advance(-20 * 365 * 24 * HOUR);
+  // How long a clock that was set back may go unnoticed.
+  clock.advance(10 * MINUTE);
+  const next = (): number => certificates.status()[0]!.nextAttempt! - clock.now();
+  await eventually(() => next() < 15 * MINUTE, "for an attempt that is near");
+  clock.advance(15 * MINUTE);
+  await issued(stage, one.id);
+  expect(host.lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
+});

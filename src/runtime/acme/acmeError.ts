@@ -1,0 +1,63 @@
+/** An answer by which a CA refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
+export interface AcmeProblem {
+  /** A type of RFC 8555 without its prefix, or one of ours. */
+  readonly code: string;
+  /** The CA's own words, or ours, without a full stop. */
+  readonly detail: string;
+  /** The name that it concerns, where it does not concern all. */
+  readonly name?: string | undefined;
+  /** Where a person has to go to agree to something. */
+  readonly instance?: string | undefined;
+}
+
+export class AcmeError extends Error {
+  constructor(
+    readonly code: string,
+    readonly detail: string,
+    readonly more: {
+      /** One for each name that it concerns. */
+      readonly subproblems?: readonly AcmeProblem[];
+      readonly instance?: string | undefined;
+      /** When the CA is to be asked again, in milliseconds since 1970. */
+      readonly retryAt?: number | undefined;
+    } = {},
+  ) {
+    super(`${code}: ${detail}`);
+    this.name = "AcmeError";
+  }
+
+  /** A connection that failed, in words. */
+  static ofNetwork(host: string, error: NodeJS.ErrnoException): AcmeError {
+    const { code = "" } = error;
+    const known = [...NETWORK, ...TLS].find(([codes]) => codes.includes(code));
+    const kind = TLS.some(([codes]) => codes.includes(code)) ? "untrusted" : "unreachable";
+    const clock = code.startsWith("CERT_") && code !== "CERT_UNTRUSTED";
+    return new AcmeError(clock ? "clock" : kind, `${host}: ${known?.[1] ?? error.message}`);
+  }
+}
+
+const NETWORK: readonly (readonly [codes: readonly string[], words: string])[] = [
+  [["ENOTFOUND", "ENODATA"], "no address is known for this name"],
+  [["EAI_AGAIN", "ESERVFAIL", "ETIMEOUT"], "the DNS servers of this host did not answer"],
+  [["ECONNREFUSED"], "the connection was refused"],
+  [["ECONNRESET", "EPIPE"], "the connection was closed before the answer"],
+  [["ETIMEDOUT"], "nothing answered the connection"],
+  [["ENETUNREACH", "EHOSTUNREACH"], "there is no route to it"],
+];
+
+const TLS: readonly (readonly [codes: readonly string[], words: string])[] = [
+  [["CERT_NOT_YET_VALID"], "by the clock of this host, its certificate is not valid yet"],
+  [["CERT_HAS_EXPIRED"], "by the clock of this host, its certificate has expired"],
+  [["ERR_TLS_CERT_ALTNAME_INVALID"], "its certificate is for another name"],
+  [
+    [
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "UNABLE_TO_GET_ISSUER_CERT",
+      "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+      "CERT_UNTRUSTED",
+    ],
+    "its certificate is not from a root that is trusted here",
+  ],
+];

@@ -1,0 +1,199 @@
+import { createHash, createPrivateKey, type KeyObject } from "node:crypto";
+import { join } from "node:path";
+import type { CertificateAuthorityConfig } from "../../model/serving.js";
+import { AcmeError } from "./acmeError.js";
+import { Client, type Directory, type Resource, type Signer } from "./client.js";
+import type { Clock } from "./clock.js";
+import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
+import { Ledger } from "./ledger.js";
+import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
+import { type Answer, Transport } from "./transport.js";
+import { keyPem, newKey } from "./x509.js";
+
+interface StoredAccount {
+  /** PEM. */
+  readonly key: string;
+  /** By which the CA knows it; absent until the CA has made it. */
+  readonly url?: string;
+  readonly email?: string;
+  /** Where the CA lists its orders, if it does (RFC 8555, 7.1.2.1). */
+  readonly orders?: string;
+}
+
+interface Account extends StoredAccount {
+  readonly url: string;
+  readonly signer: Signer;
+}
+
+/** A CA and the account there, which is made when it is needed first and kept on disk. */
+export class Authority {
+  readonly ledger: Ledger;
+  private readonly path: string;
+  private connected: Promise<Client> | undefined;
+  private signedUp: Promise<Account> | undefined;
+
+  /** @param directory where the accounts of all authorities are kept */
+  constructor(
+    private readonly config: CertificateAuthorityConfig,
+    directory: string,
+    private readonly clock: Clock,
+    private readonly signal: AbortSignal,
+  ) {
+    // Under one name there may be a CA's staging directory first, and its real one later.
+    const hash = createHash("sha256").update(config.directory).digest("hex").slice(0, 8);
+    const folder = join(directory, `${config.name}-${hash}`);
+    this.path = join(folder, "account.json");
+    this.ledger = new Ledger(folder, clock);
+  }
+
+  async directory(): Promise<Directory> {
+    return (await this.client()).directory();
+  }
+
+  /** Without a signature, for what everybody may read. */
+  async get(url: string): Promise<Resource> {
+    return (await this.client()).get(url);
+  }
+
+  /** @param payload undefined for POST-as-GET */
+  post(url: string, payload?: unknown): Promise<Resource> {
+    return this.signed((client, signer) => client.post(signer, url, payload));
+  }
+
+  /** As `post`, for what is not JSON. */
+  download(url: string): Promise<Answer> {
+    return this.signed((client, signer) => client.postRaw(signer, url));
+  }
+
+  async keyAuthorization(token: string): Promise<string> {
+    return keyAuthorization((await this.account()).signer.key, token);
+  }
+
+  /** URLs of the account's orders, as far as the CA lists them. */
+  async orders(): Promise<string[]> {
+    const { orders } = await this.account();
+    const found: string[] = [];
+    let page = orders;
+    for (let pages = 0; page !== undefined && pages < PAGES_MAX; pages++) {
+      const { value, next }: Resource = await this.post(page);
+      if (Array.isArray(value["orders"]))
+        found.push(...value["orders"].filter((url) => typeof url === "string"));
+      page = next;
+    }
+    return found;
+  }
+
+  /** An account that the CA does not know is made again, with its old key. */
+  private async signed<T>(request: (client: Client, signer: Signer) => Promise<T>): Promise<T> {
+    const client = await this.client();
+    try {
+      return await request(client, (await this.account()).signer);
+    } catch (error) {
+      if (!(error instanceof AcmeError) || error.code !== "accountDoesNotExist") throw error;
+      const stored = await readJson<StoredAccount>(this.path);
+      if (stored?.key !== undefined) await writeJson(this.path, { key: stored.key });
+      this.signedUp = undefined;
+      return request(client, (await this.account()).signer);
+    }
+  }
+
+  private client(): Promise<Client> {
+    this.connected ??= this.connect().catch((error) => {
+      this.connected = undefined;
+      throw error;
+    });
+    return this.connected;
+  }
+
+  private async connect(): Promise<Client> {
+    const { roots: path, directory } = this.config;
+    const roots = path === undefined ? undefined : await required(path);
+    return new Client(directory, new Transport({ roots, signal: this.signal }), this.clock);
+  }
+
+  private account(): Promise<Account> {
+    this.signedUp ??= this.signUp().catch((error) => {
+      this.signedUp = undefined;
+      throw error;
+    });
+    return this.signedUp;
+  }
+
+  private async signUp(): Promise<Account> {
+    await removeDrafts(join(this.path, ".."));
+    const stored = await readJson<StoredAccount>(this.path);
+    const known = stored?.key === undefined ? undefined : usableKey(stored.key);
+    const key = known ?? (await newKey("ecdsa-p256"));
+    const { email } = this.config;
+    // The key is on disk before the CA learns it: an account that was made is found again by it.
+    if (known === undefined) await writeJson(this.path, { key: keyPem(key) });
+    const url = known === undefined ? undefined : stored?.url;
+    const account = url === undefined ? await this.newAccount(key) : { ...stored, url, key: keyPem(key) };
+    const signer: Signer = { key, header: { kid: account.url } };
+    if (account.email !== email) {
+      const contact = contactOf(email);
+      await (await this.client()).post(signer, account.url, { contact });
+      await writeJson(this.path, { ...account, email });
+    }
+    return { ...account, email, signer };
+  }
+
+  /** RFC 8555, 7.3: the same request finds an account that there is already. */
+  private async newAccount(key: KeyObject): Promise<StoredAccount & { readonly url: string }> {
+    const client = await this.client();
+    const { newAccount, meta } = await client.directory();
+    const { email, externalAccountBinding: external } = this.config;
+    if (meta?.externalAccountRequired === true && external === undefined)
+      throw new AcmeError("externalAccountRequired", "");
+    const payload = {
+      termsOfServiceAgreed: this.config.agreeToTerms,
+      contact: contactOf(email),
+      ...(external === undefined
+        ? {}
+        : {
+            externalAccountBinding: externalBinding(
+              key,
+              external.keyId,
+              await macKey(external.keyFile),
+              newAccount,
+            ),
+          }),
+    };
+    const made = await client.post({ key, header: { jwk: publicJwk(key) } }, newAccount, payload);
+    const { orders } = made.value;
+    if (made.location === undefined) throw new AcmeError("badAnswer", `${newAccount} named no account`);
+    const account = {
+      key: keyPem(key),
+      url: made.location,
+      ...(email === undefined ? {} : { email }),
+      ...(typeof orders === "string" ? { orders } : {}),
+    };
+    await writeJson(this.path, account);
+    return account;
+  }
+}
+
+/** A list of orders is for a certificate whose order was cut off: what is far back is not its own. */
+const PAGES_MAX = 100;
+
+const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);
+
+function usableKey(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+async function macKey(path: string): Promise<Buffer> {
+  const text = (await required(path)).trim();
+  if (text !== "" && /^[\w-]+=*$/.test(text)) return Buffer.from(text, "base64url");
+  throw new AcmeError("file", `${path} is not a key in base64url`);
+}
+
+async function required(path: string): Promise<string> {
+  const text = await readState(path);
+  if (text === undefined) throw new AcmeError("file", `${path} does not exist`);
+  return text;
+}

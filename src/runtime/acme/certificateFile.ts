@@ -1,0 +1,61 @@
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import { coversName } from "../../model/certificateName.js";
+import type { WantedCertificate } from "./face.js";
+import { certificatesOf } from "../load/certificateExpiry.js";
+import type { Issued } from "./face.js";
+import { namesIn, readState, writeState } from "./stateFiles.js";
+
+/** A certificate as it is kept: key and chain in one file, so that there is never one without the other. */
+export interface Kept extends Issued {
+  readonly leaf: X509Certificate;
+  readonly privateKey: KeyObject;
+}
+
+export const folderOf = (directory: string, id: string): string => join(directory, "certificates", id);
+
+const FILE = "certificate.pem";
+
+/** @throws AcmeError `file` if it is there and cannot be read */
+export async function readCertificate(folder: string): Promise<Kept | undefined> {
+  const text = (await readState(join(folder, FILE))) ?? "";
+  const key = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text)?.[0];
+  return key === undefined ? undefined : parse(key, text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
+}
+
+export const writeCertificate = (folder: string, { key, cert }: Issued): Promise<void> =>
+  writeState(join(folder, FILE), key + cert);
+
+/** Key and chain, if they are whole and belong together. */
+export function parse(key: string, cert: string): Kept | undefined {
+  const [leaf, ...issuers] = certificatesOf(cert);
+  if (leaf === undefined || issuers.includes(undefined)) return undefined;
+  try {
+    const privateKey = createPrivateKey(key);
+    return leaf.checkPrivateKey(privateKey) ? { key, cert, leaf, privateKey } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The certificate to serve until the wanted one is there: one for other names that covers as many of its names as
+ * possible, the first among them, with a key of the same kind.
+ */
+export async function standIn(directory: string, wanted: WantedCertificate): Promise<Kept | undefined> {
+  const ids = await namesIn(join(directory, "certificates"));
+  const kept = await Promise.all(
+    ids.map((id) => readCertificate(folderOf(directory, id)).catch(() => undefined)),
+  );
+  const kind = wanted.keyType === "ecdsa-p256" ? "ec" : "rsa";
+  const covered = ({ leaf }: Kept): number => wanted.names.filter((name) => coversName(leaf, name)).length;
+  const usable = kept.filter(
+    (one): one is Kept =>
+      one !== undefined &&
+      one.privateKey.asymmetricKeyType === kind &&
+      coversName(one.leaf, wanted.names[0]!),
+  );
+  return usable.sort((a, b) => covered(b) - covered(a) || endOf(b) - endOf(a))[0];
+}
+
+const endOf = ({ leaf }: Kept): number => Date.parse(leaf.validTo);

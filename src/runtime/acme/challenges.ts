@@ -1,0 +1,69 @@
+import { isIP } from "node:net";
+import { AcmeError } from "./acmeError.js";
+import { type Clock, SECOND_MS } from "./clock.js";
+import type { AcmeHost, Challenge } from "./face.js";
+import { addressBytes, tlsAlpnCertificate } from "./x509.js";
+
+/** A challenge as a pending order keeps it: enough to answer it again after a restart. */
+export interface OpenChallenge {
+  readonly type: "http-01" | "tls-alpn-01";
+  readonly name: string;
+  readonly token: string;
+  readonly keyAuthorization: string;
+}
+
+/** What has to be answered for all orders at once. */
+export class OpenChallenges {
+  private readonly byCertificate = new Map<string, readonly Challenge[]>();
+  private reported: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly host: AcmeHost,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Resolves when they are answered. @throws AcmeError `timeout` if they are not */
+  async open(id: string, challenges: readonly OpenChallenge[], signal: AbortSignal): Promise<void> {
+    this.byCertificate.set(id, await Promise.all(challenges.map(ready)));
+    const waiting = new AbortController();
+    const stop = (): void => waiting.abort();
+    signal.addEventListener("abort", stop);
+    const late = this.clock.wait(READY_MS, waiting.signal).then(() => {
+      if (!waiting.signal.aborted)
+        throw new AcmeError("timeout", "the workers do not answer the challenges yet");
+    });
+    try {
+      await Promise.race([this.report(), late]);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      stop();
+    }
+  }
+
+  async close(id: string): Promise<void> {
+    if (this.byCertificate.delete(id)) await this.report();
+  }
+
+  /** In turns: the host has to end with the last state. */
+  private report(): Promise<void> {
+    const next = this.reported.then(() => this.host.answer([...this.byCertificate.values()].flat()));
+    this.reported = next.catch(() => undefined);
+    return next;
+  }
+}
+
+const READY_MS = 30 * SECOND_MS;
+
+async function ready({ type, name, token, keyAuthorization }: OpenChallenge): Promise<Challenge> {
+  if (type === "http-01") return { type, token, keyAuthorization };
+  return { type, name: serverNameOf(name), ...(await tlsAlpnCertificate(name, keyAuthorization)) };
+}
+
+/** What a CA sends in SNI: for an address its name in the reverse tree (RFC 8738, 6; RFC 1035, 3.5; RFC 3596, 2.5). */
+export function serverNameOf(name: string): string {
+  if (isIP(name) === 0) return name;
+  const bytes = [...addressBytes(name)].reverse();
+  if (isIP(name) === 4) return `${bytes.join(".")}.in-addr.arpa`;
+  const nibbles = bytes.flatMap((byte) => [byte & 15, byte >> 4].map((nibble) => nibble.toString(16)));
+  return `${nibbles.join(".")}.ip6.arpa`;
+}

@@ -1,0 +1,181 @@
+import type { KeyObject } from "node:crypto";
+import { AcmeError, type AcmeProblem } from "./acmeError.js";
+import type { Clock } from "./clock.js";
+import { signedRequest } from "./jws.js";
+import type { Answer, Transport } from "./transport.js";
+
+/** Requests of RFC 8555: the directory, nonces, signatures, and refusals as errors. */
+
+/** RFC 8555, 7.1.1; `renewalInfo` of RFC 9773, `profiles` of draft-ietf-acme-profiles. */
+export interface Directory {
+  readonly newNonce: string;
+  readonly newAccount: string;
+  readonly newOrder: string;
+  readonly renewalInfo?: string;
+  readonly meta?: {
+    readonly externalAccountRequired?: boolean;
+    readonly profiles?: Readonly<Record<string, string>>;
+  };
+}
+
+/** JSON that a CA answered, whose fields are checked where they are used. */
+export interface Resource {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** `Location`: the URL of what was made. */
+  readonly location: string | undefined;
+  /** When the CA wants to be asked again, in milliseconds since 1970. */
+  readonly retryAt: number | undefined;
+  /** URL of the next part of a list (RFC 8288). */
+  readonly next: string | undefined;
+}
+
+/** Who signs: a key that the CA is to learn, or the URL by which it knows the key. */
+export interface Signer {
+  readonly key: KeyObject;
+  readonly header: { readonly jwk: object } | { readonly kid: string };
+}
+
+export class Client {
+  private nonces: string[] = [];
+  private known: Promise<Directory> | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly transport: Transport,
+    private readonly clock: Clock,
+  ) {}
+
+  directory(): Promise<Directory> {
+    this.known ??= this.readDirectory().catch((error) => {
+      this.known = undefined;
+      throw error;
+    });
+    return this.known;
+  }
+
+  async get(url: string): Promise<Resource> {
+    return this.resource(url, this.checked(await this.transport.send("GET", url)));
+  }
+
+  /** @param payload undefined for POST-as-GET */
+  async post(signer: Signer, url: string, payload?: unknown): Promise<Resource> {
+    return this.resource(url, await this.postRaw(signer, url, payload));
+  }
+
+  async postRaw({ key, header }: Signer, url: string, payload?: unknown): Promise<Answer> {
+    // A nonce is for one request (RFC 8555, 6.5); a refusal for its sake brings another.
+    for (let left = NONCES_MAX; ; left--) {
+      const nonce = this.nonces.pop() ?? (await this.newNonce());
+      const body = signedRequest(key, { ...header, nonce, url }, payload);
+      const answer = await this.transport.send("POST", url, body);
+      try {
+        return this.checked(answer);
+      } catch (error) {
+        if (!(error instanceof AcmeError) || error.code !== "badNonce" || left === 1) throw error;
+      }
+    }
+  }
+
+  private async readDirectory(): Promise<Directory> {
+    const { value } = await this.get(this.url);
+    const missing = ["newNonce", "newAccount", "newOrder"].filter((name) => typeof value[name] !== "string");
+    if (missing.length === 0) return value as unknown as Directory;
+    throw new AcmeError("badAnswer", `${this.url} is not an ACME directory: it has no ${missing.join(", ")}`);
+  }
+
+  private async newNonce(): Promise<string> {
+    const { newNonce } = await this.directory();
+    this.checked(await this.transport.send("HEAD", newNonce));
+    const nonce = this.nonces.pop();
+    if (nonce === undefined) throw new AcmeError("badAnswer", `${newNonce} gave no nonce`);
+    return nonce;
+  }
+
+  private checked(answer: Answer): Answer {
+    const nonce = answer.headers["replay-nonce"];
+    if (typeof nonce === "string" && /^[\w-]+$/.test(nonce)) this.nonces.push(nonce);
+    // Old ones are refused; the newest are taken first.
+    if (this.nonces.length > NONCES_MAX) this.nonces.shift();
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    throw refusal(answer, retryAt(answer, this.clock));
+  }
+
+  private resource(url: string, answer: Answer): Resource {
+    const value = parseJson(answer.body);
+    if (typeof value !== "object" || value === null)
+      throw new AcmeError("badAnswer", `${url} answered with something other than JSON`);
+    const next = linkOf(answer, "next");
+    return {
+      value: value as Record<string, unknown>,
+      location: absolute(answer.headers.location, url),
+      retryAt: retryAt(answer, this.clock),
+      next: absolute(next, url),
+    };
+  }
+}
+
+const NONCES_MAX = 10;
+
+/** RFC 9110, 10.2.3: seconds, or a date, which is the CA's. */
+function retryAt({ headers }: Answer, clock: Clock): number | undefined {
+  const text = headers["retry-after"];
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
+  const date = Date.parse(text);
+  if (Number.isNaN(date)) return undefined;
+  // By how much the clocks differ, the CA's answer shows.
+  const theirs = Date.parse(headers.date ?? "");
+  return Number.isNaN(theirs) ? date : clock.now() + Math.max(0, date - theirs);
+}
+
+/** A problem document (RFC 7807) as an error; without one, what the status says. */
+function refusal(answer: Answer, retry: number | undefined): AcmeError {
+  const value = parseJson(answer.body);
+  const problem = problemOf(value);
+  const instance = problem?.instance ?? linkOf(answer, "terms-of-service");
+  if (problem !== undefined && problem.code !== "") {
+    const subproblems = subproblemsOf(value);
+    return new AcmeError(problem.code, problem.detail, { subproblems, instance, retryAt: retry });
+  }
+  const { status } = answer;
+  const code = status === 429 ? "rateLimited" : status >= 500 ? "serverInternal" : "malformed";
+  return new AcmeError(code, problem?.detail || `it answered ${status}`, { retryAt: retry });
+}
+
+const TYPE_PREFIX = /^urn:(?:ietf:params:)?acme:error:/;
+
+/** What a problem document says; undefined if it is none. */
+export function problemOf(value: unknown): AcmeProblem | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { type, detail, identifier, instance } = value as Record<string, unknown>;
+  const named = (identifier as { value?: unknown } | null | undefined)?.value;
+  return {
+    code: typeof type === "string" && TYPE_PREFIX.test(type) ? type.replace(TYPE_PREFIX, "") : "",
+    detail: typeof detail === "string" ? detail : "",
+    name: typeof named === "string" ? named : undefined,
+    instance: typeof instance === "string" ? instance : undefined,
+  };
+}
+
+function subproblemsOf(value: unknown): AcmeProblem[] {
+  const { subproblems } = value as { subproblems?: unknown };
+  if (!Array.isArray(subproblems)) return [];
+  return subproblems.map(problemOf).filter((one) => one !== undefined && one.code !== "") as AcmeProblem[];
+}
+
+/** The target of a link relation; a CA writes them as plain as RFC 8555 does. */
+function linkOf({ headers }: Answer, relation: string): string | undefined {
+  const text = [headers.link ?? []].flat().join(", ");
+  return new RegExp(`<([^>]*)>\\s*;\\s*rel="?${relation}"?`).exec(text)?.[1];
+}
+
+const absolute = (url: string | undefined, base: string): string | undefined =>
+  url !== undefined && URL.canParse(url, base) ? new URL(url, base).href : undefined;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

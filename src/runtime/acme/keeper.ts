@@ -1,0 +1,274 @@
+import { join } from "node:path";
+import type { WantedCertificate } from "./face.js";
+import { AcmeError } from "./acmeError.js";
+import type { Authority } from "./authority.js";
+import { folderOf, type Kept, readCertificate } from "./certificateFile.js";
+import type { OpenChallenges } from "./challenges.js";
+import { type Clock, MINUTE_MS } from "./clock.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus } from "./face.js";
+import type { Places } from "./places.js";
+import { Order } from "./order.js";
+import {
+  afterClockChange,
+  afterRenewalFailure,
+  asksToRenew,
+  type History,
+  nextAttempt,
+  nextRenewalQuestion,
+  NO_HISTORY,
+  type Validity,
+} from "./schedule.js";
+import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
+import { failureOf } from "./words.js";
+import { renewalId } from "./x509.js";
+
+export interface KeeperOptions {
+  readonly wanted: WantedCertificate;
+  readonly authority: Authority;
+  /** The state directory. */
+  readonly directory: string;
+  readonly challenges: OpenChallenges;
+  readonly host: AcmeHost;
+  readonly clock: Clock;
+  /** How many certificates are ordered at once. */
+  readonly places: Places;
+  /** Whether what the config says of it is new: what failed before may work now. */
+  readonly changed: boolean;
+}
+
+/** Looks after one certificate: gets it, renews it in time, and tries again after a failure. */
+export class Keeper {
+  private readonly folder: string;
+  private readonly order: Order;
+  private readonly stopping = new AbortController();
+  private kept: Kept | undefined;
+  private history: History = NO_HISTORY;
+  private ordering = false;
+  /** An order is on disk and goes on at once. */
+  private resuming = false;
+  private asked: ((failure: AcmeFailure | undefined) => void)[] = [];
+  private awake = new AbortController();
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: KeeperOptions) {
+    const { wanted, directory } = options;
+    this.folder = folderOf(directory, wanted.id);
+    this.order = new Order({ ...options, folder: this.folder, signal: this.stopping.signal });
+  }
+
+  get wanted(): WantedCertificate {
+    return this.options.wanted;
+  }
+
+  /** @param after what has to end first */
+  start(after: Promise<void>): void {
+    this.running = after.then(() => this.run());
+  }
+
+  /** Leaves everything as it is, for whoever continues. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.awake.abort();
+    await this.running;
+  }
+
+  /** Tries at once, whatever the times of our own say; resolves with the failure, if it is one. */
+  renewNow(): Promise<AcmeFailure | undefined> {
+    return new Promise((resolve) => {
+      this.asked.push(resolve);
+      this.awake.abort();
+    });
+  }
+
+  status(): CertificateStatus {
+    const { wanted, clock } = this.options;
+    const { lastFailure } = this.history;
+    const { id, names, authority } = wanted;
+    const has = this.kept === undefined ? "none" : "valid";
+    return {
+      id,
+      names,
+      authority: authority.name,
+      ...(this.kept === undefined
+        ? {}
+        : { issuer: issuerOf(this.kept), notAfter: validityOf(this.kept).notAfter }),
+      ...(this.ordering ? {} : { nextAttempt: Math.max(this.due(), clock.now()) }),
+      state: this.ordering ? "ordering" : lastFailure === undefined ? has : "waiting",
+      ...(lastFailure === undefined ? {} : { lastError: lastFailure }),
+    };
+  }
+
+  private async run(): Promise<void> {
+    const { clock } = this.options;
+    const { signal } = this.stopping;
+    await this.load();
+    while (!signal.aborted) {
+      const now = clock.now();
+      await this.change(afterClockChange(this.history, now));
+      if (this.isDue(now)) await this.takePlace();
+      else if (this.mayAsk(now)) await this.askForRenewalTime();
+      else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);
+    }
+    this.answer({ code: "stopped", message: "portico is stopping", fix: "Ask again.", at: clock.now() });
+  }
+
+  private async load(): Promise<void> {
+    try {
+      await removeDrafts(this.folder);
+      this.kept = await readCertificate(this.folder);
+      const read = await readJson<History>(join(this.folder, "history.json"));
+      if (typeof read?.failures === "number") this.history = { ...read, failures: read.failures };
+      if (this.options.changed) this.history = { ...this.history, failures: 0 };
+      this.resuming = await this.order.resume();
+    } catch (error) {
+      await this.failed(error);
+    }
+  }
+
+  private due(): number {
+    const certificate = this.kept === undefined ? undefined : validityOf(this.kept);
+    return nextAttempt(this.options.wanted.id, certificate, this.history);
+  }
+
+  /** An order that was cut off goes on at once, unless it was a failure that ended the attempt. */
+  private isDue(now: number): boolean {
+    const cutOff = this.resuming && this.history.failures === 0;
+    return this.asked.length > 0 || cutOff || this.due() <= now;
+  }
+
+  /** Not long at once: a clock that was set forward, or a machine that slept, is noticed. */
+  private async sleep(ms: number): Promise<void> {
+    this.awake = new AbortController();
+    // Whoever stopped or asked before this line is not slept through.
+    if (this.stopping.signal.aborted || this.asked.length > 0) return;
+    await this.options.clock.wait(Math.min(Math.max(ms, 1), SLEEP_MOST_MS), this.awake.signal);
+  }
+
+  private async takePlace(): Promise<void> {
+    const { places, clock } = this.options;
+    const leave = await places.take();
+    try {
+      if (this.stopping.signal.aborted) return;
+      // A CA that set a time is not asked before it, not even when somebody asks for it.
+      const early = this.asked.length > 0 && (this.history.retryAt ?? 0) > clock.now();
+      if (early && this.history.lastFailure !== undefined) this.answer(this.history.lastFailure);
+      else await this.attempt();
+    } finally {
+      leave();
+    }
+  }
+
+  private async attempt(): Promise<void> {
+    const { wanted, host, clock } = this.options;
+    const names = wanted.names.join(", ");
+    this.ordering = true;
+    const what = this.resuming ? "the order continues" : this.kept === undefined ? "ordered" : "renewed";
+    host.log("info", `certificate for ${names}: ${what}, from ${wanted.authority.name}`);
+    try {
+      const before = this.kept === undefined ? undefined : validityOf(this.kept);
+      const asked = before !== undefined && asksToRenew(before, this.history, clock.now());
+      const id = this.kept === undefined ? undefined : renewalId(this.kept.leaf);
+      this.kept = await this.order.complete({ id, asked });
+      this.ordering = false;
+      this.resuming = false;
+      await this.change({ failures: 0, issuedAt: clock.now() });
+      host.install(wanted.id, { key: this.kept.key, cert: this.kept.cert });
+      const until = new Date(validityOf(this.kept).notAfter).toISOString();
+      host.log("info", `certificate for ${names}: issued by ${issuerOf(this.kept)}, valid until ${until}`);
+      this.answer(undefined);
+    } catch (error) {
+      if (!this.stopping.signal.aborted) await this.failed(error);
+    } finally {
+      this.ordering = false;
+      this.resuming = false;
+    }
+  }
+
+  private async failed(error: unknown): Promise<void> {
+    const { wanted, host, clock } = this.options;
+    const known = error instanceof AcmeError ? error : new AcmeError("internal", String(error));
+    const lastFailure = failureOf(known, wanted, clock.now());
+    const { retryAt, ...before } = this.history;
+    const failures = before.failures + 1;
+    const later = known.more.retryAt === undefined ? {} : { retryAt: known.more.retryAt };
+    await this.change({ ...before, failures, lastFailure, ...later });
+    const next = new Date(this.due()).toISOString();
+    const { code, message, fix } = lastFailure;
+    // Each failure is a line of its own, with what to do: it is read in a log, by somebody in a hurry.
+    host.log(
+      "error",
+      `certificate not issued (${code}): ${message}; next attempt at ${next}; what to do: ${fix}`,
+    );
+    this.answer(lastFailure);
+  }
+
+  private mayAsk(now: number): boolean {
+    if (this.kept === undefined) return false;
+    const { renewal } = this.history;
+    const isOurs = renewal?.certificate === validityOf(this.kept).fingerprint;
+    return !isOurs || renewal.askAgainAt <= now;
+  }
+
+  /** RFC 9773, 4. */
+  private async askForRenewalTime(): Promise<void> {
+    const { authority, clock, wanted, host } = this.options;
+    const certificate = validityOf(this.kept!);
+    const before =
+      this.history.renewal?.certificate === certificate.fingerprint ? this.history.renewal : undefined;
+    try {
+      const { renewalInfo } = await authority.directory();
+      const id = renewalId(this.kept!.leaf);
+      const known = renewalInfo !== undefined && id !== undefined;
+      const answer = known ? await authority.get(`${renewalInfo}/${id}`) : undefined;
+      const window = answer === undefined ? undefined : windowIn(answer.value["suggestedWindow"]);
+      if (known && window === undefined) throw new AcmeError("badAnswer", "no window");
+      const askAgainAt = nextRenewalQuestion(clock.now(), answer?.retryAt);
+      const found = { certificate: certificate.fingerprint, askAgainAt, failures: 0 };
+      await this.change({ ...this.history, renewal: window === undefined ? found : { ...found, window } });
+      if (!asksToRenew(certificate, this.history, clock.now())) return;
+      const page = answer?.value["explanationURL"];
+      const why = typeof page === "string" ? ` (${JSON.stringify(page)})` : "";
+      host.log("info", `certificate for ${wanted.names.join(", ")}: the CA asks to renew it now${why}`);
+    } catch {
+      // RFC 9773, 4.3: without an answer the last one counts, and without any the certificate's lifetime.
+      const failures = (before?.failures ?? 0) + 1;
+      const askAgainAt = afterRenewalFailure(clock.now(), failures);
+      const renewal = { ...before, certificate: certificate.fingerprint, askAgainAt, failures };
+      if (!this.stopping.signal.aborted) await this.change({ ...this.history, renewal });
+    }
+  }
+
+  /** What cannot be written is remembered until the end of this process. */
+  private async change(history: History): Promise<void> {
+    if (history === this.history) return;
+    this.history = history;
+    try {
+      await writeJson(join(this.folder, "history.json"), history);
+    } catch (error) {
+      this.options.host.log("error", `certificates: ${(error as AcmeError).detail}`);
+    }
+  }
+
+  private answer(failure: AcmeFailure | undefined): void {
+    for (const resolve of this.asked.splice(0)) resolve(failure);
+  }
+}
+
+const SLEEP_MOST_MS = 10 * MINUTE_MS;
+
+function validityOf({ leaf }: Kept): Validity {
+  const { fingerprint256: fingerprint, validFrom, validTo } = leaf;
+  return { fingerprint, notBefore: Date.parse(validFrom), notAfter: Date.parse(validTo) };
+}
+
+/** `Let's Encrypt R11` */
+function issuerOf({ leaf }: Kept): string {
+  const part = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(leaf.issuer)?.[1];
+  return [part("O"), part("CN")].filter((text) => text !== undefined).join(" ");
+}
+
+function windowIn(value: unknown): { start: number; end: number } | undefined {
+  const { start, end } = (value ?? {}) as { start?: unknown; end?: unknown };
+  const window = { start: Date.parse(String(start)), end: Date.parse(String(end)) };
+  return window.start < window.end ? window : undefined;
+}

@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { AcmeError } from "./acmeError.js";
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
+import { readJson, writeJson } from "./stateFiles.js";
+
+/**
+ * What a CA's limits count, as far as they are ours to keep (https://letsencrypt.org/docs/rate-limits): we stop before
+ * the CA does, because a limit that is reached locks out for hours or days.
+ */
+const ORDERS = { most: 280, ms: 3 * HOUR_MS };
+const FAILED_VALIDATIONS = { most: 4, ms: HOUR_MS };
+const SAME_NAMES = { most: 4, ms: 7 * DAY_MS };
+
+interface Counted {
+  readonly orders: readonly number[];
+  /** By name. */
+  readonly failures: Readonly<Record<string, readonly number[]>>;
+  /** By all names of a certificate. */
+  readonly issued: Readonly<Record<string, readonly number[]>>;
+}
+
+type Limit = typeof ORDERS;
+
+export class Ledger {
+  private readonly path: string;
+  private counted: Promise<Counted> | undefined;
+  private written: Promise<void> = Promise.resolve();
+
+  constructor(
+    directory: string,
+    private readonly clock: Clock,
+  ) {
+    this.path = join(directory, "limits.json");
+  }
+
+  /**
+   * Counts an order before it is made.
+   *
+   * @param exempt whether the CA itself asked for it
+   * @throws AcmeError `rateLimited` if it has to wait
+   */
+  async order(names: readonly string[], exempt: boolean): Promise<void> {
+    const { orders, failures, issued } = await this.read();
+    const now = this.clock.now();
+    const waits = [
+      { what: `${ORDERS.most} orders in three hours`, until: room(orders, ORDERS, now) },
+      ...names.map((name) => ({
+        what: `${FAILED_VALIDATIONS.most} failed validations of ${name} in an hour`,
+        until: room(failures[name] ?? [], FAILED_VALIDATIONS, now),
+      })),
+      {
+        what: `${SAME_NAMES.most} certificates for the same names in seven days`,
+        until: exempt ? 0 : room(issued[sameNames(names)] ?? [], SAME_NAMES, now),
+      },
+    ];
+    const longest = waits.reduce((a, b) => (b.until > a.until ? b : a));
+    if (longest.until > now) {
+      const detail = `portico stops at ${longest.what}, so that the CA does not lock it out`;
+      throw new AcmeError("rateLimited", detail, { retryAt: longest.until });
+    }
+    await this.write((counted) => ({ ...counted, orders: [...counted.orders, now] }));
+  }
+
+  async failed(names: readonly string[]): Promise<void> {
+    await this.add("failures", names);
+  }
+
+  async issued(names: readonly string[]): Promise<void> {
+    await this.add("issued", [sameNames(names)]);
+  }
+
+  private add(kind: "failures" | "issued", keys: readonly string[]): Promise<void> {
+    const now = this.clock.now();
+    return this.write((counted) => {
+      const added = keys.map((key) => [key, [...(counted[kind][key] ?? []), now]] as const);
+      return { ...counted, [kind]: { ...counted[kind], ...Object.fromEntries(added) } };
+    });
+  }
+
+  private read(): Promise<Counted> {
+    this.counted ??= readJson<Counted>(this.path).then((read) => ({
+      orders: read?.orders ?? [],
+      failures: read?.failures ?? {},
+      issued: read?.issued ?? {},
+    }));
+    return this.counted;
+  }
+
+  /** One after the other: what two certificates count is counted twice. */
+  private write(change: (counted: Counted) => Counted): Promise<void> {
+    const next = this.written.then(async () => {
+      const changed = current(change(await this.read()), this.clock.now());
+      this.counted = Promise.resolve(changed);
+      await writeJson(this.path, changed);
+    });
+    this.written = next.catch(() => undefined);
+    return next;
+  }
+}
+
+const sameNames = (names: readonly string[]): string => [...names].sort().join(" ");
+
+/** When one more is allowed. What lies ahead was noted by a clock that was wrong. */
+function room(times: readonly number[], { most, ms }: Limit, now: number): number {
+  const counted = within(times, ms, now);
+  return counted.length < most ? 0 : counted.at(-most)! + ms;
+}
+
+const within = (times: readonly number[], ms: number, now: number): number[] =>
+  times.filter((at) => at > now - ms && at <= now + MINUTE_MS);
+
+/** Without what no limit counts any more. */
+function current({ orders, failures, issued }: Counted, now: number): Counted {
+  const each = (all: Counted["failures"], { ms }: Limit): Counted["failures"] =>
+    Object.fromEntries(
+      Object.entries(all)
+        .map(([key, times]) => [key, within(times, ms, now)] as const)
+        .filter(([, times]) => times.length > 0),
+    );
+  return {
+    orders: within(orders, ORDERS.ms, now),
+    failures: each(failures, FAILED_VALIDATIONS),
+    issued: each(issued, SAME_NAMES),
+  };
+}

@@ -1,0 +1,377 @@
+import { createPrivateKey } from "node:crypto";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { coversName } from "../../model/certificateName.js";
+import type { WantedCertificate } from "./face.js";
+import { AcmeError, type AcmeProblem } from "./acmeError.js";
+import type { Authority } from "./authority.js";
+import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
+import type { OpenChallenge, OpenChallenges } from "./challenges.js";
+import { problemOf, type Resource } from "./client.js";
+import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
+import { readJson, removeState, writeJson } from "./stateFiles.js";
+import { certificateRequest, keyPem, newKey } from "./x509.js";
+
+/** An order under way, on disk before the CA hears of it, so that a restart continues it. */
+interface Pending {
+  /** PEM: of the certificate that is to come. */
+  readonly key: string;
+  /** URL of the order; absent until the CA has answered. */
+  readonly order?: string;
+  /** What the CA may be asking for at this moment. */
+  readonly challenges: readonly OpenChallenge[];
+}
+
+export interface OrderOptions {
+  readonly wanted: WantedCertificate;
+  readonly authority: Authority;
+  /** Where the certificate is kept. */
+  readonly folder: string;
+  readonly challenges: OpenChallenges;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** The certificate that this one takes the place of (RFC 9773, 5). */
+export interface Replaced {
+  readonly id: string | undefined;
+  /** Whether the CA itself asks for its renewal. */
+  readonly asked: boolean;
+}
+
+/** Gets one certificate (RFC 8555, 7.4). Each step can be the last of this process, and the first of the next. */
+export class Order {
+  private readonly path: string;
+  private pending: Pending | undefined;
+
+  constructor(private readonly options: OrderOptions) {
+    this.path = join(options.folder, "order.json");
+  }
+
+  /** Answers what the CA may be asking for since before a restart, without asking it. */
+  async resume(): Promise<boolean> {
+    const { challenges, wanted, signal } = this.options;
+    const pending = await this.read();
+    if (pending === undefined) return false;
+    if (pending.challenges.length > 0) await challenges.open(wanted.id, pending.challenges, signal);
+    return true;
+  }
+
+  /** @throws AcmeError if the CA refuses; an order that can still become a certificate is kept */
+  async complete(replaced: Replaced): Promise<Kept> {
+    const { wanted, folder, authority } = this.options;
+    try {
+      const done = await this.finished();
+      if (done !== undefined) return done;
+      const url = await this.url(replaced);
+      const order = await this.prove(url);
+      const kept = await this.fetch(await this.finalize(url, order));
+      await writeCertificate(folder, kept);
+      await authority.ledger.issued(wanted.names);
+      await this.drop();
+      return kept;
+    } catch (error) {
+      if (isOver(error)) await this.drop();
+      throw error instanceof OrderOver ? error.reason : error;
+    }
+  }
+
+  /** The certificate was written, and then the process died. */
+  private async finished(): Promise<Kept | undefined> {
+    const { folder } = this.options;
+    this.pending ??= await this.read();
+    const kept = await readCertificate(folder);
+    if (kept === undefined || kept.key !== this.pending?.key) return undefined;
+    await this.drop();
+    return kept;
+  }
+
+  private async drop(): Promise<void> {
+    const { challenges, wanted } = this.options;
+    this.pending = undefined;
+    await removeState(this.path);
+    await challenges.close(wanted.id);
+  }
+
+  private async read(): Promise<Pending | undefined> {
+    const read = await readJson<Pending>(this.path);
+    if (read?.key === undefined) return undefined;
+    return { key: read.key, order: read.order, challenges: read.challenges ?? [] } as Pending;
+  }
+
+  private async save(pending: Pending): Promise<Pending> {
+    this.pending = pending;
+    await writeJson(this.path, pending);
+    return pending;
+  }
+
+  /** The order's URL: that of before, or of one whose answer did not arrive, or of a new one. */
+  private async url(replaced: Replaced): Promise<string> {
+    const { authority, wanted } = this.options;
+    const before = this.pending;
+    if (before?.order !== undefined && (await this.isKnown(before.order))) return before.order;
+    // What the answer to the last request was, if there was one, only the CA knows.
+    const lost =
+      before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
+    const key = before?.key ?? keyPem(await newKey(wanted.keyType));
+    const profile = await this.profile();
+    const pending = await this.save({ key, challenges: [] });
+    if (lost === undefined) await authority.ledger.order(wanted.names, replaced.asked);
+    const order = lost ?? (await this.create(profile, replaced.id));
+    await this.save({ ...pending, order });
+    return order;
+  }
+
+  /** A CA forgets orders, and answers for them as for those of somebody else. */
+  private async isKnown(url: string): Promise<boolean> {
+    try {
+      return (await this.request(url)).value["status"] !== "invalid";
+    } catch (error) {
+      if (error instanceof AcmeError && FORGOTTEN.has(error.code)) return false;
+      throw error;
+    }
+  }
+
+  private async lost(): Promise<string | undefined> {
+    const { authority, wanted } = this.options;
+    const urls = (await authority.orders()).slice(-LOST_ORDERS_MAX).reverse();
+    for (const url of urls) {
+      const { value } = await this.request(url);
+      const open = value["status"] === "pending" || value["status"] === "ready";
+      if (open && sameIdentifiers(value["identifiers"], wanted.names)) return url;
+    }
+    return undefined;
+  }
+
+  private async create(profile: object, replaces: string | undefined): Promise<string> {
+    const { authority, wanted } = this.options;
+    const { newOrder, renewalInfo } = await authority.directory();
+    const payload = { identifiers: wanted.names.map(identifierOf), ...profile };
+    const replacing = replaces !== undefined && renewalInfo !== undefined;
+    const { location } = await this.request(newOrder, replacing ? { ...payload, replaces } : payload).catch(
+      (error) => {
+        // Not every CA knows the certificate any more; which one is replaced only helps it to plan.
+        const refused =
+          replacing && error instanceof AcmeError && !REFUSED_FOR_ANOTHER_REASON.has(error.code);
+        if (refused) return this.request(newOrder, payload);
+        throw error;
+      },
+    );
+    if (location === undefined) throw new AcmeError("badAnswer", `${newOrder} named no order`);
+    return location;
+  }
+
+  /** What the config names; where a name is an address, the one that public CAs issue for addresses by. */
+  private async profile(): Promise<{ readonly profile?: string }> {
+    const { authority, wanted } = this.options;
+    const offered = Object.keys((await authority.directory()).meta?.profiles ?? {});
+    const { profile } = wanted.authority;
+    if (profile !== undefined && !offered.includes(profile)) {
+      const list = offered.length === 0 ? "offers no profiles" : `offers ${offered.join(", ")}`;
+      throw new AcmeError("invalidProfile", `${profile} is not known there; it ${list}`);
+    }
+    if (profile !== undefined) return { profile };
+    const addresses = wanted.names.some((name) => isIP(name) !== 0);
+    return addresses && offered.includes(SHORT_LIVED) ? { profile: SHORT_LIVED } : {};
+  }
+
+  /** Proves every name. Resolves with the order when it is not pending any more. */
+  private async prove(url: string): Promise<Resource> {
+    const { wanted, challenges, signal } = this.options;
+    const order = await this.request(url);
+    if (order.value["status"] !== "pending") return order;
+    const open = await this.openAuthorizations(order);
+    if (open.length > 0) {
+      await this.save({ ...this.pending!, challenges: open.map(({ challenge }) => challenge) });
+      await challenges.open(wanted.id, this.pending!.challenges, signal);
+      for (const { url: at, asked } of open) if (!asked) await this.request(at, {});
+      const refusals: AcmeProblem[] = [];
+      for (const { authorization, challenge } of open) {
+        const { value } = await this.poll(authorization, (status) => status !== "pending");
+        if (value["status"] !== "valid") refusals.push(refusalOf(value, challenge));
+      }
+      await this.refuse(refusals);
+    }
+    return this.poll(url, (status) => status !== "pending");
+  }
+
+  private async openAuthorizations(order: Resource): Promise<OpenAuthorization[]> {
+    const { authority, wanted } = this.options;
+    const open: OpenAuthorization[] = [];
+    for (const url of urlsIn(order.value["authorizations"])) {
+      const { value } = await this.request(url);
+      if (value["status"] === "valid") continue;
+      const name = identifierIn(value);
+      if (value["status"] !== "pending") await this.refuse([refusalOf(value, { name })]);
+      const offered = challengesIn(value);
+      const found = offered.find(({ type }) => type === wanted.challenge);
+      if (found === undefined) {
+        const types = offered.map(({ type }) => type).join(", ") || "none";
+        throw new OrderOver(
+          new AcmeError(
+            "noChallenge",
+            `the CA does not offer the challenge ${wanted.challenge}, but ${types}`,
+          ),
+        );
+      }
+      const challenge = {
+        type: wanted.challenge,
+        name,
+        token: found.token,
+        keyAuthorization: await authority.keyAuthorization(found.token),
+      };
+      open.push({ authorization: url, url: found.url, asked: found.status !== "pending", challenge });
+    }
+    return open;
+  }
+
+  /** @throws OrderOver for names that were not proved, which the CA counts */
+  private async refuse(problems: readonly AcmeProblem[]): Promise<void> {
+    const [first] = problems;
+    if (first === undefined) return;
+    await this.options.authority.ledger.failed(problems.map(({ name }) => name!));
+    throw new OrderOver(new AcmeError(first.code, first.detail, { subproblems: problems }));
+  }
+
+  private async finalize(url: string, order: Resource): Promise<Resource> {
+    const { wanted } = this.options;
+    const { status, finalize } = order.value;
+    if (status === "invalid") throw new OrderOver(errorOf(order));
+    if (status === "ready") {
+      const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
+      await this.request(String(finalize), { csr: csr.toString("base64url") }).catch((error) => {
+        // The CA says so too if it is at work on it already (RFC 8555, 7.4).
+        if (!(error instanceof AcmeError) || error.code !== "orderNotReady") throw error;
+      });
+    }
+    const done = await this.poll(url, (now) => now === "valid" || now === "invalid");
+    if (done.value["status"] === "invalid") throw new OrderOver(errorOf(done));
+    return done;
+  }
+
+  private async fetch(order: Resource): Promise<Kept> {
+    const { authority, wanted } = this.options;
+    const { body } = await authority.download(String(order.value["certificate"]));
+    const kept = parse(this.pending!.key, body);
+    const missing = wanted.names.filter((name) => kept !== undefined && !coversName(kept.leaf, name));
+    if (kept !== undefined && missing.length === 0) return kept;
+    const why =
+      kept === undefined ? "is not one for the key that was sent" : `does not cover ${missing.join(", ")}`;
+    throw new OrderOver(new AcmeError("badAnswer", `the CA's certificate ${why}`));
+  }
+
+  private request(url: string, payload?: unknown): Promise<Resource> {
+    this.options.signal.throwIfAborted();
+    return this.options.authority.post(url, payload);
+  }
+
+  /** Asks until the status is what is waited for, as often as the CA likes to be asked. */
+  private async poll(url: string, isDone: (status: unknown) => boolean): Promise<Resource> {
+    const { clock, signal } = this.options;
+    const end = clock.now() + POLL_MS;
+    for (let pause = POLL_FIRST_MS; ; pause = Math.min(POLL_MOST_MS, pause * 2)) {
+      const found = await this.request(url);
+      if (isDone(found.value["status"])) return found;
+      const wished = found.retryAt === undefined ? pause : found.retryAt - clock.now();
+      const wait = Math.min(Math.max(wished, POLL_FIRST_MS), MINUTE_MS);
+      if (clock.now() + wait > end)
+        throw new AcmeError("timeout", "the CA has not finished after 10 minutes");
+      await clock.wait(wait, signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+const SHORT_LIVED = "shortlived";
+const POLL_MS = 10 * MINUTE_MS;
+const POLL_FIRST_MS = SECOND_MS / 4;
+const POLL_MOST_MS = 5 * SECOND_MS;
+const LOST_ORDERS_MAX = 20;
+/** How a CA answers for an order that it does not know (RFC 8555 names no type). */
+const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
+const REFUSED_FOR_ANOTHER_REASON = new Set([
+  ...["rateLimited", "rejectedIdentifier", "unsupportedIdentifier", "invalidProfile", "userActionRequired"],
+  ...["unreachable", "untrusted", "clock", "accountDoesNotExist", "badNonce", "badAnswer"],
+]);
+
+/** The order cannot become a certificate any more. */
+class OrderOver extends Error {
+  constructor(readonly reason: AcmeError) {
+    super(reason.message);
+  }
+}
+
+const isOver = (error: unknown): boolean =>
+  error instanceof OrderOver || (error instanceof AcmeError && DEADLY.has(error.code));
+
+/** Refusals of a request that would be refused again in the same order. */
+const DEADLY = new Set(["badCSR", "badPublicKey", "rejectedIdentifier", "invalidProfile"]);
+
+/** Where a CA lists no orders, or fails to, a new one is made: the same answer as if there were none. */
+const passing = (error: unknown): undefined => {
+  if (error instanceof AcmeError && error.code !== "unreachable") return undefined;
+  throw error;
+};
+
+interface OpenAuthorization {
+  readonly authorization: string;
+  /** The challenge's URL. */
+  readonly url: string;
+  /** Whether the CA was asked to look already. */
+  readonly asked: boolean;
+  readonly challenge: OpenChallenge;
+}
+
+interface OfferedChallenge {
+  readonly type: string;
+  readonly url: string;
+  readonly token: string;
+  readonly status: string;
+  readonly error?: unknown;
+}
+
+function challengesIn({ challenges }: Resource["value"]): OfferedChallenge[] {
+  const list = Array.isArray(challenges) ? (challenges as Partial<OfferedChallenge>[]) : [];
+  return list.filter(
+    (one): one is OfferedChallenge =>
+      typeof one?.type === "string" && typeof one.url === "string" && isToken(one),
+  );
+}
+
+/** A token goes into a path: RFC 8555, 8.3 has it in base64url. */
+const isToken = ({ token }: { token?: unknown }): boolean =>
+  typeof token === "string" && /^[\w-]{16,512}$/.test(token);
+
+const urlsIn = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
+
+const identifierIn = ({ identifier }: Resource["value"]): string =>
+  String((identifier as { value?: unknown } | undefined)?.value);
+
+/** Why a name was not proved: the challenge says so. */
+function refusalOf(authorization: Resource["value"], { name }: { readonly name: string }): AcmeProblem {
+  const errors = challengesIn(authorization).map(({ error }) => problemOf(error));
+  const found = errors.find((error) => error !== undefined && error.code !== "");
+  if (found !== undefined) return { ...found, name };
+  const status = String(authorization["status"]);
+  return { code: "unauthorized", detail: `the authorization is ${status}`, name };
+}
+
+function errorOf({ value }: Resource): AcmeError {
+  const found = problemOf(value["error"]);
+  if (found === undefined || found.code === "")
+    return new AcmeError("serverInternal", "the order is invalid, and the CA does not say why");
+  const subproblems = found.name === undefined ? [] : [found];
+  return new AcmeError(found.code, found.detail, { subproblems });
+}
+
+const identifierOf = (name: string) => ({ type: isIP(name) === 0 ? "dns" : "ip", value: canonical(name) });
+
+/** RFC 8738, 3: an IPv6 address as RFC 5952 writes it. */
+const canonical = (name: string): string =>
+  isIP(name) === 6 ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name;
+
+function sameIdentifiers(value: unknown, names: readonly string[]): boolean {
+  const found = Array.isArray(value) ? value.map((one) => canonical(String(one?.value))) : [];
+  return found.sort().join(" ") === names.map(canonical).sort().join(" ");
+}

@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
+import type { AcmeFailure } from "./face.js";
+
+/** When a CA is asked: pure functions of what is known, so that a restart comes to the same times. */
+
+/** What is remembered of a certificate besides itself. */
+export interface History {
+  /** Attempts in a row that failed. */
+  readonly failures: number;
+  readonly lastFailure?: AcmeFailure;
+  /** Not before that, the CA said. */
+  readonly retryAt?: number;
+  readonly issuedAt?: number;
+  readonly renewal?: RenewalInfo;
+}
+
+/** What the CA says of the renewal (RFC 9773, 4.2). */
+export interface RenewalInfo {
+  /** The certificate that it is about. */
+  readonly certificate: string;
+  readonly window?: { readonly start: number; readonly end: number };
+  readonly askAgainAt: number;
+  /** Questions in a row without an answer. */
+  readonly failures: number;
+}
+
+export interface Validity {
+  /** Something of its own: spreads times evenly. */
+  readonly fingerprint: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+export const NO_HISTORY: History = { failures: 0 };
+
+/** When to try next. @param certificate the one that there is; without one, at once */
+export function nextAttempt(id: string, certificate: Validity | undefined, history: History): number {
+  const due = certificate === undefined ? 0 : renewalTime(certificate, history);
+  return Math.max(due, history.retryAt ?? 0, afterFailure(id, history));
+}
+
+/** When a certificate is due: as the CA says, else when a third of its lifetime is left. */
+export function renewalTime(certificate: Validity, { issuedAt = 0, renewal }: History): number {
+  const { fingerprint, notBefore, notAfter } = certificate;
+  const lifetime = notAfter - notBefore;
+  const share = fraction(fingerprint);
+  const window = renewal?.certificate === fingerprint ? renewal.window : undefined;
+  const due =
+    window === undefined
+      ? notAfter - lifetime / 3 - (share * lifetime) / JITTER_PART
+      : // RFC 9773, 4.2: a random time in the window, the same each time it is looked at.
+        Math.min(window.start + share * (window.end - window.start), notAfter - lifetime / LATEST_PART);
+  // A CA that wants each new certificate renewed at once does not get one a minute.
+  return Math.max(due, issuedAt + HOUR_MS);
+}
+
+/** Certificates of one day are not all renewed in one hour. */
+const JITTER_PART = 20;
+/** A window that opens after the end does not let a certificate expire. */
+const LATEST_PART = 10;
+
+/** Whether it is the CA that wants the renewal now: its limits do not count such an order. */
+export function asksToRenew(certificate: Validity, history: History, now: number): boolean {
+  const { renewal } = history;
+  return (
+    renewal?.certificate === certificate.fingerprint &&
+    renewal.window !== undefined &&
+    renewalTime(certificate, history) <= now
+  );
+}
+
+function afterFailure(id: string, { failures, lastFailure }: History): number {
+  if (failures === 0 || lastFailure === undefined) return 0;
+  const { first, most } = PASSING.has(lastFailure.code) ? SOON : LATER;
+  const pause = Math.min(most, first * 2 ** Math.min(failures - 1, 20));
+  return lastFailure.at + pause * (1 + fraction(`${id} ${failures}`) / 10);
+}
+
+const SOON = { first: MINUTE_MS, most: HOUR_MS };
+/** At most three orders in the first hour: a CA counts what it validated in vain (Let's Encrypt: 5 a name and hour). */
+const LATER = { first: 10 * MINUTE_MS, most: 12 * HOUR_MS };
+
+/** What may be over soon, and of which a CA counts nothing. */
+const PASSING = new Set([
+  "unreachable",
+  "untrusted",
+  "clock",
+  "badAnswer",
+  "badNonce",
+  "serverInternal",
+  "timeout",
+  "file",
+  "orderNotReady",
+  "accountDoesNotExist",
+]);
+
+/** When a CA that gave no answer about a renewal is asked again. */
+export const afterRenewalFailure = (now: number, failures: number): number =>
+  now + Math.min(DAY_MS, HOUR_MS * 2 ** Math.min(failures - 1, 10));
+
+/** The CA's wish, within reason: a short one would be a request a second, a long one would hide a revocation. */
+export function nextRenewalQuestion(now: number, retryAt: number | undefined): number {
+  return Math.min(Math.max(retryAt ?? now + 6 * HOUR_MS, now + MINUTE_MS), now + DAY_MS);
+}
+
+/** After the clock was set back: times that lie ahead of it happened now, and nobody waits for them longer than meant. */
+export function afterClockChange(history: History, now: number): History {
+  const { lastFailure, retryAt, issuedAt, renewal } = history;
+  const ahead = Math.max(lastFailure?.at ?? 0, issuedAt ?? 0) - now;
+  if (ahead <= MINUTE_MS) return history;
+  return {
+    ...history,
+    ...(lastFailure === undefined ? {} : { lastFailure: { ...lastFailure, at: now } }),
+    ...(retryAt === undefined ? {} : { retryAt: retryAt - ahead }),
+    ...(issuedAt === undefined ? {} : { issuedAt: Math.min(issuedAt, now) }),
+    ...(renewal === undefined ? {} : { renewal: { ...renewal, askAgainAt: now } }),
+  };
+}
+
+/** From 0 to below 1, by chance, but the same for the same text. */
+const fraction = (text: string): number =>
+  createHash("sha256").update(text).digest().readUInt32BE(0) / 2 ** 32;

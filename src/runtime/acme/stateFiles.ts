@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { systemReason } from "../load/systemReason.js";
+import { AcmeError } from "./acmeError.js";
+
+/**
+ * The files of the state directory, for its owner alone. Each is replaced at once: after a crash there is the old one or
+ * the new one, whole.
+ */
+
+/** @throws AcmeError `file` if it cannot be written */
+export async function writeState(path: string, content: string): Promise<void> {
+  const directory = dirname(path);
+  const draft = join(directory, `.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = await open(draft, "wx", 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+    await syncDirectory(directory);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw refused(path, "written", error);
+  }
+}
+
+/** @throws AcmeError `file` if there is one that cannot be read */
+export async function readState(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw refused(path, "read", error);
+  }
+}
+
+/** As `readState`; what is not JSON of an object is taken for absent: it is not ours. */
+export async function readJson<T extends object>(path: string): Promise<Partial<T> | undefined> {
+  const text = await readState(path);
+  try {
+    const value = JSON.parse(text ?? "null") as unknown;
+    return typeof value === "object" && value !== null ? (value as Partial<T>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const writeJson = (path: string, value: object): Promise<void> =>
+  writeState(path, `${JSON.stringify(value, null, 2)}\n`);
+
+export async function removeState(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw refused(path, "removed", error);
+  }
+}
+
+/** Names in a directory; none if there is none. */
+export const namesIn = (directory: string): Promise<string[]> => readdir(directory).catch(() => []);
+
+/** Removes what a crash left of files that were being written. */
+export async function removeDrafts(directory: string): Promise<void> {
+  const drafts = (await namesIn(directory)).filter((name) => /^\.[0-9a-f]{12}\.tmp$/.test(name));
+  for (const name of drafts) await rm(join(directory, name), { force: true });
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+const refused = (path: string, how: string, error: unknown): AcmeError =>
+  new AcmeError("file", `${path} cannot be ${how} ${systemReason(error as Error)}`);

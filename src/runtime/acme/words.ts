@@ -1,0 +1,190 @@
+import { printableValue } from "../../model/printable.js";
+import type { AcmeError, AcmeProblem } from "./acmeError.js";
+import type { AcmeFailure, WantedCertificate } from "./face.js";
+
+/** What a CA refused, in words that say what to do. */
+
+export function failureOf(error: AcmeError, wanted: WantedCertificate, at: number): AcmeFailure {
+  const { code, detail, more } = error;
+  const parts: readonly AcmeProblem[] =
+    more.subproblems !== undefined && more.subproblems.length > 0
+      ? more.subproblems
+      : [{ code, detail, instance: more.instance }];
+  const messages = parts.map((part) => messageOf(part, wanted));
+  const shown = messages.slice(0, PARTS_MAX);
+  const hidden = messages.length - shown.length;
+  return {
+    code: parts[0]!.code,
+    message: [...shown, ...(hidden > 0 ? [`and ${hidden} more`] : [])].join("; "),
+    fix: fixOf(parts[0]!, wanted),
+    at,
+  };
+}
+
+const PARTS_MAX = 5;
+const DETAIL_CHARACTERS_MAX = 300;
+
+function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificate): string {
+  const what = WORDS[code]?.what(portOf(wanted));
+  const own = printableValue(detail).replace(/[.\s]+$/, "");
+  const shown = own.length > DETAIL_CHARACTERS_MAX ? `${own.slice(0, DETAIL_CHARACTERS_MAX)}…` : own;
+  const said = [what, shown].filter((text) => text !== undefined && text !== "").join(": ");
+  return `${name ?? wanted.names.join(", ")}: ${said === "" ? code : said}`;
+}
+
+function fixOf({ code, name, instance }: AcmeProblem, wanted: WantedCertificate): string {
+  const words = WORDS[code] ?? WORDS["serverInternal"]!;
+  return words.fix({ wanted, name: name ?? wanted.names[0]!, port: portOf(wanted), instance });
+}
+
+const portOf = ({ challenge }: WantedCertificate): number => (challenge === "http-01" ? 80 : 443);
+
+interface About {
+  readonly wanted: WantedCertificate;
+  readonly name: string;
+  readonly port: number;
+  readonly instance: string | undefined;
+}
+
+interface Words {
+  /** What happened; undefined where the CA's words are enough. */
+  what(port: number): string | undefined;
+  fix(about: About): string;
+}
+
+const RETRIED = "It is tried again by itself.";
+
+/** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
+const WORDS: Readonly<Record<string, Words>> = {
+  connection: {
+    what: (port) => `the CA could not connect to port ${port}`,
+    fix: ({ name, port }) =>
+      `Let the internet reach port ${port} of this host by ${name}: check firewall, router and the name's A and AAAA records.`,
+  },
+  dns: {
+    what: () => "the CA could not look up the name",
+    fix: ({ name }) =>
+      `Give ${name} an A record (and AAAA only if this host has IPv6) that leads to this host, and check that its name servers answer.`,
+  },
+  unauthorized: {
+    what: () => "the CA did not get the expected proof",
+    fix: notOurAnswer,
+  },
+  incorrectResponse: {
+    what: () => "the CA did not get the expected proof",
+    fix: notOurAnswer,
+  },
+  caa: {
+    what: () => "a CAA record forbids this CA",
+    fix: ({ name, wanted }) =>
+      `Let the CAA record of ${name} or its parent name the authority ${wanted.authority.name}, or remove the record.`,
+  },
+  tls: {
+    what: (port) => `the CA's TLS handshake on port ${port} failed`,
+    fix: ({ wanted }) =>
+      wanted.challenge === "tls-alpn-01"
+        ? "Let nothing end TLS in front of this host, or use the challenge http-01."
+        : "Remove redirects to https that something in front of this host makes, or repair its TLS.",
+  },
+  rateLimited: {
+    what: () => "the CA's rate limit is reached",
+    fix: () =>
+      "Wait: it is tried again when the CA allows it. To try things out, use the CA's staging directory.",
+  },
+  rejectedIdentifier: {
+    what: () => "the CA does not issue certificates for this name",
+    fix: ({ name, wanted }) =>
+      `Remove ${name} from the names, or get its certificate elsewhere and bring it as files.${
+        wanted.authority.profile === undefined ? "" : " Another profile may allow it."
+      }`,
+  },
+  unsupportedIdentifier: {
+    what: () => "the CA does not know this kind of name",
+    fix: ({ name }) => `Remove ${name} from the names, or use an authority that issues for it.`,
+  },
+  badCSR: {
+    what: () => "the CA refuses the request, often because of its key",
+    fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}, or fewer names.`,
+  },
+  badPublicKey: {
+    what: () => "the CA refuses the key",
+    fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}.`,
+  },
+  badSignatureAlgorithm: {
+    what: () => "the CA does not take account keys of type ES256",
+    fix: () => "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
+  },
+  externalAccountRequired: {
+    what: () => "the CA wants an account of its own first",
+    fix: ({ wanted }) =>
+      `Create a key at the CA, and give it as externalAccountBinding of the authority ${wanted.authority.name}.`,
+  },
+  userActionRequired: {
+    what: () => "the CA waits for somebody to agree to something",
+    fix: ({ instance }) =>
+      instance === undefined ? "Log in at the CA, and do what it asks for." : `Visit ${instance}.`,
+  },
+  invalidContact: {
+    what: () => "the CA refuses the mail address",
+    fix: ({ wanted }) => `Give a mail address that receives mail as email of ${wanted.authority.name}.`,
+  },
+  unsupportedContact: {
+    what: () => "the CA refuses the mail address",
+    fix: ({ wanted }) => `Leave email of ${wanted.authority.name} out, or give another address.`,
+  },
+  invalidProfile: {
+    what: () => "the CA does not offer the profile for these names",
+    fix: ({ wanted }) => `Leave profile of ${wanted.authority.name} out, or give one that the CA offers.`,
+  },
+  accountDoesNotExist: {
+    what: () => "the CA does not know the account",
+    fix: () => `A new account is made. ${RETRIED}`,
+  },
+  orderNotReady: { what: () => undefined, fix: () => RETRIED },
+  alreadyReplaced: { what: () => undefined, fix: () => RETRIED },
+  badNonce: {
+    what: () => "the CA refused one request several times",
+    fix: () => `${RETRIED} If it persists, ask the CA.`,
+  },
+  serverInternal: {
+    what: () => "the CA failed",
+    fix: () => `${RETRIED} If it persists, look at the CA's status page.`,
+  },
+  malformed: {
+    what: () => "the CA does not understand the request",
+    fix: ({ wanted }) =>
+      `Check that directory of ${wanted.authority.name} is an ACME directory (RFC 8555). ${RETRIED}`,
+  },
+  unreachable: {
+    what: () => "the CA cannot be reached",
+    fix: ({ wanted }) =>
+      `Let this host open connections to ${wanted.authority.directory}: check DNS, routes and what filters outgoing traffic. ${RETRIED}`,
+  },
+  untrusted: {
+    what: () => "the CA's own certificate is not trusted",
+    fix: ({ wanted }) =>
+      `For a private CA give its root certificates as roots of ${wanted.authority.name}; otherwise something between this host and the CA ends TLS.`,
+  },
+  clock: {
+    what: () => "the CA's own certificate is not valid at this time",
+    fix: () => "Check the clock of this host: timedatectl.",
+  },
+  badAnswer: {
+    what: () => undefined,
+    fix: ({ wanted }) =>
+      `Check that ${wanted.authority.directory} is an ACME directory (RFC 8555), and that nothing answers in its place.`,
+  },
+  noChallenge: {
+    what: () => undefined,
+    fix: ({ wanted }) => `Give another challenge than ${wanted.challenge} for ${wanted.authority.name}.`,
+  },
+  timeout: { what: () => undefined, fix: () => `The order stays open. ${RETRIED}` },
+  file: {
+    what: () => undefined,
+    fix: () => "Let the user that runs portico read and write it, and check the free space of its disk.",
+  },
+};
+
+function notOurAnswer({ name, port }: About): string {
+  return `Check that ${name} leads to this host by every A and AAAA record, and that nothing in front of it answers on port ${port} in its place.`;
+}
