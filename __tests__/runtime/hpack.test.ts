@@ -143,12 +143,14 @@ describe("what the encoder sends is", () => {
   const head = { status: 200, server: "s", date: "d", headers: [], length: -1 };
   const sent = (encoder: HpackEncoder, changes: Partial<AnswerHead>): string =>
     encode(encoder, { ...head, ...changes }).toString("hex");
+  const BARE = { server: undefined, date: "" };
   const long = (bytes: number): string[] => ["x-b", "v".repeat(bytes - 35)];
 
   test.each<[what: string, changes: Partial<AnswerHead>, hex: string]>([
     ["a status of the table", {}, "88"],
     ["another status", { status: 299 }, "08 03323939"],
     ["a length", { length: 5 }, "88 0f0d0135"],
+    ["a date alone", { date: "d" }, "88 610164"],
     ["a field of no known name", { headers: ["X-A", "b"] }, "88 4003782d610162"],
     ["a field that hardly recurs", { headers: ["ETag", "b"] }, "88 0f130162"],
     ["a field that must not be indexed", { headers: ["Set-Cookie", "b"] }, "88 1f280162"],
@@ -160,7 +162,7 @@ describe("what the encoder sends is", () => {
     ],
     ["a longer field", { headers: long(1_025) }, `88 0003782d62 7fdf06${"76".repeat(990)}`],
   ])("%s", (_what, changes, hex) => {
-    expect(sent(new HpackEncoder(), { ...changes, server: undefined })).toBe(hex.replace(/ /g, ""));
+    expect(sent(new HpackEncoder(), { ...BARE, ...changes })).toBe(hex.replace(/ /g, ""));
   });
 
   test("indices of what was sent before", () => {
@@ -182,8 +184,8 @@ describe("what the encoder sends is", () => {
     const encoder = new HpackEncoder();
     for (const size of sizes) encoder.limitTable(size);
     const announced = hex.replace(/ /g, "");
-    expect(sent(encoder, { server: undefined })).toBe(`${announced}88`);
-    expect(sent(encoder, { server: undefined })).toBe("88");
+    expect(sent(encoder, BARE)).toBe(`${announced}88`);
+    expect(sent(encoder, BARE)).toBe("88");
   });
 
   test("whole, however near its length is to that of a buffer", () => {
@@ -224,13 +226,16 @@ test(
       };
       // The same head again is the block that is kept.
       for (let again = 0; again < 3; again++) {
-        expect(encoder.check(head)).toBeUndefined();
-        const fields = decode(decoder, encode(encoder, head));
-        expect(fields).toEqual([
+        const expected = [
           ...[":status", String(head.status), "server", head.server, "date", head.date],
           ...headers.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text)),
           ...(head.length >= 0 ? ["content-length", String(head.length)] : []),
-        ]);
+        ];
+        const unfit = encoder.check(head);
+        const fields = decode(decoder, encode(encoder, head));
+        // To compare is cheap, to expect is not: fifteen thousand times.
+        if (unfit !== undefined || fields.join("\0") !== expected.join("\0"))
+          expect({ unfit, fields }).toEqual({ fields: expected });
       }
     }
   }),
@@ -239,15 +244,16 @@ test(
 test(
   "random bytes are a list of fields or an error, nothing else",
   seeded((random) => {
+    const into = Buffer.alloc(200);
     for (let i = 0; i < 20_000; i++) {
       const decoder = new HpackDecoder(10_000);
       const block = random.bytes(1 + (i % 60));
       try {
         decoder.decode(block, 0, block.length);
       } catch (error) {
-        expect(error).toBeInstanceOf(ConnectionError);
+        if (!(error instanceof ConnectionError)) throw error;
       }
-      huffmanDecode(block, 0, block.length, Buffer.alloc(200));
+      huffmanDecode(block, 0, block.length, into);
     }
   }),
 );

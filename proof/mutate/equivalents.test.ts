@@ -6,7 +6,8 @@ import { faultsOf } from "./faults.js";
 import { sourceFiles } from "./sources.js";
 
 test("whatever is recorded as changing nothing is a fault that there is", () => {
-  const faults = sourceFiles().flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")));
+  const files = sourceFiles().filter((source) => EQUIVALENTS.some(({ file }) => source.startsWith(file)));
+  const faults = files.flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")));
   const gone = EQUIVALENTS.filter((one) => !faults.some((fault) => isOf(one, fault)));
   expect(gone).toEqual([]);
 });
