@@ -28,7 +28,7 @@ const WARNING: unknown = expect.stringMatching(
 
 const incoming = (): string[] => ["--incoming", site.incoming];
 
-test("activate says each step, and that it is done; again there is nothing to do", async () => {
+test("activate prints each step and the end; a second run has nothing to do", async () => {
   site.deliver(one);
   const first = await portico("activate", ...incoming());
   expect(first).toMatchObject({ code: 0, err: WARNING });
@@ -73,7 +73,7 @@ test("--json is one document on standard output, and the steps are on standard e
   expect([gone.code, JSON.parse(gone.out)]).toEqual([0, { ok: true, problems: [] }]);
 });
 
-test("what is refused changes nothing, and says so", async () => {
+test("a refusal changes nothing, and says so", async () => {
   site.deliver({ ...one, [CONFIG]: { role: "config", content: "{" } });
   const { code, out, err } = await portico("activate", ...incoming());
   expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -85,7 +85,7 @@ test("what is refused changes nothing, and says so", async () => {
   ]);
 });
 
-test.each([false, true])("a write that fails is rolled back, and said so; as JSON: %s", async (asJson) => {
+test.each([false, true])("a write that fails is rolled back and reported; as JSON: %s", async (asJson) => {
   site.deliver(one);
   // In the way of root only: a directory where a file is to be.
   mkdirSync(site.at("/usr/share/portico/default/index.html/x"), { recursive: true });
@@ -96,7 +96,7 @@ test.each([false, true])("a write that fails is rolled back, and said so; as JSO
   expect(existsSync(site.at(CONFIG))).toBe(false);
 });
 
-test("deactivate says that the deployment is gone, and then that there is none", async () => {
+test("deactivate reports that the deployment is gone, and then that there is none", async () => {
   expect(await portico("deactivate")).toEqual({ code: 0, out: "nothing is deployed here\n", err: "" });
   site.deliver(one);
   await portico("activate", ...incoming());
@@ -106,7 +106,7 @@ test("deactivate says that the deployment is gone, and then that there is none",
   expect(existsSync(site.at(CONFIG))).toBe(false);
 });
 
-test("--purge takes the logs along, and nothing else does", async () => {
+test("only --purge removes the logs too", async () => {
   for (const options of [[], ["--purge"]]) {
     site.write("/var/log/portico/error.log", "x");
     site.deliver(one);
@@ -116,13 +116,13 @@ test("--purge takes the logs along, and nothing else does", async () => {
   }
 });
 
-test("recover has nothing to do where nothing was cut off", async () => {
+test("recover has nothing to do if nothing was cut off", async () => {
   expect(await portico("recover")).toEqual({ code: 0, out: "nothing was cut off\n", err: "" });
   const { code, out } = await portico("recover", "--json");
   expect([code, JSON.parse(out)]).toEqual([0, { ok: true, recovered: null, problems: [] }]);
 });
 
-test("--again takes the last deployment, --document another name", async () => {
+test("--again uses the last deployment, --document another name", async () => {
   site.deliver(one);
   await portico("activate", ...incoming());
   rmSync(site.at(CONFIG));

@@ -71,7 +71,7 @@ const UNIT = "/etc/systemd/system";
 const good = (last: Deployment, before: GoodState["before"] = {}): GoodState =>
   ({ deployment: last, before }) as GoodState;
 
-test("the units in question: those that are named, and those that files bring, but for templates", () => {
+test("the units in question: those that are named, and those of files, except templates", () => {
   const files: Files = [
     [`${UNIT}/t.timer`, "unit"],
     [`${UNIT}/u@.service`, "unit"],
@@ -154,7 +154,7 @@ describe("units as a deployment wants them", () => {
   });
 });
 
-describe("whether nothing but the host in the URLs changes", () => {
+describe("whether only the host in the URLs changes", () => {
   const at = (url: string): Deployment => deployment([], {}, url);
   test.each<[from: string | undefined, to: string | undefined, only: boolean, roles?: FileRole[]]>([
     ["https://a.example", "https://b.example", true],

@@ -53,7 +53,7 @@ test("generated edits: the diff is that of difflib", () => {
   }
 });
 
-test("lines that may hold a secret are not shown, nor what becomes of them", () => {
+test("lines that may contain a secret are not shown, before or after the change", () => {
   const text = "a\nb\nc\nd\n";
   const splices = [
     { from: 2, to: 3, text: "x" },

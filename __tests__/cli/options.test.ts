@@ -45,7 +45,7 @@ test.each([
   );
 });
 
-test("a running portico is asked at its usual socket, and has 85 seconds", () => {
+test("a running portico is asked at its default socket, and has 85 seconds", () => {
   expect(parsed(withControl(new Command()))).toEqual({ control: "/run/portico/control.sock", timeout: 85 });
   expect(parsed(withControl(new Command()), "--control", "/a", "--timeout", "3600")).toEqual({
     control: "/a",

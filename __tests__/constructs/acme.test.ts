@@ -71,7 +71,7 @@ test("without a name it is for the host's addresses, and for further names of th
   ]);
 });
 
-test("a virtual server's own certificate is for its names; an account of its own is an authority of its own", () => {
+test("a virtual server's own certificate is for its names; a separate account is a separate authority", () => {
   const files = frontEnd({ address: "8.8.8.8", publicName: "files.example.org" });
   const add = (id: string, tls: TlsMaterial) =>
     files.proxy.addVirtualServer(id, {
@@ -170,7 +170,7 @@ test("a certificate of a virtual server without an https listener would not be u
   expect(codesOf(add)).toEqual(["config.tls-unexpected stack/proxy/s.tls"]);
 });
 
-test("activation requires certificates only if it is told to", () => {
+test("activation requires certificates only on request", () => {
   const host = { address: "8.8.8.8", publicName: "files.example.org" };
   const required = frontEnd(host, acme(), { activation: { requireCertificate: true } });
   expect(required.activation!.deployment.requireCertificate).toBe(true);

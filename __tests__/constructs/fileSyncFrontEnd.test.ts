@@ -233,12 +233,12 @@ describe("response fields and HSTS", () => {
     ]);
   });
 
-  test("HSTS goes with a self-signed certificate where it is forced; the config knows nothing of that", () => {
+  test("HSTS is accepted with a self-signed certificate if it is forced; the config does not show that", () => {
     const { virtualServers } = renderProxyConfig(frontEnd({ mode: Mode.tls({ hsts: { force: true } }) }));
     expect(virtualServers[2]!.hsts).toEqual({ maxAge: 31_536_000, includeSubDomains: false, preload: false });
   });
 
-  test("HSTS goes by the certificate of the virtual server, if it has one of its own", () => {
+  test("HSTS depends on the certificate of the virtual server, if it has its own", () => {
     const add = (app: FileSyncFrontEnd, tls: TlsMaterial) =>
       app.proxy.addVirtualServer("office", {
         serverNames: ["office.example.org"],
@@ -296,7 +296,7 @@ describe("the address that is listened on", () => {
     expect(socket).toContain("FreeBind=yes");
   });
 
-  test("is where a router forwards to, and a warning where clients are sent elsewhere", () => {
+  test("is the target of a router, with a warning if clients are sent elsewhere", () => {
     const app = frontEnd({ host, mode: Mode.plain({ address: "10.0.0.11" }) });
     expect(app.portForwards).toEqual([{ protocol: "tcp", port: 80, toAddress: "10.0.0.11", toPort: 80 }]);
     expect(warnings(app)).toEqual([
@@ -304,7 +304,7 @@ describe("the address that is listened on", () => {
     ]);
   });
 
-  test("may be known to Terraform alone", () => {
+  test("may be known only to Terraform", () => {
     const stack = newStack();
     const address = new TerraformVariable(stack, "address", { type: "string" }).stringValue;
     const app = frontEnd({ mode: Mode.plain({ address }) }, "files", stack);

@@ -137,7 +137,7 @@ describe("parts without the front end", () => {
     expect(synthesizedFiles(stack).filter((f) => f.path.includes("dhparam"))).toHaveLength(1);
   });
 
-  test("name the files of further self-signed certificates after who uses them", () => {
+  test("name the files of further self-signed certificates after their users", () => {
     const stack = newStack();
     const host = new Host(stack, "host", { address: "192.0.2.10", publicName: "files.example.org" });
     const proxy = new ReverseProxy(stack, "proxy", { host });

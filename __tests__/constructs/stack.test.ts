@@ -192,7 +192,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
   });
 
-  test("HSTS for a host that has no name but its address", () => {
+  test("HSTS for a host that has only an address", () => {
     const warned = (publicName?: string): string[] => {
       const stack = newStack();
       const files = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;

@@ -77,7 +77,7 @@ test("a certificate that is issued is in order; one that expired, or is not rene
   expect(rowsOf(expired)["acme-certificates"]).toMatchObject({ status: "failed" });
 });
 
-test("a proxy that asks nobody is distinguished from an authority that takes its time", () => {
+test("a proxy that asks no authority is distinguished from a slow authority", () => {
   const asking = rowsOf(certificate({ state: "ordering" }))["acme-certificates"]!;
   expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
   const { state: _, nextAttempt: __, ...idle } = certificate({});

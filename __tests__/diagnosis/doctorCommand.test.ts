@@ -58,7 +58,7 @@ async function doctor(...args: string[]): Promise<{ code: number; out: string; e
   return { code, out, err };
 }
 
-test("all that can be seen from elsewhere is in order", async () => {
+test("everything visible from another machine is in order", async () => {
   const { code, out, err } = await doctor("--media-path", "a.png");
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/^ok {5}Exactly the right ports are open$/m);
@@ -95,7 +95,7 @@ test("--json has the rows", async () => {
   expect([failed.code, JSON.parse(failed.out)]).toMatchObject([1, { ok: false }]);
 });
 
-test("a public address is asked by what the config serves", async () => {
+test("a public address is probed with what the config serves", async () => {
   const { out } = await doctor("--json", "--public-address", "192.0.2.1", "--timeout", "1");
   const { rows: all } = JSON.parse(out) as { rows: DiagnosisRow[] };
   expect(all.find(({ id }) => id === "hairpin")).toMatchObject({
@@ -159,11 +159,11 @@ describe("on the host itself", () => {
   const edit = (name: string, from: string, to: string): void =>
     writeFileSync(at(name), readFileSync(at(name), "utf8").replace(from, to));
 
-  test("all is in order", async () => {
+  test("everything is in order", async () => {
     expect(await notOk()).toEqual({});
   });
 
-  test("settings that somebody changed", async () => {
+  test("settings that were changed by hand", async () => {
     edit("settings.py", "SITE_ROOT = '/sync/'", "SITE_ROOT = '/'");
     edit("daemon.conf", "SERVICE_URL", "#SERVICE_URL");
     expect(await notOk()).toEqual({
@@ -206,7 +206,7 @@ describe("on the host itself", () => {
   });
 });
 
-test("a deployment that is named has to be there", async () => {
+test("a deployment that is named has to exist", async () => {
   const missing = join(folder, "deployment.json");
   expect(await doctor("--deployment", missing)).toEqual({
     code: 2,

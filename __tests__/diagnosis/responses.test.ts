@@ -242,7 +242,7 @@ describe("what is asked", () => {
     ]);
   });
 
-  test("what is not there is not asked for", () => {
+  test("missing parts are not probed", () => {
     const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
     const only = (...names: string[]): string[] =>
       expectedResponses(

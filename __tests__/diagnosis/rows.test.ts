@@ -83,7 +83,7 @@ const WEB = ["response: application over http", "response: application's Server 
 
 test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [id: string, says: RegExp][]]>(
   [
-    ["all is in order", {}, {}, ["hairpin", /^198\.41\.0\.4: answers, and is the host's own$/]],
+    ["everything is in order", {}, {}, ["hairpin", /^198\.41\.0\.4: answers, and is the host's own$/]],
     [
       "from elsewhere",
       {
@@ -597,7 +597,7 @@ test("in TLS mode the redirect is asked as well", () => {
   });
 });
 
-test("rows stand in the order in which one explains another, each with a title", () => {
+test("rows are in the order in which one explains another, each with a title", () => {
   const rows = diagnose(HEALTHY);
   expect(rows.map(({ id }) => id)).toEqual([
     ...["activation", "files", "units", "config", "proxy", "running", "tls", "logs", "space", "addresses"],
@@ -608,7 +608,7 @@ test("rows stand in the order in which one explains another, each with a title",
   expect(HEALTHY.responses.map(({ row }) => asExpected(row))).toHaveLength(RESPONSES.length);
 });
 
-test("without a config that can be read there is only what needs none", () => {
+test("without a readable config there are only rows that need none", () => {
   expect(unreadable([bad, bad], undefined)).toEqual([
     {
       id: "config",

@@ -75,7 +75,7 @@ describe("names that are the connection's, the framing's or one answer's", () =>
     expect(found({ responseHeaders: { remove: [name] } })).toEqual([]);
   });
 
-  test("the reason, what is allowed and what to do instead are said", () => {
+  test("the reason, what is allowed and what to do instead are given", () => {
     expect(problemsOf({ responseHeaders: { set: { "strict-transport-security": "max-age=1" } } })).toEqual([
       {
         code: "config.reserved-response-field",
@@ -134,7 +134,7 @@ describe("names and values", () => {
     ]);
   });
 
-  test("Cache-Control is not said twice for files", () => {
+  test("Cache-Control is not sent twice for files", () => {
     const action = { type: "staticFiles", directory: "/d", cacheControl: "no-cache" } as const;
     expect(found({}, { action, responseHeaders: { set: { "cache-control": "no-store" } } })).toEqual([
       `config.duplicate-response-field ${ROUTE}.responseHeaders.set.cache-control`,
@@ -167,7 +167,7 @@ describe("hsts", () => {
     ],
   ])("%s", (_what, hsts, code, at) => expect(found({ hsts })).toEqual([`${code} ${SERVER}.${at}`]));
 
-  test("without an https listener it is refused, since it is never sent", () => {
+  test("without an https listener it is refused, because it is never sent", () => {
     const rest = { name: "rest", serverNames: ["_"], listeners: ["https"], default: true, routes: [] };
     const config = configOf({ listeners: ["http"], hsts: {} });
     const result = parseConfig({ ...config, virtualServers: [...config.virtualServers, rest] });
@@ -183,7 +183,7 @@ describe("hsts", () => {
   });
 });
 
-describe("what applies to an answer", () => {
+describe("the rules for an answer", () => {
   const valid = (config: ProxyConfigInput): ProxyConfig => {
     const result = parseConfig(config);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
@@ -199,7 +199,7 @@ describe("what applies to an answer", () => {
     return Object.fromEntries([...rules].map(([name, field]) => [name, field?.value]));
   };
 
-  test("a route's rules are over its virtual server's, by name, in any case", () => {
+  test("a route's rules replace its virtual server's, by name, ignoring case", () => {
     const rules = rulesOf(
       { responseHeaders: { set: { "X-A": "server", "X-B": "server" }, remove: ["X-C", "X-D"] } },
       { responseHeaders: { set: { "x-a": "route", "X-c": "route" }, remove: ["x-b"] } },
@@ -225,7 +225,7 @@ describe("what applies to an answer", () => {
     expect(rulesOf({ hsts }, {}, "http")).toEqual({ "strict-transport-security": undefined });
   });
 
-  test("a route may go without hsts", () => {
+  test("a route may do without hsts", () => {
     const responseHeaders = { remove: ["Strict-Transport-Security"] };
     expect(rulesOf({ hsts: {} }, { responseHeaders }, "https")).toEqual({
       "strict-transport-security": undefined,

@@ -18,7 +18,7 @@ import { SendPace } from "../../src/runtime/exchange/sendPace.js";
 const KIB = 1_024;
 const MIB = KIB * KIB;
 
-test("pieces that wait come out as they went in, whatever becomes of the memory they came in", () => {
+test("waiting pieces stay unchanged, whatever happens to the memory they came in", () => {
   const step = fc.oneof(
     fc.record({
       bytes: fc.oneof(fc.nat(100), fc.nat(5_000), fc.constantFrom(1_024, 2_047, 2_048, 16_384, 40_000)),

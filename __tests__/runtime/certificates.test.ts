@@ -147,7 +147,7 @@ describe("which certificate a client gets", () => {
   ];
 
   test.each(VERSIONS)(
-    "follows the name it asks for: exactly, by wildcard, or else the default (%s)",
+    "follows the requested name: exactly, by wildcard, or else the default (%s)",
     async (version) => {
       portico = await Portico.start(config());
       for (const [servername, expected] of CHOICES) {
@@ -211,7 +211,7 @@ describe("before a handshake", () => {
     );
   });
 
-  test("who says nothing, or only a part, is not waited for longer than for a handshake", async () => {
+  test("a client that sends nothing, or only a part, has no longer than a handshake may take", async () => {
     portico = await Portico.start(config());
     const began = performance.now();
     expect(await Promise.all([first(""), first("\x16\x03\x01\x02\x00\x01")])).toEqual(["", ""]);
@@ -220,7 +220,7 @@ describe("before a handshake", () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test("a peer that goes away costs nothing", async () => {
+  test("a peer that goes away has no effect", async () => {
     portico = await Portico.start(config());
     for (let i = 0; i < 20; i++) {
       const socket = net.connect(port, "127.0.0.1");
@@ -248,7 +248,7 @@ async function hello(servername: string | undefined): Promise<Buffer> {
 }
 
 describe("the server name in a first message", () => {
-  test("is known as soon as the message is complete, and not before", async () => {
+  test("is known when the message is complete, and not before", async () => {
     const bytes = await hello("office.example.org");
     for (let i = 0; i < bytes.length; i++) expect(clientHelloOf(bytes.subarray(0, i))).toBeUndefined();
     expect(clientHelloOf(bytes)).toMatchObject({ serverName: "office.example.org" });
@@ -351,7 +351,7 @@ describe("a request for a name of another certificate than that of its connectio
     }
   });
 
-  test("is answered for a trusted proxy, which need not ask by that name", async () => {
+  test("is answered for a trusted proxy, which may use another name", async () => {
     portico = await Portico.start({ ...config(), trustedProxies: ["127.0.0.1"] });
     expect(await ask({ host: "office.example.org" })).toMatchObject({ status: 200, body: "office" });
   });

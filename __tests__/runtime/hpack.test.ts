@@ -180,7 +180,7 @@ describe("what the encoder sends is", () => {
     [[100, 4_096], "3f45 3fe11f"],
     [[50, 30, 60], "3e 3f1d"],
     [[50, 60, 30], "3e"],
-  ])("sizes of its table, the least on the way and the last: %j", (sizes, hex) => {
+  ])("sizes of its table, the smallest in between and the last: %j", (sizes, hex) => {
     const encoder = new HpackEncoder();
     for (const size of sizes) encoder.limitTable(size);
     const announced = hex.replace(/ /g, "");
@@ -188,7 +188,7 @@ describe("what the encoder sends is", () => {
     expect(sent(encoder, BARE)).toBe("88");
   });
 
-  test("whole, however near its length is to that of a buffer", () => {
+  test("complete, however close its length is to that of a buffer", () => {
     const lengths = Array.from({ length: 150 }, (_, i) => 15_500 + 7 * i);
     for (const bytes of [...lengths, 163_840, 200_000]) {
       const headers = ["Set-Cookie", "c".repeat(bytes), ...Array<string[]>(40).fill(["ETag", "e"]).flat()];

@@ -39,7 +39,7 @@ afterEach(async () => {
 const get = (path = "/page", fields = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 const heads = ({ received }: Accepted): string[] => received.match(/HTTP\/1\.1 \d+/g) ?? [];
 
-test("a connection has as many requests as it may, and the last answer says that it closes", async () => {
+test("a connection serves its limit of requests, and the last answer announces the close", async () => {
   await start({ limits: { keepAliveRequestsMax: 3 } });
   const client = await connectTo(proxy.port);
   client.send(get().repeat(5));
@@ -112,7 +112,7 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
-  test("an idle connection has its time from its last answer, and the next head its own", async () => {
+  test("the time of an idle connection runs from its last answer, and the next head has its own", async () => {
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
     client.send(get());
@@ -130,7 +130,7 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
-  test("a client that says nothing at all has the time of a head", async () => {
+  test("a client that sends nothing at all has the time of a head", async () => {
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
     await pass(7_000);
@@ -141,7 +141,7 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
-  test("no deadline ends a request that its upstream takes its time for", async () => {
+  test("no deadline ends a request to a slow upstream", async () => {
     script = () => undefined;
     await start({ timeouts: TIMEOUTS });
     const client = await connectTo(proxy.port);
@@ -154,10 +154,10 @@ describe("deadlines of a connection", () => {
   });
 });
 
-describe("after a refusal the client may send on for a while, into the void", () => {
+describe("after a refusal the client may keep sending for a while, and it is discarded", () => {
   const REFUSED = "GET / HTTP/1.1\r\n\r\n";
 
-  test("five seconds where it is silent", async () => {
+  test("five seconds if it is silent", async () => {
     await start();
     const client = await connectTo(proxy.port);
     client.send(REFUSED + get());
@@ -197,7 +197,7 @@ describe("a client that does not read, or is gone", () => {
     action: { type: "respond", status: 200, body: "x".repeat(60_000) },
   };
 
-  test("is not taken for an idle one", async () => {
+  test("does not count as idle", async () => {
     await start({ timeouts: { keepAliveMs: 2_000, requestHeadMs: 2_000 } }, [BIG]);
     const client = await connectTo(proxy.port);
     let bytes = 0;
@@ -211,7 +211,7 @@ describe("a client that does not read, or is gone", () => {
     client.socket.destroy();
   });
 
-  test("is noticed though its upload waits for the upstream", async () => {
+  test("is noticed although its upload waits for the upstream", async () => {
     script = (peer) => peer.socket.pause();
     await start();
     const client = await connectTo(proxy.port);
@@ -247,7 +247,7 @@ test("a body is timed while its request waits for its turn", async () => {
   for (const { socket } of [first, second]) socket.destroy();
 });
 
-test("what is refused although its host is known is refused in its server's name", async () => {
+test("a refusal after the host is known comes from its virtual server", async () => {
   const server = { listeners: ["http"], routes: [] };
   await start({
     virtualServers: [
@@ -275,7 +275,7 @@ test("a drain waits for a head that has begun", async () => {
   client.socket.destroy();
 });
 
-test("a body that breaks the chunked coding is logged as that", async () => {
+test("a body that breaks the chunked coding is logged as such", async () => {
   await start();
   const request = "POST /web HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nz";
   expect((await exchange(proxy.port, request)).status).toBe(400);
@@ -297,7 +297,7 @@ test("an answer that ends with its connection is reset where it breaks off, for 
   expect([code, client.received.includes("Transfer-Encoding")]).toEqual(["ECONNRESET", false]);
 });
 
-test("the access log has what the client said of itself, and nothing of its password", async () => {
+test("the access log has what the client sent about itself, but not its password", async () => {
   await start();
   const basic = `Basic ${Buffer.from("anna:secret").toString("base64")}`;
   await exchange(
@@ -310,7 +310,7 @@ test("the access log has what the client said of itself, and nothing of its pass
   );
 });
 
-test("a request that could not be read is logged without what it might have been", async () => {
+test("a request that could not be read is logged without guesses", async () => {
   const folder = openFolder();
   const path = join(folder, "access.log");
   await start({ logs: { access: { path, format: "json" }, error: { path: join(folder, "error.log") } } });

@@ -51,7 +51,7 @@ describe("limits of a request head hold to the byte, in whatever pieces it comes
     }
   });
 
-  test("a head without end is refused by the byte that is too much", () => {
+  test("an endless head is refused at the first byte beyond the limit", () => {
     const reader = new HeadReader(1_024, LINE_BYTES);
     const begin = `${FIRST}\r\nX: `;
     expect(reader.read(bytes(begin + "x".repeat(1_024 - begin.length)), 0)).toBe(false);
@@ -65,7 +65,7 @@ describe("limits of a request head hold to the byte, in whatever pieces it comes
     expect(judged(`${FIRST}\r\nHost: a\r\n${"X: y\r\n".repeat(count - 1)}\r\n`, 0, 4_096)).toBe(expected);
   });
 
-  test("one byte behind a head is none of it", () => {
+  test("one byte after a head is not part of it", () => {
     const reader = new HeadReader(1_024, LINE_BYTES);
     expect(reader.read(bytes(`${FIRST}\r\n\r\nG`), 0)).toBe(true);
     expect([reader.text, reader.next]).toEqual([`${FIRST}\r\n\r\n`, FIRST.length + 4]);
@@ -159,13 +159,13 @@ describe("fields", () => {
   const parsed = (lines: string, fates = REQUEST_FATES) =>
     parseFields({ text: `${lines}\r\n`, bytes: bytes(`${lines}\r\n`), at: 0 }, 0, 1_000, fates);
 
-  test.each(SINGLE_FIELDS)("%s may be there once", (name) => {
+  test.each(SINGLE_FIELDS)("%s may occur once", (name) => {
     const once = `${SINGLE_FIELDS.join(": 1\r\n")}: 1\r\n`;
     expect(parsed(once).repeated).toBeUndefined();
     expect(parsed(`${once}${name.toUpperCase()}: 2\r\n`).repeated).toBe(name);
   });
 
-  test("any other may be there twice", () => {
+  test("any other may occur twice", () => {
     const others = NAMES.filter((name) => !["", "host", "content-length", ...SINGLE_FIELDS].includes(name));
     expect(parsed(others.map((name) => `${name}: 1\r\n`.repeat(2)).join("")).repeated).toBeUndefined();
   });
@@ -421,7 +421,7 @@ describe("framing of what is sent", () => {
     }
   });
 
-  test("a tunnel opens where one was asked for, and nowhere else", () => {
+  test("a tunnel opens only if one was requested", () => {
     const framing = new MessageFraming();
     expect(() => framing.openTunnel()).toThrow(FramingError);
     framing.beginRequest(0, false, true);

@@ -446,7 +446,7 @@ describe("what a request head says", () => {
     expect(parsed({ ":scheme": "http" }).refusal).toBeUndefined();
   });
 
-  test.each(SINGLE_FIELDS.filter((name) => name !== "expect"))("%s may be there once", (name) => {
+  test.each(SINGLE_FIELDS.filter((name) => name !== "expect"))("%s may occur once", (name) => {
     expect(parsed({}, [[name, "1"]]).refusal).toBeUndefined();
     expect(
       parsed({}, [
@@ -457,7 +457,7 @@ describe("what a request head says", () => {
     ).toBe(`two ${name} fields`);
   });
 
-  test("a WebSocket has one key, of 16 bytes, and it is ours", () => {
+  test("a WebSocket has one key of 16 bytes, our own", () => {
     const key = ["sec-websocket-key", "Y2xpZW50"] as const;
     const { request } = parsed(
       { ":method": "CONNECT", ":protocol": "WebSocket" },

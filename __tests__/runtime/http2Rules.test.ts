@@ -274,7 +274,7 @@ test.each([
   expect(log).toMatch(line);
 });
 
-test("a client that does not read its answers gets no further requests read", async () => {
+test("no further requests are read from a client that does not read its answers", async () => {
   const client = await RawClient.connect(server.port);
   await client.next((f) => f.type === Frame.SETTINGS && f.flags === 0);
   const before = server.finished.length;
@@ -294,7 +294,7 @@ test("a client that does not read its answers gets no further requests read", as
   expect([waiting > 0, waiting < count]).toEqual([true, true]);
 });
 
-test("a stream that depends on itself is logged as that", async () => {
+test("a stream that depends on itself is logged as such", async () => {
   await said(SETTINGS, dressed(PRIORITY, depends(1)));
   expect(await server.errorLog()).toContain("client sent an invalid request: stream depends on itself");
 });

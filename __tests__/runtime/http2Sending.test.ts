@@ -104,7 +104,7 @@ test.each([0, 1, 47, 48, 49, 1_000])("%i bytes go out in one frame", (count) => 
   expect([one.progressed, one.sent]).toEqual([0, 0]);
 });
 
-test("streams that wait take turns, a frame each, and end with their last one", () => {
+test("waiting streams take turns, one frame each, and end with their last one", () => {
   const [one, two] = [stream(1), stream(3)];
   one.endsAfter = two.endsAfter = true;
   scheduler.window = 0;
@@ -152,7 +152,7 @@ test("several pieces of a stream go out in their order, and only the last is the
   expect([wire.frames.at(-1), one.sent, one.waitingAt]).toEqual(["1 c5 end", 1, 0]);
 });
 
-test("who comes while others wait waits behind them", () => {
+test("a request that comes while others wait is served after them", () => {
   const [one, two] = [stream(1), stream(3)];
   scheduler.window = 0;
   send(one, letters("a", 10));
@@ -163,7 +163,7 @@ test("who comes while others wait waits behind them", () => {
   expect(wire.frames).toEqual(["1 a10", "3 b10"]);
 });
 
-test("the window of the connection holds for all, and that of a stream for itself", () => {
+test("the connection's window applies to all streams, a stream's only to itself", () => {
   const [one, two] = [stream(1, 5), stream(3)];
   scheduler.window = 12;
   expect([send(one, letters("a", 10)), send(two, letters("b", 10))]).toEqual([5, 7]);
@@ -176,7 +176,7 @@ test("the window of the connection holds for all, and that of a stream for itsel
   expect(wire.frames.slice(2)).toEqual(["3 b3"]);
 });
 
-test("a stream that is forgotten sends nothing more, and holds up nobody", () => {
+test("a stream that is dropped sends nothing more, and delays no other", () => {
   const [one, two] = [stream(1), stream(3)];
   scheduler.window = 0;
   send(one, letters("a", 10));

@@ -404,7 +404,7 @@ describe("several certificates of a listener", () => {
     ]);
   });
 
-  test("are warned of if no client would get them", async () => {
+  test("give a warning if no client would get them", async () => {
     const names = await issue({ names: ["office.example.org", "a.example.org"] });
     write("privkey.pem", names.key);
     write("cacert.pem", names.cert);

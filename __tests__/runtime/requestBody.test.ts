@@ -56,7 +56,7 @@ function send(text: string): boolean {
 const turn = (): Promise<void> => new Promise(setImmediate);
 const after = (ms: number): void => body.sweep(coarseNow() + ms);
 
-test("what comes is delivered at once, and consumed when it was taken", () => {
+test("bytes are delivered at once, and consumed when the sink took them", () => {
   body.attach(sink);
   expect([body.attached, owner.calls]).toEqual([true, ["resumed"]]);
   expect([send("ab"), send("c"), body.end()]).toEqual([true, true, true]);
@@ -66,7 +66,7 @@ test("what comes is delivered at once, and consumed when it was taken", () => {
   expect(sink.aborts).toBe(0);
 });
 
-test("what comes before somebody reads waits, and comes in its order", async () => {
+test("bytes that come before the body is read wait, and stay in order", async () => {
   expect(body.attached).toBe(false);
   send("ab");
   send("cd");
@@ -81,7 +81,7 @@ test("what comes before somebody reads waits, and comes in its order", async () 
   expect([sink.text, sink.ends, owner.consumed]).toEqual(["abcde", 1, 5]);
 });
 
-test("an end that came before somebody reads is delivered later", async () => {
+test("an end that came before the body is read is delivered later", async () => {
   body.end();
   body.attach(sink);
   expect(sink.ends).toBe(0);
@@ -89,7 +89,7 @@ test("an end that came before somebody reads is delivered later", async () => {
   expect([sink.ends, owner.calls.includes("paused")]).toEqual([1, false]);
 });
 
-test("who does not take a piece gets no more until he has", () => {
+test("a sink that has not taken a piece gets no more", () => {
   body.attach(sink);
   sink.takes = false;
   send("ab");
@@ -129,12 +129,12 @@ describe("a declared length", () => {
     expect([send("de"), body.left, body.end(), sink.text]).toEqual([true, 0, true, "abcde"]);
   });
 
-  test("is not exceeded by a byte that anybody sees", () => {
+  test("is never exceeded by a visible byte", () => {
     expect([send("abc"), send("def"), sink.text, owner.consumed]).toEqual([true, false, "abc", 6]);
   });
 });
 
-test("a body of no declared length has nothing left, and is not a matter of few bytes", () => {
+test("a body without a declared length has no known rest, and does not count as short", () => {
   expect([body.left, body.drainable]).toEqual([-1, false]);
   body.end();
   expect(body.drainable).toBe(true);
@@ -143,14 +143,14 @@ test("a body of no declared length has nothing left, and is not a matter of few 
 test.each([
   [65_536, true],
   [65_537, false],
-])("%i bytes are a matter of few: %j", (declared, few) => {
+])("%i bytes count as few: %j", (declared, few) => {
   body = new RequestBody(owner, declared, false);
   expect(body.drainable).toBe(few);
   send("x");
   expect(body.drainable).toBe(true);
 });
 
-test("beyond the route's limit it fails, and nothing of the piece is delivered", () => {
+test("beyond the route's limit it fails, and none of the piece is delivered", () => {
   owner.bodyBytesMax = 5;
   body.attach(sink);
   send("abcde");
@@ -158,7 +158,7 @@ test("beyond the route's limit it fails, and nothing of the piece is delivered",
   expect([sink.text, owner.calls.at(-1), owner.consumed]).toEqual(["abcde", "failed 413", 6]);
 });
 
-describe("a body that nobody reads any more", () => {
+describe("a body that is no longer read", () => {
   test("is dropped with what waited, and consumed", async () => {
     send("abc");
     body.discardRest(2_000);
@@ -176,7 +176,7 @@ describe("a body that nobody reads any more", () => {
     expect(owner.calls.filter((call) => call === "stopped")).toHaveLength(1);
   });
 
-  test("lets go of what its reader held on to", () => {
+  test("releases what its reader kept", () => {
     body.attach(sink);
     sink.takes = false;
     send("abc");
@@ -195,7 +195,7 @@ describe("a body that nobody reads any more", () => {
     expect([owner.calls, owner.consumed]).toEqual([["stopped"], 65_537]);
   });
 
-  test("that has ended is waited for by nobody", () => {
+  test("that has ended has no deadline", () => {
     body.end();
     body.discardRest(2_000);
     after(5_000);
@@ -203,7 +203,7 @@ describe("a body that nobody reads any more", () => {
   });
 });
 
-test("a body that fails is told to its reader once, and goes nowhere afterwards", async () => {
+test("the failure of a body reaches its reader once, and nothing is delivered afterwards", async () => {
   body.attach(sink);
   send("ab");
   body.abort();
@@ -231,7 +231,7 @@ test("a stream that is closed gives back what waits and what is held", () => {
 describe("the client is timed", () => {
   const failed = (): boolean => owner.calls.includes("failed 408");
 
-  test("from the moment that somebody reads, and from every piece", () => {
+  test("from the moment that it is read, and from every piece", () => {
     body.attach(sink);
     after(999);
     expect(failed()).toBe(false);
@@ -281,7 +281,7 @@ describe("the client is timed", () => {
   });
 });
 
-describe("what its reader throws is its own fault", () => {
+describe("an exception in its reader is an internal fault", () => {
   test.each(["onData", "onEnd"] as const)("in %s", (step) => {
     jest.spyOn(sink, step).mockImplementation(() => {
       throw new Error("of the reader");
@@ -293,7 +293,7 @@ describe("what its reader throws is its own fault", () => {
     expect(owner.consumed).toBe(2);
   });
 
-  test("a reader that gives up in the middle of a piece gets no other", () => {
+  test("a reader that gives up in the middle of a piece gets no further one", () => {
     const aborting: BodySink = {
       onData: () => {
         body.abort();

@@ -160,7 +160,7 @@ describe.each([
     expect(valuesOf(seen, "date")).toHaveLength(1);
   });
 
-  test("the same where the upstream's fields are weighed one by one", async () => {
+  test("the same if the upstream's fields are examined one by one", async () => {
     script = answering(
       UPSTREAM_ANSWER.replace("X-Kept", `Location: http://127.0.0.1:${upstream.port}/x\r\nX-Kept`),
     );

@@ -188,7 +188,7 @@ describe("is given up in time", () => {
   test.each([
     ["before", ""],
     ["in the middle of", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
-  ])("one that falls silent %s its answer, counted from its last word", async (_when, begun) => {
+  ])("one that falls silent %s its answer, counted from its last byte", async (_when, begun) => {
     await start({ readTimeoutMs: 10_000 });
     script = answers(begun);
     const client = await connectTo(front.plainPort);
@@ -324,7 +324,7 @@ test("a request is sent again once", async () => {
 });
 
 describe("over HTTP/2", () => {
-  test("103 goes on with its fields, and no other informational answer does", async () => {
+  test("only 103 is passed on, with its fields, and no other informational answer", async () => {
     await start();
     const early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\n\r\n";
     script = answering(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 X\r\nLink: y\r\n\r\n${early}${OK}`);

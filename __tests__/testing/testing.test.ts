@@ -91,7 +91,7 @@ describe("resolve and the fields of the answer", () => {
     expect([...resolution.removedResponseHeaders].sort()).toEqual([...removed].sort());
   });
 
-  test("what leads from HTTP to HTTPS has none of them", () => {
+  test("the redirect from HTTP to HTTPS has none of them", () => {
     const { responseHeaders, removedResponseHeaders } = resolve(app, "http://192.0.2.10/sync/");
     expect([responseHeaders, removedResponseHeaders]).toEqual([{}, []]);
   });

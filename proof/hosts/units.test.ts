@@ -140,7 +140,7 @@ test("a reload loads renewed TLS files, all or none, and a restart does too", as
   });
 });
 
-test("renewed files are passed on by themselves, also where links to them are switched", async () => {
+test("renewed files are passed on automatically, also if links to them are switched", async () => {
   const { host, units } = portico;
   const directory = "/etc/portico/tls";
   const path = renewalPathUnit([directory, ...units.tlsFiles]);
