@@ -185,11 +185,19 @@ describe("which certificate a client gets", () => {
     }
   });
 
-  test("is the only one where there is one", async () => {
+  test("is the only one where there is one, and the renewed one after a renewal", async () => {
     portico = await Portico.start(config(["wide"]));
     for (const servername of ["www.example.org", "other.example.com"]) {
       expect(await ask({ servername })).toMatchObject({ certificate: "wide 1", status: 200 });
     }
+    const { session } = await ask({ version: "TLSv1.2" });
+    expect(await ask({ version: "TLSv1.2", session })).toMatchObject({ reused: true });
+    await certify("wide", 2);
+    await eventually(async () => (await ask()).certificate === "wide 2", "for the renewed one", SOMETIMES);
+    expect(await ask({ version: "TLSv1.2", session })).toMatchObject({
+      reused: false,
+      certificate: "wide 2",
+    });
   });
 });
 
