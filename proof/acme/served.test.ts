@@ -1,0 +1,310 @@
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import { run } from "../../src/cli/program.js";
+import { diagnose } from "../../src/diagnosis/rows.js";
+import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
+import { askMaster } from "../../src/runtime/process/control.js";
+import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
+import { issue } from "../kit/certificates.js";
+import { freePorts } from "../kit/ports.js";
+import { openFolder, Portico, processes } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
+import { TestCa } from "./ca.js";
+
+/** Certificates from a CA in a proxy that serves: master and workers as processes, real handshakes, a real CA. */
+
+let ca: TestCa;
+let folder: string;
+let portico: Portico | undefined;
+beforeAll(async () => (ca = await TestCa.start()));
+afterAll(() => ca.stop());
+beforeEach(() => (folder = openFolder()));
+afterEach(async () => {
+  await portico?.stop();
+  portico = undefined;
+});
+
+type Challenge = "http-01" | "tls-alpn-01";
+
+function config(
+  names: readonly string[],
+  challenge: Challenge = "http-01",
+  more: readonly string[] = [],
+): ProxyConfigInput {
+  const acme = (wanted: readonly string[]) => ({ acme: { authority: "ca", names: wanted } });
+  const further = more.length === 0 ? {} : { certificates: [acme(more)] };
+  return {
+    version: 1,
+    workers: 2,
+    certificateAuthorities: [
+      { name: "ca", directory: ca.directory, agreeToTerms: true, roots: ca.roots, challenge },
+    ],
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
+      {
+        name: "https",
+        address: "127.0.0.1",
+        port: ca.tlsPort,
+        protocol: "https",
+        tls: { ...acme(names), ...further, policy: "mozilla-intermediate" },
+      },
+    ],
+    virtualServers: [
+      {
+        name: "redirect",
+        serverNames: ["_"],
+        listeners: ["http"],
+        default: true,
+        routes: [{ name: "all", path: "/", match: "prefix", action: { type: "redirect", port: ca.tlsPort } }],
+      },
+      {
+        name: "site",
+        serverNames: ["_"],
+        listeners: ["https"],
+        default: true,
+        routes: [
+          { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
+        ],
+      },
+    ],
+  };
+}
+
+const start = async (what: ProxyConfigInput): Promise<Portico> => {
+  for (const name of ["state", "run"]) mkdirSync(join(folder, name), { recursive: true });
+  const env = { STATE_DIRECTORY: join(folder, "state"), RUNTIME_DIRECTORY: join(folder, "run") };
+  return (portico = await Portico.start(what, { env }));
+};
+
+const control = (): string => join(folder, "run/control.sock");
+
+async function listed(): Promise<readonly ListedCertificate[]> {
+  const outcome = await askMaster(control(), { command: "certificates" }, 5_000);
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+  return outcome.value.certificates!;
+}
+
+/** The certificate that a new connection gets. */
+async function peer(servername = "a.example.net"): Promise<tls.PeerCertificate> {
+  const socket = tls.connect({ port: ca.tlsPort, host: "127.0.0.1", servername, rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  const certificate = socket.getPeerCertificate();
+  socket.destroy();
+  return certificate;
+}
+
+const issuerOf = ({ issuer }: tls.PeerCertificate): string => String(issuer.CN);
+const issued = (name?: string): Promise<void> =>
+  eventually(async () => issuerOf(await peer(name)).startsWith("Pebble"), "for an issued certificate", {
+    seen: () => portico!.errors,
+    everyMs: 50,
+    ms: 30_000,
+  });
+
+/** One connection for all requests of a test: it must not be cut when its listener gets another certificate. */
+function keptOpen(): { ask(): Promise<number>; end(): void } {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const socket = tls.connect({
+    port: ca.tlsPort,
+    host: "127.0.0.1",
+    servername: "a.example.net",
+    rejectUnauthorized: false,
+  });
+  agent.createConnection = () => socket as never;
+  const ask = async (): Promise<number> => {
+    const request = http.get({ agent, host: "a.example.net", path: "/" });
+    const [response] = (await once(request, "response")) as [http.IncomingMessage];
+    await once(response.resume(), "end");
+    return response.statusCode!;
+  };
+  return { ask, end: () => agent.destroy() };
+}
+
+test.each<Challenge>(["http-01", "tls-alpn-01"])(
+  "a proxy serves at once, gets a certificate by %s, and takes it without cutting a connection",
+  async (challenge) => {
+    await start(config(["a.example.net", "b.example.net"], challenge));
+    const connection = keptOpen();
+    expect(await connection.ask()).toBe(200);
+    await issued();
+    expect((await peer()).subjectaltname).toMatch(/DNS:a\.example\.net/);
+    expect(await connection.ask()).toBe(200);
+    connection.end();
+    const [one] = await listed();
+    expect(one).toMatchObject({
+      names: ["a.example.net", "b.example.net"],
+      listeners: ["https"],
+      source: "acme",
+      from: "ca",
+      state: "valid",
+      issuer: expect.stringMatching(/^Pebble/),
+    });
+    expect(one!.nextAttempt).toBeGreaterThan(Date.now());
+    // Challenges are closed: what an authority would ask for is an unknown path again.
+    const answer = await fetch(`http://127.0.0.1:${ca.httpPort}/.well-known/acme-challenge/x`, {
+      redirect: "manual",
+    });
+    expect(answer.status).toBe(301);
+  },
+  60_000,
+);
+
+test("a restart serves the certificate that there is, and an upgrade goes on with it; neither orders another", async () => {
+  await start(config(["a.example.net"]));
+  await issued();
+  const serial = (await peer()).serialNumber;
+  await portico!.stop();
+  await start(config(["a.example.net"]));
+  expect((await peer()).serialNumber).toBe(serial);
+  portico!.signal("SIGUSR2");
+  await portico!.says(/has taken over/);
+  expect((await peer()).serialNumber).toBe(serial);
+  await eventually(async () => (await listed())[0]!.state === "valid", "for the new master to look after it");
+  for (const pid of processes("master")) process.kill(pid, "SIGTERM");
+  await portico!.gone;
+  expect(portico!.errors).not.toMatch(/ordered/);
+}, 60_000);
+
+test("a reload with other names orders a certificate for them; a worker that starts later has it", async () => {
+  await start(config(["a.example.net"]));
+  await issued();
+  portico!.rewrite(config(["a.example.net"], "http-01", ["c.example.net"]));
+  const outcome = await askMaster(control(), { command: "reload" }, 20_000);
+  expect(outcome).toMatchObject({ ok: true });
+  await issued("c.example.net");
+  expect((await peer("c.example.net")).subjectaltname).toBe("DNS:c.example.net");
+  expect((await peer()).subjectaltname).toBe("DNS:a.example.net");
+  for (const pid of processes("worker")) process.kill(pid, "SIGKILL");
+  await eventually(() => processes("worker").length === 2, "for new workers");
+  await eventually(
+    async () => (await peer("c.example.net").catch(() => undefined))?.subjectaltname === "DNS:c.example.net",
+    "for a handshake",
+  );
+}, 60_000);
+
+/** What `portico doctor` says of what the running proxy knows. */
+async function diagnosed(what: ProxyConfigInput): Promise<{ failed: string[]; texts: string }> {
+  await start(what);
+  await eventually(async () => (await listed())[0]!.lastError !== undefined, "for the failure", {
+    seen: () => portico!.errors,
+    ms: 30_000,
+  });
+  const certificates = await listed();
+  expect(certificates[0]).toMatchObject({ source: "temporary" });
+  expect(issuerOf(await peer())).toMatch(/temporary/);
+  const parsed = parseConfig(what);
+  if (!parsed.ok) throw new ProblemError(parsed.problems);
+  const rows = diagnose({ place: "host", config: parsed.value, responses: [], certificates });
+  const acme = rows.filter(({ id }) => id.startsWith("acme-"));
+  const failed = acme.filter(({ status }) => status === "failed");
+  expect(acme.find(({ id }) => id === "acme-certificates")!.status).not.toBe("ok");
+  return {
+    failed: failed.map(({ id }) => id),
+    texts: failed.map(({ cause, fix }) => `${cause}: ${fix}`).join("\n"),
+  };
+}
+
+describe("doctor names the cause of a certificate that is not issued:", () => {
+  test("the port is closed for the authority", async () => {
+    await ca.setAddress("closed.example.net", "127.0.0.9");
+    const { failed, texts } = await diagnosed(config(["closed.example.net"]));
+    expect(failed).toEqual(["acme-port"]);
+    expect(texts).toMatch(/cannot connect to this host: Let the internet reach port 80/);
+  }, 60_000);
+
+  test("the name leads to another host", async () => {
+    const other = http.createServer((_, response) => response.writeHead(404).end());
+    await once(other.listen(ca.httpPort, "127.0.0.8"), "listening");
+    await ca.setAddress("moved.example.net", "127.0.0.8");
+    const { failed, texts } = await diagnosed(config(["moved.example.net"]));
+    other.close();
+    expect(failed).toEqual(["acme-dns"]);
+    expect(texts).toMatch(/leads elsewhere.*: Check that moved\.example\.net leads to this host/);
+  }, 60_000);
+
+  test("the authority cannot be reached", async () => {
+    const [down] = await freePorts(1);
+    const what = config(["a.example.net"]);
+    const [authority] = what.certificateAuthorities!;
+    const certificateAuthorities = [{ ...authority!, directory: `https://127.0.0.1:${down}/dir` }];
+    const { failed, texts } = await diagnosed({ ...what, certificateAuthorities });
+    expect(failed).toEqual(["acme-authority"]);
+    expect(texts).toMatch(/Let this host open connections/);
+  }, 60_000);
+
+  test("the authority's own certificate is not trusted", async () => {
+    const { key, cert } = await issue({ type: "ec", names: ["other.example"] });
+    writeFileSync(join(folder, "roots.pem"), cert);
+    expect(key).toMatch(/PRIVATE KEY/);
+    const what = config(["a.example.net"]);
+    const [authority] = what.certificateAuthorities!;
+    const certificateAuthorities = [{ ...authority!, roots: join(folder, "roots.pem") }];
+    const { failed, texts } = await diagnosed({ ...what, certificateAuthorities });
+    expect(failed).toEqual(["acme-authority"]);
+    expect(texts).toMatch(/give its root certificates/);
+  }, 60_000);
+
+  test("the authority does not issue for the name", async () => {
+    const { failed, texts } = await diagnosed(config(["blocked.example.net"]));
+    expect(failed).toEqual(["acme-certificates"]);
+    expect(texts).toMatch(/Remove blocked\.example\.net from the names/);
+  }, 60_000);
+});
+
+test("portico certificates shows a table and JSON, and renews on demand", async () => {
+  await start(config(["a.example.net"]));
+  await issued();
+  const serial = (await peer()).serialNumber;
+  const shown = await ran("certificates", "--control", control());
+  expect(shown).toMatchObject({ code: 0, err: "" });
+  expect(shown.out).toMatch(
+    /^NAMES +ISSUER +DAYS LEFT +SOURCE +NEXT ATTEMPT\na\.example\.net +Pebble [^\n]* +\d+ +ACME \(ca\) +20[^\n]* UTC\n$/,
+  );
+  const asJson = await ran("certificates", "--json", "--control", control());
+  expect(JSON.parse(asJson.out)).toMatchObject({
+    ok: true,
+    certificates: [{ names: ["a.example.net"], source: "acme" }],
+  });
+  const renewed = await ran("certificates", "renew", "a.example.net", "--control", control());
+  expect(renewed).toMatchObject({ code: 0, out: "renewed: a.example.net\n" });
+  await eventually(async () => (await peer()).serialNumber !== serial, "for the new certificate");
+  const unknown = await ran("certificates", "renew", "other.example.net", "--control", control());
+  expect(unknown.code).toBe(1);
+  expect(unknown.err).toMatch(/acme\.unknown-name/);
+}, 60_000);
+
+test("without a directory for them no certificate is asked for, which the log and doctor say", async () => {
+  mkdirSync(join(folder, "run"));
+  portico = await Portico.start(config(["a.example.net"]), {
+    env: { RUNTIME_DIRECTORY: join(folder, "run") },
+  });
+  await portico.says(/no certificate is asked for/);
+  const shown = await ran("certificates", "--control", control());
+  expect(shown.code).toBe(1);
+  expect(shown.out).toMatch(/temporary, until ca issues one/);
+  const parsed = parseConfig(config(["a.example.net"]));
+  const certificates = await listed();
+  const rows = diagnose({
+    place: "host",
+    config: parsed.ok ? parsed.value : never(),
+    responses: [],
+    certificates,
+  });
+  expect(rows.find(({ id }) => id === "acme-certificates")!.cause).toMatch(/no directory to keep it in/);
+});
+
+const never = (): never => {
+  throw new Error("the config has problems");
+};
+
+async function ran(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const to = { out: "", err: "" };
+  const code = await run(args, {
+    out: (text) => void (to.out += text),
+    err: (text) => void (to.err += text),
+  });
+  return { code, ...to };
+}
