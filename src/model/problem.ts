@@ -77,7 +77,6 @@ export const PROBLEM_CODES = {
   "acme.terms-not-agreed": "Read the authority's terms of service, and set `agreeToTerms: true`.",
   "acme.private-name":
     "Give a name that the internet knows, use a private authority and give its `roots`, or a self-signed certificate.",
-  "acme.not-used": "Give a listener a certificate by `acme`, and reload.",
   "acme.key-type": "Leave `keyType` out, or use a policy whose ciphers take it.",
   "acme.unknown-name": "Name one of the names of `portico certificates`.",
   "acme.not-issued": "See what the authority says, in the message.",

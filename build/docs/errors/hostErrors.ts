@@ -25,12 +25,6 @@ const UPLOAD = `/var/lib/portico/incoming/portico/${HASH}`;
 /** Codes of a host at work: the proxy, the commands that talk to it, activation, and the application's settings. */
 export const HOST_ERRORS = {
   ...seen(
-    "acme.not-used",
-    "`portico certificates renew` asks authorities for certificates that the proxy gets by itself, and it gets none: its config has no `acme`, or the proxy has no directory to keep certificates in.",
-    "files.example.org",
-    "portico gets no certificate by itself",
-  ),
-  ...seen(
     "settings.bad-syntax",
     "The application itself could not read the file as it is, so it is not edited. Nothing was changed.",
     "/srv/sync/conf/settings.py:12",

@@ -85,7 +85,7 @@ export class CertificateKeeper {
     await this.changes;
     if (this.engine !== undefined) return this.engine.renewNow(name);
     const problems: Problem[] = [
-      problem("acme.not-used", name ?? "", "portico gets no certificate by itself"),
+      problem("acme.unknown-name", name ?? "", "portico gets no certificate by itself"),
     ];
     return { ok: false, problems };
   }
