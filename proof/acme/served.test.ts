@@ -6,6 +6,8 @@ import * as tls from "node:tls";
 import { run } from "../../src/cli/program.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
+import { loadConfig } from "../../src/runtime/load/config.js";
+import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
 import { askMaster } from "../../src/runtime/process/control.js";
 import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
 import { issue } from "../kit/certificates.js";
@@ -143,6 +145,11 @@ test.each<Challenge>(["http-01", "tls-alpn-01"])(
       issuer: expect.stringMatching(/^Pebble/),
     });
     expect(one!.nextAttempt).toBeGreaterThan(Date.now());
+    // What was issued is no difference between what is installed and what runs.
+    const loaded = await loadConfig({ file: portico!.configFile });
+    const status = await askMaster(control(), { command: "status" }, 5_000);
+    const { config: document, tls: material } = (status.ok && status.value.loaded) || never();
+    expect(loadedStateOf(loaded.ok ? loaded.value : never())).toEqual({ config: document, tls: material });
     // Challenges are closed: what an authority would ask for is an unknown path again.
     const answer = await fetch(`http://127.0.0.1:${ca.httpPort}/.well-known/acme-challenge/x`, {
       redirect: "manual",

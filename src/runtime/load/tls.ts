@@ -86,8 +86,7 @@ async function loadListener(
   found.problems.push(...failed.filter((p) => p !== undefined));
   const contents = [...loads.map(({ loaded }) => loaded!.contents), ...issued];
   const certificates = all.flatMap(({ id }) => contents.find((one) => one.id === id) ?? []);
-  if (certificates.length > 0)
-    found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
+  found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
   return found;
 }
 
