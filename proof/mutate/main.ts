@@ -42,6 +42,11 @@ async function main(): Promise<void> {
   const tests = near === undefined ? "all tests" : `only the ${near} nearest test files of each`;
   console.log(`seed ${seed}, ${faults.length} faults, ${tests}`);
   const tree = new MutatedTree(faults);
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => {
+      tree.remove();
+      process.exit(1);
+    });
   try {
     const survivors = await tried(tree, faults, near);
     report(faults, survivors, values.record ? seed : undefined);

@@ -20,6 +20,8 @@ export class MutatedTree {
   /** Elsewhere, as the build refuses a bundle that names the folder it was made in. */
   private readonly switches = mkdtempSync(join(tmpdir(), "portico-faults-"));
   private readonly switchFile = join(this.switches, "on");
+  /** Ends the tests that run now. */
+  private stop = (): void => undefined;
 
   constructor(faults: readonly NumberedFault[]) {
     try {
@@ -66,9 +68,11 @@ export class MutatedTree {
       detached: true,
       env: { ...process.env, CI: "true", PORTICO_SEED: "20261121" },
     });
-    const overdue = setTimeout(() => process.kill(-jest.pid!, "SIGKILL"), ms);
+    this.stop = () => process.kill(-jest.pid!, "SIGKILL");
+    const overdue = setTimeout(this.stop, ms);
     await new Promise((done) => jest.once("close", done));
     clearTimeout(overdue);
+    this.stop = () => undefined;
     try {
       const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
       const failed = testResults.filter(({ status }) => status === "failed");
@@ -79,7 +83,8 @@ export class MutatedTree {
   }
 
   remove(): void {
-    for (const folder of [this.root, this.switches]) rmSync(folder, { recursive: true, force: true });
+    this.stop();
+    for (const folder of [this.root, this.switches]) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
   private npx(...command: string[]): void {
