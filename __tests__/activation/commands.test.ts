@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { run } from "../../src/cli/program.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
@@ -114,6 +115,29 @@ test("only --purge removes the logs too", async () => {
     await portico("deactivate", ...options);
     expect(existsSync(site.at("/var/log/portico/error.log"))).toBe(options.length === 0);
   }
+});
+
+test.each([[[]], [["--json"]]])("what could not be removed is named, and fails it: %j", async (options) => {
+  const log = site.at("/var/log/portico/error.log");
+  site.write("/var/log/portico/error.log", "x");
+  site.deliver(one);
+  await portico("activate", ...incoming());
+  execFileSync("mount", ["--bind", log, log]);
+  try {
+    const { code, out, err } = await portico("deactivate", "--purge", ...options);
+    expect(code).toBe(1);
+    if (options.length === 0)
+      expect(err).toMatch(/error\.log[^]*\nnot everything could be removed; the above is left\n$/);
+    else
+      expect(JSON.parse(out)).toMatchObject({
+        ok: false,
+        rolledBack: false,
+        problems: [{ path: expect.stringContaining("error.log") }],
+      });
+  } finally {
+    execFileSync("umount", [log]);
+  }
+  expect(existsSync(site.at(CONFIG))).toBe(false);
 });
 
 test("recover has nothing to do if nothing was cut off", async () => {

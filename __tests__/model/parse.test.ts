@@ -411,6 +411,17 @@ describe("JSON Schema", () => {
 });
 
 describe("problem codes", () => {
+  test.each([
+    ["a".repeat(118), `"${"a".repeat(118)}"`],
+    ["a".repeat(119), `"${"a".repeat(119)}…`],
+    [NaN, "NaN"],
+    [10n, "10"],
+    [null, "null"],
+    [{ a: 1 }, '{"a":1}'],
+  ])("what was received is shown, up to 120 characters: %p", (received, shown) => {
+    expect(problem("config.bad-name", "a", "is bad", { received }).received).toBe(shown);
+  });
+
   test("docs/errors.md explains exactly the codes that exist, where `see:` leads", () => {
     const docs = readFileSync(join(__dirname, "../../docs/errors.md"), "utf8");
     const documented = [...docs.matchAll(/^### `([a-z]+\.[a-z0-9-]+)`$/gm)].map((m) => m[1]!);

@@ -217,6 +217,8 @@ describe("systemd units", () => {
     expect(text).toContain("ListenStream=192.0.2.10:8443\n");
     expect(text).toContain("FreeBind=yes\n");
     expect(renderUnit(proxySocketUnit(input))).not.toContain("FreeBind");
+    const mixed = { ...input, listeners: [...input.listeners, ...listeners] };
+    expect(renderUnit(proxySocketUnit(mixed))).toContain("FreeBind=yes\n");
   });
 
   test("credentials with the same name clash", () => {
