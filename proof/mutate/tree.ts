@@ -84,7 +84,8 @@ export class MutatedTree {
 
   remove(): void {
     this.stop();
-    for (const folder of [this.root, this.switches]) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    for (const folder of [this.root, this.switches])
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
   private npx(...command: string[]): void {
