@@ -135,10 +135,17 @@ export class TestCa {
     if (status !== 200) throw new Error(`Pebble answered ${status}`);
   }
 
-  /** How a name is answered for; no addresses: not at all. */
+  /** The address that a name has from now on. */
   async setAddress(name: string, address: string): Promise<void> {
-    const url = `http://127.0.0.1:${this.ports.dnsManagement}/add-a`;
-    await fetch(url, { method: "POST", body: JSON.stringify({ host: `${name}.`, addresses: [address] }) });
+    const host = `${name}.`;
+    for (const [path, body] of [
+      ["clear-a", { host }],
+      ["add-a", { host, addresses: [address] }],
+    ] as const)
+      await fetch(`http://127.0.0.1:${this.ports.dnsManagement}/${path}`, {
+        method: "POST",
+        body: JSON.stringify(body),
+      });
   }
 
   async stop(): Promise<void> {

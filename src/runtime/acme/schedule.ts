@@ -70,9 +70,11 @@ export function asksToRenew(certificate: Validity, history: History, now: number
   );
 }
 
-function afterFailure(id: string, { failures, lastFailure }: History): number {
+function afterFailure(id: string, { failures, lastFailure, retryAt }: History): number {
   if (failures === 0 || lastFailure === undefined) return 0;
-  const { first, most } = PASSING.has(lastFailure.code) ? SOON : LATER;
+  // Where the time is known, it counts, and the pause only keeps a CA from being asked every second.
+  const known = lastFailure.code === "rateLimited" && retryAt !== undefined;
+  const { first, most } = known || PASSING.has(lastFailure.code) ? SOON : LATER;
   const pause = Math.min(most, first * 2 ** Math.min(failures - 1, 20));
   return lastFailure.at + pause * (1 + fraction(`${id} ${failures}`) / 10);
 }
