@@ -103,8 +103,8 @@ export class Keeper {
     const { signal } = this.stopping;
     await this.load();
     while (!signal.aborted) {
+      await this.change(afterClockChange(this.history, clock.now()));
       const now = clock.now();
-      await this.change(afterClockChange(this.history, now));
       if (this.isDue(now)) await this.takePlace();
       else if (this.mayAsk(now)) await this.askForRenewalTime();
       else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);

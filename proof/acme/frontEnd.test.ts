@@ -1,0 +1,154 @@
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as tls from "node:tls";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
+import { TestCa } from "./ca.js";
+
+/** A whole front end that gets its certificates while it serves. */
+
+let ca: TestCa;
+let portico: Portico | undefined;
+afterEach(async () => {
+  await portico?.stop();
+  portico = undefined;
+  await ca.stop();
+});
+
+/** Certificates that replace temporary ones under load. */
+const CERTIFICATES = 200;
+
+const nameOf = (i: number): string => `n${i}.example.net`;
+
+function configOf(
+  folder: string,
+  challenge: "http-01" | "tls-alpn-01",
+  certificates: number,
+): ProxyConfigInput {
+  const acme = (i: number) => ({ acme: { authority: "ca", names: [nameOf(i)] } });
+  const further = Array.from({ length: certificates - 1 }, (_, i) => acme(i + 1));
+  const route = {
+    name: "all",
+    path: "/",
+    match: "prefix" as const,
+    // A redirect on both listeners: a challenge is answered before it.
+    action: { type: "redirect" as const, status: 308 as const, host: "elsewhere.example.net" },
+  };
+  return {
+    version: 1,
+    workers: 2,
+    logs: { access: "off", error: { path: join(folder, "error.log") } },
+    certificateAuthorities: [
+      {
+        name: "ca",
+        directory: ca.directory,
+        email: "admin@example.org",
+        agreeToTerms: true,
+        challenge,
+        roots: ca.roots,
+      },
+    ],
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
+      {
+        name: "https",
+        address: "127.0.0.1",
+        port: ca.tlsPort,
+        protocol: "https",
+        tls: { ...acme(0), certificates: further, policy: "mozilla-intermediate" },
+      },
+    ],
+    virtualServers: [
+      { name: "all", serverNames: ["_"], default: true, listeners: ["http", "https"], routes: [route] },
+    ],
+  };
+}
+
+/** One request; rejects if there is no whole answer. */
+async function ask(socket: tls.TLSSocket, name: string): Promise<void> {
+  socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\n\r\n`);
+  let text = "";
+  await new Promise<void>((resolve, reject) => {
+    const end = (): void => reject(new Error(`cut off after ${JSON.stringify(text)}`));
+    const read = (chunk: Buffer): void => {
+      text += chunk.toString("latin1");
+      const [head = "", body] = text.split("\r\n\r\n");
+      if (body === undefined || body.length < Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)) return;
+      socket.off("data", read).off("close", end);
+      resolve();
+    };
+    socket.on("data", read).on("close", end);
+  });
+  if (!text.startsWith("HTTP/1.1 308")) throw new Error(text);
+}
+
+function connect(name: string): Promise<tls.TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port: ca.tlsPort, servername: name, rejectUnauthorized: false };
+    const socket = tls.connect(options, () => resolve(socket));
+    socket.on("error", reject);
+  });
+}
+
+test.each([
+  ["http-01", CERTIFICATES],
+  ["tls-alpn-01", 20],
+] as const)(
+  "by %s, certificates replace temporary ones under load: no request fails, no connection is cut",
+  async (challenge, certificates) => {
+    ca = await TestCa.start();
+    const folder = openFolder();
+    const state = join(folder, "state");
+    const env = { STATE_DIRECTORY: state };
+    portico = await Portico.start(configOf(folder, challenge, certificates), { env });
+    if (portico.ended) throw new Error(portico.errors);
+    const kept = await Promise.all([0, 1, 2, 3].map((i) => connect(nameOf(i))));
+    let requests = 0;
+    let over = false;
+    const failures: string[] = [];
+    const load = async (ofOne: () => Promise<void>): Promise<void> => {
+      while (!over) {
+        await ofOne().then(
+          () => (requests += 1),
+          (error: Error) => failures.push(error.message),
+        );
+        await sleep(5);
+      }
+    };
+    const running = [
+      ...kept.map((socket, i) => load(() => ask(socket, nameOf(i)))),
+      ...[0, 1].map((offset) =>
+        load(async () => {
+          const name = nameOf((requests + offset) % certificates);
+          const socket = await connect(name);
+          await ask(socket, name);
+          socket.destroy();
+        }),
+      ),
+    ];
+    const log = (): string =>
+      existsSync(join(folder, "error.log")) ? readFileSync(join(folder, "error.log"), "utf8") : "";
+    const issued = (): number => log().split(": issued by Pebble").length - 1;
+    await eventually(() => issued() === certificates, "for all certificates", {
+      seen: () => `${issued()}: ${log().slice(-1_000)} ${portico!.errors.slice(-1_000)}`,
+      ms: 100_000,
+      everyMs: 200,
+    });
+    const isNew = async (i: number): Promise<boolean> => {
+      const socket = await connect(nameOf(i));
+      const certificate = new X509Certificate(socket.getPeerCertificate().raw);
+      socket.destroy();
+      return certificate.issuer.includes("Pebble") && certificate.checkHost(nameOf(i)) !== undefined;
+    };
+    for (let i = 0; i < certificates; i++) await eventually(() => isNew(i), `for ${nameOf(i)}`);
+    over = true;
+    await Promise.all(running);
+    for (const socket of kept) socket.destroy();
+    expect(failures).toEqual([]);
+    expect(requests).toBeGreaterThan(certificates);
+  },
+  150_000,
+);
