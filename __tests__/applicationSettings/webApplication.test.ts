@@ -251,6 +251,16 @@ test("names in a field that only contain the names of functions that set anythin
   expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
 });
 
+test.each([
+  "A = vars(object)",
+  "A = dict(locals=1, vars=2, globals=3, exec=4, setattr=5)",
+  "A = object.locals(); B = object.vars()",
+  "modules = [1]",
+  "A = [modules]",
+])("names of one kind with those of functions which set anything are not an obstacle: %s", (line) => {
+  expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
+});
+
 /** A file, the line of the problem, and words of it. */
 const REFUSED: readonly [string, string, number, RegExp][] = [
   ["in an if", "A = 1\nif A:\n  MEDIA_URL = '/'", 3, /an assignment in a block/],
@@ -298,6 +308,10 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
     2,
     /`modules`/,
   ],
+  ["the modules among other imports", "MEDIA_URL = '/'\nfrom sys import path, modules", 2, /`modules`/],
+  ["the names of the module by vars()", "MEDIA_URL = '/'\nvars().update(MEDIA_URL=1)", 2, /`vars`/],
+  ["setattr", "MEDIA_URL = '/'\nsetattr(A, 'MEDIA_URL', 1)", 2, /`setattr`/],
+  ["execfile", "MEDIA_URL = '/'\nexecfile('other.py')", 2, /`execfile`/],
   ["walrus in a default", "MEDIA_URL = '/'\ndef f(a=(MEDIA_URL := 1)): pass", 2, /`:=`/],
   ["walrus in a default of a lambda", "MEDIA_URL = '/'\nf = lambda a=(MEDIA_URL := 1): a", 2, /`:=`/],
   ["walrus in an annotation", "MEDIA_URL = '/'\ndef f() -> (MEDIA_URL := int): pass", 2, /`:=`/],
