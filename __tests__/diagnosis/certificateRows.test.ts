@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { CERTIFICATE_QUESTIONS } from "../../src/diagnosis/certificateRows.js";
 import type { Evidence } from "../../src/diagnosis/evidence.js";
 import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
@@ -82,4 +84,14 @@ test("a proxy that asks no authority is distinguished from a slow authority", ()
   expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
   const { state: _, nextAttempt: __, ...idle } = certificate({});
   expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to keep it in/);
+});
+
+test("the table in docs/certificates.md names each of these rows, and no other", () => {
+  const docs = readFileSync(join(__dirname, "../../docs/certificates.md"), "utf8");
+  const table = docs.slice(docs.indexOf("| what is wrong")).split("\n\n")[0]!;
+  const named = table
+    .split("\n")
+    .slice(2)
+    .map((row) => row.split("|")[2]!.trim());
+  expect(new Set(named)).toEqual(new Set(CERTIFICATE_QUESTIONS.map(({ title }) => title)));
 });
