@@ -56,7 +56,8 @@ test("a fault does what it says when it is on, and nothing else", () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-faults-"));
   const file = join(folder, "on");
   const code =
-    "const seen = [1 + 2, [3, 4].every((n) => n > 3)]; if (seen[0] === 3) seen.pop(); return seen;";
+    "const seen = [1 + 2, [3, 4].every((n) => n > 3)]; if (seen[0] === 3) seen.pop(); " +
+    "if (seen[0] === 4) seen.pop(); else seen.push(7); return seen;";
   const seen = (on: boolean, ...kinds: FaultKind[]): unknown => {
     const faults = apart(faultsOf("src/a.ts", code).filter(({ kind }) => kinds.includes(kind)));
     const switched = withSwitches(
@@ -68,9 +69,9 @@ test("a fault does what it says when it is on, and nothing else", () => {
     return (0, eval)(`(() => { ${ts.transpile(switched)} })()`);
   };
   try {
-    expect(seen(false, "step", "arithmetic", "call")).toEqual([3]);
+    expect(seen(false, "step", "arithmetic", "call")).toEqual([3, 7]);
     expect(seen(true, "step")).toEqual([3, false]);
-    expect(seen(true, "arithmetic", "call")).toEqual([-1, true]);
+    expect(seen(true, "arithmetic", "call")).toEqual([-1, true, 7]);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -16,9 +16,10 @@ export function withSwitches(
   for (const fault of [...faults].sort((a, b) => b.start - a.start || a.end - b.end)) {
     const original = out.slice(fault.start, fault.end);
     const on = `__faults.has("${fault.id}")`;
+    // In braces: an `else` after it belongs to the `if` before it.
     const switched = fault.expression
       ? `(${on} ? (${fault.to}) : (${original}))`
-      : `if (!${on}) { ${original} }`;
+      : `{ if (!${on}) { ${original} } }`;
     out = out.slice(0, fault.start) + switched + out.slice(fault.end);
   }
   // Types are checked on the sources as they are.
