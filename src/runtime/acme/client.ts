@@ -166,7 +166,13 @@ function subproblemsOf(value: unknown): AcmeProblem[] {
 /** The target of a link relation; a CA writes them as plain as RFC 8555 does. */
 function linkOf({ headers }: Answer, relation: string): string | undefined {
   const text = [headers.link ?? []].flat().join(", ");
-  return new RegExp(`<([^>]*)>\\s*;\\s*rel="?${relation}"?`).exec(text)?.[1];
+  for (const [, url, parameters] of text.matchAll(/<([^<>]*)>([^<]*)/g)) {
+    const found = parameters!
+      .split(/[;,]/)
+      .some((each) => each.trim().replaceAll('"', "") === `rel=${relation}`);
+    if (found) return url;
+  }
+  return undefined;
 }
 
 const absolute = (url: string | undefined, base: string): string | undefined =>

@@ -263,7 +263,9 @@ function validityOf({ leaf }: Kept): Validity {
 
 /** `Let's Encrypt R11` */
 function issuerOf({ leaf }: Kept): string {
-  const part = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(leaf.issuer)?.[1];
+  const lines = leaf.issuer.split("\n");
+  const part = (name: string): string | undefined =>
+    lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
   return [part("O"), part("CN")].filter((text) => text !== undefined).join(" ");
 }
 

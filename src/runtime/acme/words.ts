@@ -26,7 +26,8 @@ const DETAIL_CHARACTERS_MAX = 300;
 
 function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificate): string {
   const what = WORDS[code]?.what(portOf(wanted));
-  const own = printableValue(detail).replace(/[.\s]+$/, "");
+  const sentence = printableValue(detail).trimEnd();
+  const own = sentence.endsWith(".") ? sentence.slice(0, -1) : sentence;
   const shown = own.length > DETAIL_CHARACTERS_MAX ? `${own.slice(0, DETAIL_CHARACTERS_MAX)}…` : own;
   const said = [what, shown].filter((text) => text !== undefined && text !== "").join(": ");
   return `${name ?? wanted.names.join(", ")}: ${said === "" ? code : said}`;
