@@ -264,15 +264,21 @@ describe("the server name in a first message", () => {
     expect(clientHelloOf(await hello(undefined))).toMatchObject({ serverName: "" });
   });
 
-  test("is found in a message of several records", async () => {
-    const bytes = await hello("office.example.org");
+  /** The same message in records of so many bytes. */
+  const inRecords = (bytes: Buffer, size: number): Buffer => {
     const message = bytes.subarray(5);
     const records: Buffer[] = [];
-    for (let i = 0; i < message.length; i += 7) {
-      const part = message.subarray(i, i + 7);
+    for (let i = 0; i < message.length; i += size) {
+      const part = message.subarray(i, i + size);
       records.push(Buffer.from([22, 3, 1, 0, part.length]), part);
     }
-    const cut = Buffer.concat(records);
+    return Buffer.concat(records);
+  };
+
+  test("is found in a message of several records, not of hundreds", async () => {
+    const bytes = await hello("office.example.org");
+    const cut = inRecords(bytes, Math.ceil(bytes.length / 30));
+    expect(clientHelloOf(inRecords(bytes, 1))).toMatchObject({ serverName: "" });
     expect(clientHelloOf(cut.subarray(0, cut.length - 1))).toBeUndefined();
     expect(clientHelloOf(cut)).toMatchObject({ serverName: "office.example.org" });
   });

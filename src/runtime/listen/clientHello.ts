@@ -11,7 +11,7 @@ export interface ClientHello {
 
 /**
  * Reads the first message of a connection and puts it back, for a TLS server to read it again. A message that is not a
- * ClientHello, or is too long, gives no name: the TLS server then reports what is wrong with it.
+ * ClientHello, is too long or comes in too many records gives no name: the TLS server then decides about it.
  */
 export function peekClientHello(socket: Socket, done: (hello: ClientHello) => void): void {
   let bytes: Buffer | undefined;
@@ -37,7 +37,9 @@ export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
 /** A ClientHello without its header, put together from its records; undefined while some of it is missing. */
 function firstMessage(bytes: Buffer): Buffer | undefined {
   let message = EMPTY;
-  for (let at = 0; ;) {
+  for (let at = 0, records = 0; ; records++) {
+    // Each piece that arrives is read from the beginning again: a message in thousands of records would be costly.
+    if (records === RECORDS_MAX) return EMPTY;
     // A client with another protocol may wait for an answer after its first byte.
     if (at < bytes.length && bytes[at] !== HANDSHAKE_RECORD) return EMPTY;
     if (bytes.length - at < RECORD_HEADER) return tooLong(bytes) ? EMPTY : undefined;
@@ -84,6 +86,9 @@ const tooLong = (bytes: Buffer): boolean => bytes.length > HELLO_BYTES_MAX;
 
 /** One record; a hello with keys that withstand quantum computers has less than 2 KiB. */
 const HELLO_BYTES_MAX = 16_384;
+
+/** Clients send one; some that avoid inspection on the way send a few. */
+const RECORDS_MAX = 32;
 
 const EMPTY = Buffer.alloc(0);
 const RECORD_HEADER = 5;
