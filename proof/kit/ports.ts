@@ -4,35 +4,59 @@ import { createServer, type Server } from "node:net";
 /**
  * Free loopback ports, all of five digits so that texts with a port in them have one length everywhere.
  *
- * They lie below the range the kernel takes ports of outgoing connections from (32768 and up on Linux): one of those
- * could be taken by any connection of another test between this look and the use.
+ * A port that was only looked at can be taken by a test in another process before it is used, and a look at a port that
+ * another test is about to use makes that one fail. So each process claims blocks of ports, and no other process looks at
+ * them: it listens on the first port of a block, for as long as it lives.
+ *
+ * They are below the range that the kernel takes ports of outgoing connections from (32768 and up on Linux): one of
+ * those could be taken by any connection of another test.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const held: { port: number; server: Server }[] = [];
-  try {
-    for (let attempts = 0; held.length < count; attempts++) {
-      if (attempts > 200) throw new Error("no free ports between 12000 and 32000");
-      const port = randomInt(12_000, 32_000);
-      const server = await hold(port);
-      if (server !== undefined) held.push({ port, server });
-    }
-  } finally {
-    await Promise.all(held.map(({ server }) => new Promise((done) => server.close(done))));
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = claimed.shift();
+    if (port === undefined) claimed.push(...(await claimBlock()));
+    else if (await isFree(port)) ports.push(port);
   }
-  return held.map(({ port }) => port);
-}
-
-/** Listens on a port; undefined if it is taken. */
-function hold(port: number): Promise<Server | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(undefined));
-    server.listen(port, "127.0.0.1", () => resolve(server));
-  });
+  return ports;
 }
 
 /** One such port. */
 export async function freePort(): Promise<number> {
   const [port] = await freePorts(1);
   return port!;
+}
+
+const FIRST_PORT = 12_000;
+const BLOCK_SIZE = 25;
+const BLOCKS = 800;
+
+/** Ports of this process that were not given out yet. Each is given once. */
+const claimed: number[] = [];
+
+async function claimBlock(): Promise<number[]> {
+  const from = randomInt(BLOCKS);
+  for (let i = 0; i < BLOCKS; i++) {
+    const first = FIRST_PORT + ((from + i) % BLOCKS) * BLOCK_SIZE;
+    const claim = await listening(first);
+    if (claim === undefined) continue;
+    claim.unref();
+    return Array.from({ length: BLOCK_SIZE - 1 }, (_, at) => first + 1 + at);
+  }
+  throw new Error(`no free ports from ${FIRST_PORT} on: other processes have claimed every block`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = await listening(port);
+  if (server !== undefined) await new Promise((done) => server.close(done));
+  return server !== undefined;
+}
+
+/** Listens on a port; undefined if it is taken. */
+function listening(port: number): Promise<Server | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
 }
