@@ -32,13 +32,13 @@ const HTTP2: Variant = {
 
 export const downloads: readonly Work[] = [
   download(PLAIN, [quickBar(0.5, 0.81)]),
-  download(TLS, [quickBar(0.6, 0.73)]),
+  download(TLS, [quickBar(0.6, 0.87)]),
   download(HTTP2, []),
 ];
 
 export const uploads: readonly Work[] = [
-  upload(PLAIN, [quickBar(0.7, 1.26)]),
-  upload(TLS, [quickBar(0.8, 1.17)]),
+  upload(PLAIN, [quickBar(0.7, 1.43)]),
+  upload(TLS, [quickBar(0.8, 1.29)]),
   upload(HTTP2, []),
 ];
 

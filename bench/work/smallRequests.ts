@@ -11,7 +11,7 @@ export const smallHttp1: Work = {
   unit: "µs/request",
   rate: "requests/s",
   by: "cpu",
-  bars: [quickBar(1.0, 1.2), cpuBar(0.5, "best Node peer")],
+  bars: [quickBar(1.0, 1.22), cpuBar(0.5, "best Node peer")],
   quick: true,
   run: (bench) => alternate(bench, { mode: "plain", ability: "http1" }, (proxy) => wrk(bench, proxy, TARGET)),
 };
