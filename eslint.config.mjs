@@ -19,5 +19,14 @@ export default tseslint.config(
     files: ["build/**", "demo/**", "proof/**", "src/cli/**", "bench/**", "main.ts"],
     rules: { "no-console": "off" },
   },
+  {
+    files: ["__tests__/**"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { name: "fast-check", message: "Import proof/kit/property.js, which has the seed of the run." },
+      ],
+    },
+  },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
 );

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { SEED } from "../../proof/kit/random.js";
 import { unifiedDiff } from "../../src/applicationSettings/diff.js";
 import { applySplices, insertLines, type Splice } from "../../src/applicationSettings/textEdit.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { HIDDEN, unifiedDiff } from "../../src/applicationSettings/diff.js";
 import { secretPythonLines } from "../../src/applicationSettings/secretLines.js";
 import { applySplices } from "../../src/applicationSettings/textEdit.js";

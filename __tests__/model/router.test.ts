@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { parseConfig, type ProxyConfig, type RouteConfig, Router } from "../../src/model/index.js";
 
 /** Which route answers a path (decisions 1.3), against the definition in as many words. */

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
 import { hostAsked } from "../../src/model/actions/location.js";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import {
   afterClockChange,
   asksToRenew,

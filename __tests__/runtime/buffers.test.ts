@@ -1,6 +1,6 @@
 import type { BigIntStats } from "node:fs";
 import type { Socket } from "node:net";
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import {
   describeFile,
   FileCache,

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { type ForwardedRequest, ForwardingRules, parseConfig } from "../../src/model/index.js";
 import type { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import type { Http1Connection } from "../../src/runtime/http1/connection.js";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import fc from "fast-check";
+import fc from "../../proof/kit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
