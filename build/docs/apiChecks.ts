@@ -40,7 +40,7 @@ function saysDefault(said: string | undefined, byDefault: unknown): boolean {
 }
 
 /** Where the constructs give a field another default than its schema, which their docstring says. */
-const OWN_DEFAULT = ["ProxyLogs.access", "ProxyLogs.error", "ReverseProxyProps.logs"];
+const OWN_DEFAULT = ["ProxyLogs.access", "ProxyLogs.error", "ProxySettings.logs"];
 
 const routes = ["virtualServers", 0, "routes", 0] as const;
 const action = (type: string): SchemaNode =>
@@ -61,12 +61,12 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ProxyLimits: objectAt("limits"),
   ProxyLogs: objectAt("logs"),
   ProxyOptions: action("proxy"),
+  ProxySettings: objectAt(),
   ProxyTimeouts: objectAt("timeouts"),
   RedirectOptions: action("redirect"),
   RespondOptions: action("respond"),
   ResponseHeaders: objectAt(...routes, "responseHeaders"),
   ResponseProbe: deployed("probe"),
-  ReverseProxyProps: objectAt(),
   RouteProps: objectAt(...routes),
   SettingsEditing: deployed("settings"),
   StaticFilesOptions: action("staticFiles"),

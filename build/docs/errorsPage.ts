@@ -24,6 +24,7 @@ const AREAS: Readonly<Record<string, string>> = {
   firewall: "The packet filter",
   unit: "systemd units",
   settings: "The application's own settings",
+  container: "A proxy in containers",
   files: "Files on a host",
   tls: "TLS policies",
   listen: "Listening",

@@ -1,59 +1,30 @@
-import { isDeepStrictEqual } from "node:util";
-import { Construct, type IConstruct } from "constructs";
-import {
-  type CertificateAuthorityInput,
-  formatProblem,
-  type Problem,
-  problem,
-  type ProxyConfigInput,
-} from "../model/index.js";
+import type { Construct, IConstruct } from "constructs";
+import { type Problem, problem } from "../model/index.js";
 import { DEFAULT_HOST_PATHS, type HostPaths, proxyConfigText } from "../render/index.js";
-import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
-import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
-import { configProblems, hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
-import { atConstructs } from "./constructPaths.js";
+import { hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
+import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { HOST } from "./props/instances.js";
-import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
-import { Listener, type ListenerProps } from "./listener.js";
-import {
-  any,
-  fields,
-  type PropTable,
-  refuseId,
-  refuseOptions,
-  refuseProps,
-  required,
-  text,
-} from "./props/propTable.js";
-import type { ProxyLimits, ProxyLogs, ProxyTimeouts } from "./proxySettings.js";
-import { PROXY, proxyOf, type ProxyScope } from "./proxyScope.js";
-import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
-import { isKnown, renderJsonAroundTokens, settleTokens } from "./props/tokens.js";
-import { Upstream, type UpstreamProps } from "./upstream.js";
-import { warnOf } from "./warnings.js";
-import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
+import { fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
+import { proxyOf } from "./proxyScope.js";
+import { PROXY_SETTINGS, type ProxySettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import type { TlsPlace } from "./tlsMaterial.js";
+import { isKnown, renderJsonAroundTokens } from "./props/tokens.js";
 
 /**
  * A proxy on a host: it owns the listeners, virtual servers and upstreams below it, and writes the resulting
  * config. A config that passes when the app is synthesized loads on the host, since both use the same rules.
  */
-export class ReverseProxy extends Construct implements ProxyScope {
-  /** @internal */
-  readonly [PROXY] = true;
+export class ReverseProxy extends ReverseProxyBase {
   /** The host it runs on. */
   readonly host: Host;
   /** Where its files are on the host. */
   readonly paths: HostPaths;
   /** The config file. */
   readonly configFile: HostFile;
-  /** Settings of the proxy as a whole. */
-  private readonly settings: Omit<ReverseProxyProps, "host" | "paths">;
-  private readonly overrides: ConfigOverride[] = [];
-  private readonly materials = new Map<TlsMaterial, TlsFiles>();
-  private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
-  private readonly authorities: CertificateAuthorityInput[] = [];
+  /** @internal */
+  protected readonly settings: ProxySettings;
 
   /** The proxy that a construct belongs to: the nearest one above it. */
   static of(construct: IConstruct): ReverseProxy {
@@ -66,9 +37,15 @@ export class ReverseProxy extends Construct implements ProxyScope {
     refuse(hostPathProblems(props.paths, `${this.node.path}.paths`));
     const { host, paths, ...settings } = props;
     refuseProxy(this, { version: 1, ...settings });
-    this.settings = settings;
     this.host = host;
     this.paths = { ...DEFAULT_HOST_PATHS, ...paths };
+    const { logDirectory } = this.paths;
+    const logs = {
+      access: { path: `${logDirectory}/access.log` },
+      error: { path: `${logDirectory}/error.log` },
+      ...settings.logs,
+    };
+    this.settings = { ...settings, logs };
     this.configFile = new HostFile(this, "Config", {
       host,
       path: this.paths.config,
@@ -76,125 +53,19 @@ export class ReverseProxy extends Construct implements ProxyScope {
       role: "config",
     });
     this.configFile.checkLate(() => [...this.host.lateChecks(), ...this.lateChecks(() => true)]);
-    warnOf(this);
-    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
 
-  /** Adds a listener and returns it. */
-  addListener(id: string, props: ListenerProps): Listener {
-    refuseId(this, "addListener", id);
-    return new Listener(this, id, props);
-  }
-
-  /** Adds a virtual server and returns it. */
-  addVirtualServer(id: string, props: VirtualServerProps): VirtualServer {
-    refuseId(this, "addVirtualServer", id);
-    return new VirtualServer(this, id, props);
-  }
-
-  /** Adds an upstream and returns it. */
-  addUpstream(id: string, props: UpstreamProps): Upstream {
-    refuseId(this, "addUpstream", id);
-    return new Upstream(this, id, props);
-  }
-
-  /**
-   * Sets a field of the config after all constructs have rendered: the escape hatch for anything that has no
-   * prop. The result is checked like everything else when the app is synthesized. For a listener, only `http2`,
-   * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
-   * itself.
-   *
-   * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
-   * @param value the new value; `undefined` deletes the field. May contain tokens.
-   */
-  addConfigOverride(path: string, value: unknown): void {
-    const at = `${this.node.path}.addConfigOverride`;
-    refuseOptions(at, { path }, { path: required(text) });
-    refuse(overridePathProblems(at, path));
-    this.overrides.push({ path, value });
-  }
-
-  /** Listeners below this proxy, in the order they were added. */
-  get listeners(): readonly Listener[] {
-    return this.node.findAll().filter((child) => child instanceof Listener);
-  }
-
-  /** Virtual servers below this proxy, in the order they were added. */
-  get virtualServers(): readonly VirtualServer[] {
-    return this.node.findAll().filter((child) => child instanceof VirtualServer);
-  }
-
-  /** Upstreams below this proxy, then those elsewhere that its routes use. */
-  get upstreams(): readonly Upstream[] {
-    const own = this.node.findAll().filter((child) => child instanceof Upstream);
-    const named = this.virtualServers.flatMap((server) =>
-      server.routes.flatMap((route) => route.action.upstream ?? []),
-    );
-    return [...new Set([...own, ...named])];
-  }
-
-  /** The config as it is now; may contain tokens. */
-  get config(): ProxyConfigInput {
-    return settleTokens(this, overridden(this.rendered, this.overrides));
-  }
-
-  /** The config that the constructs make, without overrides. */
-  private get rendered(): ProxyConfigInput {
-    const { logDirectory } = this.paths;
-    return {
-      ...this.settings,
-      version: 1,
-      logs: {
-        access: { path: `${logDirectory}/access.log` },
-        error: { path: `${logDirectory}/error.log` },
-        ...this.settings.logs,
-      },
-      ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.authorities }),
-      listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
-      upstreams: this.upstreams.map((upstream) => upstream.render()),
-      virtualServers: this.virtualServers.map((server) => server.render()),
-    };
-  }
-
-  /** Everything the host would refuse; empty if the config loads. Checked whenever the app is synthesized. */
-  get problems(): readonly Problem[] {
+  /** @internal */
+  protected override get ownNames(): readonly string[] {
     const { address, ipv6Address, publicName } = this.host;
-    const ownNames = [address, ipv6Address, publicName].filter((name) => name !== undefined && isKnown(name));
-    const problems = configProblems(this.config, ownNames as string[]);
-    return [
-      ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
-      ...this.sshPortProblems(),
-      ...this.takenPortProblems(),
-      ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
-        problem(
-          "config.unknown-reference",
-          `${this.node.path}.addConfigOverride`,
-          "does not lead to a field",
-          {
-            received: path,
-            fix: "Name a field of the config as it is without the override.",
-          },
-        ),
-      ),
-    ];
+    return [address, ipv6Address, publicName].filter(
+      (name) => name !== undefined && isKnown(name),
+    ) as string[];
   }
 
-  /** Adds to a problem that an override set its field. */
-  private asOverridden(p: Problem, field: string): Problem {
-    const override = this.overrides.find(
-      ({ path }) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
-    );
-    if (override === undefined) return p;
-    return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
-  }
-
-  /** @internal Checks of listeners, for what contains them besides the config. */
-  lateListenerChecks(): readonly LateCheck[] {
-    return this.lateChecks((path) => path.startsWith("listeners["));
-  }
-
-  private lateChecks(of: (path: string) => boolean): readonly LateCheck[] {
-    return lateConfigChecks(this.config, (p) => (of(p.path) ? atConstructs(p, this) : undefined));
+  /** @internal */
+  protected override placeProblems(): readonly Problem[] {
+    return [...this.sshPortProblems(), ...this.takenPortProblems()];
   }
 
   /** Listeners on the port of the host's SSH server. */
@@ -224,78 +95,21 @@ export class ReverseProxy extends Construct implements ProxyScope {
     });
   }
 
-  /**
-   * Names that clients use on a listener, as far as they are known: its own, and those of its virtual servers without
-   * a certificate of their own.
-   */
-  namesOn(listener: Listener): readonly string[] {
-    const servers = this.virtualServers.filter(
-      ({ listeners, tls }) => listeners.includes(listener) && tls === undefined,
-    );
-    return [...(listener.tls?.serverNames ?? []), ...servers.flatMap(({ serverNames }) => serverNames)];
+  /** @internal */
+  protected override tlsPlace(): TlsPlace {
+    const { host, paths } = this;
+    const place = { host, directory: paths.tlsDirectory };
+    return { ...place, dhParameters: () => dhParametersFile(this, place).path };
   }
 
-  /** @internal Files of every TLS material in use, each with the prop that names it. */
-  get usedTlsFiles(): readonly (readonly [at: string, files: TlsFiles])[] {
-    return [...this.listeners, ...this.virtualServers].flatMap(({ node, tlsFiles }) =>
-      tlsFiles === undefined ? [] : [[`${node.path}.tls`, tlsFiles] as const],
-    );
-  }
-
-  /** Certificates of the virtual servers on a TLS listener, which clients get by the name that they ask for. */
-  private certificatesOf(listener: Listener): readonly TlsFiles[] {
-    if (listener.tls === undefined) return [];
-    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
-    const own = servers.flatMap(({ tlsFiles }) => tlsFiles ?? []);
-    return [...new Set(own)].filter((files) => files !== listener.tlsFiles);
-  }
-
-  /**
-   * Files of a TLS material on this proxy's host; the material's resources are made at the first call.
-   *
-   * @param user what it is for; the files of a second self-signed material are named after it
-   */
-  tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles {
-    const known = this.materials.get(material);
-    if (known !== undefined) return known;
-    const listeners = () => this.listeners.filter(({ tls }) => tls?.material === material);
-    const servers = () => this.virtualServers.filter(({ tls }) => tls === material);
-    const files = material.bind(this, {
-      host: this.host,
-      directory: this.paths.tlsDirectory,
-      user: user?.node.id,
-      forHost: () => listeners().length > 0 || servers().length === 0,
-      serverNames: () => [
-        ...listeners().flatMap((listener) => this.namesOn(listener)),
-        ...servers().flatMap(({ serverNames }) => serverNames),
-      ],
-      addAuthority: (options) => this.addAuthority(options),
-    });
-    this.materials.set(material, files);
-    for (const used of this.tlsUses) used(files);
-    return files;
-  }
-
-  /** @internal Calls back for the files of every TLS material, those that are added later included. */
-  onTlsFiles(used: (files: TlsFiles) => void): void {
-    this.materials.forEach(used);
-    this.tlsUses.push(used);
-  }
-
-  /** Materials of the same authority and account share one. */
-  private addAuthority(options: AcmeOptions): string {
-    const wanted = authorityOf(options);
-    const same = this.authorities.find(({ name: _, ...known }) => isDeepStrictEqual(known, wanted));
-    if (same !== undefined) return same.name;
-    const taken = this.authorities.map((authority) => authority.name);
-    const name = authorityName(wanted.directory, taken);
-    this.authorities.push({ name, ...wanted });
-    return name;
+  /** @internal */
+  override onThisMachine(path: string): string | undefined {
+    return this.host.delivery.onThisMachine(this.host, path);
   }
 }
 
 /** Where a proxy runs, and its settings as a whole. */
-export interface ReverseProxyProps {
+export interface ReverseProxyProps extends ProxySettings {
   /** The host it runs on. */
   readonly host: Host;
   /**
@@ -303,31 +117,6 @@ export interface ReverseProxyProps {
    * @default DEFAULT_HOST_PATHS
    */
   readonly paths?: Partial<HostPaths>;
-  /**
-   * Worker processes, 1 to 256; `auto` for one per CPU.
-   * @default "auto"
-   */
-  readonly workers?: "auto" | number;
-  /**
-   * Addresses and CIDR ranges of proxies in front of this one. Only their forwarding fields are trusted.
-   * @default - none
-   */
-  readonly trustedProxies?: readonly string[];
-  /**
-   * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
-   * @default - access.log and error.log in the log directory
-   */
-  readonly logs?: ProxyLogs;
-  /**
-   * Limits of every worker: head bytes, connections, streams and more.
-   * @default - see ProxyLimits
-   */
-  readonly limits?: ProxyLimits;
-  /**
-   * Timeouts of connections: request head, keep-alive, TLS handshake, drain; in milliseconds.
-   * @default - see ProxyTimeouts
-   */
-  readonly timeouts?: ProxyTimeouts;
 }
 
 /** @internal */
@@ -346,9 +135,5 @@ export const HOST_PATHS: PropTable<Partial<HostPaths>> = {
 export const REVERSE_PROXY_PROPS: PropTable<ReverseProxyProps> = {
   host: required(HOST),
   paths: fields(HOST_PATHS),
-  workers: any,
-  trustedProxies: any,
-  logs: any,
-  limits: any,
-  timeouts: any,
+  ...PROXY_SETTINGS,
 };

@@ -4,7 +4,7 @@ import { Lazy } from "cdktf";
 import { Construct } from "constructs";
 import { isIP } from "node:net";
 import { isFilePath } from "../model/filePath.js";
-import { type AcmeCertificateInput, type Problem, problem } from "../model/index.js";
+import { type AcmeCertificateInput, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import {
   accepting,
@@ -12,9 +12,10 @@ import {
   DOMAIN_NAME_PATTERN,
   LONG_LABEL_PATTERN,
 } from "../model/textRule.js";
-import { dhParametersPem } from "../render/index.js";
+import { CONTAINER_PATHS } from "../render/index.js";
 import { type AcmeOptions, refuseAcme } from "./acme.js";
 import { refuse } from "./props/checks.js";
+import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
@@ -56,6 +57,15 @@ export abstract class TlsMaterial {
     refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS);
     refuse(filesProblems(files));
     return new ExistingMaterial(files);
+  }
+
+  /**
+   * Files `tls.crt` and `tls.key` in a directory, as containers see a mounted Secret of type kubernetes.io/tls.
+   *
+   * @param directory absolute path where the Secret is mounted
+   */
+  static fromSecret(directory: string = CONTAINER_PATHS.tlsDirectory): TlsMaterial {
+    return TlsMaterial.fromFiles({ certificate: `${directory}/tls.crt`, key: `${directory}/tls.key` });
   }
 
   /**
@@ -126,10 +136,17 @@ export interface SelfSignedOptions {
   readonly renewalDays?: number;
 }
 
-/** @internal What a material depends on. */
-export interface TlsContext {
-  readonly host: Host;
+/** @internal Where a proxy runs, as far as materials are concerned. */
+export interface TlsPlace {
+  /** The host; undefined where Terraform puts no files. */
+  readonly host?: Host;
   readonly directory: string;
+  /** Path of the Diffie-Hellman parameters, which the materials of a proxy share. */
+  readonly dhParameters: () => string;
+}
+
+/** @internal What a material depends on. */
+export interface TlsContext extends TlsPlace {
   /** Id of the construct that uses the material first, if any does. */
   readonly user: string | undefined;
   /** Whether clients get the certificate for any name, and not just for those of some virtual servers. */
@@ -157,7 +174,13 @@ export class SelfSignedTls extends Construct {
    * @internal Made through `TlsMaterial.selfSigned`.
    * @param suffix of the names of its files
    */
-  constructor(scope: Construct, id: string, context: TlsContext, options: SelfSignedOptions, suffix: string) {
+  constructor(
+    scope: Construct,
+    id: string,
+    context: HostContext,
+    options: SelfSignedOptions,
+    suffix: string,
+  ) {
     super(scope, id);
     const { host, directory } = context;
     const { validityDays = DEFAULT_VALIDITY_DAYS } = options;
@@ -197,7 +220,7 @@ export class SelfSignedTls extends Construct {
  * Subject and alternative names: clients compare only the latter, and addresses need a kind of their own (RFC 6125).
  * Virtual servers are added after their listener, so the names are collected when the app is synthesized.
  */
-function subject({ host, serverNames, forHost }: TlsContext, options: SelfSignedOptions) {
+function subject({ host, serverNames, forHost }: HostContext, options: SelfSignedOptions) {
   const served = (): string[] => serverNames().filter((name) => name !== CATCH_ALL);
   const main = (forHost() ? undefined : served()[0]) ?? host.serverNames[0];
   // A common name has at most 64 characters (RFC 5280, ub-common-name).
@@ -227,21 +250,7 @@ function subject({ host, serverNames, forHost }: TlsContext, options: SelfSigned
   };
 }
 
-/** The parameters are not secret and the same for everyone, so the materials of a proxy share them. */
-function dhParametersFile(
-  scope: Construct,
-  { host, directory }: Pick<TlsContext, "host" | "directory">,
-): HostFile {
-  const id = "DhParameters";
-  const existing = scope.node.tryFindChild(id);
-  if (existing !== undefined) return existing as HostFile;
-  return new HostFile(scope, id, {
-    host,
-    path: `${directory}/dhparam2048.pem`,
-    content: dhParametersPem(),
-    role: "tls",
-  });
-}
+type HostContext = TlsContext & { readonly host: Host };
 
 class SelfSignedMaterial extends TlsMaterial {
   override readonly selfSigned = true;
@@ -251,6 +260,8 @@ class SelfSignedMaterial extends TlsMaterial {
   }
 
   override bind(scope: Construct, context: TlsContext): TlsFiles {
+    const { host } = context;
+    if (host === undefined) throw new ProblemError([noHost(scope)]);
     const first = scope.node.tryFindChild("Tls") === undefined;
     const suffix = first ? "" : `-${context.user}`;
     if (scope.node.tryFindChild(`Tls${suffix}`) !== undefined) {
@@ -258,7 +269,7 @@ class SelfSignedMaterial extends TlsMaterial {
       const message = `already has a self-signed material for ${context.user}, with files of the same names`;
       refuse([problem("config.duplicate-name", scope.node.path, message, { fix })]);
     }
-    const tls = new SelfSignedTls(scope, `Tls${suffix}`, context, this.options, suffix);
+    const tls = new SelfSignedTls(scope, `Tls${suffix}`, { ...context, host }, this.options, suffix);
     return {
       certificate: tls.certificateFile.path,
       key: tls.keyFile.path,
@@ -273,11 +284,11 @@ class ExistingMaterial extends TlsMaterial {
     super();
   }
 
-  override bind(scope: Construct, context: TlsContext): TlsFiles {
+  override bind(_: Construct, context: TlsContext): TlsFiles {
     const { certificate, key, dhparam } = this.files;
     if (dhparam === false) return { certificate, key };
     if (dhparam !== undefined) return { certificate, key, dhparam };
-    return { certificate, key, dhparam: dhParametersFile(scope, context).path };
+    return { certificate, key, dhparam: context.dhParameters() };
   }
 }
 
@@ -286,16 +297,16 @@ class AcmeMaterial extends TlsMaterial {
     super();
   }
 
-  override bind(scope: Construct, context: TlsContext): TlsFiles {
+  override bind(_: Construct, context: TlsContext): TlsFiles {
     const { names, keyType, roots, externalAccountBinding } = this.options;
     const authority = context.addAuthority(this.options);
     const served = (): string[] => context.serverNames().filter((name) => name !== CATCH_ALL);
     const wanted = (): readonly string[] => {
       const all = names ?? [...new Set(served())];
-      return all.length > 0 ? all : context.host.serverNames;
+      return all.length > 0 ? all : (context.host?.serverNames ?? []);
     };
     return {
-      dhparam: dhParametersFile(scope, context).path,
+      dhparam: context.dhParameters(),
       acme: () => ({ authority, names: [...wanted()], keyType }),
       authorityFiles: {
         ...(roots === undefined ? {} : { roots }),
@@ -310,6 +321,12 @@ const SELF_SIGNED_OPTIONS: PropTable<SelfSignedOptions> = {
   validityDays: number,
   renewalDays: number,
 };
+
+const noHost = ({ node }: Construct): Problem =>
+  problem("container.no-host", node.path, "has a self-signed material, and no host to put it on", {
+    allowed: "a certificate that containers find as files",
+    fix: "Bring a Secret, by cert-manager or `kubectl create secret tls`: `TlsMaterial.fromSecret()`.",
+  });
 
 const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {
   certificate: required(text),

@@ -8,18 +8,17 @@ import { CATCH_ALL } from "../model/serverName.js";
 import type { Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
 import type { ProxyConfigInput } from "../model/index.js";
-import type { Host } from "./host.js";
 import type { Upstream } from "./upstream.js";
 import type { TlsFiles } from "./tlsMaterial.js";
 import type { VirtualServer } from "./virtualServer.js";
 
 interface WarnedProxy extends IConstruct {
-  readonly host: Host;
   readonly config: ProxyConfigInput;
   readonly listeners: readonly Listener[];
   readonly upstreams: readonly Upstream[];
   readonly virtualServers: readonly VirtualServer[];
   namesOn(listener: Listener): readonly string[];
+  onThisMachine(path: string): string | undefined;
 }
 
 /**
@@ -95,7 +94,7 @@ function warnOfNames(
   names: readonly string[],
 ): void {
   if (selfSigned !== undefined || certificate === undefined) return;
-  const here = proxy.host.delivery.onThisMachine(proxy.host, certificate);
+  const here = proxy.onThisMachine(certificate);
   if (here === undefined || !existsSync(here)) return;
   const missing = notCovered(here, names);
   if (missing.length === 0) return;

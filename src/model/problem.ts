@@ -126,6 +126,7 @@ export const PROBLEM_CODES = {
   "files.bad-directory":
     "Create the directory, or give the user that runs portico read and execute permission on it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",
+  "container.no-host": "Give a container its files by its image, a volume or a Secret.",
   "tls.bad-policy": "Give protocols, ciphers and curves that this OpenSSL knows.",
   "listen.address-in-use": "Stop what listens there, or choose another port.",
   "listen.permission-denied": "Let systemd pass the socket, run as root, or choose port 1024 or above.",

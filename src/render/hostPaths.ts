@@ -29,3 +29,11 @@ export const DEFAULT_HOST_PATHS: HostPaths = {
   settingsDirectory: "/usr/share/portico/application-settings",
   logRotation: "/etc/logrotate.d/portico",
 };
+
+/** Where a container finds what it is given. */
+export const CONTAINER_PATHS = {
+  config: DEFAULT_HOST_PATHS.config,
+  tlsDirectory: DEFAULT_HOST_PATHS.tlsDirectory,
+  dhParameters: "/etc/portico/dhparam2048.pem",
+  defaultPageDirectory: DEFAULT_HOST_PATHS.defaultPageDirectory,
+} as const;

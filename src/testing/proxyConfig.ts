@@ -1,5 +1,5 @@
 import type { IConstruct } from "constructs";
-import { ReverseProxy } from "../constructs/index.js";
+import { ReverseProxyBase } from "../constructs/index.js";
 import { checkAroundTokens } from "../constructs/props/tokens.js";
 import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
 
@@ -9,7 +9,7 @@ import { parseConfig, ProblemError, type ProxyConfig } from "../model/index.js";
  * Values that Terraform knows only at apply are replaced by placeholders such as `portico-token-0x`, so that everything
  * else can be tested.
  *
- * @param target a ReverseProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one below it
+ * @param target a ReverseProxy, a ContainerProxy, or any construct (a stack, a FileSyncFrontEnd) with exactly one below it
  * @throws ProblemError with every problem, if the host would refuse the config
  */
 export function renderProxyConfig(target: IConstruct): ProxyConfig {
@@ -25,11 +25,11 @@ export function renderProxyConfig(target: IConstruct): ProxyConfig {
   return result.value;
 }
 
-function proxyIn(target: IConstruct): ReverseProxy {
-  const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxy);
+function proxyIn(target: IConstruct): ReverseProxyBase {
+  const proxies = target.node.findAll().filter((construct) => construct instanceof ReverseProxyBase);
   if (proxies.length === 1) return proxies[0]!;
   const found = proxies.length === 0 ? "none" : proxies.map((proxy) => proxy.node.path).join(", ");
   throw new Error(
-    `Give a construct with one ReverseProxy: below ${target.node.path || "the app"} there is ${found}.`,
+    `Give a construct with one proxy: below ${target.node.path || "the app"} there is ${found}.`,
   );
 }

@@ -33,6 +33,10 @@ function problemOf(cause: string): portico.Problem {
 
 /** Codes of stacks: they come when a construct is made. */
 export const STACK_ERRORS = {
+  "container.no-host": entry(
+    'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
+    "A container has no host that Terraform could put files on: it finds its certificate in a Secret, or on a volume.",
+  ),
   "host.bad-ipv4": entry(
     'new Host(stack, "files", { address: "192.0.2.10/24" });',
     "The host's address is not an IPv4 address, or one that no host can keep: multicast, link-local, broadcast.",

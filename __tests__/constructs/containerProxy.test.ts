@@ -1,0 +1,62 @@
+import { Testing } from "cdktf";
+import { Action, ContainerProxy, TlsMaterial } from "../../src/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { newStack } from "../../proof/kit/stacks.js";
+
+/** A proxy without a host, with one of each part. */
+function site() {
+  const stack = newStack();
+  const proxy = new ContainerProxy(stack, "proxy", { workers: 2, trustedProxies: ["10.0.0.0/8"] });
+  const tls = { material: TlsMaterial.fromSecret() };
+  const https = proxy.addListener("https", { port: 8443, tls });
+  const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [https], default: true });
+  const app = proxy.addUpstream("app", { url: "http://app.files.svc:8000" });
+  server.addRoute("app", { path: "/", action: Action.proxy(app) });
+  return { stack, proxy, server };
+}
+
+test("a proxy without a host has the same parts, and the same config comes of them", () => {
+  const { stack } = site();
+  const config = renderProxyConfig(stack);
+  expect(config.workers).toBe(2);
+  expect(config.listeners[0]!.tls).toMatchObject({
+    certificate: "/etc/portico/tls/tls.crt",
+    key: "/etc/portico/tls/tls.key",
+    dhparam: "/etc/portico/dhparam2048.pem",
+  });
+  expect(resolve(stack, "https://files.example.org/x")).toMatchObject({
+    kind: "proxy",
+    upstream: "app",
+    requestLine: "GET /x HTTP/1.1",
+  });
+});
+
+test("its stack has no resources: it puts nothing anywhere", () => {
+  const { stack } = site();
+  expect(JSON.parse(Testing.synth(stack))).not.toHaveProperty("resource");
+});
+
+test("small files that its containers need are listed with their contents", () => {
+  const { proxy } = site();
+  proxy.addFile("/usr/share/portico/default/index.html", "<p>hello</p>");
+  expect([...proxy.files.keys()]).toEqual([
+    "/etc/portico/dhparam2048.pem",
+    "/usr/share/portico/default/index.html",
+  ]);
+  expect(() => proxy.addFile("/etc/portico/portico.json", "{}")).toThrow("files.duplicate-path");
+  expect(() => proxy.addFile("page.html", "")).toThrow("config.bad-file-path");
+});
+
+test("overrides apply, and problems name the constructs", () => {
+  const { stack, proxy, server } = site();
+  proxy.addConfigOverride("timeouts.drainMs", 60_000);
+  expect(renderProxyConfig(stack).timeouts.drainMs).toBe(60_000);
+  server.addRoute("again", { path: "/", action: Action.respond(204) });
+  expect(proxy.problems.map(({ path }) => path)).toEqual(["stack/proxy/site/again.path"]);
+});
+
+test("a self-signed certificate is refused: there is no host to put it on", () => {
+  const proxy = new ContainerProxy(newStack(), "proxy");
+  const tls = { material: TlsMaterial.selfSigned() };
+  expect(() => proxy.addListener("https", { port: 8443, tls })).toThrow("container.no-host");
+});

@@ -1,0 +1,60 @@
+import type { Construct } from "constructs";
+import { problem } from "../model/index.js";
+import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
+import { hostPathProblems, refuse, refuseProxy } from "./props/checks.js";
+import { refuseOptions, refuseProps, required, text } from "./props/propTable.js";
+import { PROXY_SETTINGS, type ProxySettings, ReverseProxyBase } from "./reverseProxyBase.js";
+import type { TlsPlace } from "./tlsMaterial.js";
+
+/**
+ * A proxy that runs in containers: the same listeners, virtual servers and upstreams as those of a `ReverseProxy`, and
+ * no host. It puts nothing anywhere; what runs the containers takes `config` and `files` from it.
+ */
+export class ContainerProxy extends ReverseProxyBase {
+  /** @internal */
+  protected readonly settings: ProxySettings;
+  private readonly contents = new Map<string, string>();
+
+  constructor(scope: Construct, id: string, props: ContainerProxyProps = {}) {
+    super(scope, id);
+    refuseProps(this, props, PROXY_SETTINGS);
+    refuseProxy(this, { version: 1, ...props });
+    this.settings = props;
+  }
+
+  /** Adds a small file that containers need besides the config, such as a page. Not for secrets. */
+  addFile(path: string, content: string): void {
+    const at = `${this.node.path}.addFile`;
+    refuseOptions(at, { path, content }, { path: required(text), content: required(text) });
+    refuse(hostPathProblems({ path }, at));
+    if (this.contents.has(path) || path === CONTAINER_PATHS.config) {
+      refuse([problem("files.duplicate-path", at, "is already there", { received: path })]);
+    }
+    this.contents.set(path, content);
+  }
+
+  /** Files that containers need besides the config, by path, in the order they were added. */
+  get files(): ReadonlyMap<string, string> {
+    return this.contents;
+  }
+
+  /** @internal */
+  protected override tlsPlace(): TlsPlace {
+    return { directory: CONTAINER_PATHS.tlsDirectory, dhParameters: () => this.dhParameters() };
+  }
+
+  private dhParameters(): string {
+    if (!this.contents.has(CONTAINER_PATHS.dhParameters)) {
+      this.addFile(CONTAINER_PATHS.dhParameters, dhParametersPem());
+    }
+    return CONTAINER_PATHS.dhParameters;
+  }
+
+  /** @internal */
+  override onThisMachine(): undefined {
+    return undefined;
+  }
+}
+
+/** Settings of a proxy that runs in containers. */
+export type ContainerProxyProps = ProxySettings;

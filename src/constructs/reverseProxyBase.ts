@@ -1,0 +1,276 @@
+import { isDeepStrictEqual } from "node:util";
+import { Construct, type IConstruct } from "constructs";
+import {
+  type CertificateAuthorityInput,
+  formatProblem,
+  type Problem,
+  problem,
+  type ProxyConfigInput,
+} from "../model/index.js";
+import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
+import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
+import { configProblems, refuse } from "./props/checks.js";
+import { atConstructs } from "./constructPaths.js";
+import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
+import { Listener, type ListenerProps } from "./listener.js";
+import { any, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
+import type { ProxyLimits, ProxyLogs, ProxyTimeouts } from "./proxySettings.js";
+import { PROXY, type ProxyScope } from "./proxyScope.js";
+import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
+import { settleTokens } from "./props/tokens.js";
+import { Upstream, type UpstreamProps } from "./upstream.js";
+import { warnOf } from "./warnings.js";
+import { VirtualServer, type VirtualServerProps } from "./virtualServer.js";
+
+/**
+ * What every proxy is, wherever it runs: it owns the listeners, virtual servers and upstreams below it, and makes a
+ * config of them. `ReverseProxy` runs on a host, `ContainerProxy` in containers.
+ */
+export abstract class ReverseProxyBase extends Construct implements ProxyScope {
+  /** @internal */
+  readonly [PROXY] = true;
+  /** @internal Settings of the proxy as a whole. */
+  protected abstract readonly settings: ProxySettings;
+  private readonly overrides: ConfigOverride[] = [];
+  private readonly materials = new Map<TlsMaterial, TlsFiles>();
+  private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
+  private readonly authorities: CertificateAuthorityInput[] = [];
+
+  /** @internal */
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    warnOf(this);
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** Adds a listener and returns it. */
+  addListener(id: string, props: ListenerProps): Listener {
+    refuseId(this, "addListener", id);
+    return new Listener(this, id, props);
+  }
+
+  /** Adds a virtual server and returns it. */
+  addVirtualServer(id: string, props: VirtualServerProps): VirtualServer {
+    refuseId(this, "addVirtualServer", id);
+    return new VirtualServer(this, id, props);
+  }
+
+  /** Adds an upstream and returns it. */
+  addUpstream(id: string, props: UpstreamProps): Upstream {
+    refuseId(this, "addUpstream", id);
+    return new Upstream(this, id, props);
+  }
+
+  /**
+   * Sets a field of the config after all constructs have rendered: the escape hatch for anything that has no
+   * prop. The result is checked like everything else when the app is synthesized. For a listener, only `http2`,
+   * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
+   * itself.
+   *
+   * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
+   * @param value the new value; `undefined` deletes the field. May contain tokens.
+   */
+  addConfigOverride(path: string, value: unknown): void {
+    const at = `${this.node.path}.addConfigOverride`;
+    refuseOptions(at, { path }, { path: required(text) });
+    refuse(overridePathProblems(at, path));
+    this.overrides.push({ path, value });
+  }
+
+  /** Listeners below this proxy, in the order they were added. */
+  get listeners(): readonly Listener[] {
+    return this.node.findAll().filter((child) => child instanceof Listener);
+  }
+
+  /** Virtual servers below this proxy, in the order they were added. */
+  get virtualServers(): readonly VirtualServer[] {
+    return this.node.findAll().filter((child) => child instanceof VirtualServer);
+  }
+
+  /** Upstreams below this proxy, then those elsewhere that its routes use. */
+  get upstreams(): readonly Upstream[] {
+    const own = this.node.findAll().filter((child) => child instanceof Upstream);
+    const named = this.virtualServers.flatMap((server) =>
+      server.routes.flatMap((route) => route.action.upstream ?? []),
+    );
+    return [...new Set([...own, ...named])];
+  }
+
+  /** The config as it is now; may contain tokens. */
+  get config(): ProxyConfigInput {
+    return settleTokens(this, overridden(this.rendered, this.overrides));
+  }
+
+  /** The config that the constructs make, without overrides. */
+  private get rendered(): ProxyConfigInput {
+    return {
+      ...this.settings,
+      version: 1,
+      ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.authorities }),
+      listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
+      upstreams: this.upstreams.map((upstream) => upstream.render()),
+      virtualServers: this.virtualServers.map((server) => server.render()),
+    };
+  }
+
+  /** Everything the proxy would refuse; empty if the config loads. Checked whenever the app is synthesized. */
+  get problems(): readonly Problem[] {
+    const problems = configProblems(this.config, this.ownNames);
+    return [
+      ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
+      ...this.placeProblems(),
+      ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
+        problem(
+          "config.unknown-reference",
+          `${this.node.path}.addConfigOverride`,
+          "does not lead to a field",
+          {
+            received: path,
+            fix: "Name a field of the config as it is without the override.",
+          },
+        ),
+      ),
+    ];
+  }
+
+  /** Adds to a problem that an override set its field. */
+  private asOverridden(p: Problem, field: string): Problem {
+    const override = this.overrides.find(
+      ({ path }) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
+    );
+    if (override === undefined) return p;
+    return { ...p, message: `${p.message}, by addConfigOverride(${JSON.stringify(override.path)}, …)` };
+  }
+
+  /** @internal Checks of listeners, for what contains them besides the config. */
+  lateListenerChecks(): readonly LateCheck[] {
+    return this.lateChecks((path) => path.startsWith("listeners["));
+  }
+
+  /** @internal Checks of everything in the config that only Terraform knows. */
+  protected lateChecks(of: (path: string) => boolean): readonly LateCheck[] {
+    return lateConfigChecks(this.config, (p) => (of(p.path) ? atConstructs(p, this) : undefined));
+  }
+
+  /**
+   * Names that clients use on a listener, as far as they are known: its own, and those of its virtual servers without
+   * a certificate of their own.
+   */
+  namesOn(listener: Listener): readonly string[] {
+    const servers = this.virtualServers.filter(
+      ({ listeners, tls }) => listeners.includes(listener) && tls === undefined,
+    );
+    return [...(listener.tls?.serverNames ?? []), ...servers.flatMap(({ serverNames }) => serverNames)];
+  }
+
+  /** @internal Files of every TLS material in use, each with the prop that names it. */
+  get usedTlsFiles(): readonly (readonly [at: string, files: TlsFiles])[] {
+    return [...this.listeners, ...this.virtualServers].flatMap(({ node, tlsFiles }) =>
+      tlsFiles === undefined ? [] : [[`${node.path}.tls`, tlsFiles] as const],
+    );
+  }
+
+  /** Certificates of the virtual servers on a TLS listener, which clients get by the name that they ask for. */
+  private certificatesOf(listener: Listener): readonly TlsFiles[] {
+    if (listener.tls === undefined) return [];
+    const servers = this.virtualServers.filter(({ listeners }) => listeners.includes(listener));
+    const own = servers.flatMap(({ tlsFiles }) => tlsFiles ?? []);
+    return [...new Set(own)].filter((files) => files !== listener.tlsFiles);
+  }
+
+  /**
+   * Files of a TLS material where this proxy runs; the material's resources are made at the first call.
+   *
+   * @param user what it is for; the files of a second self-signed material are named after it
+   */
+  tlsFiles(material: TlsMaterial, user?: IConstruct): TlsFiles {
+    const known = this.materials.get(material);
+    if (known !== undefined) return known;
+    const listeners = () => this.listeners.filter(({ tls }) => tls?.material === material);
+    const servers = () => this.virtualServers.filter(({ tls }) => tls === material);
+    const files = material.bind(this, {
+      ...this.tlsPlace(),
+      user: user?.node.id,
+      forHost: () => listeners().length > 0 || servers().length === 0,
+      serverNames: () => [
+        ...listeners().flatMap((listener) => this.namesOn(listener)),
+        ...servers().flatMap(({ serverNames }) => serverNames),
+      ],
+      addAuthority: (options) => this.addAuthority(options),
+    });
+    this.materials.set(material, files);
+    for (const used of this.tlsUses) used(files);
+    return files;
+  }
+
+  /** @internal Calls back for the files of every TLS material, those that are added later included. */
+  onTlsFiles(used: (files: TlsFiles) => void): void {
+    this.materials.forEach(used);
+    this.tlsUses.push(used);
+  }
+
+  /** Materials of the same authority and account share one. */
+  private addAuthority(options: AcmeOptions): string {
+    const wanted = authorityOf(options);
+    const same = this.authorities.find(({ name: _, ...known }) => isDeepStrictEqual(known, wanted));
+    if (same !== undefined) return same.name;
+    const taken = this.authorities.map((authority) => authority.name);
+    const name = authorityName(wanted.directory, taken);
+    this.authorities.push({ name, ...wanted });
+    return name;
+  }
+
+  /** @internal Addresses and names that lead to where it runs, which its config need not mention. */
+  protected get ownNames(): readonly string[] {
+    return [];
+  }
+
+  /** @internal What is wrong with the config just where it runs. */
+  protected placeProblems(): readonly Problem[] {
+    return [];
+  }
+
+  /** @internal Where TLS materials put their files. */
+  protected abstract tlsPlace(): TlsPlace;
+
+  /** @internal A file where it runs as a file of the machine that synthesizes, if that has it. */
+  abstract onThisMachine(path: string): string | undefined;
+}
+
+/** Settings of a proxy as a whole. */
+export interface ProxySettings {
+  /**
+   * Worker processes, 1 to 256; `auto` for one per CPU.
+   * @default "auto"
+   */
+  readonly workers?: "auto" | number;
+  /**
+   * Addresses and CIDR ranges of proxies in front of this one. Only their forwarding fields are trusted.
+   * @default - none
+   */
+  readonly trustedProxies?: readonly string[];
+  /**
+   * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
+   * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
+   */
+  readonly logs?: ProxyLogs;
+  /**
+   * Limits of every worker: head bytes, connections, streams and more.
+   * @default - see ProxyLimits
+   */
+  readonly limits?: ProxyLimits;
+  /**
+   * Timeouts of connections: request head, keep-alive, TLS handshake, drain; in milliseconds.
+   * @default - see ProxyTimeouts
+   */
+  readonly timeouts?: ProxyTimeouts;
+}
+
+/** @internal */
+export const PROXY_SETTINGS: PropTable<ProxySettings> = {
+  workers: any,
+  trustedProxies: any,
+  logs: any,
+  limits: any,
+  timeouts: any,
+};
