@@ -17,6 +17,7 @@ import type {
   ResponseHeaders,
   ResponseProbe,
   RouteProps,
+  SharedTicketKeys,
   SettingsEditing,
   StaticFilesOptions,
   TlsPolicyOptions,
@@ -70,6 +71,7 @@ type Values<T, K extends keyof T> = Omit<T, K | "name">;
 const SAME: { readonly [pair: string]: true } = {
   limits: true satisfies Same<ProxyLimits, Config["limits"]>,
   timeouts: true satisfies Same<ProxyTimeouts, Config["timeouts"]>,
+  ticketKeys: true satisfies Same<SharedTicketKeys, Config["ticketKeys"]>,
   logs: true satisfies Same<ProxyLogs, Config["logs"]>,
   accessLog: true satisfies Same<AccessLogFile, Log<"access">>,
   errorLog: true satisfies Same<ErrorLogFile, Log<"error">>,

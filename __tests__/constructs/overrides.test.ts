@@ -58,7 +58,7 @@ describe("addConfigOverride", () => {
     },
   );
 
-  test.each(["", "a..b", "[0]", "listeners[0].port", "listeners", "listeners[0].tls.key"])(
+  test.each(["", "a..b", "[0]", "listeners[0].port", "listeners", "listeners[0].tls.key", "ticketKeys.file"])(
     "%j is refused at once",
     (path) => {
       const { proxy } = proxyWithRoute();

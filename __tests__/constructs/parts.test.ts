@@ -225,6 +225,29 @@ describe("parts without the front end", () => {
     });
   });
 
+  test("pass the secret of shared ticket keys to the service, and watch it, but never read it", () => {
+    const { stack, host } = site();
+    const file = "/etc/portico/ticket-secret";
+    const proxy = new ReverseProxy(stack, "shares", {
+      host,
+      paths: { config: "/etc/shares.json" },
+      ticketKeys: { file, rotateMs: 3_600_000 },
+    });
+    const https = proxy.addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });
+    proxy.addVirtualServer("main", { serverNames: ["_"], listeners: [https], default: true });
+    const service = new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+    expect(renderProxyConfig(proxy).ticketKeys).toEqual({ file, rotateMs: 3_600_000 });
+    const texts = new Map(
+      synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
+    );
+    const unit = texts.get("portico.service");
+    expect(unit).toContain(`\nLoadCredential=ticket-secret:${file}\n`);
+    expect(unit).toMatch(/\nExecReload=.* --credential ticket-secret:\/etc\/portico\/ticket-secret /);
+    expect(texts.get(service.renewalPathUnit!.name)).toContain(
+      `[Path]\nPathChanged=/etc/portico\nPathChanged=${file}\n`,
+    );
+  });
+
   test("make a certificate without a common name that would be too long", () => {
     const publicName = `${"a".repeat(60)}.example.org`;
     const stack = newStack();

@@ -69,6 +69,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ResponseProbe: deployed("probe"),
   RouteProps: objectAt(...routes),
   SettingsEditing: deployed("settings"),
+  SharedTicketKeys: objectAt("ticketKeys"),
   StaticFilesOptions: action("staticFiles"),
   TlsPolicyOptions: objectAt("listeners", 0, "tls", "policy"),
   UpstreamProps: objectAt("upstreams", 0),

@@ -34,6 +34,8 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
   const result = parseConfig({
     ...config,
     logs: {},
+    // A secret of the hosts that share it.
+    ticketKeys: undefined,
     listeners,
     upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
     virtualServers: config.virtualServers.map((server) => ({

@@ -7,6 +7,9 @@ export interface ConfigOverride {
   readonly value: unknown;
 }
 
+/** Credentials are made from the prop itself. */
+const FOLLOWED_SECRET = /^ticketKeys(?:\.file)?$/;
+
 /** Sockets, credentials and the firewall are made from the listeners themselves. */
 const FOLLOWED = /^listeners(?:\[\d+\](?:\.(?:address|port|protocol|tls(?!\.policy)).*)?)?$/;
 
@@ -17,8 +20,11 @@ export function overridePathProblems(at: string, path: string): Problem[] {
       "field names with dots, indexes of lists in brackets: virtualServers[0].routes[1].sendTimeoutMs";
     return [problem("config.unknown-field", at, "is not the path of a field", { received: path, allowed })];
   }
-  if (!FOLLOWED.test(path)) return [];
-  const fix = "Give it to the Listener: sockets, credentials and the firewall follow it.";
+  const secret = FOLLOWED_SECRET.test(path);
+  if (!secret && !FOLLOWED.test(path)) return [];
+  const fix = secret
+    ? "Give it as the proxy's `ticketKeys`: the service's credentials follow it."
+    : "Give it to the Listener: sockets, credentials and the firewall follow it.";
   return [problem("config.unknown-field", at, "concerns more than the config", { received: path, fix })];
 }
 

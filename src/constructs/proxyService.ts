@@ -112,6 +112,7 @@ export class ProxyService extends Construct {
     props.proxy.onTlsFiles((files) => {
       if (isRenewedOnHost(files)) this.watching ??= this.watchRenewals();
     });
+    if (props.proxy.ticketKeysFile !== undefined) this.watching ??= this.watchRenewals();
     const { logDaysKept: keptDays = 14 } = props;
     if (keptDays === 0) return;
     this.logRotation = new HostFile(this, "LogRotation", {
@@ -141,10 +142,12 @@ export class ProxyService extends Construct {
     return add("RenewalPathUnit", "portico-certificates.path", () => renewalPathUnit(this.renewedPaths));
   }
 
-  /** Certificates and keys that something on the host renews, and their directories. */
+  /** Certificates, keys and secrets that something on the host renews, and their directories. */
   private get renewedPaths(): string[] {
-    const used = this.props.proxy.usedTlsFiles.filter(([, files]) => isRenewedOnHost(files));
+    const { usedTlsFiles, ticketKeysFile } = this.props.proxy;
+    const used = usedTlsFiles.filter(([, files]) => isRenewedOnHost(files));
     const files = used.flatMap(([, { certificate, key }]) => [certificate!, key!]);
+    if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
     return [...new Set([...files.map(directoryOf), ...files])];
   }
 
@@ -188,6 +191,8 @@ export class ProxyService extends Construct {
   /** TLS files of the proxy, each with the prop that it comes from. */
   private get tlsPaths(): [at: string, path: string][] {
     const found = new Map<string, string>();
+    const { node, ticketKeysFile } = this.props.proxy;
+    if (ticketKeysFile !== undefined) found.set(ticketKeysFile, `${node.path}.ticketKeys.file`);
     for (const [at, { key, certificate, dhparam, authorityFiles }] of this.props.proxy.usedTlsFiles) {
       for (const [name, path] of Object.entries({ key, certificate, dhparam, ...authorityFiles })) {
         if (path !== undefined && !found.has(path)) found.set(path, `${at}.${name}`);

@@ -102,3 +102,19 @@ export interface ErrorLogFile {
   /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
 }
+
+/** Keys of TLS session tickets that several hosts or pods share. */
+export interface SharedTicketKeys {
+  /**
+   * Absolute path of a file where the proxy runs, with the secret that the keys are derived from: base64 text of at least 32
+   * bytes, as `openssl rand -base64 48` writes it. Keep it as private as a TLS key; neither synthesis nor Terraform
+   * reads it.
+   */
+  readonly file: string;
+  /**
+   * How long each key is used, in milliseconds from 1000 to 2147483647. All who share the secret change keys at the
+   * same moment, by their clocks.
+   * @default 43200000
+   */
+  readonly rotateMs?: number;
+}

@@ -55,6 +55,11 @@ export class ReverseProxy extends ReverseProxyBase {
     this.configFile.checkLate(() => [...this.host.lateChecks(), ...this.lateChecks(() => true)]);
   }
 
+  /** @internal File with the secret of shared ticket keys, if there is one. */
+  get ticketKeysFile(): string | undefined {
+    return this.settings.ticketKeys?.file;
+  }
+
   /** @internal */
   protected override get ownNames(): readonly string[] {
     const { address, ipv6Address, publicName } = this.host;

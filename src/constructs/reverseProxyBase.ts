@@ -14,7 +14,7 @@ import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
 import { any, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
-import type { ProxyLimits, ProxyLogs, ProxyTimeouts } from "./proxySettings.js";
+import type { ProxyLimits, ProxyLogs, ProxyTimeouts, SharedTicketKeys } from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
@@ -65,7 +65,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
    * Sets a field of the config after all constructs have rendered: the escape hatch for anything that has no
    * prop. The result is checked like everything else when the app is synthesized. For a listener, only `http2`,
    * `name` and `tls.policy` can be set: sockets, credentials and the firewall are made from the listener
-   * itself.
+   * itself. Nor can the file of `ticketKeys`.
    *
    * @param path the field as errors of `portico check` name it: `virtualServers[0].routes[1].sendTimeoutMs`
    * @param value the new value; `undefined` deletes the field. May contain tokens.
@@ -264,6 +264,12 @@ export interface ProxySettings {
    * @default - see ProxyTimeouts
    */
   readonly timeouts?: ProxyTimeouts;
+  /**
+   * Keys of TLS session tickets that this proxy shares with others, so that a client resumes its session with any of
+   * them.
+   * @default - each proxy makes its own keys
+   */
+  readonly ticketKeys?: SharedTicketKeys;
 }
 
 /** @internal */
@@ -273,4 +279,5 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   logs: any,
   limits: any,
   timeouts: any,
+  ticketKeys: any,
 };

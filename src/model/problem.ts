@@ -114,6 +114,7 @@ export const PROBLEM_CODES = {
   "files.bad-key": "Give an unencrypted PEM private key.",
   "files.bad-certificate": "Give a PEM certificate, the server's own first.",
   "files.bad-dhparam": "Give PEM DH parameters of at least 2048 bits.",
+  "files.bad-ticket-secret": "Make a new secret: openssl rand -base64 48",
   "files.key-mismatch": "Use the key that belongs to the certificate.",
   "files.certificate-expired": "Renew the certificate.",
   "files.certificate-expires-soon": "Renew the certificate, then run `systemctl reload portico`.",
@@ -122,7 +123,7 @@ export const PROBLEM_CODES = {
     "Use a certificate with the name among its subject alternative names, or remove the name from the config.",
   "files.certificate-not-chosen":
     "Remove the certificate, or put it before the one that has the name; the default certificate is the first.",
-  "files.key-exposed": "Let only the owner read the private key.",
+  "files.key-exposed": "Let only the owner read the file.",
   "files.bad-directory":
     "Create the directory, or give the user that runs portico read and execute permission on it.",
   "files.log-not-writable": "Create the log directory, or let the user that runs portico write to it.",

@@ -1,5 +1,5 @@
 export type { CertificateContents, TlsContents } from "./load/tlsContents.js";
-export { type LoadedConfig, loadConfig, type LoadOptions } from "./load/config.js";
+export { type LoadedConfig, type LoadedForMaster, loadConfig, type LoadOptions } from "./load/config.js";
 export { serve, type ServeOptions } from "./process/serve.js";
 export { VERSION } from "../model/version.js";
 export { runWorker } from "./process/worker.js";

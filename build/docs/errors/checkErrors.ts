@@ -14,12 +14,14 @@ type Files = Record<string, { readonly text: string; readonly mode?: number } | 
 const CERTIFICATE = "/etc/portico/tls/cacert.pem";
 const KEY = "/etc/portico/tls/privkey.pem";
 const DHPARAM = "/etc/portico/tls/dhparam2048.pem";
+const TICKET_SECRET = "/etc/portico/ticket-secret";
 const LOG = "/var/log/portico/access.log";
 const MEDIA = "/srv/files/media";
 
 /** A config whose files are all there. */
-const config = (tls: object) => ({
+const config = (tls: object, more: object) => ({
   version: 1,
+  ...more,
   logs: { access: { path: LOG } },
   listeners: [
     {
@@ -48,7 +50,12 @@ interface Site {
 }
 
 /** The problem that a check finds on a host that is correct except for one change. */
-function checked(code: string, change: (site: Site) => unknown, tls: object = {}): ErrorEntry["example"] {
+function checked(
+  code: string,
+  change: (site: Site) => unknown,
+  tls: object = {},
+  more: object = {},
+): ErrorEntry["example"] {
   return async () => {
     const root = mkdtempSync(path.join(tmpdir(), "portico-docs-"));
     try {
@@ -66,7 +73,7 @@ function checked(code: string, change: (site: Site) => unknown, tls: object = {}
       await change({ files, certify });
       writeBelow(root, files);
       const file = path.join(root, "portico.json");
-      writeFileSync(file, JSON.stringify(config(tls)));
+      writeFileSync(file, JSON.stringify(config(tls, more)));
       const loaded = await loadConfig({ file, root });
       const found = (loaded.ok ? loaded.value.warnings : loaded.problems).find((p) => p.code === code);
       if (found === undefined) throw new Error(`the example of ${code} has no such problem`);
@@ -149,6 +156,16 @@ export const CHECK_ERRORS = {
       dhparam: DHPARAM,
     }),
   },
+  "files.bad-ticket-secret": {
+    means:
+      "The file is not a secret that ticket keys can be derived from. All who share sessions need the same one, so it is made once and copied.",
+    example: checked(
+      "files.bad-ticket-secret",
+      ({ files }) => (files[TICKET_SECRET] = { text: "c2hvcnQ=\n", mode: 0o600 }),
+      {},
+      { ticketKeys: { file: TICKET_SECRET } },
+    ),
+  },
   "files.key-mismatch": {
     means:
       "The private key does not belong to the certificate, most often because only one of the two was renewed.",
@@ -186,7 +203,8 @@ export const CHECK_ERRORS = {
     }),
   },
   "files.key-exposed": {
-    means: "Users other than the owner can read the private key, or replace it. A warning: the proxy serves.",
+    means:
+      "Users other than the owner can read a private key or the secret of ticket keys, or replace it. The group may read it where the proxy itself does so by its group. A warning: the proxy serves.",
     example: checked("files.key-exposed", ({ files }) => {
       files[KEY] = { ...(files[KEY] as { text: string }), mode: 0o644 };
     }),

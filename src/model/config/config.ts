@@ -16,7 +16,7 @@ import {
 } from "../fields.js";
 import { limits, timeouts } from "../limits.js";
 import { hsts, responseHeaders } from "../responseHeaders.js";
-import { certificateAuthority, tls } from "./tls.js";
+import { certificateAuthority, ticketKeys, tls } from "./tls.js";
 
 /**
  * The proxy config, version 1: the one table of fields. Types, checks, defaults, error texts, JSON Schema and
@@ -197,6 +197,7 @@ export const configSchema = z.strictObject({
     .array(certificateAuthority)
     .default([])
     .describe("Who issues certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
+  ticketKeys: ticketKeys.optional(),
   listeners: z.array(listener).min(1).describe("Where connections are accepted."),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
@@ -208,6 +209,7 @@ export type ProxyConfig = DeepReadonly<z.output<typeof configSchema>>;
 export type ProxyConfigInput = DeepReadonly<z.input<typeof configSchema>>;
 
 export type CertificateAuthorityConfig = ProxyConfig["certificateAuthorities"][number];
+export type TicketKeysConfig = NonNullable<ProxyConfig["ticketKeys"]>;
 export type ListenerConfig = ProxyConfig["listeners"][number];
 export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
 export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;

@@ -7,6 +7,7 @@ import {
   directoryUrl,
   line,
   mailAddress,
+  MILLISECONDS_MAX,
   name,
   publicName,
 } from "../fields.js";
@@ -91,6 +92,27 @@ export const tls = z
   })
   .describe(
     "TLS material and policy; required by https, refused by http. It takes `certificate` and `key`, or `acme`.",
+  );
+
+/** Half a day: a stolen key then opens no more than half a day of recorded sessions. */
+const ROTATE_MS = 43_200_000;
+
+export const ticketKeys = z
+  .strictObject({
+    file: filePath(
+      "File with the secret that the keys are derived from: base64 text of at least 32 bytes, as `openssl rand -base64 48` writes it. Keep it as private as a TLS key.",
+      "/etc/portico/ticket-secret",
+    ),
+    rotateMs: count(
+      ROTATE_MS,
+      1_000,
+      MILLISECONDS_MAX,
+      "milliseconds",
+      "How long each key is used. All who share the secret change keys at the same moment, by their clocks.",
+    ),
+  })
+  .describe(
+    "Keys of TLS session tickets that several hosts or pods share, so that a client resumes its session with any of them. Without it, every proxy makes its own keys.",
   );
 
 /** The default authority: its certificates are trusted everywhere and are free. */

@@ -1,9 +1,8 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { type Problem, problem } from "../../model/serving.js";
 import { certificatesOf, expiryWarnings, validityProblems } from "./certificateExpiry.js";
 import type { FindCredential } from "./credentials.js";
-import { readText } from "./files.js";
+import { exposure, readText } from "./files.js";
 import type { CertificateContents } from "./tlsContents.js";
 
 /** The files of a certificate, and the field that names them. */
@@ -58,7 +57,7 @@ export async function loadCertificate(
     warnings.push(...brokenChain(chain, label.certificate));
     if (privateKey !== undefined) problems.push(...mismatch(privateKey, chain, label, credential));
   }
-  if (key !== undefined && credential === undefined) warnings.push(...(await exposed(keyFile, label.key)));
+  if (key !== undefined && credential === undefined) warnings.push(...(await exposure(keyFile, label.key)));
   if (problems.length > 0) return { problems, warnings };
   const contents = { id: entry.certificate, source: "files", key: key!, cert: cert! } as const;
   return { loaded: { contents, keyType: privateKey!.asymmetricKeyType }, problems, warnings };
@@ -139,12 +138,4 @@ function fits(certificate: X509Certificate, key: KeyObject): boolean {
   } catch {
     return false;
   }
-}
-
-async function exposed(file: string, label: string): Promise<Problem[]> {
-  const mode = (await stat(file)).mode & 0o777;
-  if ((mode & 0o066) === 0) return [];
-  const who = (mode & 0o006) === 0 ? "its group" : "everyone on this host";
-  const message = `can be read or written by ${who} (mode ${mode.toString(8).padStart(4, "0")})`;
-  return [problem("files.key-exposed", label, message, { fix: `Keep it private: chmod 600 ${file}` })];
 }

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
 import { authorityFileProblems } from "./authorityFiles.js";
+import { credentials } from "./credentials.js";
 import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
@@ -14,6 +15,7 @@ import {
 } from "../../model/serving.js";
 import { directoryProblem, logProblem, readParsed } from "./files.js";
 import { recoverLogs } from "./logRecovery.js";
+import { loadTicketSecret } from "./ticketSecret.js";
 import { loadTlsFiles } from "./tls.js";
 
 /** Which config to load, and how strictly to check it. */
@@ -63,23 +65,37 @@ export interface LoadedConfig {
   readonly warnings: readonly Problem[];
 }
 
+/** The same, with what only a master may have: workers read what clients send. */
+export interface LoadedForMaster extends LoadedConfig {
+  /** The secret of shared ticket keys, in base64, if the config names one. */
+  readonly ticketSecret?: string;
+}
+
 /** Reads and checks a config and every file it names: all of it, or every problem at once. */
-export async function loadConfig(options: LoadOptions): Promise<Result<LoadedConfig>> {
+export async function loadConfig(options: LoadOptions): Promise<Result<LoadedForMaster>> {
   const parsed = await readParsed(options.file, (text) => prepare(text, options));
   if (!parsed.ok) return parsed;
   const config = parsed.value;
   const tolerant = options.logs === "warning";
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
-  const [tls, authorities, directories, logs] = await Promise.all([
+  const [tls, tickets, authorities, directories, logs] = await Promise.all([
     loadTlsFiles(config, options.expiry ?? "problem", issued),
+    config.ticketKeys === undefined ? undefined : loadTicketSecret(config.ticketKeys, await credentials()),
     authorityFileProblems(config),
     directoryProblems(config),
     options.logToStderr === true ? [] : logProblems(config, tolerant),
   ]);
-  const problems = [...tls.problems, ...authorities, ...directories, ...(tolerant ? [] : logs)];
+  const problems = [
+    ...tls.problems,
+    ...(tickets?.problems ?? []),
+    ...authorities,
+    ...directories,
+    ...(tolerant ? [] : logs),
+  ];
   if (problems.length > 0) return { ok: false, problems };
-  const warnings = tolerant ? [...tls.warnings, ...logs] : tls.warnings;
-  return { ok: true, value: { config, tls: tls.files, warnings } };
+  const warnings = [...tls.warnings, ...(tickets?.warnings ?? []), ...(tolerant ? logs : [])];
+  const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
+  return { ok: true, value: { config, tls: tls.files, warnings, ...secret } };
 }
 
 function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
@@ -116,6 +132,7 @@ function underRoot(config: ProxyConfig, root: string): ProxyConfig {
         ...(account === undefined ? {} : { externalAccountBinding: pathsBelow(root, account, "keyFile") }),
       };
     }),
+    ...(config.ticketKeys === undefined ? {} : { ticketKeys: pathsBelow(root, config.ticketKeys, "file") }),
     listeners: config.listeners.map(({ tls, ...listener }) =>
       tls === undefined
         ? listener

@@ -27,6 +27,19 @@ export async function readText(
   }
 }
 
+/** A warning if a file with a secret is open to more users than have to read it. */
+export async function exposure(file: string, label: string): Promise<Problem[]> {
+  const { mode, uid } = await stat(file);
+  const others = (mode & 0o006) !== 0;
+  // A process that is not the owner reads it as a member of its group, as pods do (`fsGroup`).
+  const group = (mode & (uid === process.geteuid?.() ? 0o060 : 0o020)) !== 0;
+  if (!others && !group) return [];
+  const who = others ? "everyone on this host" : "its group";
+  const shown = (mode & 0o777).toString(8).padStart(4, "0");
+  const fix = `Keep it private: chmod 600 ${file}`;
+  return [problem("files.key-exposed", label, `can be read or written by ${who} (mode ${shown})`, { fix })];
+}
+
 /** What a file contains, as `parse` reads it; a problem with all of its text is at the file's path. */
 export async function readParsed<T>(file: string, parse: (text: string) => Result<T>): Promise<Result<T>> {
   const read = await readText(file, file);

@@ -1,11 +1,12 @@
 import { X509Certificate } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { type Problem, tlsPolicySettings } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import type { LoadedConfig } from "./config.js";
 import { credentials } from "./credentials.js";
+import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { type CertificateContents, withRenewed } from "./tlsContents.js";
 import { handshakeProblem } from "./tlsPolicyCheck.js";
 
@@ -17,19 +18,13 @@ export interface RenewalEvents {
 }
 
 /**
- * Notices certificates whose files were renewed, as certbot does it, and loads them with the checks of a reload.
- *
- * It checks the files every few seconds: `fs.watch` does not notice that a link on the path to a file was switched, and
- * does not work at all on some file systems. Files are loaded when two checks in a row found the same state, so that
- * both key and certificate are complete.
+ * Notices certificates whose files were renewed, and loads them with the checks of a reload.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
  */
 export class RenewalWatch {
-  private timer: NodeJS.Timeout | undefined;
-  /** Changes when other files have to be watched. */
-  private round = 0;
+  private readonly watch = new FileWatch();
 
   /** @param loaded what is in service now */
   constructor(
@@ -38,34 +33,24 @@ export class RenewalWatch {
   ) {}
 
   /** Watches the files of the config that is in service now, and no others. */
-  async begin(): Promise<void> {
-    this.stop();
-    const { round } = this;
-    const watched = await watchedFiles(this.loaded());
-    if (watched.length > 0) this.lookLater(watched, round);
+  begin(): Promise<void> {
+    return this.watch.begin(this.watchedFiles());
   }
 
   stop(): void {
-    clearTimeout(this.timer);
-    this.round += 1;
+    this.watch.stop();
   }
 
-  private lookLater(watched: readonly Watched[], round: number): void {
-    if (round === this.round) this.timer = setTimeout(() => void this.look(watched, round), LOOK_MS).unref();
-  }
-
-  private async look(watched: readonly Watched[], round: number): Promise<void> {
-    for (const one of watched) {
-      const state = `${await stateOf(one.certificate)} ${await stateOf(one.key)}`;
-      const settled = state === one.seen;
-      one.seen = state;
-      if (!settled || state === one.loaded) continue;
-      one.loaded = state;
-      const renewal = await load(one, this.loaded());
-      // A reload in between has loaded the files as well.
-      if (renewal !== undefined && round === this.round) this.report(one.label, renewal);
-    }
-    this.lookLater(watched, round);
+  private async watchedFiles(): Promise<WatchedFiles[]> {
+    const watched = await filesOf(this.loaded());
+    return watched.map((files) => ({
+      paths: [files.certificate, files.key],
+      changed: async (current) => {
+        const renewal = await load(files, this.loaded());
+        // A reload in between has loaded the files as well.
+        if (renewal !== undefined && current()) this.report(files.label, renewal);
+      },
+    }));
   }
 
   private report(label: string, { certificate, problems, warnings }: Renewal): void {
@@ -82,14 +67,10 @@ export class RenewalWatch {
 interface Watched extends CertificateFiles {
   readonly id: string;
   readonly label: string;
-  /** State of the files at the last check. */
-  seen: string;
-  /** State of the files when they were loaded last; at first unknown. */
-  loaded: string;
 }
 
 /** Each pair of files once: listeners share them. */
-async function watchedFiles({ config }: LoadedConfig): Promise<Watched[]> {
+async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
   const findCredential = await credentials();
   const watched = new Map<string, Watched>();
   for (const index of config.listeners.keys()) {
@@ -97,16 +78,10 @@ async function watchedFiles({ config }: LoadedConfig): Promise<Watched[]> {
       if (source.type !== "files" || watched.has(id)) continue;
       const { certificate, key } = source;
       const passed = (await findCredential(certificate)) ?? (await findCredential(key));
-      if (passed === undefined) watched.set(id, { at, label, id, certificate, key, seen: "", loaded: "" });
+      if (passed === undefined) watched.set(id, { at, label, id, certificate, key });
     }
   }
   return [...watched.values()];
-}
-
-/** The file at a path and its state; stays the same until the file is written or replaced. */
-async function stateOf(path: string): Promise<string> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found === undefined ? "missing" : [found.dev, found.ino, found.size, found.mtimeNs].join(":");
 }
 
 interface Renewal {
@@ -139,6 +114,3 @@ async function load(files: Watched, { config, tls }: LoadedConfig): Promise<Rene
   const names = nameWarnings(config, index, withRenewed(tls, [certificate])[listener.name]!.certificates);
   return { certificate, problems: [], warnings: [...one.warnings, ...names] };
 }
-
-/** Renewed files are in use after two checks. */
-const LOOK_MS = 3_000;

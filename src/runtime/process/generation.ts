@@ -129,7 +129,7 @@ export class Generation implements WorkerEvents {
   }
 
   private spawn(): void {
-    this.workers.add(new WorkerHandle(this.options, this.options.ticketKeys, this));
+    this.workers.add(new WorkerHandle(this.options, this));
   }
 
   private respawnIn(delayMs: number): void {

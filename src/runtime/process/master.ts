@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ErrorLevel } from "../exchange/exchange.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
@@ -6,8 +5,9 @@ import type { Challenge } from "../acme/face.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
+import type { MasterMessage } from "./ipc.js";
 import { type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
-import { type LoadedConfig, type FindIssued, logPaths } from "../load/config.js";
+import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
 import { type CertificateContents, withRenewed } from "../load/tlsContents.js";
 import { loadedStateOf, sha256 } from "../load/loadedState.js";
@@ -17,13 +17,14 @@ import * as report from "./masterReport.js";
 import { piecesText } from "../node/pieces.js";
 import { ServedCertificates } from "./servedCertificates.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
+import { TicketKeys } from "./ticketKeys.js";
 import { ListenSockets } from "../listen/sockets.js";
 import { Turns } from "./turns.js";
 import { VERSION } from "../../model/version.js";
 
 export interface MasterOptions {
   /** Reads the config; called at the start and for every reload. */
-  load(expiry: "problem" | "warning", issued: FindIssued): Promise<Result<LoadedConfig>>;
+  load(expiry: "problem" | "warning", issued: FindIssued): Promise<Result<LoadedForMaster>>;
   /** Arguments to Node that start a worker; default: this script with `worker`. */
   readonly workerCommand?: readonly string[];
   readonly logToStderr?: boolean;
@@ -62,8 +63,7 @@ export class Master {
   readonly certificates: ServedCertificates;
   private challenges: readonly Challenge[] = [];
   private control: ControlServer | undefined;
-  private ticketKeys = newTicketKeys();
-  private ticketKeysTimer: NodeJS.Timeout | undefined;
+  private readonly ticketKeys: TicketKeys;
   /** Reloads that were requested and have not begun are done as one. */
   private nextReload: Promise<ControlOutcome> | undefined;
   /** Why the last reload or upgrade failed, if it did. */
@@ -79,6 +79,10 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
+    this.ticketKeys = new TicketKeys(
+      (ticketKeys) => this.broadcast({ type: "ticketKeys", ticketKeys }),
+      this.logs,
+    );
     this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
       install: (certificate) => this.installCertificates([certificate]),
@@ -105,7 +109,7 @@ export class Master {
       if (!this.stopping) await this.becomeMain();
     }
     await this.allGone();
-    clearInterval(this.ticketKeysTimer);
+    this.ticketKeys.stop();
     this.control?.close();
     predecessor?.leave();
     this.sockets.closeAll();
@@ -170,7 +174,7 @@ export class Master {
     if (this.loaded !== undefined && this.options.logToStderr !== true)
       recoverLogs(logPaths(this.loaded.config));
     this.logs.reopen();
-    for (const each of this.supervised) each.broadcast({ type: "reopenLogs" });
+    this.broadcast({ type: "reopenLogs" });
   }
 
   private async start(): Promise<readonly Problem[]> {
@@ -178,19 +182,18 @@ export class Master {
     const handover = await predecessor?.handover;
     if (handover !== undefined) {
       this.sockets.adopt(handover.sockets);
-      this.ticketKeys = handover.ticketKeys;
+      this.ticketKeys.adopt(handover.ticketKeys);
       this.generation = handover.generation;
     }
     const loaded = await this.load("warning");
     if (!loaded.ok) return loaded.problems;
     const problems = await this.begin(loaded.value);
     if (problems.length > 0) return problems;
-    this.ticketKeysTimer = setInterval(() => this.rotateTicketKeys(), TICKET_KEYS_MS).unref();
     predecessor?.ready();
     return [];
   }
 
-  private load(expiry: "problem" | "warning"): Promise<Result<LoadedConfig>> {
+  private load(expiry: "problem" | "warning"): Promise<Result<LoadedForMaster>> {
     return this.options.load(expiry, (wanted) => this.certificates.issued(wanted));
   }
 
@@ -234,7 +237,7 @@ export class Master {
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
     const handover = {
       sockets: this.sockets.passable(),
-      ticketKeys: this.ticketKeys,
+      ticketKeys: this.ticketKeys.handover,
       generation: this.generation,
     };
     const successor: Successor = new Successor(program, handover, this.systemd.environment, {
@@ -287,7 +290,8 @@ export class Master {
   }
 
   /** Puts a config into service in place of the current one; on failure the current one is untouched. */
-  private async begin(loaded: LoadedConfig): Promise<readonly Problem[]> {
+  private async begin(all: LoadedForMaster): Promise<readonly Problem[]> {
+    const { ticketSecret: _, ...loaded } = all;
     const { config } = loaded;
     if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
     const sockets = this.sockets.acquire(config.listeners);
@@ -296,7 +300,7 @@ export class Master {
       loaded,
       sockets: sockets.value,
       size: report.workerCount(config),
-      ticketKeys: this.ticketKeys,
+      ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.challenges,
       logToStderr: this.options.logToStderr ?? false,
@@ -315,7 +319,7 @@ export class Master {
     this.sockets.keepOnly(config.listeners);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
-    await this.certificates.begin();
+    await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
     for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.logs.warn(p);
     const fewDescriptors = descriptorWarning(config);
@@ -377,23 +381,13 @@ export class Master {
     this.logs.write(level, message);
   }
 
-  private rotateTicketKeys(): void {
-    this.ticketKeys = newTicketKeys();
-    for (const each of this.supervised) {
-      each.broadcast({ type: "ticketKeys", ticketKeys: this.ticketKeys });
-    }
+  private broadcast(message: MasterMessage): void {
+    for (const each of this.supervised) each.broadcast(message);
   }
 }
 
 const EXIT_OK = 0;
 const EXIT_FAILED = 1;
-
-/** A stolen ticket key then decrypts no more than half a day of recorded sessions. */
-const TICKET_KEYS_MS = 12 * 3_600_000;
-
-function newTicketKeys(): string {
-  return randomBytes(48).toString("base64");
-}
 
 function stopped(what: string): Problem {
   return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);

@@ -26,6 +26,8 @@ export interface WorkerSpec {
   readonly loaded: LoadedConfig;
   readonly sockets: ReadonlyMap<string, ListenSocket>;
   readonly logToStderr: boolean;
+  /** Those of now, at any time. */
+  readonly ticketKeys: string;
   /** Those that are open, at any time. */
   readonly challenges: readonly Challenge[];
 }
@@ -40,7 +42,6 @@ export class WorkerHandle {
 
   constructor(
     private readonly spec: WorkerSpec,
-    private readonly ticketKeys: string,
     private readonly events: WorkerEvents,
   ) {
     this.startTimer = setTimeout(() => this.startedTooLate(), START_MS);
@@ -48,7 +49,7 @@ export class WorkerHandle {
   }
 
   private start(): void {
-    const { spec, ticketKeys } = this;
+    const { spec } = this;
     const options = workerOptions();
     const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
     try {
@@ -67,7 +68,7 @@ export class WorkerHandle {
       else this.ended(exitText(code, signal));
     });
     // It loads while the probe runs.
-    void missingPieces().then((without) => this.send(startMessage(spec, fds, ticketKeys, without)));
+    void missingPieces().then((without) => this.send(startMessage(spec, fds, without)));
   }
 
   get pid(): number | undefined {
@@ -117,16 +118,11 @@ const START_MS = 30_000;
 /** First descriptor after standard input, output, error and the IPC channel. */
 const FIRST_LISTEN_FD = 4;
 
-function startMessage(
-  spec: WorkerSpec,
-  fds: readonly number[],
-  ticketKeys: string,
-  without: readonly Piece[],
-): StartMessage {
+function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonly Piece[]): StartMessage {
   const places = [...spec.sockets].map(
     ([name, { fd }]) => [name, FIRST_LISTEN_FD + fds.indexOf(fd)] as const,
   );
-  const { loaded, challenges, logToStderr } = spec;
+  const { loaded, ticketKeys, challenges, logToStderr } = spec;
   return {
     type: "start",
     loaded,

@@ -1,0 +1,304 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import * as http2 from "node:http2";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as tls from "node:tls";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { checkAsNobody, killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
+import { freePorts } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** TLS sessions that several front ends share by a secret, over real handshakes with each as processes of its own. */
+
+const LISTENERS = ["first", "otherPolicy", "otherCertificate"] as const;
+type Ports = Record<(typeof LISTENERS)[number], number>;
+
+let folder: string;
+let one: Ports;
+let two: Ports;
+const running: Portico[] = [];
+const at = (name: string): string => join(folder, name);
+
+beforeEach(async () => {
+  folder = openFolder();
+  const free = await freePorts(6);
+  const named = (ports: number[]): Ports =>
+    Object.fromEntries(LISTENERS.map((name, i) => [name, ports[i]!])) as Ports;
+  [one, two] = [named(free.slice(0, 3)), named(free.slice(3))];
+  for (const name of ["a", "b"]) {
+    const issued = await issue({ type: "rsa" });
+    writeFileSync(at(`${name}.key`), issued.key, { mode: 0o600 });
+    writeFileSync(at(`${name}.pem`), issued.cert);
+  }
+});
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((portico) => portico.stop()));
+  killAll();
+});
+
+/** A new secret in a file of its own. */
+function secret(name: string): string {
+  writeFileSync(at(name), `${randomBytes(48).toString("base64")}\n`, { mode: 0o600 });
+  return at(name);
+}
+
+function config(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"], body = "one"): ProxyConfigInput {
+  const listener = (name: keyof Ports, files: string, policy: "mozilla-intermediate" | "file-sync") => ({
+    name,
+    address: "127.0.0.1",
+    port: ports[name],
+    protocol: "https" as const,
+    tls: { certificate: at(`${files}.pem`), key: at(`${files}.key`), policy },
+  });
+  const action = { type: "respond", status: 200, body } as const;
+  return {
+    version: 1,
+    workers: 2,
+    ...(ticketKeys === undefined ? {} : { ticketKeys }),
+    logs: { error: { path: at(`error-${ports.first}.log`) } },
+    listeners: [
+      listener("first", "a", "mozilla-intermediate"),
+      listener("otherPolicy", "a", "file-sync"),
+      listener("otherCertificate", "b", "mozilla-intermediate"),
+    ],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["_"],
+        default: true,
+        listeners: [...LISTENERS],
+        routes: [{ name: "fixed", path: "/", match: "prefix", action }],
+      },
+    ],
+  };
+}
+
+async function start(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"]): Promise<Portico> {
+  const portico = await Portico.start(config(ports, ticketKeys));
+  running.push(portico);
+  expect(portico.errors).toBe("");
+  return portico;
+}
+
+interface Way {
+  readonly version: tls.SecureVersion;
+  readonly protocol: "h2" | "http/1.1";
+}
+
+const WAYS: readonly Way[] = (["TLSv1.2", "TLSv1.3"] as const).flatMap((version) =>
+  (["h2", "http/1.1"] as const).map((protocol) => ({ version, protocol })),
+);
+const [, WAY] = WAYS as [Way, Way];
+
+/** One request; the session is the newest that the server gave, as over TLS 1.3 tickets come after the handshake. */
+async function visit(port: number, { version, protocol }: Way, session?: Buffer) {
+  const socket = tls.connect({
+    port,
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    ALPNProtocols: [protocol],
+    minVersion: version,
+    maxVersion: version,
+    ...(session === undefined ? {} : { session }),
+  });
+  let newest: Buffer | undefined;
+  socket.on("session", (bytes: Buffer) => (newest = bytes));
+  await once(socket, "secureConnect");
+  expect(socket.alpnProtocol).toBe(protocol);
+  const reused = socket.isSessionReused();
+  if (protocol === "h2") {
+    const client = http2.connect("https://localhost", { createConnection: () => socket });
+    await once(client.request({ ":path": "/" }).resume(), "end");
+  } else {
+    socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await once(socket, "data");
+  }
+  newest ??= socket.getSession();
+  socket.destroy();
+  return { session: newest!, reused };
+}
+
+/** Whether each of several visits resumes it: they reach both workers. */
+async function resumed(port: number, session: Buffer, way = WAY): Promise<boolean> {
+  const outcomes: boolean[] = [];
+  for (let i = 0; i < 4; i++) outcomes.push((await visit(port, way, session)).reused);
+  expect(new Set(outcomes).size).toBe(1);
+  return outcomes[0]!;
+}
+
+test("two front ends with the same secret resume each other's sessions, with another secret they do not", async () => {
+  const shared = { file: secret("shared") };
+  await start(one, shared);
+  const other = await start(two, shared);
+  for (const way of WAYS) {
+    const { session, reused } = await visit(one.first, way);
+    expect([way, reused]).toEqual([way, false]);
+    expect([way, await resumed(two.first, session, way)]).toEqual([way, true]);
+    const back = await visit(two.first, way);
+    expect([way, await resumed(one.first, back.session, way)]).toEqual([way, true]);
+    // What separates listeners of one front end separates those of two.
+    const others =
+      way.version === "TLSv1.2"
+        ? (["otherPolicy", "otherCertificate"] as const)
+        : (["otherCertificate"] as const);
+    for (const name of others)
+      expect([way, name, await resumed(two[name], session, way)]).toEqual([way, name, false]);
+  }
+  const { session } = await visit(one.first, WAY);
+  await other.stop();
+  await start(two, { file: secret("another") });
+  for (const way of WAYS) {
+    const mine = await visit(one.first, way);
+    expect([way, await resumed(two.first, mine.session, way)]).toEqual([way, false]);
+  }
+  expect(await resumed(one.first, session)).toBe(true);
+});
+
+test("without a secret a front end resumes no session of another one", async () => {
+  await start(one, undefined);
+  await start(two, undefined);
+  const { session } = await visit(one.first, WAY);
+  expect(await resumed(one.first, session)).toBe(true);
+  expect(await resumed(two.first, session)).toBe(false);
+});
+
+test("all change keys when a period ends: older sessions begin anew, newer ones are shared", async () => {
+  const rotateMs = 4_000;
+  const shared = { file: secret("shared"), rotateMs };
+  await Promise.all([start(one, shared), start(two, shared)]);
+  for (let period = 0; period < 2; period++) {
+    await sleep(rotateMs - (Date.now() % rotateMs));
+    let session: Buffer | undefined;
+    // A visit may fall on both sides of the change.
+    await eventually(async () => {
+      ({ session } = await visit(one.first, WAY));
+      return (await visit(two.first, WAY, session)).reused;
+    }, "to share a session");
+    await sleep(rotateMs - (Date.now() % rotateMs));
+    await eventually(async () => !(await visit(two.first, WAY, session)).reused, "for the period to end");
+    expect(await resumed(one.first, session!)).toBe(false);
+  }
+});
+
+test("a session is resumed after a reload, an upgrade and a restart", async () => {
+  const shared = { file: secret("shared") };
+  let portico = await start(one, shared);
+  const { session } = await visit(one.first, WAY);
+  portico.rewrite(config(one, shared, "two"));
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(await resumed(one.first, session)).toBe(true);
+  portico.signal("SIGUSR2");
+  await portico.says(/a new master, process \d+, has taken over/);
+  expect(await resumed(one.first, session)).toBe(true);
+  for (const pid of processes("master")) process.kill(pid, "SIGTERM");
+  await portico.gone;
+  portico = await start(one, shared);
+  expect(await resumed(one.first, session)).toBe(true);
+  // Without the secret the front end goes on with keys of its own.
+  portico.rewrite(config(one, undefined));
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(await resumed(one.first, session)).toBe(false);
+});
+
+/** Puts a version of the secret in place as kubelet does it: files are links through `..data`, which is switched. */
+function mount(version: string, text: string): void {
+  mkdirSync(at(`secret/..${version}`), { recursive: true });
+  writeFileSync(at(`secret/..${version}/tickets`), text, { mode: 0o600 });
+  symlinkSync(`..${version}`, at("secret/..data_tmp"));
+  renameSync(at("secret/..data_tmp"), at("secret/..data"));
+  rmSync(at("secret/tickets"), { force: true });
+  symlinkSync("..data/tickets", at("secret/tickets"));
+}
+
+const SECRETS = ["first", "second"].map((text) => Buffer.from(text.padEnd(40, "!")).toString("base64"));
+
+test("a changed file is taken without a reload, a bad one is refused, and the secret is never shown", async () => {
+  mount("2026_1", SECRETS[0]!);
+  const shared = { file: at("secret/tickets") };
+  const porticos = [await start(one, shared), await start(two, shared)];
+  const { session } = await visit(one.first, WAY);
+  expect(await resumed(two.first, session)).toBe(true);
+  const bad = Buffer.from("too short to be used").toString("base64");
+  mount("2026_2", bad);
+  for (const portico of porticos) await portico.says(/changed on disk and is refused/);
+  expect(await resumed(two.first, session)).toBe(true);
+  mount("2026_3", SECRETS[1]!);
+  for (const portico of porticos) await portico.says(/changed on disk and is in use/);
+  await eventually(async () => !(await visit(one.first, WAY, session)).reused, "for the new secret");
+  const newer = await visit(one.first, WAY);
+  await eventually(async () => (await visit(two.first, WAY, newer.session)).reused, "to share it");
+  expect(await resumed(two.first, session)).toBe(false);
+  // A look later, each change was reported once.
+  await sleep(4_000);
+  const label = `ticketKeys.file (${at("secret/tickets")})`;
+  for (const [i, portico] of porticos.entries()) {
+    const refused = `${label} changed on disk and is refused, the secret in use stays: ${label}: has only 20 bytes [files.bad-ticket-secret]; Make a new secret: openssl rand -base64 48`;
+    expect(portico.errors.split("\n")).toEqual([
+      `portico: ${refused}`,
+      `portico: ${label} changed on disk and is in use`,
+      "",
+    ]);
+    const log = readFileSync(at(`error-${[one, two][i]!.first}.log`), "latin1");
+    for (const hidden of [...SECRETS, bad, "first!", "second!", "too short to"])
+      expect(log + portico.errors + portico.output).not.toContain(hidden);
+  }
+});
+
+test("a secret that cannot be used is refused, and one that others can read is a warning", async () => {
+  const file = at("tickets");
+  const found = async (text: string | undefined, mode = 0o400): Promise<string> => {
+    rmSync(file, { force: true });
+    if (text !== undefined) writeFileSync(file, text);
+    if (text !== undefined) chmodSync(file, mode);
+    const portico = await Portico.start(config(one, { file }));
+    await portico.stop();
+    const [first = ""] = portico.errors.split("\n");
+    return first.replace("portico: warning: ", "").replaceAll(file, "FILE");
+  };
+  const [good] = SECRETS as [string];
+  const about = "ticketKeys.file (FILE)";
+  expect(await found(undefined)).toBe(`${about}: does not exist [files.unreadable]`);
+  expect(await found(" \n")).toBe(`${about}: is empty [files.bad-ticket-secret]`);
+  expect(await found("not a secret")).toBe(`${about}: is not base64 text [files.bad-ticket-secret]`);
+  expect(await found("c2hvcnQ=\n")).toBe(`${about}: has only 5 bytes [files.bad-ticket-secret]`);
+  expect(await found(`${good.slice(0, 20)}\n${good.slice(20)}\n`)).toBe("");
+  expect(await found(good, 0o444)).toBe(
+    `${about}: can be read or written by everyone on this host (mode 0444) [files.key-exposed]`,
+  );
+});
+
+const asRoot = process.getuid!() === 0 ? test : test.skip;
+
+asRoot("who reads a secret or a key by its group is not warned of that", async () => {
+  const [certificate, key, file] = [at("a.pem"), at("a.key"), secret("shared")];
+  const { listeners, virtualServers, ...rest } = config(one, { file });
+  const only = { ...listeners[0]!, tls: { certificate, key, policy: "mozilla-intermediate" as const } };
+  const servers = virtualServers.map((server) => ({ ...server, listeners: ["first"] }));
+  writeFileSync(
+    at("portico.json"),
+    JSON.stringify({ ...rest, logs: {}, listeners: [only], virtualServers: servers }),
+  );
+  for (const one of [key, file]) chownSync(one, 0, 65_534);
+  for (const one of [key, file]) chmodSync(one, 0o440);
+  expect(await checkAsNobody(at("portico.json"))).toBe("");
+  for (const one of [key, file]) chmodSync(one, 0o460);
+  const written = await checkAsNobody(at("portico.json"));
+  expect(written.match(/can be read or written by its group \(mode 0460\)/g)).toHaveLength(2);
+  for (const one of [key, file]) chmodSync(one, 0o400);
+  expect(await checkAsNobody(at("portico.json"))).toMatch(/ticketKeys\.file \(.*\): cannot be read/);
+});

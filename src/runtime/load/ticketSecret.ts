@@ -1,0 +1,43 @@
+import { type Problem, problem, type TicketKeysConfig } from "../../model/serving.js";
+import type { FindCredential } from "./credentials.js";
+import { exposure, readText } from "./files.js";
+
+/** The secret of shared ticket keys, as its file is now. */
+export interface TicketSecretLoad {
+  /** In base64. Never logged, never part of a message; undefined if there are problems. */
+  readonly secret?: string;
+  readonly problems: readonly Problem[];
+  /** What does not keep a service from running. */
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads the secret that a config names. */
+export async function loadTicketSecret(
+  { file: named }: Pick<TicketKeysConfig, "file">,
+  findCredential: FindCredential,
+): Promise<TicketSecretLoad> {
+  const credential = await findCredential(named);
+  const file = credential ?? named;
+  const label = `ticketKeys.file (${file})`;
+  const read = await readText(file, label, true);
+  if ("problem" in read) return { problems: [read.problem], warnings: [] };
+  // Base64 is written in lines.
+  const secret = read.text.replace(/\s/g, "");
+  const unfit = unfitness(secret);
+  if (unfit !== undefined) {
+    const allowed = `base64 text of at least ${SECRET_BYTES_MIN} bytes`;
+    return { problems: [problem("files.bad-ticket-secret", label, unfit, { allowed })], warnings: [] };
+  }
+  return { secret, problems: [], warnings: credential === undefined ? await exposure(file, label) : [] };
+}
+
+/** What is wrong with it; says nothing of its content. */
+function unfitness(secret: string): string | undefined {
+  if (secret === "") return "is empty";
+  const bytes = Buffer.from(secret, "base64");
+  if (bytes.toString("base64") !== secret) return "is not base64 text";
+  return bytes.length < SECRET_BYTES_MIN ? `has only ${bytes.length} bytes` : undefined;
+}
+
+/** As long as the output of the hash that keys are derived with. */
+const SECRET_BYTES_MIN = 32;

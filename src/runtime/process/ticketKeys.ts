@@ -1,0 +1,127 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import type { Problem, TicketKeysConfig } from "../../model/serving.js";
+import type { LoadedForMaster } from "../load/config.js";
+import { credentials } from "../load/credentials.js";
+import { FileWatch } from "../load/fileWatch.js";
+import { loadTicketSecret } from "../load/ticketSecret.js";
+import type { MasterLog } from "./masterLog.js";
+import { problemLine } from "./masterReport.js";
+
+/**
+ * The keys of the workers' session tickets: this master's own, or those that it shares with other hosts or pods.
+ *
+ * Shared ones are derived from a secret and the number of the period that the clock is in, so all who have the secret
+ * change keys at the same moment without a word between them. Workers get the key of the period alone.
+ */
+export class TicketKeys {
+  /** Made here, or by the master before this one. */
+  private own = newKeys();
+  private shared: Shared | undefined;
+  private readonly watch = new FileWatch();
+  private ownTimer: NodeJS.Timeout | undefined;
+  private periodTimer: NodeJS.Timeout | undefined;
+
+  /** @param install has the workers use these keys from now on */
+  constructor(
+    private readonly install: (keys: string) => void,
+    private readonly logs: Pick<MasterLog, "write">,
+  ) {}
+
+  /** What the next master goes on with; it reads the shared secret itself. */
+  get handover(): string {
+    return this.own;
+  }
+
+  /** Goes on with those of the master before this one. */
+  adopt(own: string): void {
+    this.own = own;
+  }
+
+  /** The keys for a config, as of now. */
+  for(loaded: LoadedForMaster): string {
+    const shared = sharedBy(loaded);
+    return shared === undefined ? this.own : keysOf(shared);
+  }
+
+  /** From now on changes the keys of the workers of this config in time. */
+  async begin(loaded: LoadedForMaster): Promise<void> {
+    this.ownTimer ??= setInterval(() => this.renewOwn(), OWN_MS).unref();
+    clearTimeout(this.periodTimer);
+    this.shared = sharedBy(loaded);
+    // The workers may have been started in the period before.
+    if (this.shared !== undefined) this.followClock(this.shared, "");
+    await this.watch.begin(this.watched());
+  }
+
+  stop(): void {
+    clearInterval(this.ownTimer);
+    clearTimeout(this.periodTimer);
+    this.watch.stop();
+  }
+
+  private renewOwn(): void {
+    this.own = newKeys();
+    if (this.shared === undefined) this.install(this.own);
+  }
+
+  private followClock(shared: Shared, before: string): void {
+    const keys = keysOf(shared);
+    if (keys !== before) this.install(keys);
+    const left = shared.rotateMs - (Date.now() % shared.rotateMs);
+    // A clock that is set while a timer runs does not change the timer.
+    const timer = setTimeout(() => this.followClock(shared, keys), Math.min(left, CLOCK_MS));
+    this.periodTimer = timer.unref();
+  }
+
+  /** The file of the secret, unless systemd passes it: then a reload hands over a new one. */
+  private async watched() {
+    const { shared } = this;
+    if (shared === undefined || (await (await credentials())(shared.file)) !== undefined) return [];
+    const changed = (current: () => boolean): Promise<void> => this.take(shared, current);
+    return [{ paths: [shared.file], changed }];
+  }
+
+  private async take(shared: Shared, current: () => boolean): Promise<void> {
+    const { secret, problems, warnings } = await loadTicketSecret(shared, () => Promise.resolve(undefined));
+    if (!current() || secret === this.shared?.secret) return;
+    const label = `ticketKeys.file (${shared.file})`;
+    const note = (verdict: string, p?: Problem): void =>
+      this.logs.write(
+        p === undefined ? "info" : "warn",
+        `${label} ${verdict}${p === undefined ? "" : `: ${problemLine(p)}`}`,
+      );
+    if (secret === undefined)
+      return note("changed on disk and is refused, the secret in use stays", problems[0]);
+    clearTimeout(this.periodTimer);
+    this.shared = { ...shared, secret };
+    this.followClock(this.shared, "");
+    note("changed on disk and is in use", warnings[0]);
+  }
+}
+
+interface Shared extends TicketKeysConfig {
+  readonly secret: string;
+}
+
+function sharedBy({ config, ticketSecret }: LoadedForMaster): Shared | undefined {
+  const { ticketKeys } = config;
+  return ticketKeys === undefined ? undefined : { ...ticketKeys, secret: ticketSecret! };
+}
+
+function keysOf({ secret, rotateMs }: Shared): string {
+  const period = Math.floor(Date.now() / rotateMs);
+  const info = `portico ticket keys, period ${period} of ${rotateMs} ms`;
+  return Buffer.from(hkdfSync("sha256", Buffer.from(secret, "base64"), "", info, KEY_BYTES)).toString(
+    "base64",
+  );
+}
+
+function newKeys(): string {
+  return randomBytes(KEY_BYTES).toString("base64");
+}
+
+/** As many as `tls.Server` takes. */
+const KEY_BYTES = 48;
+/** A stolen ticket key then decrypts no more than half a day of recorded sessions. */
+const OWN_MS = 12 * 3_600_000;
+const CLOCK_MS = 30_000;
