@@ -55,7 +55,8 @@ module.exports = {
   ],
   transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }] },
   setupFilesAfterEnv: ["<rootDir>/__tests__/setup.js"],
-  // Most tests wait for sockets and processes: one worker would leave a machine with two cores idle half the time.
-  maxWorkers: Math.max(2, require("node:os").availableParallelism() - 1),
+  testSequencer: "<rootDir>/__tests__/sequencer.js",
+  // Most tests wait for sockets and processes: as many workers as cores would leave them idle for a third of the time.
+  maxWorkers: Math.max(4, require("node:os").availableParallelism() - 1),
   testTimeout: 30_000,
 };

@@ -398,6 +398,8 @@ describe("an upgrade", () => {
     const whole = await download(2_500);
     const outcome = refusal({ command: "upgrade" });
     await eventually(() => successors() > 0, "for the new master");
+    // An answer shows that the sockets were passed on: that is done in the turn in which the process is started.
+    await ask({ command: "status" });
     portico.signal("SIGKILL");
     expect(await outcome).toMatch(/portico ended before it had an answer \[control\.no-answer\]/);
     expect(await whole()).toBe(200_000);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Waiting {
   /** What was there instead, for the error. Default: nothing. */
   readonly seen?: () => string;
-  /** How long at most, in milliseconds. Default 15,000. */
+  /** How long at most, in milliseconds. Default 25,000. */
   readonly ms?: number;
   /** How long between two looks, in milliseconds. Default 5. */
   readonly everyMs?: number;
@@ -20,7 +20,7 @@ export interface Waiting {
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
   what = `for ${holds}`,
-  { seen = () => "", ms = 15_000, everyMs = 5 }: Waiting = {},
+  { seen = () => "", ms = 25_000, everyMs = 5 }: Waiting = {},
 ): Promise<void> {
   const end = Date.now() + ms;
   while (!(await holds())) {
