@@ -99,6 +99,20 @@ describe("the config", () => {
     ]);
   });
 
+  test("logs everything to streams if the main logs are streams, and needs no log directory then", () => {
+    const logs = { access: { stream: "stdout", format: "json" }, error: { stream: "stderr" } } as const;
+    const made = frontEnd({ proxy: { logs } });
+    const { virtualServers, ...config } = renderProxyConfig(made);
+    expect(config.logs).toEqual(logs);
+    const routes = virtualServers.flatMap((server) => server.routes ?? []);
+    expect(
+      routes.filter(({ accessLog, errorLog }) => accessLog !== undefined || errorLog !== undefined),
+    ).toEqual([]);
+    const content = (path: string) => synthesizedFiles(made).find((file) => file.path === path)?.content;
+    expect(content("/etc/systemd/system/portico.service")).not.toMatch(/LogsDirectory|ReadWritePaths/);
+    expect(content("/etc/logrotate.d/portico")).toMatch(/^#.*\n$/);
+  });
+
   test("has separate logs for web and WebDAV, and main logs for the rest", () => {
     const { logs, virtualServers } = renderProxyConfig(frontEnd());
     expect(logs).toEqual({

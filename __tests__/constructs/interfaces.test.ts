@@ -1,9 +1,11 @@
 import type {
   AccessLogFile,
+  AccessLogStream,
   ApplicationUnits,
   DatabaseConnection,
   DeploymentUnits,
   ErrorLogFile,
+  ErrorLogStream,
   HostDescription,
   ForwardedOptions,
   HstsOptions,
@@ -73,8 +75,8 @@ const SAME: { readonly [pair: string]: true } = {
   timeouts: true satisfies Same<ProxyTimeouts, Config["timeouts"]>,
   ticketKeys: true satisfies Same<SharedTicketKeys, Config["ticketKeys"]>,
   logs: true satisfies Same<ProxyLogs, Config["logs"]>,
-  accessLog: true satisfies Same<AccessLogFile, Log<"access">>,
-  errorLog: true satisfies Same<ErrorLogFile, Log<"error">>,
+  accessLog: true satisfies Same<AccessLogFile | AccessLogStream, Log<"access">>,
+  errorLog: true satisfies Same<ErrorLogFile | ErrorLogStream, Log<"error">>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
   route: true satisfies Same<Values<RouteProps, "action">, Omit<RouteInput, "action" | "name">>,
   listener: true satisfies Same<

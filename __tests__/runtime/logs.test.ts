@@ -69,7 +69,12 @@ const read = (name: string): string => fs.readFileSync(join(folder, name), "utf8
 /** What goes to standard error from here on. */
 function captureStderr(): () => string {
   let text = "";
-  const original = { writeSync: fs.writeSync, write: fs.write };
+  const original = { writeSync: fs.writeSync, write: fs.write, openSync: fs.openSync };
+  // A pipe would be opened again, and have another descriptor.
+  jest.spyOn(fs, "openSync").mockImplementation(((path: string, ...rest: never[]) => {
+    if (path === "/proc/self/fd/2") throw new Error("not for this test");
+    return (original.openSync as (...all: unknown[]) => number)(path, ...rest);
+  }) as typeof fs.openSync);
   jest.spyOn(fs, "writeSync").mockImplementation(((fd: number, data: string | Buffer, ...rest: never[]) => {
     if (fd !== 2) return original.writeSync(fd, data as Buffer, ...rest);
     text += data.toString();
@@ -531,8 +536,11 @@ describe("a disk that fails", () => {
 
   test("when it works again no waiting line is missing, and the number of dropped lines is reported", async () => {
     const stderr = captureStderr();
-    const failing = jest.spyOn(fs, "write").mockImplementation(((...args: unknown[]) => {
-      const done = args.at(-1) as (error: Error | null, written: number) => void;
+    const write = jest.mocked(fs.write).getMockImplementation() as (...all: unknown[]) => void;
+    let full = true;
+    jest.mocked(fs.write).mockImplementation(((fd: number, ...rest: unknown[]) => {
+      if (fd === 2 || !full) return write(fd, ...rest);
+      const done = rest.at(-1) as (error: Error | null, written: number) => void;
       setImmediate(done, Object.assign(new Error("full"), { errno: -28 }), 0);
     }) as unknown as typeof fs.write);
     const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
@@ -544,7 +552,7 @@ describe("a disk that fails", () => {
     const fits = 2_048;
     for (let i = 0; i < fits + 10; i++) logs.mainAccess.write(numbered(i, agent));
     await logs.flush();
-    failing.mockRestore();
+    full = false;
     await logs.flush();
     const lines = read("access.log").split("\n");
     expect(lines).toHaveLength(fits + 1);

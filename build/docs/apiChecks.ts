@@ -45,14 +45,16 @@ const OWN_DEFAULT = ["ProxyLogs.access", "ProxyLogs.error", "ProxySettings.logs"
 const routes = ["virtualServers", 0, "routes", 0] as const;
 const action = (type: string): SchemaNode =>
   nodesAt(configSchema, [...routes, "action"]).find(({ properties }) => properties?.type?.const === type)!;
-const objectAt = (...path: readonly PropertyKey[]): SchemaNode =>
-  nodesAt(configSchema, path).find(({ properties }) => properties !== undefined)!;
+const objectAt = (...path: readonly PropertyKey[]): SchemaNode => objectsAt(...path)[0]!;
+const objectsAt = (...path: readonly PropertyKey[]): SchemaNode[] =>
+  nodesAt(configSchema, path).filter(({ properties }) => properties !== undefined);
 const deployed = (...path: readonly PropertyKey[]): SchemaNode =>
   nodesAt(deploymentSchema, path).find(({ properties }) => properties !== undefined)!;
 
 /** The object of a document that each interface becomes. */
 const FIELDS: Readonly<Record<string, SchemaNode>> = {
   AccessLogFile: objectAt("logs", "access"),
+  AccessLogStream: objectsAt("logs", "access")[1]!,
   DescribedMedia: deployed("media"),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,

@@ -73,12 +73,15 @@ function sectionsOf(field: Field): Section[] {
   const [only, second] = objects;
   if (only === undefined) return [];
   if (second === undefined) return objectSections(titleOf(field), field, only);
-  const kindTitle = (kind: SchemaNode): string =>
-    `\`${field.path}\`: ${String(kind.properties!.type!.const)}`;
+  const named = objects.every(({ properties }) => properties!.type !== undefined);
+  const kindTitle = ({ title, properties }: SchemaNode): string =>
+    `\`${field.path}\`: ${named ? String(properties!.type!.const) : title!}`;
   const rows = objects.map(
     (kind) => `- [${kindTitle(kind)}](#${anchor(kindTitle(kind))}): ${kind.description}`,
   );
-  const intro = "The field `type` names the kind, and the kind decides which other fields there are:";
+  const intro = named
+    ? "The field `type` names the kind, and the kind decides which other fields there are:"
+    : "There are these kinds:";
   const union = { title: titleOf(field), text: [meaning(field), intro, rows.join("\n")].join("\n\n") };
   return [
     union,

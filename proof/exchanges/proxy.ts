@@ -67,7 +67,7 @@ function withLanes(config: ProxyConfigInput, lanes: readonly Lane[]): ProxyConfi
   );
   const here = { name: "here", path: "/here", action: { type: "respond" as const, status: 200 } };
   const log = config.logs?.error;
-  const path = typeof log === "object" ? join(log.path, "..", ERROR_LOG) : undefined;
+  const path = typeof log === "object" && "path" in log ? join(log.path, "..", ERROR_LOG) : undefined;
   if (path === undefined) throw new Error("the deployed config has no error log");
   return {
     ...config,

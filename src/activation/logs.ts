@@ -1,14 +1,8 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Report } from "./report.js";
-import {
-  type Deployment,
-  parseConfigText,
-  type Problem,
-  problem,
-  ProblemError,
-  type ProxyConfig,
-} from "../model/index.js";
+import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
+import { logPaths } from "../runtime/load/config.js";
 import { readText } from "../runtime/load/files.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 import { removeFile, removeIfEmpty } from "./durableFiles.js";
@@ -20,17 +14,7 @@ export async function logsOf(store: Store, deployment: Deployment): Promise<read
   const file = store.onHost(deployment.config);
   const read = await readText(file, file);
   const parsed = "text" in read ? parseConfigText(read.text) : undefined;
-  return parsed?.ok === true ? logsIn(parsed.value) : [];
-}
-
-function logsIn(config: ProxyConfig): string[] {
-  const routes = config.virtualServers.flatMap((server) => server.routes);
-  const all = [
-    config.logs.access,
-    config.logs.error,
-    ...routes.flatMap(({ accessLog, errorLog }) => [accessLog ?? "off", errorLog ?? "off"] as const),
-  ];
-  return [...new Set(all.flatMap((log) => (log === "off" ? [] : [log.path])))];
+  return parsed?.ok === true ? logPaths(parsed.value) : [];
 }
 
 /**

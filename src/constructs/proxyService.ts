@@ -160,7 +160,7 @@ export class ProxyService extends Construct {
       logs?.error,
       ...routes.flatMap(({ accessLog, errorLog }) => [accessLog, errorLog]),
     ];
-    return [...new Set(all.flatMap((log) => (typeof log === "object" ? [log.path] : [])))];
+    return [...new Set(all.flatMap((log) => (typeof log === "object" && "path" in log ? [log.path] : [])))];
   }
 
   private get unitsInput(): ProxyUnitsInput {
@@ -172,7 +172,7 @@ export class ProxyService extends Construct {
       nodePath,
       runtime,
       config,
-      logDirectory,
+      ...(this.logs.length === 0 ? {} : { logDirectory }),
       listeners: proxy.listeners.map(({ address, port }) => ({ address, port })),
       tlsFiles: this.tlsFiles,
       acme: proxy.usedTlsFiles.some(([, files]) => files.acme !== undefined),

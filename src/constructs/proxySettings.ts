@@ -75,15 +75,15 @@ export interface ProxyTimeouts {
 /** Where a proxy logs the requests and errors of routes without logs of their own. */
 export interface ProxyLogs {
   /**
-   * Access log: one line per request. `off` for none.
+   * Access log: one line per request, in a file or on a stream. `off` for none.
    * @default - access.log in the log directory
    */
-  readonly access?: "off" | AccessLogFile;
+  readonly access?: "off" | AccessLogFile | AccessLogStream;
   /**
-   * Error log. `off` writes errors to standard error, which systemd puts into the journal.
+   * Error log: a file or a stream. `off` writes errors to standard error, which systemd puts into the journal.
    * @default - error.log in the log directory
    */
-  readonly error?: "off" | ErrorLogFile;
+  readonly error?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
 /** A file that requests are logged to. */
@@ -95,6 +95,26 @@ export interface AccessLogFile {
    * @default "combined"
    */
   readonly format?: "combined" | "json";
+}
+
+/** A stream that requests are logged to, as containers do: the engine collects it, or under systemd the journal. */
+export interface AccessLogStream {
+  /**
+   * Standard output or standard error. A line has up to 4096 bytes; of a longer one, what the client sent is cut. If
+   * nobody reads the stream, up to 8 MiB of lines wait in each worker, and more are dropped and counted.
+   */
+  readonly stream: "stdout" | "stderr";
+  /**
+   * Format of a line: nginx's `combined`, or `json` for one JSON object per line.
+   * @default "combined"
+   */
+  readonly format?: "combined" | "json";
+}
+
+/** A stream that errors are logged to. */
+export interface ErrorLogStream {
+  /** Standard output or standard error. A line has up to 4096 bytes; a longer one ends early. */
+  readonly stream: "stdout" | "stderr";
 }
 
 /** A file that errors are logged to. */

@@ -4,7 +4,7 @@ import type { Action } from "./action.js";
 import { problem } from "../model/index.js";
 import { refuse, refuseRoute } from "./props/checks.js";
 import { ACTION, VIRTUAL_SERVER } from "./props/instances.js";
-import type { AccessLogFile, ErrorLogFile } from "./proxySettings.js";
+import type { AccessLogFile, AccessLogStream, ErrorLogFile, ErrorLogStream } from "./proxySettings.js";
 import type { ResponseHeaders } from "./responseHeaders.js";
 import { any, judged, type PropTable, refuseOptions, refuseProps, required } from "./props/propTable.js";
 
@@ -103,12 +103,12 @@ export interface RouteProps {
    * Access log of its own: one line per request, nginx's `combined` format or JSON. `off` for none.
    * @default - the proxy's main access log
    */
-  readonly accessLog?: "off" | AccessLogFile;
+  readonly accessLog?: "off" | AccessLogFile | AccessLogStream;
   /**
    * Error log of its own; `off` for none.
    * @default - the proxy's main error log
    */
-  readonly errorLog?: "off" | ErrorLogFile;
+  readonly errorLog?: "off" | ErrorLogFile | ErrorLogStream;
 }
 
 const ROUTE_PROPS: PropTable<RouteProps> = {

@@ -8,7 +8,11 @@ export interface ProxyUnitsInput {
   readonly nodePath: string;
   readonly runtime: string;
   readonly config: string;
-  readonly logDirectory: string;
+  /**
+   * Directory of the log files.
+   * @default - there are no log files
+   */
+  readonly logDirectory?: string;
   readonly listeners: readonly Pick<ListenerInput, "address" | "port">[];
   /** Private keys, certificates and Diffie-Hellman parameters, and what the proxy needs to ask an authority. */
   readonly tlsFiles: readonly string[];
@@ -199,7 +203,8 @@ export function clashingCredentials(files: readonly string[]): [string, string][
 }
 
 /** systemd makes and owns directories below /var/log; any other must exist and be writable. */
-function logs(directory: string): UnitSection {
+function logs(directory: string | undefined): UnitSection {
+  if (directory === undefined) return {};
   const below = /^\/var\/log\/(.+)/.exec(directory)?.[1];
   return below === undefined
     ? { ReadWritePaths: directory }

@@ -116,6 +116,7 @@ export class FileSyncFrontEnd extends Construct {
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
       webdavDestination: props.webdavDestination,
       page,
+      logs: props.proxy?.logs,
     });
     this.defaultPage = new HostFile(this, "DefaultPage", {
       host: this.host,

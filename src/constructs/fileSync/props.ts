@@ -101,7 +101,8 @@ export interface FileSyncFrontEndProps {
    */
   readonly responseHeaders?: ResponseHeaders;
   /**
-   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts.
+   * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a stream,
+   * the routes have no log files of their own.
    * @default - see ReverseProxy
    */
   readonly proxy?: Omit<ReverseProxyProps, "host" | "paths">;

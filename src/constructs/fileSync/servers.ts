@@ -2,6 +2,7 @@ import { Annotations } from "cdktf";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
 import type { Listener } from "../listener.js";
 import type { Mode } from "./mode.js";
+import type { ProxyLogs } from "../proxySettings.js";
 import type { ReverseProxy } from "../reverseProxy.js";
 import type { Route } from "../route.js";
 import { TlsMaterial } from "../tlsMaterial.js";
@@ -110,6 +111,8 @@ export interface FileSyncRoutesInput {
   readonly requestBodyTimeoutMs?: number;
   readonly webdavDestination?: ProxyOptions["destination"];
   readonly page: Action;
+  /** Main logs of the proxy. */
+  readonly logs?: ProxyLogs;
 }
 
 /** The four routes, and the page. */
@@ -118,13 +121,15 @@ export function addRoutes(
   logDirectory: string,
   input: FileSyncRoutesInput,
 ): FileSyncRoutes {
-  const { upstreams, base, requestBodyTimeoutMs, avatarDirectory } = input;
+  const { upstreams, base, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
   const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
   // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
   const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
+  // On a stream everything goes to one place; the lines name the route.
+  const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean => typeof log === "object" && "stream" in log;
   const logged = (name: string) => ({
-    accessLog: { path: `${logDirectory}/${name}.access.log` },
-    errorLog: { path: `${logDirectory}/${name}.error.log` },
+    accessLog: isStream(logs.access) ? undefined : { path: `${logDirectory}/${name}.access.log` },
+    errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${name}.error.log` },
   });
   const daemon = (id: "web" | "webdav", path: string, destination?: ProxyOptions["destination"]): Route =>
     server.addRoute(id, {

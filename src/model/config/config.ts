@@ -84,21 +84,37 @@ const upstream = z.strictObject({
   headBytesMax: count(65_536, 1024, 1_048_576, "bytes", "Longest answer head; a longer one becomes a 502."),
 });
 
+const logFormat = z
+  .enum(["combined", "json"])
+  .default("combined")
+  .describe("Line format: nginx's `combined`, or one JSON object per line.");
+
+const logStream = z.enum(["stdout", "stderr"]).meta({
+  description:
+    "Standard output or standard error of the process, which a container's engine or the journal collects. A line has " +
+    "up to 4096 bytes; of a longer one, what the client sent is cut.",
+  examples: ["stdout"],
+});
+
+const LOG_FILE = { title: "file", description: "Lines are appended to a file." };
+const LOG_STREAM = { title: "stream", description: "Lines go to a stream of the process." };
+
 const accessLog = z
   .union([
     z.literal("off"),
-    z.strictObject({
-      path: filePath("Log file.", "/var/log/portico/access.log"),
-      format: z
-        .enum(["combined", "json"])
-        .default("combined")
-        .describe("Line format: nginx's `combined`, or one JSON object per line."),
-    }),
+    z
+      .strictObject({ path: filePath("Log file.", "/var/log/portico/access.log"), format: logFormat })
+      .meta(LOG_FILE),
+    z.strictObject({ stream: logStream, format: logFormat }).meta(LOG_STREAM),
   ])
   .describe("Where requests are logged, one line each; `off` to log nowhere.");
 
 const errorLog = z
-  .union([z.literal("off"), z.strictObject({ path: filePath("Log file.", "/var/log/portico/error.log") })])
+  .union([
+    z.literal("off"),
+    z.strictObject({ path: filePath("Log file.", "/var/log/portico/error.log") }).meta(LOG_FILE),
+    z.strictObject({ stream: logStream }).meta(LOG_STREAM),
+  ])
   .describe("Where errors are logged; `off` to log nowhere.");
 
 const route = z.strictObject({

@@ -95,14 +95,16 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
 }
 
-/** A union failed: report the branch that was meant, else what the field as a whole accepts. */
+/** A union failed: report the branch that was meant, the one with the fewest mistakes, else what the field as a whole accepts. */
 function unionProblems(
   issue: z.core.$ZodIssueInvalidUnion,
   path: string,
   schema: z.ZodType,
   document: unknown,
 ): Problem[] {
-  const meant = issue.errors.find((errors) => errors.every(isWithin));
+  const [meant] = issue.errors
+    .filter((errors) => errors.every(isWithin))
+    .sort((one, other) => one.length - other.length);
   if (meant !== undefined)
     return meant.flatMap((e) => toProblems({ ...e, path: [...issue.path, ...e.path] }, schema, document));
   const allowed = allowedAt(schema, issue.path, document);

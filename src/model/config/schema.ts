@@ -30,6 +30,8 @@ const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", 
 
 /** What the schema says about a field. */
 export interface SchemaNode {
+  /** Name of one kind of object among several. */
+  title?: string;
   /** What the field means. */
   description?: string;
   default?: unknown;

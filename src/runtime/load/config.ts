@@ -6,6 +6,8 @@ import { wantedCertificates } from "./wantedCertificates.js";
 import { directoriesOf, withDirectories } from "../../model/actions/table.js";
 import { parseConfig, parseConfigText } from "../../model/config/parse.js";
 import {
+  type AccessLogConfig,
+  type ErrorLogConfig,
   type Problem,
   ProblemError,
   type ProxyConfig,
@@ -114,8 +116,8 @@ function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfi
 
 /** The same config with every path below the root. */
 function underRoot(config: ProxyConfig, root: string): ProxyConfig {
-  const below = <T extends { readonly path: string }>(log: T | "off"): T | "off" =>
-    log === "off" ? log : { ...log, path: join(root, log.path) };
+  const below = <T extends AccessLogConfig | ErrorLogConfig>(log: T): T =>
+    typeof log === "object" && "path" in log ? { ...log, path: join(root, log.path) } : log;
   const routeBelow = (route: RouteConfig): RouteConfig => ({
     ...route,
     ...(route.accessLog === undefined ? {} : { accessLog: below(route.accessLog) }),
@@ -194,7 +196,9 @@ function logsOf(config: ProxyConfig): { path: string; field: string }[] {
       { log: route.errorLog ?? "off", field: `${at}.errorLog.path` },
     ]),
   ];
-  return logs.flatMap(({ log, field }) => (log === "off" ? [] : [{ path: log.path, field }]));
+  return logs.flatMap(({ log, field }) =>
+    typeof log === "object" && "path" in log ? [{ path: log.path, field }] : [],
+  );
 }
 
 /** Every log file of a config, once. */

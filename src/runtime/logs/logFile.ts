@@ -1,19 +1,29 @@
 import fs from "node:fs";
 import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Problem, problem } from "../../model/serving.js";
 import { logFix } from "../load/files.js";
 import { systemReason } from "../load/systemReason.js";
+import { cutLine, openStream, STREAM_LINE_BYTES_MAX, type StreamName, wholeLines } from "./streams.js";
+
+/** A file by its path, or a stream of the process. */
+export type LogTarget = { readonly path: string } | { readonly stream: StreamName };
 
 /**
- * A file that lines are appended to, off the hot path.
+ * A file or a stream that lines are appended to, off the hot path.
  *
  *     append ──> pending (text) ──> batch (bytes) ──> one fs.write at a time, O_APPEND
  *
  * Several workers append to the same file: every write is whole lines, and O_APPEND keeps two writes apart. If the disk
  * is full or slow the lines wait, up to {@link HELD_BYTES_MAX}; more are dropped and counted, and requests are still
  * served. A path that cannot be opened is tried again every {@link REOPEN_MS}.
+ *
+ * A stream is never reopened. Nobody may read it: then its lines wait in the same way. It gets whole lines that one write
+ * can take, so that lines of several workers are not mixed (`streams.ts`).
  */
 export class LogFile {
+  /** Longest line, its line feed included. */
+  readonly lineBytesMax: number;
   private fd: number | undefined;
   private pending = "";
   private batch: Buffer | undefined;
@@ -21,25 +31,27 @@ export class LogFile {
   private timer: NodeJS.Timeout | undefined;
   private dropped = 0;
   private failing = false;
+  /** When to try again to write to a full pipe. */
+  private fullMs = FULL_MIN_MS;
   private idle: (() => void)[] = [];
   /** Set while the path cannot be opened. */
   private reopenTimer: NodeJS.Timeout | undefined;
 
   /**
-   * @param path the file; undefined for standard error, which is never opened, reopened or closed
    * @param report says once that lines cannot be written, and once that they can be again
    * @param instead takes the lines as long as the file cannot be opened; without it they wait
    */
   constructor(
-    readonly path: string | undefined,
+    private readonly target: LogTarget,
     private readonly report: (message: string) => void,
     public instead?: LogFile,
   ) {
-    if (path === undefined) this.fd = STDERR;
+    this.lineBytesMax = "stream" in target ? STREAM_LINE_BYTES_MAX : Infinity;
   }
 
-  /** Adds one line, its line feed included. */
-  append(line: string): void {
+  /** Adds one line, its line feed included. One that is longer than `lineBytesMax` is cut. */
+  append(text: string): void {
+    const line = "stream" in this.target ? cutLine(text, this.lineBytesMax) : text;
     if (this.fd === undefined && this.reopenTimer !== undefined && this.instead !== undefined)
       return this.instead.append(line);
     const held = this.pending.length + (this.batch?.length ?? 0);
@@ -65,10 +77,11 @@ export class LogFile {
   reopen(): Problem | undefined {
     clearTimeout(this.reopenTimer);
     this.reopenTimer = undefined;
-    if (this.path === undefined) return undefined;
+    const { target } = this;
+    if ("stream" in target) return undefined;
     try {
       const old = this.fd;
-      this.fd = openForAppend(this.path);
+      this.fd = openForAppend(target.path);
       if (this.pending !== "") this.schedule(FLUSH_MS);
       // A write in progress still needs the old descriptor.
       if (old !== undefined && !this.writing) fs.closeSync(old);
@@ -77,10 +90,11 @@ export class LogFile {
     } catch (error) {
       this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
       if (this.fd === undefined && this.instead !== undefined && this.pending !== "") {
-        this.instead.append(this.pending);
+        // One by one, because a stream cuts what is too long.
+        for (const line of this.pending.split("\n").slice(0, -1)) this.instead.append(`${line}\n`);
         this.pending = "";
       }
-      return notWritable(this.path, error as NodeJS.ErrnoException);
+      return notWritable(target.path, error as NodeJS.ErrnoException);
     }
   }
 
@@ -93,8 +107,11 @@ export class LogFile {
 
   /** Resolves when everything appended so far is written, or cannot be. */
   async flush(): Promise<void> {
+    const patientUntil = performance.now() + PATIENCE_MS;
+    const isFull = (): boolean => this.fullMs > FULL_MIN_MS && performance.now() < patientUntil;
     // A write in progress, one that failed and is due again, and what came since.
-    for (let writes = 0; writes < 3; writes++) {
+    for (let writes = 0; writes < 3 || isFull(); writes++) {
+      if (isFull()) await delay(FULL_MIN_MS);
       this.startWrite();
       await this.written();
     }
@@ -102,13 +119,15 @@ export class LogFile {
 
   /** Writes what waits at once; for the last moment of a process. A write in progress is left to the kernel. */
   flushSync(): void {
-    if (this.fd === undefined) return;
     const waiting = this.writing ? undefined : this.batch;
     const bytes = Buffer.concat([waiting ?? Buffer.alloc(0), Buffer.from(this.pending, "utf8")]);
+    const fd = bytes.length === 0 ? undefined : this.opened();
+    if (fd === undefined) return;
     this.pending = "";
     if (!this.writing) this.batch = undefined;
     try {
-      for (let at = 0; at < bytes.length;) at += fs.writeSync(this.fd, bytes, at);
+      for (let at = 0; at < bytes.length;)
+        at += fs.writeSync(fd, bytes, at, this.oneWrite(bytes.subarray(at)));
     } catch (error) {
       this.report(`${this.name} lost its last lines ${systemReason(error as Error)}`);
     }
@@ -120,8 +139,8 @@ export class LogFile {
     clearTimeout(this.timer);
     clearTimeout(this.reopenTimer);
     this.timer = undefined;
-    if (this.path !== undefined && this.fd !== undefined) fs.closeSync(this.fd);
-    this.fd = this.path === undefined ? STDERR : undefined;
+    if (this.fd !== undefined && this.fd > STDERR) fs.closeSync(this.fd);
+    this.fd = undefined;
   }
 
   private written(): Promise<void> | undefined {
@@ -129,7 +148,20 @@ export class LogFile {
   }
 
   private get name(): string {
-    return this.path === undefined ? "standard error" : `log file ${this.path}`;
+    const { target } = this;
+    if ("path" in target) return `log file ${target.path}`;
+    return target.stream === "stdout" ? "standard output" : "standard error";
+  }
+
+  /** A stream is opened by its first line: most services have none. */
+  private opened(): number | undefined {
+    if ("stream" in this.target) this.fd ??= openStream(this.target.stream);
+    return this.fd;
+  }
+
+  /** How many of these bytes to write at once. */
+  private oneWrite(bytes: Buffer): number {
+    return "stream" in this.target ? wholeLines(bytes) : bytes.length;
   }
 
   private schedule(delayMs: number): void {
@@ -143,16 +175,18 @@ export class LogFile {
   }
 
   private startWrite(): void {
-    if (this.writing || this.fd === undefined) return;
+    if (this.writing) return;
+    const fd = this.pending === "" && this.batch === undefined ? undefined : this.opened();
+    if (fd === undefined) return;
     if (this.batch === undefined) {
-      if (this.pending === "") return;
       this.batch = Buffer.from(this.pending, "utf8");
       this.pending = "";
     }
     clearTimeout(this.timer);
     this.timer = undefined;
     this.writing = true;
-    fs.write(this.fd, this.batch, 0, this.batch.length, null, (error, written) => this.wrote(error, written));
+    const length = this.oneWrite(this.batch);
+    fs.write(fd, this.batch, 0, length, null, (error, written) => this.wrote(error, written));
   }
 
   private wrote(error: NodeJS.ErrnoException | null, written: number): void {
@@ -162,13 +196,16 @@ export class LogFile {
       this.recovered();
       // The rest of a short write follows at once, before another worker can put a line in its middle.
       if (this.batch !== undefined) return this.startWrite();
-    } else {
+    } else if (error.code !== "EAGAIN") {
       this.failed(error);
     }
+    const retryMs = error?.code === "EAGAIN" ? this.fullMs : RETRY_MS;
+    // A reader that is only slow gets the rest soon; one that is stuck costs a try a second.
+    this.fullMs = error?.code === "EAGAIN" ? Math.min(2 * this.fullMs, RETRY_MS) : FULL_MIN_MS;
     const idle = this.idle;
     this.idle = [];
     for (const done of idle) done();
-    if (error !== null) this.schedule(RETRY_MS);
+    if (error !== null) this.schedule(retryMs);
     else if (this.pending.length >= BATCH_BYTES) this.startWrite();
     else if (this.pending !== "") this.schedule(FLUSH_MS);
   }
@@ -180,15 +217,16 @@ export class LogFile {
   }
 
   private recovered(): void {
-    if (this.dropped > 0) this.report(`${this.name} is written again; ${this.dropped} lines were dropped`);
-    else if (this.failing) this.report(`${this.name} is written again; no line was lost`);
+    const { dropped, failing } = this;
     this.failing = false;
     this.dropped = 0;
+    if (dropped > 0) this.report(`${this.name} is written again; ${dropped} lines were dropped`);
+    else if (failing) this.report(`${this.name} is written again; no line was lost`);
   }
 
   private drop(): void {
-    if (this.dropped === 0) this.report(`${this.name} is not written fast enough; lines are dropped`);
-    this.dropped++;
+    // Counted first: the report may go to this very stream.
+    if (this.dropped++ === 0) this.report(`${this.name} is not written fast enough; lines are dropped`);
   }
 }
 
@@ -196,9 +234,13 @@ export class LogFile {
 const BATCH_BYTES = 64 * 1024;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
+const FULL_MIN_MS = 10;
+/** How long the last lines wait for room in a pipe. */
+const PATIENCE_MS = 500;
 /** Long enough that a directory that is permanently gone costs nothing. */
 const REOPEN_MS = 10_000;
 const HELD_BYTES_MAX = 8 * 1024 * 1024;
+/** The last of the descriptors that a process is started with. */
 const STDERR = 2;
 
 const LOG_MODE = 0o640;

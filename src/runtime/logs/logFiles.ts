@@ -1,4 +1,3 @@
-import fs from "node:fs";
 import type {
   AccessLogConfig,
   ErrorLogConfig,
@@ -7,13 +6,14 @@ import type {
   RouteConfig,
 } from "../../model/index.js";
 import type { AccessLog, ErrorLog, LoggedExchange } from "../exchange/exchange.js";
-import { LogFile } from "./logFile.js";
+import { LogFile, type LogTarget } from "./logFile.js";
 import { combinedLine, errorLine, jsonLine } from "./logFormat.js";
+import { fittingLine } from "./streams.js";
 
 export interface LogOptions {
   /** Whether every line also goes to standard error. Default false. */
   readonly stderr?: boolean;
-  /** Whether files are written; a preview uses false, with `stderr`. Default true. */
+  /** Whether files and streams of the config are written; a preview uses false, with `stderr`. Default true. */
   readonly files?: boolean;
   /** Whether lines of an error log go to standard error while it cannot be opened. Default true. */
   readonly errorsToStderr?: boolean;
@@ -27,7 +27,12 @@ export class LogFiles {
   readonly mainAccess: AccessLog;
   readonly mainError: ErrorLog;
   private readonly files = new Map<string, LogFile>();
-  private readonly stderr = new LogFile(undefined, report);
+  /**
+   * Trouble with a log is reported where no log file is needed; if that fails too, it cannot be reported at all.
+   */
+  private readonly report = (message: string): void => this.stderr.append(`portico: ${message}\n`);
+  private readonly stdout = new LogFile({ stream: "stdout" }, this.report);
+  private readonly stderr: LogFile = new LogFile({ stream: "stderr" }, this.report);
   private readonly copyToStderr: boolean;
   private readonly toFiles: boolean;
   private readonly insteadOfErrors: LogFile | undefined;
@@ -70,17 +75,24 @@ export class LogFiles {
 
   /** Resolves when all that was logged so far is written. */
   async flush(): Promise<void> {
-    await Promise.all(this.all().map((file) => file.flush()));
+    await this.settle((file) => file.flush());
   }
 
   /** Writes what waits and closes the files. */
   async close(): Promise<void> {
     process.off("exit", this.atExit);
-    await Promise.all(this.all().map((file) => file.close()));
+    await this.settle((file) => file.close());
   }
 
+  /** Standard error is the last one: what the others report goes there. */
   private all(): LogFile[] {
-    return [...this.files.values(), this.stderr];
+    return [...this.files.values(), this.stdout, this.stderr];
+  }
+
+  private async settle(step: (file: LogFile) => Promise<void>): Promise<void> {
+    const others = this.all().filter((file) => file !== this.stderr);
+    await Promise.all(others.map(step));
+    await step(this.stderr);
   }
 
   private each(step: (file: LogFile) => Problem | undefined): Problem[] {
@@ -89,24 +101,28 @@ export class LogFiles {
 
   private accessLog(config: AccessLogConfig): AccessLog {
     if (config === "off") return this.copyToStderr ? accessWriter(combinedLine, [this.stderr]) : NO_LOG;
-    return accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config.path));
+    return accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config));
   }
 
   /** @param main an error must not vanish: if the main log is off, it goes to standard error */
   private errorLog(config: ErrorLogConfig, main: boolean): ErrorLog {
     if (config === "off") return main || this.copyToStderr ? errorWriter([this.stderr]) : NO_LOG;
-    const targets = this.targets(config.path);
-    if (this.insteadOfErrors !== undefined && targets[0] !== undefined)
+    const targets = this.targets(config);
+    if (this.insteadOfErrors !== undefined && "path" in config && targets[0] !== undefined)
       targets[0].instead = this.insteadOfErrors;
     return errorWriter(main && targets.length === 0 ? [this.stderr] : targets);
   }
 
-  private targets(path: string): LogFile[] {
-    const targets: LogFile[] = this.copyToStderr ? [this.stderr] : [];
-    if (!this.toFiles) return targets;
-    let file = this.files.get(path);
-    if (file === undefined) this.files.set(path, (file = new LogFile(path, report)));
-    return [file, ...targets];
+  private targets(target: LogTarget): LogFile[] {
+    const copy: LogFile[] = this.copyToStderr ? [this.stderr] : [];
+    return this.toFiles ? [this.fileOf(target), ...copy] : copy;
+  }
+
+  private fileOf(target: LogTarget): LogFile {
+    if ("stream" in target) return target.stream === "stdout" ? this.stdout : this.stderr;
+    let file = this.files.get(target.path);
+    if (file === undefined) this.files.set(target.path, (file = new LogFile(target, this.report)));
+    return file;
   }
 }
 
@@ -115,11 +131,13 @@ const NO_LOG: AccessLog & ErrorLog = { write: () => undefined };
 function accessWriter(format: (exchange: LoggedExchange) => string, files: readonly LogFile[]): AccessLog {
   const [only] = files;
   if (only === undefined) return NO_LOG;
-  if (files.length === 1) return { write: (exchange) => only.append(format(exchange)) };
+  const lineBytesMax = Math.min(...files.map((file) => file.lineBytesMax));
+  const line = (exchange: LoggedExchange): string => fittingLine(format, exchange, lineBytesMax);
+  if (files.length === 1) return { write: (exchange) => only.append(line(exchange)) };
   return {
     write: (exchange) => {
-      const line = format(exchange);
-      for (const file of files) file.append(line);
+      const text = line(exchange);
+      for (const file of files) file.append(text);
     },
   };
 }
@@ -131,13 +149,4 @@ function errorWriter(files: readonly LogFile[]): ErrorLog {
       for (const file of files) file.append(line);
     },
   };
-}
-
-/** Trouble with a log is reported where no log file is needed; if that fails too, it cannot be reported at all. */
-function report(message: string): void {
-  try {
-    fs.writeSync(2, `portico: ${message}\n`);
-  } catch {
-    // Standard error is closed or full.
-  }
 }

@@ -88,14 +88,14 @@ const statusOf = (exchange: Exchange): number => (exchange.status === 0 ? CLIENT
 // nginx writes `-` for an absent field and nothing for an empty one (decisions 7.1).
 const orDash = (value: string | undefined): string => (value === undefined ? "-" : escape(value));
 
-interface LoggedFields {
+export interface LoggedFields {
   referer: string | undefined;
   userAgent: string | undefined;
   authorization: string | undefined;
 }
 
 /** The first value of each field that a log shows, in one pass over the head. */
-function loggedFields(request: RequestHead): LoggedFields {
+export function loggedFields(request: RequestHead): LoggedFields {
   // Reading the list would make it.
   if (request.fields !== undefined) return request.fields;
   const { headers } = request;

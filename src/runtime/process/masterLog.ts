@@ -13,8 +13,9 @@ export class MasterLog {
   /** Uses the main error log of a config from now on. */
   async use(config: ProxyConfig): Promise<void> {
     const previous = this.file;
-    const toFile = config.logs.error !== "off" && this.filesToo;
+    const { error } = config.logs;
     // The master's messages go to standard error in any case.
+    const toFile = error !== "off" && "path" in error && this.filesToo;
     const options = { errorsToStderr: false };
     this.file = toFile ? new LogFiles({ ...config, virtualServers: [] }, options) : undefined;
     // If it cannot be opened, a warning of the config says why.

@@ -44,10 +44,12 @@ export function problemCount(problems: readonly Problem[]): string {
   return problems.length === 1 ? "1 problem" : `${problems.length} problems`;
 }
 
-/** Output may be closed, as when a terminal goes away; serving does not depend on it. */
+/** Output may be closed, as when a terminal goes away, or read by nobody; serving does not depend on it. */
 export function write(stream: NodeJS.WriteStream, text: string): void {
-  stream.write(text, () => undefined);
+  if (stream.writableLength < UNREAD_BYTES_MAX) stream.write(text, () => undefined);
 }
+
+const UNREAD_BYTES_MAX = 1024 * 1024;
 
 function endpoints(config: ProxyConfig): string {
   return config.listeners.map((l) => `${l.protocol}://${keyOf(l.address, l.port)}`).join(" ");

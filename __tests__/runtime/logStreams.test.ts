@@ -1,0 +1,173 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { parseConfig } from "../../src/model/index.js";
+import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
+import { cutLine, fittingLine } from "../../src/runtime/logs/streams.js";
+import { FakeExchange } from "../../proof/kit/fakeExchange.js";
+import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** Logs on standard output and error: a pipe, whose reader may be slow, or stuck. */
+
+let port: number;
+let folder: string;
+let portico: Portico | undefined;
+
+beforeEach(async () => {
+  port = await freePort();
+  folder = openFolder();
+});
+
+afterEach(async () => {
+  if (portico?.ended === false) reader("SIGCONT");
+  await portico?.stop();
+});
+
+const LOGS = { access: { stream: "stdout", format: "json" }, error: { stream: "stderr" } } as const;
+
+function config(workers: number, more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
+  const action = { type: "respond", status: 200, body: "here" } as const;
+  const route = { name: "fixed", path: "/", match: "prefix", action } as const;
+  return {
+    version: 1,
+    workers,
+    logs: LOGS,
+    limits: { keepAliveRequestsMax: 100_000 },
+    listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
+    virtualServers: [
+      { name: "only", serverNames: ["_"], default: true, listeners: ["http"], routes: [route] },
+    ],
+    ...more,
+  };
+}
+
+/** Standard output is a pipe that `cat` reads, as a container's engine does. */
+async function start(of: ProxyConfigInput): Promise<Portico> {
+  const pipe = join(folder, "pipe");
+  const before = `mkfifo ${pipe}; (cat ${pipe} & echo $! > ${folder}/cat.pid); exec > ${pipe}`;
+  return (portico = await Portico.start(of, { before }));
+}
+
+function reader(signal: NodeJS.Signals): void {
+  try {
+    process.kill(Number(readFileSync(join(folder, "cat.pid"), "utf8")), signal);
+  } catch {
+    // It is gone.
+  }
+}
+
+/** Lines of the access log so far, without the one that says that portico is ready. */
+const lines = (): string[] => portico!.output.split("\n").slice(1, -1);
+
+test("lines of several workers are not mixed, however long they would be", async () => {
+  await start(config(2));
+  // Four at once to each worker, all with more than a pipe takes in one piece.
+  const clients = await Promise.all(Array.from({ length: 8 }, () => KeepAliveClient.connect(port)));
+  const asked = await Promise.all(
+    clients.map(async (client, i) => {
+      for (let n = 0; n < 100; n++) await client.ask(`/${i}-${n}-${"x".repeat(n * 79)}`);
+    }),
+  );
+  expect(asked).toHaveLength(8);
+  await eventually(() => lines().length === 800, "for every line", { seen: () => String(lines().length) });
+  const targets = lines().map(
+    (line) => JSON.parse(line) as { target: string; status: number; route: string },
+  );
+  expect(Math.max(...lines().map((line) => line.length))).toBeLessThan(4_096);
+  expect(new Set(targets.map(({ target }) => /^\/\d-\d+-/.exec(target)?.[0])).size).toBe(800);
+  expect(targets.every(({ status, route }) => status === 200 && route === "fixed")).toBe(true);
+  for (const client of clients) client.socket.destroy();
+});
+
+test.each([
+  ["JSON", jsonLine],
+  ["combined", combinedLine],
+])("a line of %s that is too long keeps its format", (_, format) => {
+  const long = "\x01".repeat(30_000);
+  const short = { "User-Agent": "agent", Referer: long };
+  const line = fittingLine(format, new FakeExchange({ target: "/x", headers: short }), 4_096);
+  expect(line.length).toBeLessThanOrEqual(4_096);
+  expect(line).toMatch(/(?:\\x01|\\u0001)\.\.\."/);
+  expect(line).toMatch(/agent"\}?\n$/);
+  if (format === jsonLine) expect(JSON.parse(line)).toMatchObject({ target: "/x", user_agent: "agent" });
+});
+
+test("an error line that is too long ends between two characters", () => {
+  for (const start of ["", "a", "ab"]) {
+    const line = cutLine(`${start}${"\u20ac".repeat(2_000)}\n`, 4_096);
+    expect(line).toMatch(/^a?b?\u20ac+\.\.\.\n$/);
+    const length = Buffer.byteLength(line);
+    expect([length <= 4_096, length > 4_090]).toEqual([true, true]);
+  }
+});
+
+test("a pipe that nobody reads holds up no request, and what is lost is counted", async () => {
+  await start(config(1));
+  reader("SIGSTOP");
+  const client = await KeepAliveClient.connect(port);
+  const requests = 5_000;
+  const target = `/${"x".repeat(3_700)}`;
+  for (let n = 0; n < requests; n++) expect((await client.ask(target)).status).toBe(200);
+  await portico!.says(/portico: standard output is not written fast enough; lines are dropped\n/);
+  expect(residentMiB(portico!.workers()[0]!)).toBeLessThan(200);
+  reader("SIGCONT");
+  await portico!.says(/standard output is written again; \d+ lines were dropped\n/);
+  const [, dropped] = /(\d+) lines were dropped/.exec(portico!.errors)!;
+  const all = (): boolean => lines().length + Number(dropped) === requests;
+  await eventually(all, "for the lines", { seen: () => `${lines().length} and ${dropped}` });
+  expect(Number(dropped)).toBeGreaterThan(1_000);
+  client.socket.destroy();
+}, 60_000);
+
+test("a pipe that nobody reads holds up neither reload, reopening nor the end", async () => {
+  await start(config(2));
+  reader("SIGSTOP");
+  const hammer = new Hammer(port, 2);
+  await eventually(() => hammer.answers > 2_000, "for more lines than the pipe takes");
+  portico!.signal("SIGUSR1");
+  portico!.signal("SIGHUP");
+  await portico!.says(/configuration reloaded/);
+  await hammer.stop();
+  expect(hammer.failures).toEqual([]);
+  const asked = performance.now();
+  portico!.signal("SIGTERM");
+  await eventually(() => portico!.workers().length === 0, "for the workers to end");
+  expect(performance.now() - asked).toBeLessThan(4_000);
+}, 30_000);
+
+test("SIGUSR1 changes nothing, and a reload continues on the same streams", async () => {
+  await start(config(1, { logs: { ...LOGS, error: { stream: "stdout" } } }));
+  const client = await KeepAliveClient.connect(port);
+  await client.ask("/before");
+  portico!.signal("SIGUSR1");
+  await client.ask("/after");
+  portico!.signal("SIGHUP");
+  await portico!.says(/configuration reloaded/);
+  const second = await KeepAliveClient.connect(port);
+  await second.ask("/reloaded");
+  await eventually(() => lines().length === 3, "for the lines", { seen: () => portico!.output });
+  expect(lines().map((line) => (JSON.parse(line) as { target: string }).target)).toEqual([
+    "/before",
+    "/after",
+    "/reloaded",
+  ]);
+  expect(portico!.errors).toMatch(/^portico: configuration reloaded.*\n$/);
+  client.socket.destroy();
+  second.socket.destroy();
+});
+
+test("a wrong stream is the one problem that is reported", () => {
+  const wrong = { access: { stream: "syslog" }, error: { stream: "stderr", format: "json" } };
+  const parsed = parseConfig({ ...config(1), logs: wrong });
+  const found = parsed.ok ? [] : parsed.problems.map(({ code, path, allowed }) => [code, path, allowed]);
+  expect(found).toEqual([
+    ["config.not-one-of", "logs.access.stream", "stdout, stderr"],
+    ["config.unknown-field", "logs.error.format", "path, stream"],
+  ]);
+});
+
+const residentMiB = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
