@@ -1,21 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import * as http2 from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { issue } from "../../proof/kit/certificates.js";
+import { mountSecret } from "../../proof/kit/mountedSecret.js";
 import { checkAsNobody, killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -215,29 +207,21 @@ test("a session is resumed after a reload, an upgrade and a restart", async () =
   expect(await resumed(one.first, session)).toBe(false);
 });
 
-/** Puts a version of the secret in place as kubelet does it: files are links through `..data`, which is switched. */
-function mount(version: string, text: string): void {
-  mkdirSync(at(`secret/..${version}`), { recursive: true });
-  writeFileSync(at(`secret/..${version}/tickets`), text, { mode: 0o600 });
-  symlinkSync(`..${version}`, at("secret/..data_tmp"));
-  renameSync(at("secret/..data_tmp"), at("secret/..data"));
-  rmSync(at("secret/tickets"), { force: true });
-  symlinkSync("..data/tickets", at("secret/tickets"));
-}
+const mount = (text: string): void => mountSecret(at("secret"), { tickets: text }, 0o400);
 
 const SECRETS = ["first", "second"].map((text) => Buffer.from(text.padEnd(40, "!")).toString("base64"));
 
 test("a changed file is taken without a reload, a bad one is refused, and the secret is never shown", async () => {
-  mount("2026_1", SECRETS[0]!);
+  mount(SECRETS[0]!);
   const shared = { file: at("secret/tickets") };
   const porticos = [await start(one, shared), await start(two, shared)];
   const { session } = await visit(one.first, WAY);
   expect(await resumed(two.first, session)).toBe(true);
   const bad = Buffer.from("too short to be used").toString("base64");
-  mount("2026_2", bad);
+  mount(bad);
   for (const portico of porticos) await portico.says(/changed on disk and is refused/);
   expect(await resumed(two.first, session)).toBe(true);
-  mount("2026_3", SECRETS[1]!);
+  mount(SECRETS[1]!);
   for (const portico of porticos) await portico.says(/changed on disk and is in use/);
   await eventually(async () => !(await visit(one.first, WAY, session)).reused, "for the new secret");
   const newer = await visit(one.first, WAY);
