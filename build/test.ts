@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 
 /**
- * `npm test`: everything that must hold. Jest waits for sockets and processes half of its time, so what needs no build and
- * no jest runs beside it, one after the other; its output comes when it has failed. Arguments go to jest
- * (`npm test -- __tests__/model`).
+ * `npm test`: everything that must hold. Building keeps one processor busy, and jest waits for sockets and processes half
+ * of its time, so what needs neither runs beside both, one after the other; its output comes when it has failed.
+ * Arguments go to jest (`npm test -- __tests__/model`).
  */
 const CHECKS: readonly Step[] = [
   ["types", ["tsc", "--noEmit"]],
@@ -18,8 +18,11 @@ type Step = readonly [name: string, command: readonly string[]];
 const times: string[] = [];
 const failed: string[] = [];
 
-/** @param output shown at once, or only if the step fails */
-async function run([name, command]: Step, output: "inherit" | "pipe"): Promise<void> {
+/**
+ * @param output shown at once, or only if the step fails
+ * @returns whether it passed
+ */
+async function run([name, command]: Step, output: "inherit" | "pipe"): Promise<boolean> {
   const start = performance.now();
   const child = spawn("npx", ["--no-install", ...command], { stdio: ["inherit", output, output] });
   const chunks: Buffer[] = [];
@@ -27,18 +30,19 @@ async function run([name, command]: Step, output: "inherit" | "pipe"): Promise<v
     stream?.on("data", (chunk: Buffer) => chunks.push(chunk));
   const status = await new Promise((done) => child.once("close", done));
   times.push(`${name} ${((performance.now() - start) / 1000).toFixed(1)} s`);
-  if (status === 0) return;
+  if (status === 0) return true;
   failed.push(name);
   process.stderr.write(Buffer.concat(chunks));
+  return false;
 }
 
 async function main(): Promise<void> {
-  await run(["build", ["tsx", "build/build.ts"]], "inherit");
-  if (failed.length === 0) {
-    const jest = run(["jest", ["jest", ...process.argv.slice(2)]], "inherit");
+  const checked = (async () => {
     for (const check of CHECKS) await run(check, "pipe");
-    await jest;
-  }
+  })();
+  const build = await run(["build", ["tsx", "build/build.ts"]], "inherit");
+  if (build) await run(["jest", ["jest", ...process.argv.slice(2)]], "inherit");
+  await checked;
   if (failed.length > 0) {
     console.error(`${failed.join(", ")} failed (${times.join(", ")})`);
     process.exitCode = 1;
