@@ -639,6 +639,76 @@ test("logs are removed only on request", async () => {
   expect(readdirSync(site.at("/var/log/portico"))).toEqual(["error.logbook"]);
 });
 
+describe("certificates by ACME", () => {
+  const STATE = "/var/lib/private/portico-certificates/acme/certificates/ca-1/certificate.pem";
+
+  /** As systemd has it for a dynamic user. */
+  function keep(): void {
+    site.write(STATE, "key and chain");
+    symlinkSync("private/portico-certificates", site.at("/var/lib/portico-certificates"));
+  }
+  const left = (): string[] =>
+    execFileSync("find", [site.at("/var/lib"), "-path", "*-certificates*", "-printf", "%P\n"])
+      .toString()
+      .split("\n")
+      .filter(Boolean)
+      .sort();
+
+  test("are removed only on request, whatever deployed them", async () => {
+    keep();
+    site.deliver(one);
+    await site.activate();
+    await site.deactivate();
+    expect(site.read(STATE)).toBe("key and chain");
+    site.deliver(one);
+    await site.activate();
+    expect(await site.deactivate(true)).toEqual([]);
+    expect(left()).toEqual([]);
+    expect(site.lines).toContain(`  ${site.at("/var/lib/portico-certificates/acme")}: removed`);
+  });
+
+  test("of a first activation that failed are removed, too", async () => {
+    keep();
+    expect(await site.deactivate(true)).toBeUndefined();
+    expect(left()).toEqual([]);
+  });
+
+  test("what somebody else put there stays, and nothing outside of it is touched", async () => {
+    keep();
+    site.write("/root/mine/key.pem", "mine");
+    symlinkSync(site.at("/root/mine"), site.at("/var/lib/private/portico-certificates/acme/mine"));
+    site.write("/var/lib/private/portico-certificates/backup.tar", "x");
+    site.deliver(one);
+    await site.activate();
+    expect(await site.deactivate(true)).toEqual([]);
+    expect(left()).toEqual([
+      "portico-certificates",
+      "private/portico-certificates",
+      "private/portico-certificates/backup.tar",
+    ]);
+    expect(site.read("/root/mine/key.pem")).toBe("mine");
+  });
+
+  test("that cannot be removed are named, and nothing waits for them", async () => {
+    keep();
+    site.deliver(one);
+    await site.activate();
+    const folder = path.dirname(site.at(STATE));
+    execFileSync("mount", ["--bind", folder, folder]);
+    try {
+      expect(await site.deactivate(true)).toMatchObject([
+        { code: "activation.file-failed", path: site.at("/var/lib/portico-certificates/acme") },
+      ]);
+    } finally {
+      execFileSync("umount", [folder]);
+    }
+    expect(existsSync(site.at(CONFIG))).toBe(false);
+    // A later run has no deployment to remove, only what is left.
+    expect(await site.deactivate(true)).toBeUndefined();
+    expect(left()).toEqual([]);
+  });
+});
+
 describe("logs that should be removed:", () => {
   const LOG = "/var/log/portico/error.log";
 

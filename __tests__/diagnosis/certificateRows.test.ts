@@ -55,7 +55,11 @@ test.each([
   ["connection", "acme-port", "the certificate authority cannot connect to this host"],
 ])("%s fails the row %s alone, which explains the certificate that is missing", (code, id, cause) => {
   const rows = rowsOf(certificate({ lastError: failure(code) }));
-  expect(rows[id]).toMatchObject({ status: "failed", cause, fix: `fix of ${code}` });
+  expect(rows[id]).toMatchObject({
+    status: "failed",
+    cause,
+    fix: `fix of ${code} Then ask again: portico certificates renew`,
+  });
   expect(rows["acme-certificates"]).toMatchObject({ status: "explained", because: id });
   const others = Object.keys(rows).filter((one) => one !== id && one !== "acme-certificates");
   expect(others.map((one) => rows[one]!.status)).toEqual(others.map(() => "ok"));
@@ -66,7 +70,7 @@ test("any other failure is the certificate's own row, in the authority's words",
   expect(rows["acme-certificates"]).toMatchObject({
     status: "failed",
     cause: "files.example.org: rejectedIdentifier",
-    fix: "fix of rejectedIdentifier",
+    fix: "fix of rejectedIdentifier Then ask again: portico certificates renew",
   });
 });
 

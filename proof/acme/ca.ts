@@ -1,17 +1,22 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryCertificate } from "../../src/runtime/acme/x509.js";
-import { ROOT } from "../../build/paths.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
+import {
+  buildPebble,
+  DNS_SERVER,
+  PEBBLE,
+  PEBBLE_ENVIRONMENT,
+  pebbleConfig,
+  SILENT,
+} from "./pebble/programs.js";
 
 /** A CA on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
-
-const PROGRAMS = join(ROOT, ".cache/pebble");
 
 export interface CaOptions {
   /** Percent of good nonces that are refused. */
@@ -35,8 +40,7 @@ export class TestCa {
   ) {}
 
   static async start(options: CaOptions = {}): Promise<TestCa> {
-    const { status } = spawnSync(join(__dirname, "pebble/build.sh"), [PROGRAMS], { stdio: ["ignore", 2, 2] });
-    if (status !== 0) throw new Error("Pebble cannot be built");
+    buildPebble();
     const folder = mkdtempSync(join(tmpdir(), "portico-ca-"));
     const [acme, management, dns, dnsManagement, http, tls] = (await freePorts(6)) as [
       ...[number, number, number],
@@ -91,32 +95,18 @@ export class TestCa {
   async startPebble(): Promise<void> {
     const { acme, management, http, tls, dns } = this.ports;
     const { badNonces = 0, externalKeys, profiles } = this.options;
-    const config = {
+    const config = pebbleConfig(this.folder, {
       listenAddress: `127.0.0.1:${acme}`,
       managementListenAddress: `127.0.0.1:${management}`,
-      certificate: this.roots,
-      privateKey: join(this.folder, "key.pem"),
       httpPort: http,
       tlsPort: tls,
       externalAccountBindingRequired: externalKeys !== undefined,
       externalAccountMACKeys: externalKeys ?? {},
-      domainBlocklist: ["blocked.example.net"],
-      retryAfter: { authz: 1, order: 1 },
-      keyAlgorithm: "ecdsa",
-      profiles: profiles ?? PROFILES,
-    };
-    const file = join(this.folder, "pebble.json");
-    writeFileSync(file, JSON.stringify({ pebble: config }));
-    const args = ["-config", file, "-dnsserver", `127.0.0.1:${dns}`];
-    const env = {
-      ...process.env,
-      PEBBLE_VA_NOSLEEP: "1",
-      PEBBLE_VA_ALWAYS_VALID: "0",
-      PEBBLE_AUTHZREUSE: "0",
-      PEBBLE_WFE_NONCEREJECT: String(badNonces),
-      PEBBLE_WFE_ORDERS_PER_PAGE: "3",
-    };
-    this.pebble = spawn(join(PROGRAMS, "pebble"), args, { env, stdio: "ignore" });
+      ...(profiles === undefined ? {} : { profiles }),
+    });
+    const args = ["-config", config, "-dnsserver", `127.0.0.1:${dns}`];
+    const env = { ...process.env, ...PEBBLE_ENVIRONMENT, PEBBLE_WFE_NONCEREJECT: String(badNonces) };
+    this.pebble = spawn(PEBBLE, args, { env, stdio: "ignore" });
     await eventually(
       () => this.asked("GET", acme, "/dir").then((status) => status === 200, no),
       "for Pebble",
@@ -155,9 +145,8 @@ export class TestCa {
 
   private async startDns(): Promise<void> {
     const { dns, dnsManagement } = this.ports;
-    const off = ["-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-defaultIPv6", ""];
-    const args = ["-dnsserver", `127.0.0.1:${dns}`, "-management", `127.0.0.1:${dnsManagement}`, ...off];
-    this.dns = spawn(join(PROGRAMS, "pebble-challtestsrv"), args, { stdio: "ignore" });
+    const args = ["-dnsserver", `127.0.0.1:${dns}`, "-management", `127.0.0.1:${dnsManagement}`, ...SILENT];
+    this.dns = spawn(DNS_SERVER, args, { stdio: "ignore" });
     await eventually(
       () => fetch(`http://127.0.0.1:${dnsManagement}/`).then(() => true, no),
       "for the DNS server",
@@ -180,12 +169,6 @@ export class TestCa {
 }
 
 const no = (): boolean => false;
-
-/** As Let's Encrypt has them: 90 days, and 6 for addresses. */
-const PROFILES = {
-  default: { description: "three months", validityPeriod: 7_776_000 },
-  shortlived: { description: "six days", validityPeriod: 518_400 },
-};
 
 async function killed(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

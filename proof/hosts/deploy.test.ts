@@ -1,12 +1,9 @@
-import { type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { terraformIsHere } from "../terraform/workspace.js";
-import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
-import { bundleLoad, Deployment } from "./deploy/deployment.js";
+import { Deployment } from "./deploy/deployment.js";
 import { bootHost, type Namespace, type TestHost } from "./harness/index.js";
 import { Intruder } from "./deploy/intruder.js";
-import { hostTree } from "./deploy/hostTree.js";
+import { differences, hostTree } from "./deploy/hostTree.js";
+import { startLoad } from "./deploy/load.js";
 
 /**
  * The whole life of a front end on a real host: a bare Debian with the application's daemons, reached over ssh only by
@@ -150,7 +147,7 @@ run("a deployment over ssh", () => {
     async () => {
       await deployment.buildRuntime("0.1.1");
       deployment.synthesize({ health: true });
-      const load = await startLoad();
+      const load = await startLoad(host);
       expect(steps(await apply())).toEqual(["portico upgrade (portico.service)"]);
       const report = await load.stop();
       expect(await outside.must(`curl -sI http://${host.address}/ -H 'Host: other.example'`)).toContain(
@@ -215,13 +212,7 @@ run("a deployment over ssh", () => {
       const { code, stdout, stderr } = await deployment.terraform("destroy -auto-approve -no-color");
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain("the deployment is gone");
-      const after = await hostTree(host);
-      const differences = [...new Set([...before.keys(), ...after.keys()])].flatMap((path) =>
-        before.get(path) === after.get(path)
-          ? []
-          : [`${path}: ${before.get(path) ?? "-"} is ${after.get(path) ?? "-"}`],
-      );
-      expect(differences).toEqual([]);
+      expect(differences(before, await hostTree(host))).toEqual([]);
       expect(await host.must("ss -Hltn '! src 127.0.0.0/8' | awk '{print $4}' | sort")).toBe(
         "0.0.0.0:22\n[::]:22\n",
       );
@@ -302,40 +293,7 @@ run("a deployment over ssh", () => {
       expect(await outside.must(`curl -sk 'https://${address}/synchttp/small'`)).toBe("small\n");
     }
   }
-
-  async function startLoad(): Promise<{ stop(): Promise<LoadReport> }> {
-    const options: LoadOptions = {
-      address: host.address,
-      httpPort: 80,
-      httpsPort: 443,
-      host: "load.example",
-      path: "/load",
-      transferMs: 3000,
-      transferBytes: 1_000_000,
-      clients: 1,
-    };
-    const file = await bundleLoad(`${host.root}/..`);
-    const child = outside.start(`exec ${process.execPath} ${file} load '${JSON.stringify(options)}'`);
-    let text = "";
-    child.stdout!.on("data", (data) => (text += data));
-    child.stderr!.on("data", (data) => (text += data));
-    await loading(child, () => text);
-    return {
-      stop: async () => {
-        child.stdin!.end();
-        await once(child, "close");
-        return JSON.parse(text.slice(text.indexOf("\n") + 1)) as LoadReport;
-      },
-    };
-  }
 });
-
-async function loading(child: ChildProcess, text: () => string): Promise<void> {
-  while (!text().startsWith("loading\n")) {
-    if (child.exitCode !== null) throw new Error(`the load ended: ${text()}`);
-    await sleep(50);
-  }
-}
 
 /** What activation did to services, as it told Terraform. */
 function steps(text: string): string[] {

@@ -1,9 +1,19 @@
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
+import {
+  CERTIFICATE_STORE,
+  type Deployment,
+  parseConfigText,
+  type Problem,
+  problem,
+  ProblemError,
+} from "../model/index.js";
 import { readText } from "../runtime/load/files.js";
-import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import { ACME_FOLDER } from "../runtime/process/certificateKeeper.js";
+import { isoMinutes, type ListedCertificate } from "../runtime/process/certificateList.js";
 import { askMaster } from "../runtime/process/control.js";
-import { refuseInterrupted } from "./execution.js";
+import { removeLinkedIfEmpty, removeTree } from "./durableFiles.js";
+import { attempt, refuseInterrupted } from "./execution.js";
 import type { Report } from "./report.js";
 import type { Store } from "./store.js";
 import { controlSocketOf } from "./systemctl.js";
@@ -20,16 +30,40 @@ export async function awaitCertificates(
 ): Promise<void> {
   if (!(await usesAcme(store, deployment))) return;
   const deadline = performance.now() + CERTIFICATE_SECONDS * 1000;
-  for (;;) {
-    const waiting = await notIssued(deployment);
+  for (let isFirst = true; ; isFirst = false) {
+    const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
+    if (socket === undefined) return;
+    const waiting = await notIssued(socket);
     if (waiting.length === 0) return;
     if (!deployment.requireCertificate) return waiting.forEach((one) => report(waitingText(one)));
     refuseInterrupted(signal);
     const left = deadline - performance.now();
-    if (left < 0 || waiting.some((one) => isHopeless(one, left)))
-      throw new ProblemError(waiting.map(lacking));
-    await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));
+    const pause = (ms: number, ref = true): Promise<void> =>
+      sleep(ms, undefined, { signal, ref }).catch(() => refuseInterrupted(signal));
+    const failed = waiting.filter(failedBefore);
+    if (isFirst && failed.length > 0) {
+      await Promise.race([askAgain(socket, failed, left), pause(left, false)]);
+      continue;
+    }
+    const hopeless = waiting.filter((one) => left < 0 || isHopeless(one, left));
+    if (hopeless.length > 0) throw new ProblemError(hopeless.map(lacking));
+    await pause(RETRY_MS);
   }
+}
+
+/**
+ * Removes what the proxy kept of certificates by ACME, under this deployment or an earlier one. @returns what could not
+ * be removed
+ */
+export async function removeCertificates(store: Store, report: Report): Promise<readonly Problem[]> {
+  const problems: Problem[] = [];
+  const directory = store.onHost(CERTIFICATE_STORE);
+  const state = join(directory, ACME_FOLDER);
+  await attempt(problems, async () => {
+    if (await removeTree(state)) report(`  ${state}: removed`);
+    await removeLinkedIfEmpty(directory);
+  });
+  return problems;
 }
 
 /** Authorities issue within seconds, but may take up to two minutes to check a challenge. */
@@ -44,27 +78,42 @@ async function usesAcme(store: Store, deployment: Deployment): Promise<boolean> 
   return parsed?.ok === true && parsed.value.certificateAuthorities.length > 0;
 }
 
-async function notIssued({ services }: Deployment): Promise<readonly ListedCertificate[]> {
-  const socket = await controlSocketOf(services.proxy.service).catch(() => undefined);
-  if (socket === undefined) return [];
+async function notIssued(socket: string): Promise<readonly ListedCertificate[]> {
   const outcome = await askMaster(socket, { command: "certificates" }, ASK_MS);
   if (!outcome.ok) throw new ProblemError(outcome.problems);
   return (outcome.value.certificates ?? []).filter(({ source }) => source === "temporary");
+}
+
+/** Whether its last attempt was before this activation, which is a process of its own. */
+const failedBefore = ({ state, lastError }: ListedCertificate): boolean =>
+  state === "waiting" && lastError !== undefined && lastError.at < performance.timeOrigin;
+
+/** Whoever applies again has removed the cause: the proxy's own pause is not waited for, an authority's limits are. */
+async function askAgain(socket: string, failed: readonly ListedCertificate[], ms: number): Promise<void> {
+  await Promise.all(failed.map(({ names }) => askMaster(socket, { command: "renew", name: names[0]! }, ms)));
 }
 
 /** Whether the next attempt comes only after this wait is over. */
 const isHopeless = ({ state, nextAttempt = 0 }: ListedCertificate, leftMs: number): boolean =>
   state === "waiting" && nextAttempt > Date.now() + leftMs;
 
-function waitingText({ names, from, lastError }: ListedCertificate): string {
-  const why = lastError === undefined ? `${from} is being asked` : `${lastError.message}; ${lastError.fix}`;
-  return `WAIT  certificate for ${names.join(", ")}: ${why} | until then a temporary one serves; see \`portico certificates\``;
+function waitingText({ names, from, lastError, nextAttempt }: ListedCertificate): string {
+  const certificate = `WAIT  certificate for ${names.join(", ")}`;
+  const meanwhile = "until then a temporary one serves";
+  if (lastError === undefined)
+    return `${certificate}: ${from} is being asked | ${meanwhile}; see \`portico certificates\``;
+  const { message, fix } = lastError;
+  const next = nextAttempt === undefined ? "" : ` at ${isoMinutes(nextAttempt)}, or`;
+  const again = `it is asked again${next} by \`portico certificates renew\``;
+  return `${certificate}: ${from} has not issued it: ${message}. ${fix} | ${meanwhile}; ${again}`;
 }
 
 function lacking({ names, from, lastError }: ListedCertificate): Problem {
-  const message = `has no certificate yet: ${from} has not issued it`;
+  const why =
+    lastError === undefined ? `it is still being asked after ${CERTIFICATE_SECONDS} s` : lastError.message;
+  const message = `has no certificate yet: ${from} has not issued it: ${why}`;
   return problem("activation.no-certificate", names.join(", "), message, {
-    ...(lastError === undefined ? {} : { received: lastError.message, fix: lastError.fix }),
     allowed: "an issued certificate, as `requireCertificate` asks for it",
+    ...(lastError === undefined ? {} : { fix: `${lastError.fix} Then apply again.` }),
   });
 }

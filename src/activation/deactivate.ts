@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Problem } from "../model/index.js";
 import type { ActivationOptions } from "./activate.js";
+import { removeCertificates } from "./certificates.js";
 import { withLock } from "./lock.js";
 import { logsOf } from "./logs.js";
 import { runningPrograms } from "./programs.js";
@@ -10,7 +11,7 @@ import { changesServices, filesOf, type GoodState, type Journal, openStore, type
 import { deliveredUnits, cameByDeployment, statusOf, unitsInQuestion } from "./transition.js";
 
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
-  /** Whether the proxy's logs are removed as well. */
+  /** Whether the proxy's logs and its certificates by ACME are removed as well. */
   readonly purge: boolean;
 }
 
@@ -25,12 +26,16 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   return withLock(store.lock, { what: "deactivation" }, options, async () => {
     // The process that held the lock may have removed the store.
     await store.prepare();
-    if (options.purge) await purgeLogs(store);
+    if (options.purge) await purgeToo(store);
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
     if (last === undefined) {
+      // A first activation that failed leaves no state, but its proxy may have had an account and certificates.
+      const left = options.purge ? await removeCertificates(store, options.report) : [];
       await store.remove();
-      return recovered?.problems;
+      return recovered === undefined && left.length === 0
+        ? undefined
+        : [...(recovered?.problems ?? []), ...left];
     }
     const logs = await logsOf(store, last.deployment);
     const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
@@ -44,8 +49,8 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
   });
 }
 
-/** Makes a deactivation that was cut off remove the logs too, whatever its original options. */
-async function purgeLogs(store: Store): Promise<void> {
+/** Makes a deactivation that was cut off purge, whatever its original options. */
+async function purgeToo(store: Store): Promise<void> {
   const journal = await store.readJournal();
   if (journal?.kind === "deactivation") await store.writeJournal({ ...journal, purge: true });
 }

@@ -6,6 +6,7 @@ import {
   lstat,
   mkdir,
   open,
+  realpath,
   rename,
   rm,
   rmdir,
@@ -117,6 +118,21 @@ export async function removeFile(path: string): Promise<void> {
   });
 }
 
+/** Removes a directory with everything in it, links not followed; false if there was none. */
+export async function removeTree(path: string): Promise<boolean> {
+  let found = false;
+  await explained(path, "cannot be removed", async () => {
+    found = await lstat(path).then(
+      () => true,
+      () => false,
+    );
+    if (!found) return;
+    await rm(path, { recursive: true });
+    await syncDirectory(dirname(path));
+  });
+  return found;
+}
+
 /** Makes a directory; it may already exist. Its parent must exist. */
 export async function makeDirectory(path: string, mode = "0755"): Promise<void> {
   await explained(path, "cannot be made", async () => {
@@ -141,6 +157,18 @@ export async function removeIfEmpty(path: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/**
+ * The same for one that systemd made. With `DynamicUser=` it is in `private/`, with a link to it, which is removed once it
+ * leads nowhere.
+ */
+export async function removeLinkedIfEmpty(path: string): Promise<void> {
+  const gone = await realpath(path).then(
+    removeIfEmpty,
+    ({ code }: NodeJS.ErrnoException) => code === "ENOENT",
+  );
+  if (gone) await removeFile(path);
 }
 
 async function syncDirectory(path: string): Promise<void> {

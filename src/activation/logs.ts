@@ -1,11 +1,11 @@
-import { readdir, realpath } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Report } from "./report.js";
 import { type Deployment, parseConfigText, type Problem, problem, ProblemError } from "../model/index.js";
 import { logPaths } from "../runtime/load/config.js";
 import { readText } from "../runtime/load/files.js";
 import { systemReason } from "../runtime/load/systemReason.js";
-import { removeFile, removeIfEmpty } from "./durableFiles.js";
+import { removeFile, removeLinkedIfEmpty } from "./durableFiles.js";
 import { attempt } from "./execution.js";
 import type { Store } from "./store.js";
 
@@ -37,7 +37,7 @@ export async function removeLogs(
           report(`  ${file}: removed`);
         });
       }
-      await removeDirectory(directory);
+      await removeLinkedIfEmpty(directory);
     });
   }
   return problems;
@@ -62,12 +62,3 @@ function isLog(file: string, log: string): boolean {
 }
 
 const ROTATED = /^[.-]\d[\d.-]*(?:\.(?:gz|xz|zst|bz2))?$/;
-
-/** With `DynamicUser=` systemd makes the directory in `private/` and a link to it, which is removed once it leads nowhere. */
-async function removeDirectory(directory: string): Promise<void> {
-  const gone = await realpath(directory).then(
-    removeIfEmpty,
-    ({ code }: NodeJS.ErrnoException) => code === "ENOENT",
-  );
-  if (gone) await removeFile(directory);
-}

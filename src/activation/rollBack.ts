@@ -1,3 +1,4 @@
+import { removeCertificates } from "./certificates.js";
 import type { Report } from "./report.js";
 import { type Problem, problem } from "../model/index.js";
 import { attempt, perform, problemsOf } from "./execution.js";
@@ -40,8 +41,11 @@ export async function rollBack(
   }
   // The journal stays open until every file is restored, since it says what they have to become.
   if (!filesRestored) return problems;
-  // A log that stays does not leave the host between two states: it is only reported.
-  if (journal.purge === true) problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
+  // What stays of these does not leave the host between two states: it is only reported.
+  if (journal.purge === true) {
+    problems.push(...(await removeLogs(store, journal.logs ?? [], report)));
+    problems.push(...(await removeCertificates(store, report)));
+  }
   await removeDirectories(store, journal.directories);
   if (journal.kind === "deactivation") await store.forget();
   await store.closeJournal();

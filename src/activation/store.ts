@@ -71,7 +71,7 @@ export interface Journal {
   readonly directories: readonly string[];
   /** Logs of what a deactivation removes; their names are in a config that is removed first. */
   readonly logs?: readonly string[];
-  /** Whether the logs are removed as well. */
+  /** Whether logs and certificates by ACME are removed as well. */
   readonly purge?: boolean;
   /** Edits of the application's own files. */
   readonly settings: readonly SettingsEditRecord[];

@@ -54,7 +54,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
     );
   withCommon(program.command("deactivate"))
     .description("remove the deployment and restore what was there before")
-    .option("--purge", "remove the proxy's logs as well")
+    .option("--purge", "remove the proxy's logs and its certificates by ACME as well")
     .addHelpText("after", DEACTIVATE_HELP)
     .action(async (flags: DeactivateFlags) =>
       done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),

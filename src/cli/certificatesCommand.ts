@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { askMaster } from "../runtime/process/control.js";
-import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import { isoMinutes, type ListedCertificate } from "../runtime/process/certificateList.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import { EXIT, json, type Output } from "./output.js";
 
@@ -92,10 +92,11 @@ function nextText({ state, nextAttempt }: ListedCertificate, now: number): strin
   return nextAttempt <= now ? "now" : isoMinutes(nextAttempt);
 }
 
-function failureText({ lastError }: ListedCertificate, now: number): string {
+function failureText({ names, lastError, nextAttempt = 0 }: ListedCertificate, now: number): string {
   if (lastError === undefined) return "";
   const { message, fix, at } = lastError;
-  return `  last error, ${agoText(now - at)}: ${message}\n  fix: ${fix}\n`;
+  const then = nextAttempt > now ? `  then: portico certificates renew ${names[0]}\n` : "";
+  return `  last error, ${agoText(now - at)}: ${message}\n  fix: ${fix}\n${then}`;
 }
 
 function agoText(ms: number): string {
@@ -104,6 +105,3 @@ function agoText(ms: number): string {
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
 }
-
-/** `2026-03-01 12:30 UTC` */
-const isoMinutes = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;

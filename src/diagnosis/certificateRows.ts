@@ -1,3 +1,4 @@
+import type { AcmeFailure } from "../runtime/acme/face.js";
 import type { ListedCertificate } from "../runtime/process/certificateList.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, type Question, type Verdict } from "./verdict.js";
@@ -63,7 +64,7 @@ function kind(id: string, title: string, codes: readonly string[], cause: string
     const found = failures.filter(({ code }) => codes.includes(code));
     if (found.length === 0) return ok();
     const seen = found.map(({ message, at }) => `${message} (${new Date(at).toISOString()})`);
-    return failure(cause, seen, [...new Set(found.map(({ fix }) => fix))].join("; "));
+    return failure(cause, seen, fixText(found));
   };
   return { id, title, ask };
 }
@@ -79,8 +80,7 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   const cause = CERTIFICATE_QUESTIONS.find(({ id }) => failed.has(id));
   if (cause !== undefined) return explained(cause.id, ...seen);
   const failures = lacking.flatMap(({ lastError }) => lastError ?? []);
-  if (failures.length > 0)
-    return failure(failures[0]!.message, seen, [...new Set(failures.map(({ fix }) => fix))].join("; "));
+  if (failures.length > 0) return failure(failures[0]!.message, seen, fixText(failures));
   if (lacking.some(({ state }) => state === undefined))
     return failure(
       "the running proxy asks for no certificate, as it has no directory to keep it in",
@@ -88,6 +88,12 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
       "Give the service's unit StateDirectory=, or `portico serve` the option --state.",
     );
   return failure("an authority is being asked, and has not issued the certificate yet", seen, WAIT);
+}
+
+/** After several failures the next attempt is hours away, and nobody reports that a cause is gone. */
+function fixText(failures: readonly AcmeFailure[]): string {
+  const fixes = new Set(failures.map(({ fix }) => fix));
+  return [...fixes, "Then ask again: portico certificates renew"].join(" ");
 }
 
 const WAIT = "Wait a minute, and look again: portico certificates";

@@ -18,6 +18,9 @@ export const DEPLOYMENT_FILE = "/etc/portico/deployment.json";
 /** Directory of activation: uploads, the last good state, the journal. Only root can enter it. */
 export const DEPLOYMENT_STORE = "/var/lib/portico/deployment";
 
+/** What the proxy keeps of certificates by ACME: accounts, keys, certificates. Only the proxy's user can enter it. */
+export const CERTIFICATE_STORE = "/var/lib/portico-certificates";
+
 /**
  * Below it each deployment has a directory of its own for what it uploads: files named by their SHA-256, the deployment
  * document among them.

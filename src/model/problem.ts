@@ -163,7 +163,7 @@ export const PROBLEM_CODES = {
   "activation.command-failed": "See what the command said, in the message.",
   "activation.unexpected-response": "See the cause in the message.",
   "activation.no-certificate":
-    "See why in the message, or in `portico certificates`; without `requireCertificate` the proxy serves with a temporary certificate meanwhile.",
+    "See why in the message; without `requireCertificate` the proxy serves with a temporary certificate meanwhile.",
   "activation.interrupted": "Activate again.",
   "activation.not-restored": "Follow the message: the host is between two states.",
   "activation.damaged-store":

@@ -108,7 +108,7 @@ rm -rf run
 `;
 }
 
-/** Removes the deployment, and then everything that its delivery used; with `purge` the logs as well. */
+/** Removes the deployment, and then everything that its delivery used; with `purge` logs and certificates as well. */
 export function deactivateScript(
   { store, incoming }: HostScriptsInput,
   { purge }: { readonly purge: boolean },

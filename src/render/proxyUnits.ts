@@ -1,5 +1,5 @@
 import { baseName, pathName } from "../model/credentialName.js";
-import { bracketed, isWildcard, type ListenerInput } from "../model/index.js";
+import { bracketed, CERTIFICATE_STORE, isWildcard, type ListenerInput } from "../model/index.js";
 import type { TextRule } from "../model/textRule.js";
 import type { UnitCommand, UnitDocument, UnitSection } from "./systemdUnit.js";
 
@@ -141,11 +141,8 @@ export function renewalServiceUnit(): UnitDocument {
   };
 }
 
-/**
- * Below /var/lib: accounts, keys and certificates by ACME. Not `portico`, which is root's: systemd would give it to the
- * service's user.
- */
-const STATE_DIRECTORY = "portico-certificates";
+/** Not `portico`, which is root's: systemd would give it to the service's user. */
+const STATE_DIRECTORY = CERTIFICATE_STORE.replace("/var/lib/", "");
 
 /** Where a reload hands over renewed credentials. */
 const HANDED_OVER = "/run/portico-credentials";

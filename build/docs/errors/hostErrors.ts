@@ -262,12 +262,12 @@ export const HOST_ERRORS = {
   ),
   ...seen(
     "activation.no-certificate",
-    "The deployment has `requireCertificate: true`, and an authority did not issue a certificate within three minutes, or says that it will not. The last good state was restored.",
+    "The deployment has `requireCertificate: true`, and an authority did not issue a certificate within three minutes, or refused it. The last good state was restored.",
     "files.example.org",
-    "has no certificate yet: letsencrypt has not issued it",
+    "has no certificate yet: letsencrypt has not issued it: files.example.org: the CA could not connect to port 80: Connection refused",
     {
-      received: "files.example.org: the CA could not connect to port 80",
       allowed: "an issued certificate, as `requireCertificate` asks for it",
+      fix: "Let the internet reach port 80 of this host by files.example.org: check firewall, router and the name's A and AAAA records. Then apply again.",
     },
   ),
   ...seen(

@@ -8,6 +8,7 @@ import {
   Mode,
   NodeRuntime,
   type SshDeliveryOptions,
+  TlsMaterial,
 } from "../../../src/index.js";
 
 /** What differs between the deployments of one test; passed as JSON in `PORTICO_TEST`. */
@@ -22,6 +23,14 @@ export interface DeployedApp {
   /** A port that nothing listens on for the web application: valid, and wrong. */
   readonly brokenUpstream?: boolean;
   readonly probeSeconds?: number;
+  /** Certificates by ACME, from a private authority. */
+  readonly acme?: {
+    readonly directory: string;
+    readonly roots: string;
+    /** Virtual servers, each with a certificate of its own. */
+    readonly names: readonly string[];
+    readonly requireCertificate?: boolean;
+  };
 }
 
 const given = JSON.parse(process.env.PORTICO_TEST!) as DeployedApp;
@@ -31,13 +40,16 @@ const stack = new TerraformStack(app, "portico");
 new LocalProvider(stack, "local");
 new TlsProvider(stack, "tls");
 
+const byAcme = ({ directory, roots }: Required<DeployedApp>["acme"]): TlsMaterial =>
+  TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, directory, roots });
+
 const files = new FileSyncFrontEnd(stack, "files", {
   host: {
     address: given.address,
     ipv6Address: given.ipv6Address,
     delivery: Delivery.ssh(given.ssh),
   },
-  mode: Mode.tls(),
+  mode: Mode.tls(given.acme === undefined ? {} : { material: byAcme(given.acme) }),
   installDirectory: "/srv/sync",
   service: {
     runtimeBundle: given.runtimeBundle,
@@ -63,6 +75,7 @@ const files = new FileSyncFrontEnd(stack, "files", {
       apply: true,
     },
     probe: { timeoutSeconds: given.probeSeconds ?? 30 },
+    requireCertificate: given.acme?.requireCertificate,
   },
 });
 
@@ -87,6 +100,14 @@ if (given.health === true) {
     match: "exact",
     action: Action.respond(200, { body: "ok\n" }),
   });
+}
+for (const name of given.acme?.names ?? []) {
+  const server = files.proxy.addVirtualServer(name.split(".")[0]!, {
+    serverNames: [name],
+    listeners: [files.listeners.https!, files.listeners.https6!],
+    tls: byAcme(given.acme!),
+  });
+  server.addRoute("name", { path: "/", match: "prefix", action: Action.respond(200, { body: `${name}\n` }) });
 }
 
 new TerraformOutput(stack, "url", { value: files.url });

@@ -117,11 +117,3 @@ export class Deployment {
     this.workspace.remove();
   }
 }
-
-/** Bundles the load for use in another network, and returns its path. */
-export async function bundleLoad(folder: string): Promise<string> {
-  const outfile = join(folder, "load.js");
-  const entryPoints = [join(__dirname, "../../kit/load/main.ts")];
-  await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile });
-  return outfile;
-}

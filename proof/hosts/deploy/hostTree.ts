@@ -31,3 +31,14 @@ export async function hostTree(host: TestHost): Promise<ReadonlyMap<string, stri
       .map(([path, what]) => [path, `${what} ${hashOf.get(path) ?? ""}`.trimEnd()]),
   );
 }
+
+/** What is not as it was, a line each. */
+export const differences = (
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): readonly string[] =>
+  [...new Set([...before.keys(), ...after.keys()])].flatMap((path) =>
+    before.get(path) === after.get(path)
+      ? []
+      : [`${path}: ${before.get(path) ?? "-"} is ${after.get(path) ?? "-"}`],
+  );

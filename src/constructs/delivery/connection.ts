@@ -107,8 +107,8 @@ export interface SshDeliveryOptions extends SshLogin {
   readonly machineId?: string;
   /**
    * What `terraform destroy` does to the host: `restore` runs `portico deactivate`, which restores what was
-   * there before; `purge` removes the proxy's logs as well; `keep` leaves everything as it is, for a machine
-   * that is thrown away.
+   * there before; `purge` removes the proxy's logs and its certificates by ACME as well; `keep` leaves everything as
+   * it is, for a machine that is thrown away.
    * @default "restore"
    */
   readonly whenDestroyed?: "restore" | "purge" | "keep";

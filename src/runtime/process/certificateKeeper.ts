@@ -132,5 +132,8 @@ const IDLE_HOST: AcmeHost = {
 /** Where the state of certificates is; `undefined` if there is no place for it. Several directories are separated by colons. */
 export function acmeDirectory(state: string | undefined): string | undefined {
   const [directory = ""] = (state ?? process.env["STATE_DIRECTORY"] ?? "").split(":");
-  return directory === "" ? undefined : join(directory, "acme");
+  return directory === "" ? undefined : join(directory, ACME_FOLDER);
 }
+
+/** Folder of the state directory that everything by ACME is in. */
+export const ACME_FOLDER = "acme";

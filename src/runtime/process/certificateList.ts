@@ -61,3 +61,7 @@ const namesOf = ({ subjectAltName = "", subject }: X509Certificate): string[] =>
 /** The usual name of an issuer: its common name, or else its organization. */
 const issuerOf = ({ issuer }: X509Certificate): string =>
   /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", ");
+
+/** A time as users are shown it: `2026-03-01 12:30 UTC`. */
+export const isoMinutes = (at: number): string =>
+  `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
