@@ -250,12 +250,15 @@ test.each([
   { first: ["deactivate", "--purge"], then: false, logChanges: LOGS.length + 2 },
   { first: ["deactivate"], then: true, logChanges: 0 },
 ])(
-  "$first, killed halfway, then with purge $then: the logs are removed",
+  "$first, killed halfway, then with purge $then: logs and certificates are removed",
   async ({ first, then, logChanges }) => {
     const template = await prepared();
     for (const name of LOGS) template.write(`/var/log/private/portico/${name}`, "x");
     // As systemd has it for a dynamic user.
     symlinkSync("private/portico", template.at("/var/log/portico"));
+    for (const name of ["ca/account.json", "certificates/ca-1/certificate.pem"])
+      template.write(`/var/lib/private/portico-certificates/acme/${name}`, "x");
+    symlinkSync("private/portico-certificates", template.at("/var/lib/portico-certificates"));
     const [full, purged] = [copyOf(template), copyOf(template)];
     const complete = run(full, first);
     expect(complete.status).toBe(0);
@@ -265,7 +268,9 @@ test.each([
     full.remove();
     purged.remove();
     const points = changesOf(complete.calls).filter(({ call }) =>
-      /^(?:unlink|rmdir).*(?:\/var\/log|portico\.json|journal\.json|state\.json)/.test(call),
+      /^(?:unlink|rmdir).*(?:\/var\/log|portico-certificates|portico\.json|journal\.json|state\.json)/.test(
+        call,
+      ),
     );
     expect(points.filter(({ call }) => call.includes("/var/log"))).toHaveLength(logChanges);
     expect(points.filter(({ call }) => call.includes("portico.json"))).not.toEqual([]);
