@@ -44,6 +44,11 @@ test("a result shows with its figures and the command that repeats it", () => {
   expect(failed).toContain("**Failed** on 2026-01-02");
 });
 
+test("a path with underscores is text, not bold", () => {
+  const text = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, folder: "__tests__/runtime" }]]));
+  expect(text).toContain("| \\_\\_tests\\_\\_/runtime");
+});
+
 test("items with many figures become columns", () => {
   const many = (name: string) => ({ name, a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 });
   const text = renderReliability(TOOLS, new Map([["fuzz", { ...RESULT, targets: [many("x"), many("y")] }]]));

@@ -104,7 +104,8 @@ const figure = (value: number): string =>
   value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
 
 function cell(text: string): string {
-  const line = text.replaceAll("|", "\\|").replace(/\s+/g, " ").trim();
+  // Names of folders such as __tests__ are not bold.
+  const line = text.replaceAll("|", "\\|").replaceAll("__", "\\_\\_").replace(/\s+/g, " ").trim();
   return line.length <= TEXT_CHARS_MAX ? line : `${line.slice(0, TEXT_CHARS_MAX)}…`;
 }
 
