@@ -42,6 +42,13 @@ type ToPredecessor =
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   | { readonly type: "ready" | "tookOver" | "drain" | "stop" | "reopenLogs" };
 
+/** Why this process cannot be replaced by a new one: the kernel ends a container with its first process. */
+export function cannotHandOver(): Problem[] {
+  if (process.pid !== 1) return [];
+  const fix = "Replace the container by one with the new release.";
+  return [problem("serve.upgrade-failed", "", "portico is the first process of its container", { fix })];
+}
+
 /** Something that runs for the master. The master waits for it before it ends. */
 export interface Supervised {
   readonly gone: Promise<void>;

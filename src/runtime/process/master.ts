@@ -6,7 +6,7 @@ import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
 import type { MasterMessage } from "./ipc.js";
-import { type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
+import { cannotHandOver, type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
 import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
 import { type CertificateContents, withRenewed } from "../load/tlsContents.js";
@@ -235,6 +235,11 @@ export class Master {
   }
 
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
+    const impossible = cannotHandOver();
+    if (impossible.length > 0) {
+      this.refuse(UPGRADE_REFUSED, impossible);
+      return { ok: false, problems: impossible };
+    }
     const handover = {
       sockets: this.sockets.passable(),
       ticketKeys: this.ticketKeys.handover,
@@ -250,7 +255,7 @@ export class Master {
     if (problems.length > 0) {
       if (this.replacedBy !== undefined) return { ok: false, problems };
       successor.drain();
-      if (!this.stopping) this.refuse("upgrade refused, the running portico stays", problems);
+      if (!this.stopping) this.refuse(UPGRADE_REFUSED, problems);
       if (!this.stopping) this.certificates.lookAfter();
       await this.notify({ MAINPID: process.pid });
       return { ok: false, problems };
@@ -388,6 +393,7 @@ export class Master {
 
 const EXIT_OK = 0;
 const EXIT_FAILED = 1;
+const UPGRADE_REFUSED = "upgrade refused, the running portico stays";
 
 function stopped(what: string): Problem {
   return problem("serve.stopping", "", `cannot ${what}: portico is stopping`);
