@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../build/paths.js";
@@ -22,6 +23,7 @@ import { MutatedTree, type NumberedFault } from "./tree.js";
  *   --seed S     which (default: printed)
  *   --area NAME  only of this area
  *   --near N     only the N nearest test files of each fault: what they let pass may be noticed by others
+ *   --lanes N    how many faults are tried side by side (default: one more than there are cores, as tests wait a lot)
  *   --record     keeps the table for docs/reliability.md
  */
 async function main(): Promise<void> {
@@ -31,6 +33,7 @@ async function main(): Promise<void> {
       seed: { type: "string" },
       area: { type: "string" },
       near: { type: "string" },
+      lanes: { type: "string", default: String(availableParallelism() + 1) },
       record: { type: "boolean", default: false },
     },
   });
@@ -41,17 +44,19 @@ async function main(): Promise<void> {
   const faults = choose(Number(values.count), seed, values.area);
   const tests = near === undefined ? "all tests" : `only the ${near} nearest test files of each`;
   console.log(`seed ${seed}, ${faults.length} faults, ${tests}`);
-  const tree = new MutatedTree(faults);
+  const trees: MutatedTree[] = [];
+  const remove = (): void => trees.forEach((tree) => tree.remove());
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => {
-      tree.remove();
+      remove();
       process.exit(1);
     });
   try {
-    const survivors = await tried(tree, faults, near);
+    for (let lane = 0; lane < Number(values.lanes); lane++) trees.push(new MutatedTree(faults));
+    const survivors = await tried(trees, faults, near);
     report(faults, survivors, values.record ? seed : undefined);
   } finally {
-    tree.remove();
+    remove();
   }
 }
 
@@ -72,25 +77,36 @@ function choose(count: number, seed: number, area: string | undefined): Numbered
 
 /** @returns the faults that no test noticed */
 async function tried(
-  tree: MutatedTree,
+  trees: readonly MutatedTree[],
   faults: readonly NumberedFault[],
   only: number | undefined,
 ): Promise<NumberedFault[]> {
+  const [tree] = trees as [MutatedTree];
   const reach = new Reach(tree.root);
   const near = new Map(faults.map(({ file }) => [file, reach.testsOf(file).slice(0, only ?? NEAR_MAX)]));
   const asked = only === undefined ? reach.tests : [...new Set([...near.values()].flat())];
   const sound = await soundTests(tree, asked);
   const left: NumberedFault[] = [];
-  for (const fault of faults) {
+  await sideBySide(trees, faults, async (lane, fault) => {
     const nearest = near.get(fault.file)!.filter((test) => sound.has(test));
-    // The nearest ones by themselves: they notice most faults, and take the least time.
-    const noticed =
-      (await isNoticed(tree, fault, nearest.slice(0, NEAREST))) ||
-      (await isNoticed(tree, fault, nearest.slice(NEAREST)));
+    const noticed = await isNoticed(lane, fault, nearest);
     console.log(`${noticed ? "noticed" : "passed "} ${text(fault)}`);
     if (!noticed) left.push(fault);
-  }
-  return only === undefined ? againstTheRest(tree, left, [...sound]) : left;
+  });
+  return only === undefined ? againstTheRest(trees, left, [...sound]) : left;
+}
+
+/** Each tree takes the next fault when it is done with one. */
+async function sideBySide(
+  trees: readonly MutatedTree[],
+  faults: readonly NumberedFault[],
+  act: (tree: MutatedTree, fault: NumberedFault) => Promise<void>,
+): Promise<void> {
+  const waiting = [...faults];
+  const lane = async (tree: MutatedTree): Promise<void> => {
+    for (let fault = waiting.shift(); fault !== undefined; fault = waiting.shift()) await act(tree, fault);
+  };
+  await Promise.all(trees.map(lane));
 }
 
 /** Tests that pass with no fault switched on; those that read the sources themselves do not. */
@@ -115,29 +131,28 @@ async function isNoticed(
 
 /** Several faults at once against every test; who failed is then asked about each fault by itself. */
 async function againstTheRest(
-  tree: MutatedTree,
+  trees: readonly MutatedTree[],
   left: readonly NumberedFault[],
   tests: readonly string[],
 ): Promise<NumberedFault[]> {
+  const [tree] = trees as [MutatedTree];
   const survivors: NumberedFault[] = [];
   for (let at = 0; at < left.length; at += TOGETHER) {
     const together = left.slice(at, at + TOGETHER);
     tree.switchOn(together);
     const { failed } = await tree.test(tests, { bail: false, ms: SUITE_MS });
     tree.switchOn([]);
-    for (const fault of together) {
-      const noticed = await isNoticed(tree, fault, failed ?? tests);
+    await sideBySide(trees, together, async (lane, fault) => {
+      const noticed = await isNoticed(lane, fault, failed ?? tests);
       console.log(`${noticed ? "noticed" : "survived"} ${text(fault)}`);
       if (!noticed) survivors.push(fault);
-    }
+    });
   }
   return survivors;
 }
 
 /** Test files that are asked about one fault by itself. */
 const NEAR_MAX = 12;
-/** Of these, how many are asked before the others. */
-const NEAREST = 3;
 const NEAR_MS = 300_000;
 const SUITE_MS = 1_800_000;
 const TOGETHER = 8;

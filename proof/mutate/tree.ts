@@ -52,7 +52,7 @@ export class MutatedTree {
     writeFileSync(this.switchFile, faults.map(({ id }) => id).join(" "), { mode: 0o644 });
   }
 
-  /** Runs test files until one fails, or all of them. */
+  /** Runs test files: one after the other until one fails, or all of them side by side. */
   async test(files: readonly string[], { bail, ms }: { bail: boolean; ms: number }): Promise<Verdict> {
     const report = join(this.root, ".report.json");
     rmSync(report, { force: true });
@@ -60,7 +60,7 @@ export class MutatedTree {
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${report}`,
-      ...(bail ? ["--bail=1"] : []),
+      ...(bail ? ["--bail=1", "--runInBand", "--testSequencer=proof/mutate/sequencer.js"] : []),
     ];
     const jest = spawn(process.execPath, [...args, "--runTestsByPath", ...files], {
       cwd: this.root,
