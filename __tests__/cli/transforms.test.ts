@@ -57,6 +57,20 @@ describe("previewConfig", () => {
     expect(JSON.stringify(previewed(tls))).not.toContain(".log");
   });
 
+  test("a browser connects to it directly: without the ports that clients use, and without PROXY protocol headers", () => {
+    const input = siteConfig({ mode: "tls" });
+    const more = { publishedPort: 443, proxyProtocol: { from: ["127.0.0.1"] } };
+    const config = parseConfig({
+      ...input,
+      listeners: input.listeners.map((one) => (one.name === "https" ? { ...one, port: 8443, ...more } : one)),
+    });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const moved = previewed(config.value);
+    expect(moved.listeners[1]).toMatchObject({ port: 18443 });
+    expect(JSON.stringify(moved)).not.toMatch(/publishedPort|proxyProtocol/);
+    expect(moved.virtualServers[1]!.routes[0]!.action).toMatchObject({ scheme: "https", port: 18443 });
+  });
+
   test.each<[string, object]>([
     ["another host", { host: "other.example.org" }],
     ["a port that is not a listener's", { port: 8443 }],

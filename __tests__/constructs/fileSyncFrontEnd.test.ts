@@ -16,6 +16,7 @@ import {
   TlsMaterial,
   TlsPolicy,
 } from "../../src/index.js";
+import type { ListenerConfig } from "../../src/model/index.js";
 import {
   renderProxyConfig,
   resolve as resolveRequest,
@@ -165,6 +166,31 @@ describe("the config", () => {
     expect(virtualServers[1]!.serverNames).toEqual(["192.0.2.10", "2001:db8::10"]);
   });
 
+  test("says for all listeners what names clients, and which port they use", () => {
+    const proxyProtocol = { from: ["10.0.0.0/8", "2001:db8::/32"] };
+    const host = { address: "192.0.2.10", ipv6Address };
+    const listeners = (mode: Mode) => renderProxyConfig(frontEnd({ host, mode })).listeners;
+    const at = ({ port, publishedPort, proxyProtocol: header }: ListenerConfig) => ({
+      port,
+      publishedPort,
+      header,
+    });
+    const own = { publishedPort: undefined, header: undefined };
+    expect(listeners(Mode.plain()).map(at)).toEqual([80, 80].map((port) => ({ port, ...own })));
+    expect(listeners(Mode.plain({ httpPort: 8081, publicPort: 80, proxyProtocol })).map(at)).toEqual(
+      [8081, 8081].map((port) => ({ port, publishedPort: 80, header: proxyProtocol })),
+    );
+    expect(
+      listeners(Mode.tls({ httpPort: 8081, httpsPort: 8443, publicPort: 443, proxyProtocol })).map(at),
+    ).toEqual(
+      [8081, 8081, 8443, 8443].map((port) => ({
+        port,
+        publishedPort: port === 8443 ? 443 : undefined,
+        header: proxyProtocol,
+      })),
+    );
+  });
+
   test("follows every prop", () => {
     const files = frontEnd({
       mode: Mode.tls({
@@ -193,7 +219,7 @@ describe("the config", () => {
     const { listeners, virtualServers, upstreams, ...rest } = JSON.parse(configText(files));
     expect(listeners).toMatchObject([
       { port: 8090 },
-      { port: 8443, http2: false, tls: { policy: "mozilla-modern" } },
+      { port: 8443, publishedPort: 9443, http2: false, tls: { policy: "mozilla-modern" } },
     ]);
     expect(upstreams).toMatchObject([
       { name: "web", url: "http://[::1]:9000", readTimeoutMs: 5, sendTimeoutMs: 36e6 },

@@ -13,6 +13,7 @@ import type {
   ProxyLimits,
   ProxyLogs,
   ProxyOptions,
+  ProxyProtocolOptions,
   ProxyTimeouts,
   RedirectOptions,
   RespondOptions,
@@ -83,6 +84,7 @@ const SAME: { readonly [pair: string]: true } = {
     Omit<Values<ListenerProps, "tls">, "address">,
     Omit<ListenerInput, "tls" | "name" | "protocol" | "address">
   >,
+  proxyProtocol: true satisfies Same<ProxyProtocolOptions, NonNullable<ListenerInput["proxyProtocol"]>>,
   virtualServer: true satisfies Same<
     Values<VirtualServerProps, "listeners" | "tls" | "hsts">,
     Omit<VirtualServerInput, "listeners" | "name" | "routes" | "hsts">

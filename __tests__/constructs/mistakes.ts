@@ -312,6 +312,30 @@ const listeners = of("a listener", [
   ["with paths for material", tls({ material: FILES }), "config.wrong-type", "stack/proxy/l.tls.material"],
   ["with the name of a policy", tls({ policy: "modern" }), "config.wrong-type", "stack/proxy/l.tls.policy"],
   ["with `ciphers`", tls({ ciphers: "HIGH" }), "config.unknown-field", "stack/proxy/l.tls.ciphers"],
+  [
+    "with published port 0",
+    listener({ port: 81, publishedPort: 0 }),
+    "config.out-of-range",
+    "stack/proxy/l.publishedPort",
+  ],
+  [
+    "with PROXY protocol from nobody",
+    listener({ port: 81, proxyProtocol: { from: [] } }),
+    "config.out-of-range",
+    "stack/proxy/l.proxyProtocol.from",
+  ],
+  [
+    "with PROXY protocol from a name",
+    listener({ port: 81, proxyProtocol: { from: ["balancer"] } }),
+    "config.bad-address",
+    "stack/proxy/l.proxyProtocol.from[0]",
+  ],
+  [
+    "with `proxyProtocol: true`",
+    listener({ port: 81, proxyProtocol: true }),
+    "config.wrong-type",
+    "stack/proxy/l.proxyProtocol",
+  ],
   ["with HTTP/2 `yes`", listener({ port: 81, http2: "yes" }), "config.wrong-type", "stack/proxy/l.http2"],
   ["with a space in its name", listener({ port: 81, name: "a b" }), "config.bad-name", "stack/proxy/l.name"],
   [
@@ -1193,6 +1217,12 @@ const modes = of("a mode", [
   ["with paths for material", mode({ material: FILES }), "config.wrong-type", "Mode.tls.material"],
   ["with port 0", mode({ httpsPort: 0 }), "config.out-of-range", "Mode.tls.httpsPort"],
   ["with a string for a port", mode({ httpPort: "80" }), "config.wrong-type", "Mode.tls.httpPort"],
+  [
+    "with PROXY protocol from anywhere",
+    mode({ proxyProtocol: {} }),
+    "config.missing-field",
+    "Mode.tls.proxyProtocol.from",
+  ],
   ["with one port for both", mode({ httpPort: 443 }), "config.duplicate-listener", "Mode.tls.httpsPort"],
   [
     "with a public port out of range",

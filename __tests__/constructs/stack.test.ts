@@ -192,6 +192,17 @@ describe("warnings for settings that work but are probably not intended", () => 
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
   });
 
+  test("everyone names clients by the PROXY protocol", () => {
+    const stack = newStack();
+    const proxyProtocol = { from: ["10.0.0.0/8", "0.0.0.0/0"] };
+    frontEnd({ mode: Mode.plain({ proxyProtocol }) }, "files", stack);
+    expect(warnings(stack)).toEqual([
+      expect.stringMatching(
+        /^stack\/files\/Proxy\/http: proxyProtocol\.from has 0\.0\.0\.0\/0: every client/,
+      ),
+    ]);
+  });
+
   test("HSTS for a host that has only an address", () => {
     const warned = (publicName?: string): string[] => {
       const stack = newStack();

@@ -235,6 +235,21 @@ describe("what is asked", () => {
     expect(on6!.request.address).toBe(asked);
   });
 
+  test("a published port is the one in Host, and the one that clients connect to", () => {
+    const { listeners, ...rest } = siteConfig({ mode: "plain", host: "files.example.org" });
+    const published = (publishedPort: number) =>
+      configOf({ ...rest, listeners: listeners.map((one) => ({ ...one, port: 8081, publishedPort })) });
+    const asked = (port: number, options: ExpectedResponsesOptions): string =>
+      expectedResponses(published(port), options).map(line).at(-1)!;
+    expect(asked(80, {})).toMatch(/: http:\/\/files\.example\.org\/syncdav\/ at 127\.0\.0\.1 8081 /);
+    expect(asked(8888, { connect: "192.0.2.9" })).toMatch(
+      /\/\/files\.example\.org:8888\/.* at 192\.0\.2\.9 8081 /,
+    );
+    expect(asked(8888, { connect: "192.0.2.9", asClients: true })).toMatch(/ at 192\.0\.2\.9 8888 /);
+    const row = expectedResponses(published(80), { host: "127.0.0.1" })[0]!;
+    expect(judge(row, failure("ECONNREFUSED")).request).toMatch(/ \(at 127\.0\.0\.1:8081\)$/);
+  });
+
   test("the origin that clients use decides where the redirect leads", () => {
     const redirects = linesOf({ origin: "https://a.example:444" }, { mode: "tls" });
     expect(redirects.filter((one) => one.startsWith("redirect"))).toEqual([

@@ -140,6 +140,24 @@ describe("resolve in TLS mode", () => {
     expect(() => resolve(plain, "/sync/")).toThrow(/absolute/);
   });
 
+  test("takes the listener that is published as the URL's port", () => {
+    const mapped = frontEnd({ mode: Mode.tls({ httpPort: 8443, httpsPort: 8444, publicPort: 443 }) });
+    mapped.proxy.addListener("other", {
+      port: 443,
+      publishedPort: 9443,
+      tls: { material: TlsMaterial.selfSigned() },
+    });
+    const { proxy } = mapped;
+    const server = proxy.addVirtualServer("o", {
+      serverNames: ["_"],
+      listeners: [proxy.listeners.at(-1)!],
+      default: true,
+    });
+    server.addRoute("all", { path: "/", match: "prefix", action: Action.respond(204) });
+    expect(resolve(mapped, "https://192.0.2.10/").listener).toBe("https");
+    expect(resolve(mapped, "https://192.0.2.10:9443/").listener).toBe("other");
+  });
+
   test("a redirect keeps an IPv6 literal in brackets and writes its own port", () => {
     const files = frontEnd({
       host: { address: "192.0.2.10", ipv6Address: "2001:db8::10" },

@@ -63,6 +63,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   ProxyLimits: objectAt("limits"),
   ProxyLogs: objectAt("logs"),
   ProxyOptions: action("proxy"),
+  ProxyProtocolOptions: objectAt("listeners", 0, "proxyProtocol"),
   ProxySettings: objectAt(),
   ProxyTimeouts: objectAt("timeouts"),
   RedirectOptions: action("redirect"),

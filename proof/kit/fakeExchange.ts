@@ -188,7 +188,6 @@ const CLIENT: ClientInfo = {
   scheme: "http",
   listener: "plain",
   localAddress: "192.0.2.1",
-  localPort: 80,
   connectionId: 12,
   trusted: false,
   misdirected: undefined,

@@ -3,6 +3,7 @@ import { loadConfig } from "../runtime/load/config.js";
 import { readDocument, type Source } from "./document.js";
 import { applicationHost, expectedResponses } from "../diagnosis/expectedResponses.js";
 import { checkLive, formatChecked } from "../diagnosis/liveCheck.js";
+import { isElsewhere } from "../diagnosis/hostFacts.js";
 import { mediaFileOf } from "../diagnosis/mediaFile.js";
 import { EXIT, json, okText, type Output, problemsText, summary } from "./output.js";
 import { previewConfig } from "./previewConfig.js";
@@ -55,7 +56,12 @@ export async function checkRunning(source: Source, options: LiveOptions, output:
   if (!moved.ok) return refused(source, moved.problems, options, output);
   const config = moved.value;
   const mediaPath = options.mediaPath ?? (await mediaFileOf(config, source.root));
-  const rows = expectedResponses(config, { ...options, ...(mediaPath === undefined ? {} : { mediaPath }) });
+  const { connect } = options;
+  const rows = expectedResponses(config, {
+    ...options,
+    asClients: connect !== undefined && isElsewhere(connect),
+    ...(mediaPath === undefined ? {} : { mediaPath }),
+  });
   if (rows.length === 0) {
     output.err(
       `${source.file} has no virtual server \`application\`: it is not a file-sync front end, so its expected responses are not known.\n`,

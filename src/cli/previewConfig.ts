@@ -73,7 +73,8 @@ function moveListeners(listeners: readonly ListenerConfig[], offset: number): Li
     let port = listener.port + offset;
     while (taken.has(`${address} ${port}`)) port++;
     taken.add(`${address} ${port}`);
-    return { ...listener, address, port };
+    // Browsers connect to it themselves.
+    return { ...listener, address, port, publishedPort: undefined, proxyProtocol: undefined };
   });
 }
 

@@ -23,6 +23,7 @@ export { type ListenOptions, Mode, type PlainOptions, type TlsOptions } from "./
 export * from "./network.js";
 export type { NodePlatform } from "./nodeDownload.js";
 export * from "./nodeRuntime.js";
+export type { ProxyProtocolOptions } from "./proxyProtocol.js";
 export * from "./proxyService.js";
 export type * from "./proxySettings.js";
 export * from "./reverseProxy.js";

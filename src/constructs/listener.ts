@@ -13,6 +13,7 @@ import {
   required,
   text,
 } from "./props/propTable.js";
+import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "./proxyProtocol.js";
 import { proxyOf } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial } from "./tlsMaterial.js";
 import { isKnown } from "./props/tokens.js";
@@ -55,6 +56,11 @@ export class Listener extends Construct {
     return this.props.http2 === true;
   }
 
+  /** @internal */
+  get proxyProtocol(): ProxyProtocolOptions | undefined {
+    return this.props.proxyProtocol;
+  }
+
   /** @internal Whether only one of the two can have the port, as far as is known. */
   clashesWith({ address, port }: Listener): boolean {
     if (port !== this.port || !isKnown([port, address, this.address])) return false;
@@ -91,6 +97,12 @@ export interface ListenerProps {
   /** TCP port, 1 to 65535. */
   readonly port: number;
   /**
+   * Port that clients connect to, from 1 to 65535, where something in front maps it: a router, a container's published
+   * port, a load balancer.
+   * @default - `port`
+   */
+  readonly publishedPort?: number;
+  /**
    * Local address: `0.0.0.0` or `::` for all addresses of the family. An IPv6 listener never takes IPv4 connections,
    * and a proxy needs at least one IPv4 listener (`config.ipv6-only`).
    * @default "0.0.0.0"
@@ -106,6 +118,12 @@ export interface ListenerProps {
    * @default true
    */
   readonly http2?: boolean;
+  /**
+   * Addresses from which connections begin with a PROXY protocol header, which names the client: load balancers that
+   * forward TCP.
+   * @default - no header is accepted
+   */
+  readonly proxyProtocol?: ProxyProtocolOptions;
   /**
    * Name in the config: letters, digits, `-`, `_`, `.`.
    * @default - the construct's id
@@ -132,6 +150,7 @@ export interface ListenerTls {
 
 const LISTENER_PROPS: PropTable<ListenerProps> = {
   port: judged,
+  publishedPort: any,
   address: any,
   tls: fields<ListenerTls>({
     material: required(TLS_MATERIAL),
@@ -139,5 +158,6 @@ const LISTENER_PROPS: PropTable<ListenerProps> = {
     serverNames: listOf(text),
   }),
   http2: flag,
+  proxyProtocol: PROXY_PROTOCOL,
   name: any,
 };

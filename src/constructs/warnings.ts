@@ -68,17 +68,30 @@ function warnOfParts(proxy: WarnedProxy): void {
       "`hsts` has no effect here: browsers ignore it for addresses (RFC 6797, 8.1.1). Give the host a `publicName`.",
     );
   }
-  const everyone = (proxy.config.trustedProxies ?? []).filter((range) => Number(range.split("/")[1]) === 0);
-  if (everyone.length > 0) {
+  const everyone = everyoneIn(proxy.config.trustedProxies);
+  if (everyone !== undefined) {
     Annotations.of(proxy).addWarning(
-      `trustedProxies has ${everyone.join(" and ")}: whatever a client says about itself is trusted. ` +
+      `trustedProxies has ${everyone}: whatever a client says about itself is trusted. ` +
         "Give the addresses of the proxies in front of this one.",
     );
   }
 }
 
+/** Ranges that have every address of a family. */
+function everyoneIn(ranges: readonly string[] = []): string | undefined {
+  const found = ranges.filter((range) => Number(range.split("/")[1]) === 0);
+  return found.length === 0 ? undefined : found.join(" and ");
+}
+
 function warnOfListener(proxy: WarnedProxy, listener: Listener): void {
-  const { tls, tlsFiles, asksForHttp2 } = listener;
+  const { tls, tlsFiles, asksForHttp2, proxyProtocol } = listener;
+  const everyone = everyoneIn(proxyProtocol?.from);
+  if (everyone !== undefined) {
+    Annotations.of(listener).addWarning(
+      `proxyProtocol.from has ${everyone}: every client has to name an address, and is believed. ` +
+        "Give the addresses of the load balancers.",
+    );
+  }
   if (tls === undefined || tlsFiles === undefined) {
     if (asksForHttp2) Annotations.of(listener).addWarning("HTTP/2 is offered over TLS only: give `tls`.");
     return;

@@ -2,6 +2,7 @@ import { isIPv6 } from "node:net";
 import {
   answerFieldRules,
   CATCH_ALL,
+  clientPort,
   directoriesOf,
   isWildcard,
   type ListenerConfig,
@@ -49,6 +50,8 @@ export interface ProbeRequest {
   /** Where to connect. */
   readonly address: string;
   readonly port: number;
+  /** Addresses from which the connection has to begin with a PROXY protocol header. */
+  readonly headerFrom?: readonly string[];
   /** Host to request, as it is written in `Host`: in brackets if IPv6, with the port if it is not the scheme's own. */
   readonly host: string;
   readonly path: string;
@@ -59,6 +62,8 @@ export interface ExpectedResponsesOptions {
   readonly host?: string;
   /** Where to connect; by default loopback for a wildcard listener, else the listener's address. */
   readonly connect?: string;
+  /** Whether that is where clients connect, by ports that something in front of the host may map (`publishedPort`). */
+  readonly asClients?: boolean;
   /**
    * Where the redirect of port 80 has to lead, such as `https://files.example.org`; by default where the config sends
    * it.
@@ -266,12 +271,14 @@ class Site {
   }
 
   private request(listener: ListenerConfig, path: string, host = this.host): ProbeRequest {
-    const { protocol: scheme, port } = listener;
+    const { protocol: scheme, port, proxyProtocol } = listener;
+    const published = clientPort(listener);
     return {
       scheme,
       address: this.addressOf(listener),
-      port,
-      host: urlAuthority(scheme, unbracketed(host), port),
+      port: this.options.asClients === true ? published : port,
+      ...(proxyProtocol === undefined ? {} : { headerFrom: proxyProtocol.from }),
+      host: urlAuthority(scheme, unbracketed(host), published),
       path,
     };
   }

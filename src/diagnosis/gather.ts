@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { dirname } from "node:path";
 import {
   canonicalAddress,
+  clientPort,
   type Deployment,
   isLoopback,
   parseConfigText,
@@ -24,7 +25,7 @@ import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
 import { expectedResponses } from "./expectedResponses.js";
-import { isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
+import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
 import { mediaFileOf } from "./mediaFile.js";
@@ -153,6 +154,7 @@ async function seenResponses(
   const serviceUrl = serviceUrlOf(deployment);
   const rows = expectedResponses(config, {
     ...target,
+    asClients: options.place === "elsewhere" || (target.connect !== undefined && isElsewhere(target.connect)),
     ...(serviceUrl === undefined ? {} : { origin: serviceUrl.origin }),
     ...(mediaPath === undefined ? {} : { mediaPath }),
   });
@@ -182,7 +184,11 @@ async function askPublicAddresses(
   const addresses = [...new Set(given.map(canonicalAddress))].filter((address) => !isLoopback(address));
   return Promise.all(
     addresses.map(async (address) => {
-      const rows = expectedResponses(config, { connect: address, ...(host === undefined ? {} : { host }) });
+      const rows = expectedResponses(config, {
+        connect: address,
+        asClients: !own.has(address),
+        ...(host === undefined ? {} : { host }),
+      });
       const request = rows.find((row) => row.notProbed === undefined)?.request;
       const outcome =
         request === undefined
@@ -313,7 +319,7 @@ async function elsewhereEvidence(
   if (connect === undefined) return {};
   if (isIP(connect) === 0 && (await resolved(connect)).length === 0) return { unresolved: connect };
   const hidden = deployment?.network?.loopbackPorts ?? [];
-  const ports = [...new Set([...config.listeners.map(({ port }) => port), ...hidden])];
+  const ports = [...new Set([...config.listeners.map(clientPort), ...hidden])];
   const open = await Promise.all(ports.map((port) => isOpen(connect, port, PORT_MS)));
   return { openPorts: new Map(ports.map((port, i) => [port, open[i]!])) };
 }

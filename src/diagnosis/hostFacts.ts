@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { canonicalAddress, ipv4Scope } from "../model/address.js";
+import { isLoopback } from "../model/authority.js";
 import { showUnits, type ShownUnit, startsWithHost } from "./shownUnits.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
@@ -33,6 +34,10 @@ export function ownAddresses(): Set<string> {
   const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
   return new Set(all.map(({ address }) => canonicalAddress(address)));
 }
+
+/** Whether an address or name is not this machine's own: it is reached as clients reach it. */
+export const isElsewhere = (host: string): boolean =>
+  !isLoopback(host) && !ownAddresses().has(canonicalAddress(host));
 
 /**
  * The address of this machine that a public address is translated to: the private one that packets would leave from.

@@ -1,4 +1,4 @@
-import { endpoint } from "../model/index.js";
+import { endpoint, urlAuthority } from "../model/index.js";
 import { causeOfAnswer, causeOfFailure, settingsOfAnswer } from "./causes.js";
 import type { ExpectedResponse } from "./expectedResponses.js";
 import { probe, type ProbeOptions, type ProbeOutcome } from "./probe.js";
@@ -65,6 +65,6 @@ export function formatChecked(row: CheckedResponse): string {
 function describe(row: ExpectedResponse): string {
   const { scheme, host, path, address, port } = row.request;
   const url = `HEAD ${scheme}://${host}${path}`;
-  const asked = host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
-  return asked === address ? url : `${url} (at ${endpoint({ host: address, port })})`;
+  const asked = urlAuthority(scheme, address, port);
+  return asked === host ? url : `${url} (at ${endpoint({ host: address, port })})`;
 }

@@ -1,4 +1,4 @@
-import { canonicalAddress, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
+import { canonicalAddress, clientPort, isLoopback, isWildcard, type ListenerConfig } from "../model/index.js";
 import type { ListeningSocket } from "../runtime/node/listeningSockets.js";
 import type { Evidence } from "./evidence.js";
 import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
@@ -6,7 +6,8 @@ import { explained, failure, ok, unknown, type Verdict } from "./verdict.js";
 /** Whether the ports of the listeners are open, and those of the daemons are not. */
 export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const { config, deployment, sockets, openPorts } = evidence;
-  const wanted = [...new Set(config.listeners.map((listener) => listener.port))];
+  const portOf = openPorts === undefined ? ({ port }: ListenerConfig): number => port : clientPort;
+  const wanted = [...new Set(config.listeners.map(portOf))];
   const hidden = (deployment?.network?.loopbackPorts ?? LOOPBACK_PORTS).filter(
     (port) => !wanted.includes(port),
   );
@@ -18,7 +19,7 @@ export function askPorts(evidence: Evidence, failed: ReadonlySet<string>): Verdi
     // Another machine does not reach a listener on loopback.
     const reachable = config.listeners.filter(({ address }) => !isLoopback(address));
     const closed = wanted.filter(
-      (port) => openPorts.get(port) === false && reachable.some((listener) => listener.port === port),
+      (port) => openPorts.get(port) === false && reachable.some((listener) => portOf(listener) === port),
     );
     const open = hidden.filter((port) => openPorts.get(port) === true);
     const seen = [...openPorts].flatMap(([port, isOpen]) => (isOpen ? [port] : []));

@@ -1,7 +1,9 @@
 import http from "node:http";
 import http2 from "node:http2";
-import { isIP } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import tls from "node:tls";
+import { withinRanges } from "../model/serving.js";
+import { LOCAL_HEADER } from "../runtime/listen/proxyHeader.js";
 import type { ProbeAnswer } from "./expectation.js";
 import type { ProbeRequest } from "./expectedResponses.js";
 
@@ -45,26 +47,36 @@ async function send(
   options: ProbeOptions,
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
-  if (request.scheme === "http") return sendHttp1(method, request, signal);
-  const socket = await connectTls(request, options, signal);
+  const tcp = await connectTcp(request, signal);
   try {
+    if (request.scheme === "http") return await sendHttp1(method, request, signal, tcp);
+    const socket = await connectTls(tcp, request, options);
     if (socket.alpnProtocol === "h2") return await sendHttp2(method, request, socket, signal);
     return await sendHttp1(method, request, signal, socket);
   } finally {
-    socket.destroy();
+    tcp.destroy();
   }
 }
 
-function connectTls(
-  request: ProbeRequest,
-  options: ProbeOptions,
-  signal: AbortSignal,
-): Promise<tls.TLSSocket> {
+/** The listener sees the address that this end has, unless something in between translates it. */
+function connectTcp(request: ProbeRequest, signal: AbortSignal): Promise<Socket> {
+  const { address: host, port, headerFrom } = request;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, noDelay: true });
+    socket.on("error", reject).once("connect", () => {
+      if (headerFrom !== undefined && withinRanges(headerFrom)(socket.localAddress ?? ""))
+        socket.write(LOCAL_HEADER);
+      resolve(socket);
+    });
+    signal.addEventListener("abort", () => socket.destroy(new Error("timeout")), { once: true });
+  });
+}
+
+function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): Promise<tls.TLSSocket> {
   const name = request.host.replace(/:\d+$/, "");
   return new Promise((resolve, reject) => {
     const socket = tls.connect({
-      host: request.address,
-      port: request.port,
+      socket: tcp,
       ALPNProtocols: ["h2", "http/1.1"],
       rejectUnauthorized: !options.insecure,
       // An IP address must not be in SNI (RFC 6066, 3); its certificate is still checked.
@@ -73,8 +85,8 @@ function connectTls(
         tls.checkServerIdentity(name.replace(/[[\]]/g, ""), certificate),
     });
     socket.once("secureConnect", () => resolve(socket));
-    socket.once("error", reject);
-    signal.addEventListener("abort", () => socket.destroy(new Error("timeout")), { once: true });
+    socket.on("error", reject);
+    tcp.on("error", reject);
   });
 }
 
@@ -82,18 +94,15 @@ function sendHttp1(
   method: "HEAD" | "GET",
   request: ProbeRequest,
   signal: AbortSignal,
-  socket?: tls.TLSSocket,
+  socket: Socket,
 ): Promise<ProbeAnswer> {
   return new Promise((resolve, reject) => {
     const sent = http.request({
       method,
-      host: request.address,
-      port: request.port,
       path: request.path,
       headers: { Host: request.host, Connection: "close" },
-      agent: false,
       signal,
-      ...(socket === undefined ? {} : { createConnection: () => socket }),
+      createConnection: () => socket,
     });
     sent.once("error", reject);
     sent.once("response", (response) => {

@@ -7,6 +7,7 @@ import {
   belowDirectory,
   canonicalAddress,
   connectionOptions,
+  clientPort,
   CONNECT_REFUSAL,
   defaultPort,
   ForwardingRules,
@@ -25,8 +26,8 @@ import {
   type RouteConfig,
   Router,
   TRACE_REFUSAL,
-  trustedProxies,
   type VirtualServerConfig,
+  withinRanges,
 } from "../model/index.js";
 import { renderProxyConfig } from "./proxyConfig.js";
 
@@ -185,7 +186,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
     serverName: routed.serverName,
     scheme: url.scheme,
     clientAddress,
-    trusted: trustedProxies(config.trustedProxies)(clientAddress),
+    trusted: withinRanges(config.trustedProxies)(clientAddress),
     webSocket: action.webSocket && upgradeOf(asked) === "websocket",
   };
   const rules = new ForwardingRules({ ...route, action }, upstream);
@@ -234,15 +235,16 @@ function listenerFor(config: ProxyConfig, url: SplitUrl, name: string | undefine
   );
   const host = parseHost(url.authority);
   const port = Number(host?.port || defaultPort(url.scheme));
-  // Behind a router that maps ports, no listener may have the requested port.
-  const onPort = all.some((l) => l.port === port) ? all.filter((l) => l.port === port) : all;
+  // Where something in front maps ports and the config does not say how, no listener may have the requested port.
+  const taking = all.filter((l) => clientPort(l) === port);
+  const onPort = taking.length > 0 ? taking : all;
   const ipv6 = host !== undefined && isIPv6(host.serverName);
   const found =
     onPort.find((l) => canonicalAddress(l.address) === host?.serverName) ??
     onPort.find((l) => isIPv6(l.address) === ipv6) ??
     onPort[0];
   if (found !== undefined) return found;
-  const known = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${l.port})`).join(", ");
+  const known = config.listeners.map((l) => `${l.name} (${l.protocol}, port ${clientPort(l)})`).join(", ");
   throw new Error(`No listener takes ${url.scheme}://${url.authority}: there is ${known}.`);
 }
 

@@ -1,7 +1,8 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isPort } from "../../model/address.js";
 import { type Problem, problem } from "../../model/index.js";
-import { refuse, serverOptionProblems } from "../props/checks.js";
+import { listenerOptionProblems, refuse, serverOptionProblems } from "../props/checks.js";
+import { PROXY_PROTOCOL, type ProxyProtocolOptions } from "../proxyProtocol.js";
 import { TLS_MATERIAL, TLS_POLICY } from "../props/instances.js";
 import { fields, flag, number, type PropTable, refuseOptions, text } from "../props/propTable.js";
 import { HSTS_OPTIONS, type HstsOptions, selfSignedHstsProblems, withoutForce } from "../responseHeaders.js";
@@ -21,13 +22,16 @@ export abstract class Mode {
   readonly address: string;
   /** Local IPv6 address of the listeners, for a host that has an IPv6 address. */
   readonly ipv6Address: string;
+  /** What names clients by the PROXY protocol; undefined if nothing does. */
+  readonly proxyProtocol?: ProxyProtocolOptions;
   /** What the TLS listener is made of; undefined in plain mode. */
   readonly https?: HttpsOptions;
 
   /** @internal Made through its static methods. */
-  constructor({ address = "0.0.0.0", ipv6Address = "::" }: ListenOptions) {
+  constructor({ address = "0.0.0.0", ipv6Address = "::", proxyProtocol }: ListenOptions) {
     this.address = address;
     this.ipv6Address = ipv6Address;
+    this.proxyProtocol = proxyProtocol;
   }
 
   /**
@@ -36,7 +40,7 @@ export abstract class Mode {
    */
   static plain(options: PlainOptions = {}): Mode {
     refuseOptions("Mode.plain", options, PLAIN_OPTIONS);
-    refuse([...addressProblems("Mode.plain", options), ...portProblems("Mode.plain", options)]);
+    refuse([...listenProblems("Mode.plain", options), ...portProblems("Mode.plain", options)]);
     return new PlainMode(options);
   }
 
@@ -44,7 +48,7 @@ export abstract class Mode {
   static tls(options: TlsOptions = {}): Mode {
     refuseOptions("Mode.tls", options, TLS_OPTIONS);
     refuse([
-      ...addressProblems("Mode.tls", options),
+      ...listenProblems("Mode.tls", options),
       ...portProblems("Mode.tls", { ...options, httpsPort: options.httpsPort ?? 443 }),
       ...tlsHstsProblems(options),
     ]);
@@ -65,6 +69,12 @@ export interface ListenOptions {
    * @default "::"
    */
   readonly ipv6Address?: string;
+  /**
+   * Addresses from which connections begin with a PROXY protocol header, which names the client: load balancers in front
+   * of this host that forward TCP. For all listeners.
+   * @default - no header is accepted
+   */
+  readonly proxyProtocol?: ProxyProtocolOptions;
 }
 
 /** Options of plain HTTP. */
@@ -153,7 +163,11 @@ class TlsMode extends Mode {
   }
 }
 
-const LISTEN_OPTIONS: PropTable<ListenOptions> = { address: text, ipv6Address: text };
+const LISTEN_OPTIONS: PropTable<ListenOptions> = {
+  address: text,
+  ipv6Address: text,
+  proxyProtocol: PROXY_PROTOCOL,
+};
 
 const PLAIN_OPTIONS: PropTable<PlainOptions> = { ...LISTEN_OPTIONS, httpPort: number, publicPort: number };
 
@@ -178,8 +192,9 @@ function tlsHstsProblems({ hsts, material = TlsMaterial.selfSigned() }: TlsOptio
 }
 
 /** Whether the host has an address is found out there: behind a router, no config says which ones it has. */
-function addressProblems(method: string, { address, ipv6Address }: ListenOptions): Problem[] {
-  const problems: Problem[] = [];
+function listenProblems(method: string, options: ListenOptions): Problem[] {
+  const { address, ipv6Address, proxyProtocol } = options;
+  const problems = listenerOptionProblems(`${method}.proxyProtocol`, "proxyProtocol", proxyProtocol);
   const refused = (name: string, received: string, allowed: string, fix?: string): void => {
     const more = { received, allowed, ...(fix === undefined ? {} : { fix }) };
     problems.push(problem("config.bad-address", `${method}.${name}`, `is not ${allowed}`, more));

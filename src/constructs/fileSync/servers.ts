@@ -1,6 +1,6 @@
 import { Annotations } from "cdktf";
 import { Action, type ForwardedOptions, type ProxyOptions } from "../action.js";
-import type { Listener } from "../listener.js";
+import type { Listener, ListenerProps } from "../listener.js";
 import type { Mode } from "./mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { ReverseProxy } from "../reverseProxy.js";
@@ -54,14 +54,19 @@ export function addListeners(
   serverNames: readonly string[],
 ): FileSyncListeners {
   const ipv6 = proxy.host.ipv6Address !== undefined;
-  const { address, ipv6Address } = mode;
-  const http = proxy.addListener("http", { address, port: mode.httpPort });
-  const http6 = ipv6 ? proxy.addListener("http6", { address: ipv6Address, port: mode.httpPort }) : undefined;
+  const { address, ipv6Address, publicPort, proxyProtocol } = mode;
+  const add = (id: "http" | "https", props: Omit<ListenerProps, "address">): [Listener, Listener?] => {
+    const { port } = props;
+    // In TLS mode the port of the redirect may be mapped as well, but no option says to which.
+    const published = id !== mode.scheme || publicPort === port ? {} : { publishedPort: publicPort };
+    const all = { ...props, ...published, proxyProtocol };
+    const first = proxy.addListener(id, { address, ...all });
+    return ipv6 ? [first, proxy.addListener(`${id}6`, { address: ipv6Address, ...all })] : [first];
+  };
+  const [http, http6] = add("http", { port: mode.httpPort });
   if (mode.https === undefined) return { http, http6 };
   const { material = TlsMaterial.selfSigned(), policy, http2, httpsPort: port } = mode.https;
-  const tls = { material, policy, serverNames };
-  const https = proxy.addListener("https", { address, port, http2, tls });
-  const https6 = ipv6 ? proxy.addListener("https6", { address: ipv6Address, port, http2, tls }) : undefined;
+  const [https, https6] = add("https", { port, http2, tls: { material, policy, serverNames } });
   return { http, http6, https, https6 };
 }
 

@@ -74,6 +74,24 @@ export function serverOptionProblems<K extends "hsts" | "responseHeaders">(
 ): Problem[] {
   const at = `virtualServers[0].${name}`;
   const config = { version: 1, listeners: [SECURE], virtualServers: [{ ...SERVER, [name]: value }] } as const;
+  return problemsAt(path, config, at);
+}
+
+/** The same of an option of a listener. */
+export function listenerOptionProblems<K extends "proxyProtocol">(
+  path: string,
+  name: K,
+  value: Listener[K],
+): Problem[] {
+  const config = {
+    version: 1,
+    listeners: [{ ...LISTENER, [name]: value }],
+    virtualServers: [SERVER],
+  } as const;
+  return problemsAt(path, config, `listeners[0].${name}`);
+}
+
+function problemsAt(path: string, config: ProxyConfigInput, at: string): Problem[] {
   const named = (text: string): string => text.replaceAll(at, path);
   return configProblems(config).map((p) => ({ ...p, path: named(p.path), message: named(p.message) }));
 }

@@ -14,11 +14,17 @@ export interface RedirectGoal {
 /** Port a redirect leads to: its own, or its scheme's. */
 export const redirectPort = ({ scheme, port }: RedirectGoal): number => port ?? defaultPort(scheme);
 
+interface Published {
+  readonly port: number;
+  readonly publishedPort?: number | undefined;
+}
+
+/** Port that clients of a listener connect to. */
+export const clientPort = ({ port, publishedPort = port }: Published): number => publishedPort;
+
 /** Whether a redirect leads to a listener, as far as its scheme and port tell. */
-export const leadsTo = (
-  goal: RedirectGoal,
-  listener: { readonly protocol: Scheme; readonly port: number },
-): boolean => goal.scheme === listener.protocol && redirectPort(goal) === listener.port;
+export const leadsTo = (goal: RedirectGoal, listener: Published & { readonly protocol: Scheme }): boolean =>
+  goal.scheme === listener.protocol && redirectPort(goal) === clientPort(listener);
 
 /**
  * The `Location` of a redirect.

@@ -1,4 +1,5 @@
 import type { AcmeCertificateConfig, CertificateAuthorityConfig, ProxyConfig, TlsConfig } from "./config.js";
+import { clientPort } from "../actions/location.js";
 import type { KeyType } from "../tlsPolicy.js";
 
 /** Where a certificate of a listener comes from. */
@@ -38,6 +39,6 @@ export function challengeOf(
   { listeners }: ProxyConfig,
   { challenge }: CertificateAuthorityConfig,
 ): "http-01" | "tls-alpn-01" {
-  const plain = listeners.some(({ protocol, port }) => protocol === "http" && port === 80);
+  const plain = listeners.some((one) => one.protocol === "http" && clientPort(one) === 80);
   return challenge ?? (plain ? "http-01" : "tls-alpn-01");
 }

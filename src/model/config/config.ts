@@ -34,11 +34,32 @@ const listener = z.strictObject({
     "0.0.0.0",
   ),
   port: port("TCP port.", 443),
+  publishedPort: port(
+    "Port that clients connect to, where something in front maps it: a router, a container's published port, a load " +
+      "balancer. Without it, `port`.",
+    443,
+  ).optional(),
   protocol: z.enum(["http", "https"]).meta({
     description: "`http`: HTTP/1.1. `https`: TLS with HTTP/2 and HTTP/1.1, as the client chooses (ALPN).",
     examples: ["https"],
   }),
   http2: flag(true, "Whether an https listener offers HTTP/2."),
+  proxyProtocol: z
+    .strictObject({
+      from: z
+        .array(cidr("An address or range.", "10.0.0.0/8"))
+        .min(1)
+        .meta({
+          description: "Addresses and CIDR ranges of what sends the header, as connections come from there.",
+          examples: [["10.0.0.0/8"]],
+        }),
+    })
+    .optional()
+    .describe(
+      "Connections from these addresses must begin with a PROXY protocol header, version 1 or 2, and the client is the " +
+        "one that it names. Without a valid one they are closed. All other connections are ordinary ones, on which a " +
+        "header is a malformed request. Without this, no header is accepted.",
+    ),
   tls: tls.optional(),
 });
 

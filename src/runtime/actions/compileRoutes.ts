@@ -2,8 +2,8 @@ import type { Action, RouteRuntime } from "../exchange/exchange.js";
 import {
   type ProxyConfig,
   type RouteConfig,
-  trustedProxies,
   type UpstreamConfig,
+  withinRanges,
 } from "../../model/serving.js";
 import { ProxyAction } from "./proxy.js";
 import { RedirectAction } from "./redirect.js";
@@ -47,7 +47,7 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
     mainError: logs.mainError,
     faults,
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
-    trusted: trustedProxies(config.trustedProxies),
+    trusted: withinRanges(config.trustedProxies),
     close: () => pools.forEach((pool) => pool.close()),
   };
 }

@@ -152,9 +152,8 @@ export interface ClientInfo {
   readonly scheme: "http" | "https";
   /** Name of the listener it came through. */
   readonly listener: string;
-  /** Address and port the client connected to. */
+  /** Address that the client connected to. */
   readonly localAddress: string;
-  readonly localPort: number;
   /** Serial number of the connection in this worker, for the error log. */
   readonly connectionId: number;
   /** Whether the peer is in `trustedProxies`. */

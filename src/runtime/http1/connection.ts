@@ -86,6 +86,12 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     return this.halfClosed && this.stash === undefined && !this.receiving;
   }
 
+  /** Reads on after bytes that were read before there was a connection. */
+  continueAfter(read: Buffer): void {
+    if (read.length > 0) this.stash = read;
+    guarded(this, this.resumeInput);
+  }
+
   openTunnel(): void {
     this.state = State.Tunnel;
     this.inputWanted();

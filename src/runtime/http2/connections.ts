@@ -1,17 +1,22 @@
 import type { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
 import type { Misdirected } from "../listen/certificateServers.js";
-import { clientInfo } from "../listen/client.js";
+import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http2Connection } from "./connection.js";
 
 /** All HTTP/2 client connections of a worker. */
 export class Http2Connections extends Connections<Http2Connection> {
   /** @param socket on which ALPN chose `h2`; its handshake is complete */
-  override accept(socket: TLSSocket, listener: ListenerConfig, misdirected?: Misdirected): void {
+  override accept(
+    socket: TLSSocket,
+    listener: ListenerConfig,
+    misdirected?: Misdirected,
+    announced?: Endpoints,
+  ): void {
     // The client may already be gone.
     if (socket.destroyed) return;
-    const client = clientInfo(socket, listener, this.context, misdirected);
+    const client = clientInfo(socket, listener, this.context, misdirected, announced);
     const connection = this.add(() => new Http2Connection(socket, client, this.context, this));
     if (this.draining) connection.drain();
   }

@@ -4,22 +4,33 @@ import type { ClientInfo } from "../exchange/exchange.js";
 import type { Misdirected } from "./certificateServers.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 
-/** What is known about a client when its connection is accepted. */
+/** Where a connection comes from, and the address that it was made to. */
+export interface Endpoints {
+  readonly address: string;
+  readonly port: number;
+  readonly localAddress: string;
+}
+
+/**
+ * What is known about a client when its connection is accepted.
+ *
+ * @param announced what a header said about the connection, which otherwise is its own
+ */
 export function clientInfo(
   socket: Socket,
   listener: ListenerConfig,
   context: WorkerContext,
   misdirected: Misdirected | undefined,
+  announced: Endpoints | undefined,
 ): ClientInfo {
-  const address = plainAddress(socket.remoteAddress ?? "");
+  const address = announced?.address ?? plainAddress(socket.remoteAddress ?? "");
   const trusted = context.trusted(address);
   return {
     address,
-    port: socket.remotePort ?? 0,
+    port: announced?.port ?? socket.remotePort ?? 0,
     scheme: listener.protocol,
     listener: listener.name,
-    localAddress: plainAddress(socket.localAddress ?? ""),
-    localPort: socket.localPort ?? listener.port,
+    localAddress: announced?.localAddress ?? plainAddress(socket.localAddress ?? ""),
     connectionId: ++lastConnectionId,
     trusted,
     // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { isDomainName } from "../../model/serving.js";
 
 /** What the first message of a TLS client asks for. */
@@ -10,23 +9,11 @@ export interface ClientHello {
 }
 
 /**
- * Reads the first message of a connection and puts it back, for a TLS server to read it again. A message that is not a
- * ClientHello, is too long or comes in too many records gives no name: the TLS server then decides about it.
+ * Reads a ClientHello. A message that is something else, is too long or comes in too many records gives no name: the TLS
+ * server then decides about it.
+ *
+ * @returns undefined while some of it is missing
  */
-export function peekClientHello(socket: Socket, done: (hello: ClientHello) => void): void {
-  let bytes: Buffer | undefined;
-  const take = (chunk: Buffer): void => {
-    bytes = bytes === undefined ? chunk : Buffer.concat([bytes, chunk]);
-    const hello = clientHelloOf(bytes);
-    if (hello === undefined) return;
-    socket.off("data", take).pause();
-    socket.unshift(bytes);
-    done(hello);
-  };
-  socket.on("data", take);
-}
-
-/** @returns undefined while some of it is missing */
 export function clientHelloOf(bytes: Buffer): ClientHello | undefined {
   const message = firstMessage(bytes);
   if (message === undefined) return undefined;

@@ -25,17 +25,31 @@ export class ConnectionGate {
 
   /** True if the connection may stay; otherwise it is already closed. */
   admit(socket: Socket): boolean {
-    const { connectionsMax, connectionsPerClientMax } = this.limits;
-    if (this.open >= connectionsMax) return this.refuse(socket, "connectionsMax", "");
+    if (this.open >= this.limits.connectionsMax) return this.refuse(socket, "connectionsMax", "");
     // Undefined if the peer is already gone.
-    const address = plainAddress(socket.remoteAddress ?? "");
-    const client = this.trusted(address) ? undefined : clientOf(address);
-    const openOfClient = client === undefined ? 0 : (this.openByClient.get(client) ?? 0);
-    if (openOfClient >= connectionsPerClientMax)
-      return this.refuse(socket, "connectionsPerClientMax", ` by ${client}`);
+    const client = this.clientAt(plainAddress(socket.remoteAddress ?? ""));
+    if (!this.count(socket, client)) return false;
     this.open++;
-    if (client !== undefined) this.openByClient.set(client, openOfClient + 1);
-    socket.on("close", () => this.closed(client));
+    socket.on("close", () => {
+      this.leave(client);
+      this.closed();
+    });
+    return true;
+  }
+
+  /** The same for a connection whose client is not known yet; {@link identify} follows. */
+  admitUnidentified(socket: Socket): boolean {
+    if (this.open >= this.limits.connectionsMax) return this.refuse(socket, "connectionsMax", "");
+    this.open++;
+    socket.on("close", () => this.closed());
+    return true;
+  }
+
+  /** True if the connection may stay; otherwise it is already closed. */
+  identify(socket: Socket, address: string): boolean {
+    const client = this.clientAt(address);
+    if (!this.count(socket, client)) return false;
+    socket.on("close", () => this.leave(client));
     return true;
   }
 
@@ -44,13 +58,29 @@ export class ConnectionGate {
     return this.open === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  private closed(client: string | undefined): void {
+  /** What a connection counts for; undefined for nobody. */
+  private clientAt(address: string): string | undefined {
+    return this.trusted(address) ? undefined : clientOf(address);
+  }
+
+  private count(socket: Socket, client: string | undefined): boolean {
+    if (client === undefined) return true;
+    const open = this.openByClient.get(client) ?? 0;
+    if (open >= this.limits.connectionsPerClientMax)
+      return this.refuse(socket, "connectionsPerClientMax", ` by ${client}`);
+    this.openByClient.set(client, open + 1);
+    return true;
+  }
+
+  private leave(client: string | undefined): void {
+    if (client === undefined) return;
+    const left = this.openByClient.get(client)! - 1;
+    if (left === 0) this.openByClient.delete(client);
+    else this.openByClient.set(client, left);
+  }
+
+  private closed(): void {
     this.open--;
-    if (client !== undefined) {
-      const left = this.openByClient.get(client)! - 1;
-      if (left === 0) this.openByClient.delete(client);
-      else this.openByClient.set(client, left);
-    }
     if (this.open > 0) return;
     for (const resolve of this.waiting.splice(0)) resolve();
   }

@@ -3,8 +3,11 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import type { CertificateContents, TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
+import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Misdirected } from "./certificateServers.js";
-import { type ClientHello, peekClientHello } from "./clientHello.js";
+import { type Endpoints, plainAddress } from "./client.js";
+import { type ClientHello, clientHelloOf } from "./clientHello.js";
+import { readFirst } from "./firstBytes.js";
 import { proofServers, type TlsProof } from "./proofServers.js";
 import type { ConnectionGate } from "./gate.js";
 import { plainHttpAnswer } from "./plainHttpAnswer.js";
@@ -17,7 +20,13 @@ import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
 export interface Acceptor {
-  accept(socket: Socket, listener: ListenerConfig, misdirected?: Misdirected): void;
+  accept(
+    socket: Socket,
+    listener: ListenerConfig,
+    misdirected?: Misdirected,
+    announced?: Endpoints,
+    read?: Buffer,
+  ): void;
 }
 
 export interface ListenerOptions {
@@ -38,7 +47,8 @@ export interface ListenerOptions {
  *                     └──https──> tls.Server (handshake) ──ALPN──> http2 | http1
  *
  * A TLS server never listens itself, so that one gate counts and refuses connections before any handshake. With several
- * certificates there is a server for each, and the client's first message chooses it.
+ * certificates there is a server for each, and the client's first message chooses it. A PROXY protocol header is read
+ * before all of that.
  */
 export class ListenerServer {
   private readonly server: Server;
@@ -49,6 +59,8 @@ export class ListenerServer {
   private readonly handshaking = new Set<Socket>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
+  /** Undefined where no connection begins with a PROXY protocol header. */
+  private readonly announced: AnnouncedClients | undefined;
   private acceptFailedAt = -Infinity;
 
   constructor(private readonly options: ListenerOptions) {
@@ -60,8 +72,15 @@ export class ListenerServer {
     this.setCertificates(options.tls);
     // HTTP/1.1 clients may close their side after a request and still read; during a handshake that is not possible.
     const allowHalfOpen = this.tlsServers === undefined;
+    const announced = announcedClients(options);
+    this.announced = announced;
+    const step =
+      announced === undefined
+        ? (socket: Socket): void => this.accepted(socket)
+        : (socket: Socket): void =>
+            announced.expectedOn(socket) ? this.readHeader(socket, announced) : this.accepted(socket);
     this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
-      this.contain(socket, () => this.accepted(socket)),
+      this.contain(socket, () => step(socket)),
     );
   }
 
@@ -147,10 +166,42 @@ export class ListenerServer {
     const { gate, http1, listener } = this.options;
     if (!gate.admit(socket)) return;
     if (this.tlsServers === undefined) return http1.accept(socket, listener);
+    this.remember(socket);
+    this.secure(socket, this.tlsServers);
+  }
+
+  /** Accepts a connection whose client is named by what it begins with. */
+  private readHeader(socket: Socket, announced: AnnouncedClients): void {
+    const { gate, http1, listener } = this.options;
+    if (!gate.admitUnidentified(socket)) return;
+    this.remember(socket);
+    announced.read(socket, (rest) =>
+      this.contain(socket, () => {
+        const endpoints = announced.of(socket);
+        if (!gate.identify(socket, endpoints?.address ?? plainAddress(socket.remoteAddress ?? ""))) return;
+        if (this.tlsServers === undefined) {
+          this.release(socket);
+          return http1.accept(socket, listener, undefined, endpoints, rest);
+        }
+        if (rest.length > 0) socket.unshift(rest);
+        this.secure(socket, this.tlsServers);
+      }),
+    );
+  }
+
+  private secure(socket: Socket, servers: CertificateServers): void {
+    if (servers.all.length > 1 || this.proofServers.size > 0) this.chooseServer(socket);
+    else shakeHands(servers.default, socket);
+  }
+
+  private remember(socket: Socket): void {
     this.handshaking.add(socket);
     socket.on("close", this.forget);
-    if (this.tlsServers.all.length > 1 || this.proofServers.size > 0) this.chooseServer(socket);
-    else shakeHands(this.tlsServers.default, socket);
+  }
+
+  private release(socket: Socket): void {
+    this.handshaking.delete(socket);
+    socket.off("close", this.forget);
   }
 
   /** An exception while a connection is being accepted closes only that connection. */
@@ -165,18 +216,21 @@ export class ListenerServer {
 
   /** By what the client says first. Node limits the time of a handshake only from when a TLS server has the socket. */
   private chooseServer(socket: Socket): void {
-    const { context, listener } = this.options;
-    const timer = setTimeout(() => {
-      const client = `client: ${socket.remoteAddress ?? "unknown"}, listener: ${listener.name}`;
-      context.mainError.write("info", `TLS handshake failed (TLS handshake timeout), ${client}`);
-      socket.destroy();
-    }, context.config.timeouts.tlsHandshakeMs);
-    socket.on("close", () => clearTimeout(timer));
-    // The peer went away before it sent anything; later its TLS socket reports it as well.
-    socket.on("error", () => socket.destroy());
-    peekClientHello(socket, (hello) => {
-      clearTimeout(timer);
-      this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket));
+    const { context } = this.options;
+    readFirst(socket, {
+      parse: clientHelloOf,
+      timeoutMs: context.config.timeouts.tlsHandshakeMs,
+      found: (hello, bytes) => {
+        socket.unshift(bytes);
+        this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket));
+      },
+      failed: (why) => {
+        if (why === "ended") return;
+        context.mainError.write(
+          "info",
+          `TLS handshake failed (TLS handshake timeout), ${this.about(socket)}`,
+        );
+      },
     });
   }
 
@@ -188,13 +242,11 @@ export class ListenerServer {
   private secured(socket: TLSSocket, misdirected: Misdirected | undefined): void {
     const { listener, http1, http2 } = this.options;
     const raw = tcpSocketOf(socket);
-    if (raw) {
-      this.handshaking.delete(raw);
-      raw.off("close", this.forget);
-    }
-    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, misdirected);
+    if (raw) this.release(raw);
+    const announced = raw && this.announced?.of(raw);
+    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, misdirected, announced);
     socket.allowHalfOpen = true;
-    http1.accept(socket, listener, misdirected);
+    http1.accept(socket, listener, misdirected, announced);
   }
 
   private handshakeFailed(error: TlsError, socket: TLSSocket): void {
@@ -202,7 +254,7 @@ export class ListenerServer {
     if (error.code === "ECONNRESET") return;
     const { listener, context } = this.options;
     const raw = tcpSocketOf(socket);
-    const client = `client: ${raw?.remoteAddress ?? "unknown"}, listener: ${listener.name}`;
+    const client = this.about(raw);
     if (error.code === "ERR_SSL_HTTP_REQUEST") {
       context.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
       raw?.on("error", () => raw.destroy());
@@ -214,6 +266,13 @@ export class ListenerServer {
     if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
   }
 
+  /** Whose connection it is, for the error log. */
+  private about(socket: Socket | undefined): string {
+    const announced = socket && this.announced?.of(socket);
+    const client = announced?.address ?? socket?.remoteAddress ?? "unknown";
+    return `client: ${client}, listener: ${this.options.listener.name}`;
+  }
+
   /** For instance when out of descriptors: libuv drops the waiting connections, so this does not become a busy loop. */
   private acceptFailed(error: Error): void {
     const now = performance.now();
@@ -223,6 +282,11 @@ export class ListenerServer {
     const where = `accept() on ${keyOf(address, port)} failed`;
     this.options.context.mainError.write("crit", `${where} ${systemReason(error)}`);
   }
+}
+
+function announcedClients({ listener, context }: ListenerOptions): AnnouncedClients | undefined {
+  const { proxyProtocol } = listener;
+  return proxyProtocol && new AnnouncedClients(listener, proxyProtocol.from, context);
 }
 
 type TlsError = Error & { readonly code?: string; readonly reason?: string };

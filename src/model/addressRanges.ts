@@ -1,8 +1,8 @@
 import { BlockList } from "node:net";
 import { isIpv6 } from "./address.js";
 
-/** Whether an address is one of `trustedProxies`; none is if the list is empty. */
-export function trustedProxies(ranges: readonly string[]): (address: string) => boolean {
+/** Whether an address is in one of these ranges, as `trustedProxies` names them; none is if the list is empty. */
+export function withinRanges(ranges: readonly string[]): (address: string) => boolean {
   // One list per family: in a shared one, `::/0` would match every IPv4 address as well.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges) {

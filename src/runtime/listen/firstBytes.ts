@@ -1,0 +1,38 @@
+import type { Socket } from "node:net";
+
+/** How the first bytes of a connection are read. */
+export interface FirstBytes<T> {
+  /** What they say; undefined while some of them are missing. Must not throw. */
+  readonly parse: (bytes: Buffer) => T | undefined;
+  readonly timeoutMs: number;
+  /** Gets all bytes that arrived, and the socket paused: it puts back what is not its own. */
+  readonly found: (said: T, bytes: Buffer) => void;
+  /** They did not come in time, or the connection ended before; it is closed afterwards. */
+  readonly failed: (why: "late" | "ended", bytes: Buffer) => void;
+}
+
+/** Reads from a connection before anything else does, until its first bytes say enough. */
+export function readFirst<T>(socket: Socket, { parse, timeoutMs, found, failed }: FirstBytes<T>): void {
+  let bytes: Buffer = EMPTY;
+  const fail = (why: "late" | "ended"): void => {
+    failed(why, bytes);
+    socket.destroy();
+  };
+  const timer = setTimeout(fail, timeoutMs, "late");
+  const stop = (): void => clearTimeout(timer);
+  const ended = (): void => fail("ended");
+  const take = (chunk: Buffer): void => {
+    bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+    const said = parse(bytes);
+    if (said === undefined) return;
+    stop();
+    socket.off("data", take).off("end", ended).off("close", stop).pause();
+    found(said, bytes);
+  };
+  // The peer went away; later its TLS socket reports it as well.
+  socket.on("error", () => socket.destroy());
+  // Reading on after a pause has to be asked for.
+  socket.on("close", stop).on("end", ended).on("data", take).resume();
+}
+
+const EMPTY = Buffer.alloc(0);
