@@ -84,6 +84,7 @@ run("certificates by ACME", () => {
       await ca.setAddress(OFFICE, host.address);
       const { code, stdout, stderr } = await apply();
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toMatch(/waiting for the certificate for .*office\.example\.net/);
       expect(stdout).not.toContain("WAIT");
       const [address, office] = [await served(), await served(OFFICE)];
       for (const one of [address, office]) expect(one.issuer).toMatch(/Pebble/);

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The tests on real hosts, on any Debian or Ubuntu machine: `sudo npm run test:hosts`. Arguments go to jest.
-# Installs what is missing (a Debian in a container, and what looks at it from outside); needs Node.js, npm and
-# Terraform, and `npm ci` once before.
+# Installs what is missing (a Debian in a container, and what looks at it from outside); needs Node.js, npm,
+# Terraform and Go, and `npm ci` once before.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 [ "$(id -u)" -eq 0 ] || { echo "test hosts need root: sudo $0" >&2; exit 1; }
 command -v terraform > /dev/null || { echo "terraform is missing: https://developer.hashicorp.com/terraform/install" >&2; exit 1; }
+command -v go > /dev/null || { echo "go is missing, for a CA to test with: https://go.dev/dl" >&2; exit 1; }
 
 missing=()
 need() { command -v "$1" > /dev/null || missing+=("$2"); }

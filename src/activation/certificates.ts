@@ -36,6 +36,8 @@ export async function awaitCertificates(
     const waiting = await notIssued(socket);
     if (waiting.length === 0) return;
     if (!deployment.requireCertificate) return waiting.forEach((one) => report(waitingText(one)));
+    if (isFirst)
+      report(`waiting for the certificate for ${waiting.flatMap(({ names }) => names).join(", ")}`);
     refuseInterrupted(signal);
     const left = deadline - performance.now();
     const pause = (ms: number, ref = true): Promise<void> =>

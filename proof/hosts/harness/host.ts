@@ -318,12 +318,13 @@ async function removeTraces(id: string): Promise<void> {
 }
 
 function removeGroup(group: string): boolean {
-  const below = readdirSync(group, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  if (!below.every((entry) => removeGroup(join(group, entry.name)))) return false;
   try {
+    const below = readdirSync(group, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    if (!below.every((entry) => removeGroup(join(group, entry.name)))) return false;
     rmdirSync(group);
     return true;
   } catch {
-    return false;
+    // Another run may sweep at the same moment.
+    return !existsSync(group);
   }
 }
