@@ -12,6 +12,8 @@ const NEEDS = [
   { tests: "proof/application/", programs: ["python3", "chromedriver"], root: false },
   { tests: "__tests__/asOwner/", programs: ["strace"], root: true },
   { tests: "__tests__/diagnosis/", programs: [], root: true },
+  { tests: "__tests__/runtime/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
+  { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "__tests__/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
 ];

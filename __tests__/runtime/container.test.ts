@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, readdirSync } from "node:fs";
 import { request } from "node:https";
@@ -14,13 +13,6 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 
 const USER = 65_532;
 const GROUP = 3_000;
-
-/** Root, and a kernel that gives namespaces: neither is a matter of course where tests run. */
-const possible =
-  process.getuid!() === 0 &&
-  spawnSync("unshare", ["--mount", "--pid", "--fork", "--mount-proc", "mount", "-o", "remount,bind,ro", "/"])
-    .status === 0;
-const whereContained = possible ? test : test.skip;
 
 afterEach(() => killAll());
 
@@ -78,44 +70,40 @@ function statusOverTls(port: number): Promise<number | undefined> {
   });
 }
 
-whereContained(
-  "starts, serves, reloads and stops without a word of complaint",
-  async () => {
-    const [http, https] = (await freePorts(2)) as [number, number];
-    const { key, cert } = await issue({ type: "ec", names: ["localhost"] });
-    const tickets = randomBytes(48).toString("base64");
-    const secret = secretFor({ "tls.key": key, "tls.crt": cert, tickets });
-    const env = { HOME: undefined, USER: undefined, TMPDIR: undefined, RUNTIME_DIRECTORY: undefined };
-    const portico = await Portico.start(config(secret, http, https), { before: CONTAINED, env });
-    expect(portico.errors).toBe("");
-    const [master] = workersOf(portico.pid) as [number];
-    expect(workersOf(master)).toHaveLength(2);
-    expect((await fetch(`http://127.0.0.1:${http}/`, { headers: { connection: "close" } })).status).toBe(200);
-    expect(await statusOverTls(https)).toBe(200);
+test("starts, serves, reloads and stops without a word of complaint", async () => {
+  const [http, https] = (await freePorts(2)) as [number, number];
+  const { key, cert } = await issue({ type: "ec", names: ["localhost"] });
+  const tickets = randomBytes(48).toString("base64");
+  const secret = secretFor({ "tls.key": key, "tls.crt": cert, tickets });
+  const env = { HOME: undefined, USER: undefined, TMPDIR: undefined, RUNTIME_DIRECTORY: undefined };
+  const portico = await Portico.start(config(secret, http, https), { before: CONTAINED, env });
+  expect(portico.errors).toBe("");
+  const [master] = workersOf(portico.pid) as [number];
+  expect(workersOf(master)).toHaveLength(2);
+  expect((await fetch(`http://127.0.0.1:${http}/`, { headers: { connection: "close" } })).status).toBe(200);
+  expect(await statusOverTls(https)).toBe(200);
 
-    const signal = (name: NodeJS.Signals): boolean => process.kill(master, name);
-    signal("SIGHUP");
-    await portico.says(/configuration reloaded/);
-    expect(portico.errors).toMatch(/^portico: configuration reloaded: .*\n$/);
-    // Its end would be the end of the container, and of every request in it.
-    signal("SIGUSR2");
-    await portico.says(/upgrade refused, the running portico stays/);
-    expect(portico.errors).toContain("portico is the first process of its container [serve.upgrade-failed]");
-    expect(await statusOverTls(https)).toBe(200);
-    // A worker that dies is replaced, and leaves no zombie.
-    await eventually(() => workersOf(master).length === 2, "for the old workers to go");
-    process.kill(workersOf(master)[0]!, "SIGKILL");
-    await portico.says(/another one starts/);
-    await eventually(() => workersOf(master).length === 2, "for a new worker");
-    expect(await statusOverTls(https)).toBe(200);
-    signal("SIGTERM");
-    await portico.gone;
-    expect(portico.code).toBe(0);
-  },
-  60_000,
-);
+  const signal = (name: NodeJS.Signals): boolean => process.kill(master, name);
+  signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  expect(portico.errors).toMatch(/^portico: configuration reloaded: .*\n$/);
+  // Its end would be the end of the container, and of every request in it.
+  signal("SIGUSR2");
+  await portico.says(/upgrade refused, the running portico stays/);
+  expect(portico.errors).toContain("portico is the first process of its container [serve.upgrade-failed]");
+  expect(await statusOverTls(https)).toBe(200);
+  // A worker that dies is replaced, and leaves no zombie.
+  await eventually(() => workersOf(master).length === 2, "for the old workers to go");
+  process.kill(workersOf(master)[0]!, "SIGKILL");
+  await portico.says(/another one starts/);
+  await eventually(() => workersOf(master).length === 2, "for a new worker");
+  expect(await statusOverTls(https)).toBe(200);
+  signal("SIGTERM");
+  await portico.gone;
+  expect(portico.code).toBe(0);
+}, 60_000);
 
-whereContained("says which secret its user may not read, and how to let it", async () => {
+test("says which secret its user may not read, and how to let it", async () => {
   const [http, https] = (await freePorts(2)) as [number, number];
   const { key, cert } = await issue({ type: "ec", names: ["localhost"] });
   const secret = secretFor({ "tls.key": key, "tls.crt": cert, tickets: randomBytes(48).toString("base64") });

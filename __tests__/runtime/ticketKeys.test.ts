@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import * as http2 from "node:http2";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
+import { handOver } from "../../src/runtime/load/credentialSet.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { mountSecret } from "../../proof/kit/mountedSecret.js";
 import { checkAsNobody, killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
@@ -78,8 +79,12 @@ function config(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"], body =
   };
 }
 
-async function start(ports: Ports, ticketKeys: ProxyConfigInput["ticketKeys"]): Promise<Portico> {
-  const portico = await Portico.start(config(ports, ticketKeys));
+async function start(
+  ports: Ports,
+  ticketKeys: ProxyConfigInput["ticketKeys"],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Portico> {
+  const portico = await Portico.start(config(ports, ticketKeys), { env });
   running.push(portico);
   expect(portico.errors).toBe("");
   return portico;
@@ -209,6 +214,8 @@ test("a session is resumed after a reload, an upgrade and a restart", async () =
 
 const mount = (text: string): void => mountSecret(at("secret"), { tickets: text }, 0o400);
 
+const asRoot = process.getuid!() === 0 ? test : test.skip;
+
 const SECRETS = ["first", "second"].map((text) => Buffer.from(text.padEnd(40, "!")).toString("base64"));
 
 test("a changed file is taken without a reload, a bad one is refused, and the secret is never shown", async () => {
@@ -243,6 +250,29 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
   }
 });
 
+asRoot("as a credential it is taken from systemd at the start, and from a reload later", async () => {
+  // The service itself may not read the file.
+  const file = "/nowhere/ticket-secret";
+  const env = { CREDENTIALS_DIRECTORY: at("start"), PORTICO_CREDENTIALS: at("handed-over") };
+  mkdirSync(env.CREDENTIALS_DIRECTORY);
+  writeFileSync(join(env.CREDENTIALS_DIRECTORY, "ticket-secret"), SECRETS[0]!, { mode: 0o400 });
+  for (const [i, text] of SECRETS.entries()) writeFileSync(at(`secret-${i}`), text, { mode: 0o400 });
+  const portico = await start(one, { file }, env);
+  const beside = await start(two, { file: at("secret-0") });
+  const { session } = await visit(one.first, WAY);
+  expect(await resumed(two.first, session)).toBe(true);
+  await beside.stop();
+  await start(two, { file: at("secret-1") });
+  const source = { name: "ticket-secret", file: at("secret-1") };
+  await handOver(env.PORTICO_CREDENTIALS, [source], { uid: 0, gid: 0 });
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  const newer = await visit(one.first, WAY);
+  expect(newer.reused).toBe(false);
+  expect(await resumed(two.first, newer.session)).toBe(true);
+  expect(await resumed(one.first, session)).toBe(false);
+});
+
 test("a secret that cannot be used is refused, and one that others can read is a warning", async () => {
   const file = at("tickets");
   const found = async (text: string | undefined, mode = 0o400): Promise<string> => {
@@ -265,8 +295,6 @@ test("a secret that cannot be used is refused, and one that others can read is a
     `${about}: can be read or written by everyone on this host (mode 0444) [files.key-exposed]`,
   );
 });
-
-const asRoot = process.getuid!() === 0 ? test : test.skip;
 
 asRoot("who reads a secret or a key by its group is not warned of that", async () => {
   const [certificate, key, file] = [at("a.pem"), at("a.key"), secret("shared")];

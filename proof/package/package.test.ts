@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { layOut } from "../../demo/layOut.js";
 import { freePortOffset } from "../../demo/previewProcess.js";
@@ -69,6 +69,14 @@ describe("the types", () => {
     },
     120_000,
   );
+});
+
+test("the Containerfile finds in the package what it copies", () => {
+  const own = join(consumer.folder, "node_modules/cdktf-portico");
+  const [, copied] = /^COPY (.*) \S+$/m.exec(readFileSync(join(own, "Containerfile"), "utf8"))!;
+  const sizes = copied!.split(" ").map((file) => statSync(join(own, file)).size);
+  expect(sizes.length).toBe(2);
+  expect(Math.min(...sizes)).toBeGreaterThan(1000);
 });
 
 test("the types describe every field of the config", () => {
