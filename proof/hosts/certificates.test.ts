@@ -142,7 +142,7 @@ run("certificates by ACME", () => {
         /^office\.example\.net +Pebble .* \d+ +ACME \(203\.0\.113\.1\) +20.* UTC$/m,
       );
       expect(list.stdout).toMatch(
-        /^late\.example\.net .* temporary, until 203\.0\.113\.1 issues one +20.*\n {2}last error/m,
+        /^late\.example\.net .* temporary, until 203\.0\.113\.1 issues one +20.*\n {2}last error.*\n {2}fix: .*\n {2}then: portico certificates renew late\.example\.net$/m,
       );
 
       const [pid, reloads] = [await mainPid(), await reloadCount()];
