@@ -11,6 +11,7 @@ const NEEDS = [
   { tests: "__tests__/activation/", programs: ["strace", "flock"], root: true },
   { tests: "proof/application/", programs: ["python3", "chromedriver"], root: false },
   { tests: "__tests__/asOwner/", programs: ["strace"], root: true },
+  { tests: "proof/balancer/", programs: ["haproxy", "nginx"], root: false },
   { tests: "__tests__/diagnosis/", programs: [], root: true },
   { tests: "__tests__/runtime/container.test.ts", programs: ["unshare", "setpriv", "findmnt"], root: true },
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },

@@ -362,6 +362,28 @@ describe("without a valid header the connection is closed", () => {
   });
 });
 
+test("a connection that is reset before it is accepted is nobody's: its header is not taken for a request", async () => {
+  const lines = (): number => readFileSync(at("access.log"), "utf8").split("\n").length;
+  const before = lines();
+  const workers = portico.workers();
+  for (const pid of workers) process.kill(pid, "SIGSTOP");
+  try {
+    for (let i = 0; i < 5; i++) {
+      const socket = await connectFrom(BALANCER, "http");
+      await new Promise<void>((done) => socket.write(LOCAL, () => done()));
+      socket.resetAndDestroy();
+    }
+  } finally {
+    for (const pid of workers) process.kill(pid, "SIGCONT");
+  }
+  const peer = new Accepted(await connectFrom(BALANCER, "http"));
+  peer.send(V1).send(get("/afterwards"));
+  await peer.receives(`for ${CLIENT}`);
+  await logged((line) => JSON.stringify(line).includes("/afterwards"));
+  expect(lines()).toBe(before + 1);
+  peer.socket.destroy();
+});
+
 test("the limit of a client counts the one that is named", async () => {
   const held: Accepted[] = [];
   const open = async (address: string): Promise<Accepted> => {

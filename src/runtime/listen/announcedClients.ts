@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { type ListenerConfig, withinRanges } from "../../model/serving.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
-import { type Endpoints, plainAddress } from "./client.js";
+import { type Endpoints, endpointsOf, plainAddress } from "./client.js";
 import { readFirst } from "./firstBytes.js";
 import { proxyHeaderOf } from "./proxyHeader.js";
 
@@ -21,18 +21,18 @@ export class AnnouncedClients {
     this.isNamed = withinRanges(from);
   }
 
-  /** Whether a connection has to begin with a header. */
-  expectedOn(socket: Socket): boolean {
-    return this.isNamed(plainAddress(socket.remoteAddress ?? ""));
+  /** Whether a connection from there has to begin with a header. */
+  expectedFrom(remoteAddress: string): boolean {
+    return this.isNamed(plainAddress(remoteAddress));
   }
 
-  /** What the header of a connection said; undefined if it had none, or did not say. */
+  /** Whose connection it is, if it began with a header. */
   of(socket: Socket): Endpoints | undefined {
     return this.known.get(socket);
   }
 
   /** Reads the header. The connection is closed without a valid one, else `done` gets the bytes that followed it. */
-  read(socket: Socket, done: (rest: Buffer) => void): void {
+  read(socket: Socket, done: (client: Endpoints, rest: Buffer) => void): void {
     const { requestHeadMs, tlsHandshakeMs } = this.context.config.timeouts;
     const timeoutMs = this.listener.protocol === "https" ? tlsHandshakeMs : requestHeadMs;
     readFirst(socket, {
@@ -40,8 +40,9 @@ export class AnnouncedClients {
       timeoutMs,
       found: (header, bytes) => {
         if ("malformed" in header) return this.refuse(socket, `it ${header.malformed}`);
-        if (header.endpoints !== undefined) this.known.set(socket, header.endpoints);
-        done(bytes.subarray(header.length));
+        const client = header.endpoints ?? endpointsOf(socket);
+        this.known.set(socket, client);
+        done(client, bytes.subarray(header.length));
       },
       failed: (why, bytes) => {
         if (why === "late") this.refuse(socket, `it did not come within ${timeoutMs} ms`);

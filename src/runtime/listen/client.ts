@@ -11,6 +11,13 @@ export interface Endpoints {
   readonly localAddress: string;
 }
 
+/** What the connection itself shows; parts of it are empty if the peer is already gone. */
+export const endpointsOf = (socket: Socket): Endpoints => ({
+  address: plainAddress(socket.remoteAddress ?? ""),
+  port: socket.remotePort ?? 0,
+  localAddress: plainAddress(socket.localAddress ?? ""),
+});
+
 /**
  * What is known about a client when its connection is accepted.
  *
@@ -23,14 +30,14 @@ export function clientInfo(
   misdirected: Misdirected | undefined,
   announced: Endpoints | undefined,
 ): ClientInfo {
-  const address = announced?.address ?? plainAddress(socket.remoteAddress ?? "");
+  const { address, port, localAddress } = announced ?? endpointsOf(socket);
   const trusted = context.trusted(address);
   return {
     address,
-    port: announced?.port ?? socket.remotePort ?? 0,
+    port,
     scheme: listener.protocol,
     listener: listener.name,
-    localAddress: announced?.localAddress ?? plainAddress(socket.localAddress ?? ""),
+    localAddress,
     connectionId: ++lastConnectionId,
     trusted,
     // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).

@@ -5,7 +5,7 @@ import type { CertificateContents, TlsContents } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Misdirected } from "./certificateServers.js";
-import { type Endpoints, plainAddress } from "./client.js";
+import type { Endpoints } from "./client.js";
 import { type ClientHello, clientHelloOf } from "./clientHello.js";
 import { readFirst } from "./firstBytes.js";
 import { proofServers, type TlsProof } from "./proofServers.js";
@@ -77,8 +77,7 @@ export class ListenerServer {
     const step =
       announced === undefined
         ? (socket: Socket): void => this.accepted(socket)
-        : (socket: Socket): void =>
-            announced.expectedOn(socket) ? this.readHeader(socket, announced) : this.accepted(socket);
+        : (socket: Socket): void => this.acceptedFrom(socket.remoteAddress, socket, announced);
     this.server = createServer({ noDelay: true, allowHalfOpen }, (socket) =>
       this.contain(socket, () => step(socket)),
     );
@@ -170,18 +169,20 @@ export class ListenerServer {
     this.secure(socket, this.tlsServers);
   }
 
-  /** Accepts a connection whose client is named by what it begins with. */
-  private readHeader(socket: Socket, announced: AnnouncedClients): void {
+  /** Accepts a connection whose client may be named by what it begins with. */
+  private acceptedFrom(address: string | undefined, socket: Socket, announced: AnnouncedClients): void {
+    // The peer is already gone: whether it should have sent a header is no longer known.
+    if (address === undefined) return void socket.destroy();
+    if (!announced.expectedFrom(address)) return this.accepted(socket);
     const { gate, http1, listener } = this.options;
     if (!gate.admitUnidentified(socket)) return;
     this.remember(socket);
-    announced.read(socket, (rest) =>
+    announced.read(socket, (client, rest) =>
       this.contain(socket, () => {
-        const endpoints = announced.of(socket);
-        if (!gate.identify(socket, endpoints?.address ?? plainAddress(socket.remoteAddress ?? ""))) return;
+        if (!gate.identify(socket, client.address)) return;
         if (this.tlsServers === undefined) {
           this.release(socket);
-          return http1.accept(socket, listener, undefined, endpoints, rest);
+          return http1.accept(socket, listener, undefined, client, rest);
         }
         if (rest.length > 0) socket.unshift(rest);
         this.secure(socket, this.tlsServers);
