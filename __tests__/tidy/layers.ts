@@ -64,6 +64,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "kit",
     "acme",
     "terraform",
+    "balancer",
     "nginx",
     "transfer",
     "hostile",
