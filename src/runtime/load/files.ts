@@ -29,7 +29,10 @@ export async function readText(
 
 /** A warning if a file with a secret is open to more users than have to read it. */
 export async function exposure(file: string, label: string): Promise<Problem[]> {
-  const { mode, uid } = await stat(file);
+  // A renewal may replace it just now.
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) return [];
+  const { mode, uid } = found;
   const others = (mode & 0o006) !== 0;
   // A process that is not the owner reads it as a member of its group, as pods do (`fsGroup`).
   const group = (mode & (uid === process.geteuid?.() ? 0o060 : 0o020)) !== 0;

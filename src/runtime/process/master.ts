@@ -109,7 +109,6 @@ export class Master {
       if (!this.stopping) await this.becomeMain();
     }
     await this.allGone();
-    this.ticketKeys.stop();
     this.control?.close();
     predecessor?.leave();
     this.sockets.closeAll();
@@ -351,6 +350,7 @@ export class Master {
     this.stop();
     // Otherwise clients would wait in the queue of a socket that no worker accepts from.
     this.sockets.closeAll();
+    this.ticketKeys.stop();
     await Promise.all([...drained, this.certificates.stop()]);
   }
 
