@@ -46,7 +46,7 @@ export interface AcmeOptions {
   /**
    * How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. The authority
    * must reach that port by every name.
-   * @default - "http-01" if the proxy has an http listener on port 80, otherwise "tls-alpn-01"
+   * @default - "http-01" if clients reach an http listener of the proxy on port 80, otherwise "tls-alpn-01"
    */
   readonly challenge?: "http-01" | "tls-alpn-01";
   /**

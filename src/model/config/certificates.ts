@@ -34,7 +34,7 @@ export interface WantedCertificate {
   readonly challenge: "http-01" | "tls-alpn-01";
 }
 
-/** How the names of an authority's certificates are proved: on port 80 if there is a listener for it. */
+/** How the names of an authority's certificates are proved: on port 80 if a listener is reached there. */
 export function challengeOf(
   { listeners }: ProxyConfig,
   { challenge }: CertificateAuthorityConfig,

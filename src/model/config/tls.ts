@@ -133,7 +133,7 @@ export const certificateAuthority = z.strictObject({
     .enum(["http-01", "tls-alpn-01"])
     .optional()
     .describe(
-      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. By default `http-01` if there is an http listener on port 80, and `tls-alpn-01` otherwise.",
+      "How names are proved: `http-01` by an answer on port 80, `tls-alpn-01` by a handshake on port 443. By default `http-01` if clients reach an http listener on port 80, and `tls-alpn-01` otherwise.",
     ),
   externalAccountBinding: z
     .strictObject({
