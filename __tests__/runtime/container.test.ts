@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, readdirSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { issue } from "../../proof/kit/certificates.js";
 import { mountSecret } from "../../proof/kit/mountedSecret.js";
 import { killAll, openFolder, Portico, workersOf } from "../../proof/kit/portico.js";
@@ -58,6 +60,26 @@ function config(secret: string, http: number, https: number): ProxyConfigInput {
   };
 }
 
+function slowConfig(http: number, upstreamPort: number): ProxyConfigInput {
+  const action = { type: "proxy", upstream: "slow" } as const;
+  return {
+    version: 1,
+    workers: 1,
+    logs: { access: "off", error: { stream: "stderr" } },
+    listeners: [{ name: "http", address: "127.0.0.1", port: http, protocol: "http" }],
+    upstreams: [{ name: "slow", url: `http://127.0.0.1:${upstreamPort}` }],
+    virtualServers: [
+      {
+        name: "only",
+        serverNames: ["localhost"],
+        default: true,
+        listeners: ["http"],
+        routes: [{ name: "slow", path: "/", match: "prefix", action }],
+      },
+    ],
+  };
+}
+
 function statusOverTls(port: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = { port, host: "127.0.0.1", rejectUnauthorized: false, agent: false };
@@ -101,6 +123,34 @@ test("starts, serves, reloads and stops without a word of complaint", async () =
   signal("SIGTERM");
   await portico.gone;
   expect(portico.code).toBe(0);
+}, 60_000);
+
+test("finishes what it has, however often it is asked to stop", async () => {
+  const [http, upstreamPort] = (await freePorts(2)) as [number, number];
+  const owed: ServerResponse[] = [];
+  const upstream = createServer((_, response) => void owed.push(response)).listen(upstreamPort, "127.0.0.1");
+  try {
+    const portico = await Portico.start(slowConfig(http, upstreamPort), { before: CONTAINED });
+    const [master] = workersOf(portico.pid) as [number];
+    const answer = fetch(`http://127.0.0.1:${http}/`);
+    await eventually(() => owed.length === 1, "for the upstream to be asked");
+    // The second one comes of an engine that was started again meanwhile.
+    process.kill(master, "SIGTERM");
+    const refused = (): Promise<boolean> =>
+      fetch(`http://127.0.0.1:${http}/`).then(
+        () => false,
+        () => true,
+      );
+    await eventually(refused, "for the port to be closed");
+    process.kill(master, "SIGTERM");
+    await sleep(300);
+    owed[0]!.end("late");
+    expect(await (await answer).text()).toBe("late");
+    await portico.gone;
+    expect(portico.code).toBe(0);
+  } finally {
+    upstream.close();
+  }
 }, 60_000);
 
 test("says which secret its user may not read, and how to let it", async () => {

@@ -32,7 +32,8 @@ export interface ServeOptions extends LoadOptions {
  * Serves a config until it is asked to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
  *
  * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the installed runtime, which takes over,
- * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once.
+ * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once, but not SIGTERM to the first process of a
+ * container.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const master = new Master({
@@ -47,7 +48,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     SIGUSR1: () => master.reopenLogs(),
     SIGUSR2: () => void master.upgrade(),
     SIGHUP: () => void master.reloadOnSignal(),
-    SIGTERM: () => master.shutDown(),
+    SIGTERM: terminate(master),
     SIGINT: () => master.shutDown(),
     SIGQUIT: () => master.shutDown(),
   };
@@ -62,6 +63,19 @@ export async function serve(options: ServeOptions): Promise<number> {
     for (const [signal, listener] of entries) process.off(signal, listener);
     for (const stream of streams) stream.off("error", ignore);
   }
+}
+
+/**
+ * A container engine that starts anew no longer knows which containers it has asked to stop, and asks them again. It means
+ * no haste by that: when the time of a container is over, it kills it.
+ */
+function terminate(master: Master): () => void {
+  let asked = false;
+  return () => {
+    if (asked && process.pid === 1) return;
+    asked = true;
+    master.shutDown();
+  };
 }
 
 /** Control socket of a master that systemd started; several directories are separated by colons. */
