@@ -214,6 +214,25 @@ test("a session is resumed after a reload, an upgrade and a restart", async () =
 
 const mount = (text: string): void => mountSecret(at("secret"), { tickets: text }, 0o400);
 
+test("a master that was replaced and still has clients reports no change", async () => {
+  mount(SECRETS[0]!);
+  const portico = await start(one, { file: at("secret/tickets") });
+  const client = tls.connect({ port: one.first, host: "127.0.0.1", rejectUnauthorized: false });
+  await once(client, "secureConnect");
+  client.on("error", () => undefined).write("GET / HTTP/1.1\r\n");
+  await sleep(500);
+  portico.signal("SIGUSR2");
+  await portico.says(/a new master, process \d+, has taken over/);
+  mount(SECRETS[1]!);
+  await portico.says(/changed on disk and is in use/);
+  await sleep(4_000);
+  expect(processes("master")).toHaveLength(2);
+  client.destroy();
+  expect(portico.errors.match(/changed on disk/g)).toHaveLength(1);
+  for (const pid of processes("master")) process.kill(pid, "SIGTERM");
+  await portico.gone;
+});
+
 const asRoot = process.getuid!() === 0 ? test : test.skip;
 
 const SECRETS = ["first", "second"].map((text) => Buffer.from(text.padEnd(40, "!")).toString("base64"));
