@@ -203,15 +203,16 @@ describe("parts without the front end", () => {
       certificate: `/etc/letsencrypt/live/${name}/fullchain.pem`,
       key: `/etc/letsencrypt/live/${name}/privkey.pem`,
     });
-    for (const name of ["a.example", "b.example"]) {
-      const tls = TlsMaterial.fromFiles(live(name));
+    const dhparam = { "a.example": {}, "b.example": { dhparam: "/etc/ssl/dhparam.pem" } };
+    for (const name of ["a.example", "b.example"] as const) {
+      const tls = TlsMaterial.fromFiles({ ...live(name), ...dhparam[name] });
       proxy.addVirtualServer(name, { serverNames: [name], listeners: [https], tls });
     }
     const texts = new Map(
       synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
     );
     expect(texts.get(service.renewalPathUnit!.name)).toMatch(
-      /\[Path\]\n(PathChanged=\/etc\/letsencrypt\/live\/[ab]\.example(\/(fullchain|privkey)\.pem)?\n){6}\n\[Install\]/,
+      /\[Path\]\n(PathChanged=\/etc\/(letsencrypt\/live\/[ab]\.example(\/(fullchain|privkey)\.pem)?|ssl(\/dhparam\.pem)?)\n){8}\n\[Install\]/,
     );
     expect(texts.get("portico-certificates.service")).toContain(
       "systemctl --no-block try-reload-or-restart portico.service\n",

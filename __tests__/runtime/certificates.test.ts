@@ -1,10 +1,13 @@
+import { createDiffieHellmanGroup } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import * as http2 from "node:http2";
 import * as net from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import { integer, sequence } from "../../src/runtime/acme/der.js";
 import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
 import { type CertificateOptions, issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
@@ -226,6 +229,39 @@ describe("before a handshake", () => {
     expect(performance.now() - began).toBeGreaterThan(900);
     expect(performance.now() - began).toBeLessThan(10_000);
     expect((await ask()).status).toBe(200);
+  });
+
+  test("a client that sends its first message late has no more time for the rest", async () => {
+    portico = await Portico.start(config());
+    const began = performance.now();
+    const socket = net.connect(port, "127.0.0.1");
+    socket.on("error", () => undefined).resume();
+    await sleep(800);
+    socket.write(await hello("office.example.org"));
+    await once(socket, "close");
+    expect(performance.now() - began).toBeGreaterThan(900);
+    // A second from the first message on would be 1800.
+    expect(performance.now() - began).toBeLessThan(1_700);
+    const log = (): string => readFileSync(at("error.log"), "utf8");
+    await eventually(() => log().includes("TLS handshake failed (TLS handshake timeout)"), "for its line");
+    expect(log().match(/TLS handshake failed/g)).toHaveLength(1);
+    expect((await ask({ servername: "office.example.org" })).certificate).toBe("office 1");
+  });
+
+  test("a connection on which the handshake is over has no such deadline", async () => {
+    portico = await Portico.start(config());
+    const socket = tls.connect({
+      port,
+      host: "127.0.0.1",
+      servername: "a.example",
+      rejectUnauthorized: false,
+    });
+    await once(socket, "secureConnect");
+    await sleep(1_300);
+    socket.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    expect(answer.toString("latin1")).toMatch(/^HTTP\/1.1 200/);
   });
 
   test("a peer that goes away has no effect", async () => {
@@ -507,5 +543,60 @@ describe("renewed files", () => {
     } finally {
       killAll();
     }
+  }, 60_000);
+});
+
+describe("renewed Diffie-Hellman parameters", () => {
+  /** One of the groups of RFC 3526, as PEM. */
+  const parameters = (group: string): string => {
+    const dh = createDiffieHellmanGroup(group);
+    const der = sequence(integer(dh.getPrime()), integer(dh.getGenerator()));
+    return `-----BEGIN DH PARAMETERS-----\n${der.toString("base64")}\n-----END DH PARAMETERS-----\n`;
+  };
+  /** What a client that knows no other key exchange gets, in bits. */
+  const bits = async (servername: string): Promise<number | undefined> => {
+    const socket = tls.connect({
+      port,
+      host: "127.0.0.1",
+      servername,
+      rejectUnauthorized: false,
+      maxVersion: "TLSv1.2",
+      ciphers: "DHE-RSA-AES128-GCM-SHA256",
+    });
+    await once(socket, "secureConnect");
+    const info = socket.getEphemeralKeyInfo() as tls.EphemeralKeyInfo;
+    socket.destroy();
+    return info.size;
+  };
+  const place = (text: string): void => {
+    writeFileSync(at("next.pem"), text);
+    renameSync(at("next.pem"), at("dhparam.pem"));
+  };
+
+  test("are taken without a reload, also by workers that start later, unless they are refused", async () => {
+    await certify("default", 1, { type: "rsa" });
+    await certify("office", 1, { type: "rsa" });
+    place(parameters("modp14"));
+    const what = config();
+    const [listener] = what.listeners as [ListenerInput];
+    const section = { ...listener.tls!, dhparam: at("dhparam.pem") };
+    portico = await Portico.start({ ...what, listeners: [{ ...listener, tls: section }] });
+    const workers = portico.workers();
+    const kept = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
+    await once(kept, "secureConnect");
+    expect(await bits("office.example.org")).toBe(2048);
+    place(parameters("modp15"));
+    for (const name of ["files.example.org", "office.example.org"])
+      await eventually(async () => (await bits(name)) === 3072, "for the renewed ones", SOMETIMES);
+    await portico.says(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
+    expect(portico.workers()).toEqual(workers);
+    kept.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
+    expect(String((await once(kept, "data"))[0])).toMatch(/^HTTP\/1.1 200/);
+    kept.destroy();
+    place(parameters("modp5"));
+    await portico.says(/dhparam\.pem\) changed on disk and is refused.* has a prime of 1536 bits/);
+    for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
+    await eventually(() => portico!.workers().length === 2, "for new workers");
+    for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);
   }, 60_000);
 });

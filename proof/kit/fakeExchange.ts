@@ -186,6 +186,7 @@ const CLIENT: ClientInfo = {
   address: "192.0.2.7",
   port: 40_000,
   scheme: "http",
+  answerRules: "http",
   listener: "plain",
   localAddress: "192.0.2.1",
   connectionId: 12,

@@ -29,7 +29,6 @@ import type { NodeRuntime } from "./nodeRuntime.js";
 import { number, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ReverseProxy } from "./reverseProxy.js";
 import { SystemdUnit } from "./systemdUnit.js";
-import type { TlsFiles } from "./tlsMaterial.js";
 import { argument, hasTokens, isKnown, lateHostInUrl, renderAroundTokens } from "./props/tokens.js";
 
 /** What runs a proxy on its host: the runtime, a hardened service unit, and a socket unit for its listeners. */
@@ -109,8 +108,8 @@ export class ProxyService extends Construct {
     ]);
     this.socketUnit.checkLate(() => props.proxy.lateListenerChecks());
     this.node.addValidation({ validate: () => this.clashes() });
-    props.proxy.onTlsFiles((files) => {
-      if (isRenewedOnHost(files)) this.watching ??= this.watchRenewals();
+    props.proxy.onTlsFiles(({ renewedOnHost }) => {
+      if (renewedOnHost !== undefined) this.watching ??= this.watchRenewals();
     });
     if (props.proxy.ticketKeysFile !== undefined) this.watching ??= this.watchRenewals();
     const { logDaysKept: keptDays = 14 } = props;
@@ -142,11 +141,10 @@ export class ProxyService extends Construct {
     return add("RenewalPathUnit", "portico-certificates.path", () => renewalPathUnit(this.renewedPaths));
   }
 
-  /** Certificates, keys and secrets that something on the host renews, and their directories. */
+  /** Certificates, keys, parameters and secrets that something on the host renews, and their directories. */
   private get renewedPaths(): string[] {
     const { usedTlsFiles, ticketKeysFile } = this.props.proxy;
-    const used = usedTlsFiles.filter(([, files]) => isRenewedOnHost(files));
-    const files = used.flatMap(([, { certificate, key }]) => [certificate!, key!]);
+    const files = usedTlsFiles.flatMap(([, { renewedOnHost = [] }]) => renewedOnHost);
     if (ticketKeysFile !== undefined) files.push(ticketKeysFile);
     return [...new Set([...files.map(directoryOf), ...files])];
   }
@@ -290,10 +288,6 @@ const baseNameOf = (path: string): string =>
 
 const directoryOf = (path: string): string =>
   hasTokens(path) ? (Fn.dirname(argument(path)) as string) : path.slice(0, path.lastIndexOf("/")) || "/";
-
-/** Terraform makes self-signed certificates, and the proxy those of an authority. */
-const isRenewedOnHost = ({ selfSigned, certificate }: TlsFiles): boolean =>
-  selfSigned === undefined && certificate !== undefined;
 
 const LOG_DAYS_MAX = 3_650;
 

@@ -95,6 +95,8 @@ export interface TlsFiles {
   readonly dhparam?: string;
   /** The resources of a self-signed material; undefined for existing files. */
   readonly selfSigned?: SelfSignedTls;
+  /** @internal Those of the files that something on the host may renew. */
+  readonly renewedOnHost?: readonly string[];
   /** @internal What the config says of a certificate by ACME; its names are known when the app is synthesized. */
   readonly acme?: () => AcmeCertificateInput;
   /** @internal Files that the proxy reads when it asks the authority. */
@@ -286,9 +288,10 @@ class ExistingMaterial extends TlsMaterial {
 
   override bind(_: Construct, context: TlsContext): TlsFiles {
     const { certificate, key, dhparam } = this.files;
-    if (dhparam === false) return { certificate, key };
-    if (dhparam !== undefined) return { certificate, key, dhparam };
-    return { certificate, key, dhparam: context.dhParameters() };
+    const pair = { certificate, key, renewedOnHost: [certificate, key] };
+    if (dhparam === false) return pair;
+    if (dhparam !== undefined) return { ...pair, dhparam, renewedOnHost: [certificate, key, dhparam] };
+    return { ...pair, dhparam: context.dhParameters() };
   }
 }
 

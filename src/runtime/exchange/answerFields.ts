@@ -65,14 +65,14 @@ export function compileAnswerFields(
 interface Answering {
   readonly server: VirtualServerConfig;
   readonly route: { readonly answerFields: AnswerFieldsByScheme | undefined } | undefined;
-  readonly client: { readonly scheme: "http" | "https" };
+  readonly client: { readonly answerRules: "http" | "https" };
 }
 
 /** What applies to the answer of an exchange: its route's rules, or its server's if no route matched. */
 export function answerFieldsFor(exchange: Answering): AnswerFields | undefined {
   const { route, client } = exchange;
   const byScheme = route === undefined ? ofServer(exchange.server) : route.answerFields;
-  return byScheme?.[client.scheme];
+  return byScheme?.[client.answerRules];
 }
 
 /** Only answers without a route ask for those of a server. */

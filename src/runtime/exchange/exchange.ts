@@ -150,6 +150,8 @@ export interface ClientInfo {
   readonly address: string;
   readonly port: number;
   readonly scheme: "http" | "https";
+  /** By which scheme's rules the config sets fields in answers: over https it may send HSTS. */
+  readonly answerRules: "http" | "https";
   /** Name of the listener it came through. */
   readonly listener: string;
   /** Address that the client connected to. */

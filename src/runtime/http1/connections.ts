@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
-import type { Misdirected } from "../listen/certificateServers.js";
+import type { Secured } from "../listen/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http1Connection } from "./connection.js";
@@ -14,11 +14,11 @@ export class Http1Connections extends Connections<Http1Connection> {
   override accept(
     socket: Socket,
     listener: ListenerConfig,
-    misdirected?: Misdirected,
+    secured?: Secured,
     announced?: Endpoints,
     read?: Buffer,
   ): void {
-    const client = clientInfo(socket, listener, this.context, misdirected, announced);
+    const client = clientInfo(socket, listener, this.context, secured, announced);
     const connection = this.add(() => new Http1Connection(socket, client, this.context, this));
     if (read !== undefined) connection.continueAfter(read);
   }

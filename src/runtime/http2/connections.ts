@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
-import type { Misdirected } from "../listen/certificateServers.js";
+import type { Secured } from "../listen/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http2Connection } from "./connection.js";
@@ -11,12 +11,12 @@ export class Http2Connections extends Connections<Http2Connection> {
   override accept(
     socket: TLSSocket,
     listener: ListenerConfig,
-    misdirected?: Misdirected,
+    secured?: Secured,
     announced?: Endpoints,
   ): void {
     // The client may already be gone.
     if (socket.destroyed) return;
-    const client = clientInfo(socket, listener, this.context, misdirected, announced);
+    const client = clientInfo(socket, listener, this.context, secured, announced);
     const connection = this.add(() => new Http2Connection(socket, client, this.context, this));
     if (this.draining) connection.drain();
   }

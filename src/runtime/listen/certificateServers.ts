@@ -6,6 +6,13 @@ import type { CertificateContents } from "../load/tlsContents.js";
 /** Whether a request for a host name may not be answered on a connection; see {@link CertificateServers}. */
 export type Misdirected = (serverName: string) => boolean;
 
+/** What a connection's handshake means for the requests on it. */
+export interface Secured {
+  readonly misdirected: Misdirected | undefined;
+  /** Whether its listener had a temporary certificate. */
+  readonly temporary: boolean;
+}
+
 /**
  * The TLS servers of a listener, one for each of its certificates, and the choice between them by server name.
  *
@@ -15,7 +22,9 @@ export type Misdirected = (serverName: string) => boolean;
  * of TLS 1.2 belongs to; here the server shows it.
  */
 export class CertificateServers {
-  all: readonly CertificateServer[] = [];
+  all: readonly CertificateServer[];
+  /** Whether one of the certificates is temporary. */
+  hasTemporary = false;
   private byName = new CertificateNames<TlsServer>();
 
   /**
@@ -29,19 +38,19 @@ export class CertificateServers {
       misdirected: Misdirected | undefined,
     ) => TlsServer,
   ) {
-    this.replace(certificates);
+    this.all = certificates.map((one) => this.serverOf(one, certificates.length));
+    this.index();
   }
 
-  /** Uses these from now on. The servers of certificates that stay are kept: there may be hundreds. */
-  replace(certificates: readonly CertificateContents[]): void {
-    const before = new Map(this.all.map((one) => [textOf(one.certificate), one]));
-    const make = (certificate: CertificateContents): CertificateServer =>
-      certificates.length === 1
-        ? { certificate, names: [], server: this.create(certificate, undefined) }
-        : this.oneOfSeveral(certificate);
-    this.all = certificates.map((certificate) => before.get(textOf(certificate)) ?? make(certificate));
-    this.byName = new CertificateNames();
-    for (const { names, server } of this.all) this.byName.add(names, server);
+  /** Uses these, by their ids, from now on. The servers of all others are kept: there may be hundreds. */
+  renew(renewed: readonly CertificateContents[]): void {
+    const byId = new Map(renewed.map((one) => [one.id, one]));
+    if (!this.all.some(({ certificate }) => byId.has(certificate.id))) return;
+    this.all = this.all.map((before) => {
+      const certificate = byId.get(before.certificate.id);
+      return certificate === undefined ? before : this.serverOf(certificate, this.all.length);
+    });
+    this.index();
   }
 
   /** Answers clients that name no server, or one that no certificate covers. */
@@ -53,7 +62,15 @@ export class CertificateServers {
     return this.byName.find(serverName) ?? this.default;
   }
 
-  private oneOfSeveral(certificate: CertificateContents): CertificateServer {
+  private index(): void {
+    this.byName = new CertificateNames();
+    for (const { names, server } of this.all) this.byName.add(names, server);
+    this.hasTemporary = this.all.some(({ certificate }) => certificate.source === "temporary");
+  }
+
+  /** @param count how many certificates there are: without a choice nothing has to be known of their names */
+  private serverOf(certificate: CertificateContents, count: number): CertificateServer {
+    if (count === 1) return { certificate, names: [], server: this.create(certificate, undefined) };
     const names = sniNames(new X509Certificate(certificate.cert).subjectAltName);
     const own = new CertificateNames<true>();
     own.add(names, true);
@@ -69,5 +86,3 @@ interface CertificateServer {
   readonly names: readonly string[];
   readonly server: TlsServer;
 }
-
-const textOf = ({ key, cert }: CertificateContents): string => key + cert;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
-import type { Misdirected } from "./certificateServers.js";
+import type { Secured } from "./certificateServers.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 
 /** Where a connection comes from, and the address that it was made to. */
@@ -27,7 +27,7 @@ export function clientInfo(
   socket: Socket,
   listener: ListenerConfig,
   context: WorkerContext,
-  misdirected: Misdirected | undefined,
+  secured: Secured | undefined,
   announced: Endpoints | undefined,
 ): ClientInfo {
   const { address, port, localAddress } = announced ?? endpointsOf(socket);
@@ -36,12 +36,14 @@ export function clientInfo(
     address,
     port,
     scheme: listener.protocol,
+    // Whoever gets past a temporary certificate must not lose that way for a year (RFC 6797, 11.3 and 12.1).
+    answerRules: secured?.temporary === true ? "http" : listener.protocol,
     listener: listener.name,
     localAddress,
     connectionId: ++lastConnectionId,
     trusted,
     // A gateway need not connect by the name that it asks for (RFC 9110, 7.4).
-    misdirected: trusted ? undefined : misdirected,
+    misdirected: trusted ? undefined : secured?.misdirected,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { ListenerConfig } from "../../model/index.js";
 import { sweepRegularly } from "../exchange/clock.js";
 import { guarded, type Guarded } from "../exchange/guarded.js";
-import type { Misdirected } from "./certificateServers.js";
+import type { Secured } from "./certificateServers.js";
 import type { Endpoints } from "./client.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 
@@ -26,12 +26,7 @@ export abstract class Connections<C extends ClientConnection> {
   }
 
   /** Takes over a connection, even after draining began: a TLS handshake may complete only then. */
-  abstract accept(
-    socket: Socket,
-    listener: ListenerConfig,
-    misdirected?: Misdirected,
-    announced?: Endpoints,
-  ): void;
+  abstract accept(socket: Socket, listener: ListenerConfig, secured?: Secured, announced?: Endpoints): void;
 
   /** The clock must run before the connection is made, because the connection sets its deadlines by it. */
   protected add(make: () => C): C {

@@ -1,10 +1,10 @@
 import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
-import type { CertificateContents, TlsContents } from "../load/tlsContents.js";
+import type { CertificateContents, TlsContents, TlsRenewal } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
-import { CertificateServers, type Misdirected } from "./certificateServers.js";
+import { CertificateServers, type Misdirected, type Secured } from "./certificateServers.js";
 import type { Endpoints } from "./client.js";
 import { type ClientHello, clientHelloOf } from "./clientHello.js";
 import { readFirst } from "./firstBytes.js";
@@ -23,7 +23,7 @@ export interface Acceptor {
   accept(
     socket: Socket,
     listener: ListenerConfig,
-    misdirected?: Misdirected,
+    secured?: Secured,
     announced?: Endpoints,
     read?: Buffer,
   ): void;
@@ -56,7 +56,8 @@ export class ListenerServer {
   /** By name, while authorities ask for proofs. */
   private proofServers: ReadonlyMap<string, TlsServer> = new Map();
   private ticketKeys: string;
-  private readonly handshaking = new Set<Socket>();
+  /** Connections in their handshake; with a deadline of ours if something is read before it. */
+  private readonly handshaking = new Map<Socket, NodeJS.Timeout | undefined>();
   /** One function for all sockets; otherwise each of thousands of idle connections would keep its own. */
   private readonly forget: (this: Socket) => void;
   /** Undefined where no connection begins with a PROXY protocol header. */
@@ -67,9 +68,10 @@ export class ListenerServer {
     this.ticketKeys = options.ticketKeys;
     const { handshaking } = this;
     this.forget = function (this: Socket) {
+      clearTimeout(handshaking.get(this));
       handshaking.delete(this);
     };
-    this.setCertificates(options.tls);
+    if (options.tls !== undefined) this.setTls(options.tls);
     // HTTP/1.1 clients may close their side after a request and still read; during a handshake that is not possible.
     const allowHalfOpen = this.tlsServers === undefined;
     const announced = announcedClients(options);
@@ -109,7 +111,7 @@ export class ListenerServer {
 
   /** Ends every handshake. */
   closeAll(): void {
-    for (const socket of this.handshaking) socket.destroy();
+    for (const socket of this.handshaking.keys()) socket.destroy();
   }
 
   setTicketKeys(ticketKeys: string): void {
@@ -121,12 +123,18 @@ export class ListenerServer {
     }
   }
 
-  /** Uses these for the handshakes that begin from now on. Those under way end with what they began with. */
-  setCertificates(tls: TlsContents | undefined): void {
-    if (tls === undefined) return;
-    if (this.tlsServers !== undefined) return this.tlsServers.replace(tls.certificates);
-    this.tlsServers = new CertificateServers(tls.certificates, (certificate, misdirected) =>
-      this.createTlsServer(certificate, tls.dhparam, misdirected),
+  /** Uses this for the handshakes that begin from now on. Those under way end with what they began with. */
+  renew({ certificates = [], dhparams = {} }: TlsRenewal): void {
+    if (this.tlsServers === undefined) return;
+    this.tlsServers.renew(certificates);
+    const dhparam = dhparams[this.options.listener.name];
+    if (dhparam === undefined) return;
+    this.setTls({ certificates: this.tlsServers.all.map(({ certificate }) => certificate), dhparam });
+  }
+
+  private setTls({ certificates, dhparam }: TlsContents): void {
+    this.tlsServers = new CertificateServers(certificates, (certificate, misdirected) =>
+      this.createTlsServer(certificate, dhparam, misdirected),
     );
   }
 
@@ -177,6 +185,7 @@ export class ListenerServer {
     const { gate, http1, listener } = this.options;
     if (!gate.admitUnidentified(socket)) return;
     this.remember(socket);
+    const since = performance.now();
     announced.read(socket, (client, rest) =>
       this.contain(socket, () => {
         if (!gate.identify(socket, client.address)) return;
@@ -185,23 +194,26 @@ export class ListenerServer {
           return http1.accept(socket, listener, undefined, client, rest);
         }
         if (rest.length > 0) socket.unshift(rest);
-        this.secure(socket, this.tlsServers);
+        this.secure(socket, this.tlsServers, since);
       }),
     );
   }
 
-  private secure(socket: Socket, servers: CertificateServers): void {
-    if (servers.all.length > 1 || this.proofServers.size > 0) this.chooseServer(socket);
-    else shakeHands(servers.default, socket);
+  /** @param since when the connection began, if something of it was read already */
+  private secure(socket: Socket, servers: CertificateServers, since?: number): void {
+    if (servers.all.length > 1 || this.proofServers.size > 0)
+      return this.chooseServer(socket, since ?? performance.now());
+    if (since !== undefined) this.limit(socket, since);
+    shakeHands(servers.default, socket);
   }
 
   private remember(socket: Socket): void {
-    this.handshaking.add(socket);
+    this.handshaking.set(socket, undefined);
     socket.on("close", this.forget);
   }
 
   private release(socket: Socket): void {
-    this.handshaking.delete(socket);
+    this.forget.call(socket);
     socket.off("close", this.forget);
   }
 
@@ -215,24 +227,41 @@ export class ListenerServer {
     }
   }
 
-  /** By what the client says first. Node limits the time of a handshake only from when a TLS server has the socket. */
-  private chooseServer(socket: Socket): void {
-    const { context } = this.options;
+  /** By what the client says first. */
+  private chooseServer(socket: Socket, since: number): void {
     readFirst(socket, {
       parse: clientHelloOf,
-      timeoutMs: context.config.timeouts.tlsHandshakeMs,
+      timeoutMs: this.handshakeTimeLeft(since),
       found: (hello, bytes) => {
+        this.limit(socket, since);
         socket.unshift(bytes);
         this.contain(socket, () => shakeHands(this.tlsServerFor(hello), socket));
       },
       failed: (why) => {
-        if (why === "ended") return;
-        context.mainError.write(
-          "info",
-          `TLS handshake failed (TLS handshake timeout), ${this.about(socket)}`,
-        );
+        if (why === "late") this.reportLate(socket);
       },
     });
+  }
+
+  /**
+   * Node limits the time of a handshake only from when a TLS server has the socket; where something was read before,
+   * this is the limit of all of it.
+   */
+  private limit(socket: Socket, since: number): void {
+    const late = (): void => {
+      this.reportLate(socket);
+      socket.destroy();
+    };
+    this.handshaking.set(socket, setTimeout(late, this.handshakeTimeLeft(since)));
+  }
+
+  private handshakeTimeLeft(since: number): number {
+    return Math.max(1, since + this.options.context.config.timeouts.tlsHandshakeMs - performance.now());
+  }
+
+  private reportLate(socket: Socket): void {
+    const message = `TLS handshake failed (TLS handshake timeout), ${this.about(socket)}`;
+    this.options.context.mainError.write("info", message);
   }
 
   private tlsServerFor({ serverName, wantsProof }: ClientHello): TlsServer {
@@ -245,9 +274,10 @@ export class ListenerServer {
     const raw = tcpSocketOf(socket);
     if (raw) this.release(raw);
     const announced = raw && this.announced?.of(raw);
-    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, misdirected, announced);
+    const secured = { misdirected, temporary: this.tlsServers!.hasTemporary };
+    if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, secured, announced);
     socket.allowHalfOpen = true;
-    http1.accept(socket, listener, misdirected, announced);
+    http1.accept(socket, listener, secured, announced);
   }
 
   private handshakeFailed(error: TlsError, socket: TLSSocket): void {

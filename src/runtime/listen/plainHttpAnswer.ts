@@ -9,7 +9,7 @@ import { httpDate } from "../exchange/httpDate.js";
  */
 export function plainHttpAnswer(server: VirtualServerConfig): string {
   const by = serverHeader(server);
-  const fields = answerFieldsFor({ server, route: undefined, client: { scheme: "http" } });
+  const fields = answerFieldsFor({ server, route: undefined, client: { answerRules: "http" } });
   const page = [
     "<html>",
     `<head><title>400 ${REASON}</title></head>`,

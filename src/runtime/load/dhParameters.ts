@@ -1,3 +1,36 @@
+import { type Problem, problem } from "../../model/serving.js";
+import type { FindCredential } from "./credentials.js";
+import { readText } from "./files.js";
+
+/**
+ * Reads Diffie-Hellman parameters and checks them; the text is there only if there are no problems.
+ *
+ * @param at path of the field's section: `listeners[0].tls`
+ */
+export async function loadDhparam(
+  path: string,
+  at: string,
+  findCredential: FindCredential,
+): Promise<{ readonly text?: string; readonly problems: readonly Problem[] }> {
+  const file = (await findCredential(path)) ?? path;
+  const label = `${at}.dhparam (${file})`;
+  const read = await readText(file, label);
+  if ("problem" in read) return { problems: [read.problem] };
+  const bits = dhPrimeBits(read.text);
+  if (bits !== undefined && bits >= DH_BITS_MIN) return { text: read.text, problems: [] };
+  const message =
+    bits === undefined ? "contains no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
+  const fix = `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}`;
+  return {
+    problems: [
+      problem("files.bad-dhparam", label, message, { fix, allowed: `at least ${DH_BITS_MIN} bits` }),
+    ],
+  };
+}
+
+/** Service 3.1. */
+const DH_BITS_MIN = 2048;
+
 /**
  * Bits of the prime of PEM Diffie-Hellman parameters; undefined if the text holds none that can be used. Node accepts
  * anything and then silently offers no DHE suites, so we check them ourselves.

@@ -6,19 +6,21 @@ import { nameWarnings } from "./certificateNames.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import type { LoadedConfig } from "./config.js";
 import { credentials } from "./credentials.js";
+import { loadDhparam } from "./dhParameters.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
-import { type CertificateContents, withRenewed } from "./tlsContents.js";
+import { type TlsRenewal, withRenewed } from "./tlsContents.js";
 import { handshakeProblem } from "./tlsPolicyCheck.js";
 
 /** The outcome for files that changed. */
 export interface RenewalEvents {
-  renewed(certificate: CertificateContents, message: string, warnings: readonly Problem[]): void;
+  renewed(renewal: TlsRenewal, message: string, warnings: readonly Problem[]): void;
   /** What was loaded before stays in service. */
   refused(message: string, problems: readonly Problem[]): void;
 }
 
 /**
- * Notices certificates whose files were renewed, and loads them with the checks of a reload.
+ * Notices certificates whose files were renewed, and Diffie-Hellman parameters, and loads them with the checks of a
+ * reload.
  *
  * systemd's credentials are left out. They do not change while a service runs; a reload hands over renewed ones
  * (`credentialSet.ts`).
@@ -43,57 +45,71 @@ export class RenewalWatch {
 
   private async watchedFiles(): Promise<WatchedFiles[]> {
     const watched = await filesOf(this.loaded());
-    return watched.map((files) => ({
-      paths: [files.certificate, files.key],
+    return watched.map(({ label, paths, load }) => ({
+      paths,
       changed: async (current) => {
-        const renewal = await load(files, this.loaded());
+        const outcome = await load(this.loaded());
         // A reload in between has loaded the files as well.
-        if (renewal !== undefined && current()) this.report(files.label, renewal);
+        if (outcome !== undefined && current()) this.report(label, outcome);
       },
     }));
   }
 
-  private report(label: string, { certificate, problems, warnings }: Renewal): void {
-    if (certificate === undefined) {
-      this.events.refused(`${label} changed on disk and is refused, the one in service stays`, problems);
-      return;
-    }
-    const { validTo } = new X509Certificate(certificate.cert);
-    const message = `${label} was renewed, and is valid until ${new Date(validTo).toISOString()}`;
-    this.events.renewed(certificate, message, warnings);
+  private report(label: string, outcome: Outcome): void {
+    const refused = `${label} changed on disk and is refused, the one in service stays`;
+    if (outcome.ok) this.events.renewed(outcome.renewal, `${label} ${outcome.message}`, outcome.warnings);
+    else this.events.refused(refused, outcome.problems);
   }
 }
 
-interface Watched extends CertificateFiles {
-  readonly id: string;
+interface Watched {
   readonly label: string;
+  /** Paths that change together. */
+  readonly paths: readonly string[];
+  /** What they are now; undefined if that is what is in service. */
+  load(loaded: LoadedConfig): Promise<Outcome | undefined>;
 }
 
-/** Each pair of files once: listeners share them. */
+type Outcome =
+  | {
+      readonly ok: true;
+      readonly renewal: TlsRenewal;
+      /** Continues from the label. */
+      readonly message: string;
+      readonly warnings: readonly Problem[];
+    }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Each file once: listeners share them. */
 async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
   const findCredential = await credentials();
   const watched = new Map<string, Watched>();
-  for (const index of config.listeners.keys()) {
+  const watch = async (id: string, one: Watched): Promise<void> => {
+    if (watched.has(id)) return;
+    const passed = await Promise.all(one.paths.map(findCredential));
+    if (passed.every((path) => path === undefined)) watched.set(id, one);
+  };
+  for (const [index, { tls }] of config.listeners.entries()) {
     for (const { source, at, label, id } of certificatePlaces(config, index)) {
-      if (source.type !== "files" || watched.has(id)) continue;
+      if (source.type !== "files") continue;
       const { certificate, key } = source;
-      const passed = (await findCredential(certificate)) ?? (await findCredential(key));
-      if (passed === undefined) watched.set(id, { at, label, id, certificate, key });
+      const load = (loaded: LoadedConfig) => loadPair(id, { at, certificate, key }, loaded);
+      await watch(`certificate ${id}`, { label, paths: [certificate, key], load });
     }
+    const dhparam = tls?.dhparam;
+    if (dhparam === undefined) continue;
+    const at = `listeners[${index}].tls`;
+    const load = (loaded: LoadedConfig) => loadParameters(dhparam, at, loaded);
+    await watch(`dhparam ${dhparam}`, { label: `${at}.dhparam (${dhparam})`, paths: [dhparam], load });
   }
   return [...watched.values()];
 }
 
-interface Renewal {
-  /** Undefined if there are problems. */
-  readonly certificate?: CertificateContents;
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-}
-
-/** The files as they are now; undefined if they are what is in service. */
-async function load(files: Watched, { config, tls }: LoadedConfig): Promise<Renewal | undefined> {
-  const { id } = files;
+async function loadPair(
+  id: string,
+  files: CertificateFiles,
+  { config, tls }: LoadedConfig,
+): Promise<Outcome | undefined> {
   const places = config.listeners.flatMap((listener, index) => {
     const current = tls[listener.name]?.certificates.find((one) => one.id === id);
     return current === undefined ? [] : [{ listener, index, current }];
@@ -103,14 +119,38 @@ async function load(files: Watched, { config, tls }: LoadedConfig): Promise<Rene
   if (places.every(({ current }) => current.key === key && current.cert === cert)) return undefined;
 
   const one = await loadCertificate(files, "problem", () => Promise.resolve(undefined));
-  if (one.loaded === undefined) return one;
+  if (one.loaded === undefined) return { ok: false, problems: one.problems };
   for (const { listener } of places) {
     const policy = tlsPolicySettings(listener.tls!.policy);
     const unfit = await handshakeProblem(policy, one.loaded, tls[listener.name]!.dhparam, files.at);
-    if (unfit !== undefined) return { problems: [unfit], warnings: [] };
+    if (unfit !== undefined) return { ok: false, problems: [unfit] };
   }
   const certificate = one.loaded.contents;
   const { index, listener } = places[0]!;
-  const names = nameWarnings(config, index, withRenewed(tls, [certificate])[listener.name]!.certificates);
-  return { certificate, problems: [], warnings: [...one.warnings, ...names] };
+  const renewal = { certificates: [certificate] };
+  const names = nameWarnings(config, index, withRenewed(tls, renewal)[listener.name]!.certificates);
+  const { validTo } = new X509Certificate(certificate.cert);
+  const message = `was renewed, and is valid until ${new Date(validTo).toISOString()}`;
+  return { ok: true, renewal, message, warnings: [...one.warnings, ...names] };
+}
+
+async function loadParameters(
+  path: string,
+  at: string,
+  { config, tls }: LoadedConfig,
+): Promise<Outcome | undefined> {
+  const using = config.listeners.filter((listener) => listener.tls?.dhparam === path);
+  const { text, problems } = await loadDhparam(path, at, () => Promise.resolve(undefined));
+  if (text === undefined) return { ok: false, problems };
+  if (using.every(({ name }) => tls[name]?.dhparam === text)) return undefined;
+  for (const { name, tls: section } of using) {
+    const contents = tls[name]?.certificates[0];
+    if (contents === undefined) continue;
+    const keyType = new X509Certificate(contents.cert).publicKey.asymmetricKeyType;
+    const policy = tlsPolicySettings(section!.policy);
+    const unfit = await handshakeProblem(policy, { contents, keyType }, text, at);
+    if (unfit !== undefined) return { ok: false, problems: [unfit] };
+  }
+  const dhparams = Object.fromEntries(using.map(({ name }) => [name, text]));
+  return { ok: true, renewal: { dhparams }, message: "was renewed", warnings: [] };
 }

@@ -1,10 +1,9 @@
-import { type Problem, problem, type ProxyConfig, tlsPolicySettings } from "../../model/serving.js";
+import { type Problem, type ProxyConfig, tlsPolicySettings } from "../../model/serving.js";
 import { loadCertificate } from "./certificate.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
-import { dhPrimeBits } from "./dhParameters.js";
-import { readText } from "./files.js";
+import { loadDhparam } from "./dhParameters.js";
 import { handshakeProblem, policyProblems } from "./tlsPolicyCheck.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
 
@@ -89,27 +88,3 @@ async function loadListener(
   found.files = { certificates, ...(dhparam === undefined ? {} : { dhparam: dhparam.text! }) };
   return found;
 }
-
-async function loadDhparam(
-  path: string,
-  at: string,
-  findCredential: FindCredential,
-): Promise<{ readonly text?: string; readonly problems: readonly Problem[] }> {
-  const file = (await findCredential(path)) ?? path;
-  const label = `${at}.dhparam (${file})`;
-  const read = await readText(file, label);
-  if ("problem" in read) return { problems: [read.problem] };
-  const bits = dhPrimeBits(read.text);
-  if (bits !== undefined && bits >= DH_BITS_MIN) return { text: read.text, problems: [] };
-  const message =
-    bits === undefined ? "contains no usable DH parameters in PEM form" : `has a prime of ${bits} bits`;
-  const fix = `Make new ones: openssl dhparam -out ${file} ${DH_BITS_MIN}`;
-  return {
-    problems: [
-      problem("files.bad-dhparam", label, message, { fix, allowed: `at least ${DH_BITS_MIN} bits` }),
-    ],
-  };
-}
-
-/** Service 3.1. */
-const DH_BITS_MIN = 2048;

@@ -21,15 +21,24 @@ export interface CertificateContents {
   readonly cert: string;
 }
 
-/** The same material with some of its certificates renewed, by their ids. */
+/** What was renewed of the material of all listeners, and nothing else: there may be hundreds of certificates. */
+export interface TlsRenewal {
+  /** They take the place of those with their ids; ids that a listener does not have do not concern it. */
+  readonly certificates?: readonly CertificateContents[];
+  /** Diffie-Hellman parameters, by listener name. */
+  readonly dhparams?: Readonly<Record<string, string>>;
+}
+
+/** The material with what was renewed. */
 export function withRenewed(
   tls: Readonly<Record<string, TlsContents>>,
-  renewed: readonly CertificateContents[],
+  { certificates: renewed = [], dhparams = {} }: TlsRenewal,
 ): Record<string, TlsContents> {
   const byId = new Map(renewed.map((certificate) => [certificate.id, certificate]));
   const contents = Object.entries(tls).map(([listener, { certificates, ...more }]) => {
     const now = certificates.map((certificate) => byId.get(certificate.id) ?? certificate);
-    return [listener, { ...more, certificates: now }] as const;
+    const dhparam = dhparams[listener];
+    return [listener, { ...more, certificates: now, ...(dhparam === undefined ? {} : { dhparam }) }] as const;
   });
   return Object.fromEntries(contents);
 }

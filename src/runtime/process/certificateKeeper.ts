@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
 import { withFilesFound } from "../load/authorityFiles.js";
-import type { CertificateContents } from "../load/tlsContents.js";
+import type { CertificateContents, TlsRenewal } from "../load/tlsContents.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
 import type { MasterLog } from "./masterLog.js";
 import {
@@ -14,7 +14,7 @@ import {
 
 /** What certificates by ACME need from the master. */
 export interface KeeperHost extends Pick<AcmeHost, "answer"> {
-  install(renewed: CertificateContents): Promise<void>;
+  install(renewal: TlsRenewal): Promise<void>;
 }
 
 /**
@@ -99,7 +99,7 @@ export class CertificateKeeper {
       install: (id, issued) => {
         const contents = { id, source: "acme", ...issued } as const;
         this.serving.set(id, contents);
-        void host.install(contents);
+        void host.install({ certificates: [contents] });
       },
     });
   }

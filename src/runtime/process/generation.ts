@@ -1,6 +1,7 @@
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
+import { withRenewed } from "../load/tlsContents.js";
 import { Acknowledgements } from "./acknowledgements.js";
 import type { MasterMessage } from "./ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
@@ -76,7 +77,10 @@ export class Generation implements WorkerEvents {
   broadcast(message: MasterMessage): void {
     // Workers that are started later get the newest keys and certificates as well.
     if (message.type === "ticketKeys") this.options.ticketKeys = message.ticketKeys;
-    if (message.type === "certificates") this.options.loaded = { ...this.options.loaded, tls: message.tls };
+    if (message.type === "renewed") {
+      const { loaded } = this.options;
+      this.options.loaded = { ...loaded, tls: withRenewed(loaded.tls, message.renewal) };
+    }
     for (const worker of this.workers) worker.send(message);
   }
 

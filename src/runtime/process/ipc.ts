@@ -1,7 +1,7 @@
 import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
-import type { TlsContents } from "../load/tlsContents.js";
+import type { TlsRenewal } from "../load/tlsContents.js";
 import type { Piece } from "../node/pieces.js";
 
 /** What the master sends to a worker. All of it is JSON. */
@@ -13,8 +13,8 @@ export type MasterMessage =
   | { readonly type: "stop" }
   | { readonly type: "reopenLogs" }
   | { readonly type: "ticketKeys"; readonly ticketKeys: string }
-  /** For the handshakes from now on, by listener name; connections stay as they are. */
-  | { readonly type: "certificates"; readonly tls: Readonly<Record<string, TlsContents>> }
+  /** For the handshakes from now on; connections stay as they are. */
+  | { readonly type: "renewed"; readonly renewal: TlsRenewal }
   /** Answer these challenges of authorities, and no others, from now on; then say `answering`. */
   | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number };
 

@@ -9,7 +9,7 @@ import type { MasterMessage } from "./ipc.js";
 import { cannotHandOver, type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
 import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
-import { type CertificateContents, withRenewed } from "../load/tlsContents.js";
+import { type TlsRenewal, withRenewed } from "../load/tlsContents.js";
 import { loadedStateOf, sha256 } from "../load/loadedState.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";
@@ -85,7 +85,7 @@ export class Master {
     );
     this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
       loaded: () => this.loaded!,
-      install: (certificate) => this.installCertificates([certificate]),
+      install: (renewal) => this.install(renewal),
       answer: (challenges) => this.answer(challenges),
     });
     if (predecessor !== undefined) {
@@ -150,16 +150,15 @@ export class Master {
   }
 
   /**
-   * Takes renewed certificates for all handshakes from now on, by their ids; connections and requests stay as they are.
-   * Ids that the running config does not have are passed over.
+   * Uses renewed TLS material for all handshakes from now on; connections and requests stay as they are. Ids of
+   * certificates that the running config does not have are passed over.
    */
-  installCertificates(renewed: readonly CertificateContents[]): Promise<void> {
+  private install(renewal: TlsRenewal): Promise<void> {
     // A reload that is under way may have read what was there before.
     return this.turns.take(async () => {
       if (this.loaded === undefined || this.current === undefined) return;
-      const tls = withRenewed(this.loaded.tls, renewed);
-      this.loaded = { ...this.loaded, tls };
-      this.current.broadcast({ type: "certificates", tls });
+      this.loaded = { ...this.loaded, tls: withRenewed(this.loaded.tls, renewal) };
+      this.current.broadcast({ type: "renewed", renewal });
     });
   }
 

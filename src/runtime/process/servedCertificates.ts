@@ -2,7 +2,7 @@ import type { Challenge } from "../acme/face.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
-import type { CertificateContents } from "../load/tlsContents.js";
+import type { CertificateContents, TlsRenewal } from "../load/tlsContents.js";
 import type { WantedCertificate } from "../../model/serving.js";
 import { CertificateKeeper } from "./certificateKeeper.js";
 import { listCertificates } from "./certificateList.js";
@@ -14,8 +14,8 @@ import { problemLine } from "./masterReport.js";
 export interface CertificatesHost {
   /** What is in service now. */
   loaded(): LoadedConfig;
-  /** Puts a renewed certificate into service. */
-  install(certificate: CertificateContents): Promise<void>;
+  /** Puts what was renewed into service. */
+  install(renewal: TlsRenewal): Promise<void>;
   /** Resolves when every worker that accepts answers these challenges. */
   answer(challenges: readonly Challenge[]): Promise<void>;
 }
@@ -36,8 +36,8 @@ export class ServedCertificates {
     private readonly host: CertificatesHost,
   ) {
     this.renewals = new RenewalWatch(() => host.loaded(), {
-      renewed: async (certificate, message, warnings) => {
-        await host.install(certificate);
+      renewed: async (renewal, message, warnings) => {
+        await host.install(renewal);
         logs.write("info", message);
         for (const p of warnings) logs.warn(p);
       },

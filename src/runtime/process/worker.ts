@@ -51,8 +51,8 @@ class Worker {
         return this.reopenLogs();
       case "ticketKeys":
         return this.service?.setTicketKeys(message.ticketKeys);
-      case "certificates":
-        return this.service?.setCertificates(message.tls);
+      case "renewed":
+        return this.service?.renew(message.renewal);
       case "challenges":
         this.service?.setChallenges(message.challenges);
         return send({ type: "answering", turn: message.turn });

@@ -6,7 +6,7 @@ import { Http1Connections } from "../http1/connections.js";
 import { Http2Connections } from "../http2/connections.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
-import type { TlsContents } from "../load/tlsContents.js";
+import type { TlsRenewal } from "../load/tlsContents.js";
 import { LogFiles } from "../logs/logFiles.js";
 import { compileRoutes, type CompiledRoutes } from "../actions/compileRoutes.js";
 
@@ -106,8 +106,8 @@ export class WorkerServer {
     for (const server of this.servers) server.setTicketKeys(ticketKeys);
   }
 
-  setCertificates(tls: Readonly<Record<string, TlsContents>>): void {
-    this.config.listeners.forEach(({ name }, i) => this.servers[i]!.setCertificates(tls[name]));
+  renew(renewal: TlsRenewal): void {
+    for (const server of this.servers) server.renew(renewal);
   }
 }
 
