@@ -10,6 +10,8 @@ export interface Step {
   readonly number: number;
   readonly method: string;
   readonly path: string;
+  /** What was signed, if anything. */
+  readonly payload: unknown;
 }
 
 export interface Answer {
@@ -25,8 +27,8 @@ export class Between {
   orders = 0;
   /** Called before the CA sees the request; an answer goes back in place of the CA's, `cut` closes the connection. */
   before: (step: Step) => Promise<Answer | "cut" | void> = () => Promise.resolve();
-  /** Called after the CA answered, before the answer goes back. */
-  after: (step: Step) => Promise<"cut" | void> = () => Promise.resolve();
+  /** Called after the CA answered, before the answer goes back, or another one in its place. */
+  after: (step: Step, answer: Answer) => Promise<Answer | "cut" | void> = () => Promise.resolve();
 
   private constructor(
     private readonly server: Server,
@@ -57,14 +59,16 @@ export class Between {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { method = "", url: path = "" } = incoming;
-    const step = { number: this.steps.length + 1, method, path };
+    const sent = Buffer.concat(chunks);
+    const step = { number: this.steps.length + 1, method, path, payload: payloadOf(sent) };
     this.steps.push(step);
     const instead = await this.before(step);
     if (instead === "cut") return void incoming.socket.destroy();
-    const answer = instead ?? (await this.forward(incoming, Buffer.concat(chunks)));
+    const answer = instead ?? (await this.forward(incoming, sent));
     if (answer.status === 201 && path === "/order-plz") this.orders += 1;
-    if ((await this.after(step)) === "cut") return void incoming.socket.destroy();
-    response.writeHead(answer.status, answer.headers).end(answer.body);
+    const changed = (await this.after(step, answer)) ?? answer;
+    if (changed === "cut") return void incoming.socket.destroy();
+    response.writeHead(changed.status, changed.headers).end(changed.body);
   }
 
   private forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
@@ -81,4 +85,10 @@ export class Between {
       sent.on("error", reject).end(body);
     });
   }
+}
+
+function payloadOf(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  const { payload } = JSON.parse(body.toString()) as { payload: string };
+  return payload === "" ? undefined : JSON.parse(Buffer.from(payload, "base64url").toString());
 }

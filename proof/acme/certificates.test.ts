@@ -39,7 +39,7 @@ test.each(KEYS)("for two names by %s with a key of %s", async (challenge, keyTyp
   expect(leaf.checkPrivateKey(createPrivateKey(key))).toBe(true);
   expect(createPrivateKey(key).asymmetricKeyType).toBe(keyType === "rsa-2048" ? "rsa" : "ec");
   expect(cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
-  expect(await certificates.stored([one])).toEqual(new Map([[one.id, { key, cert }]]));
+  expect(await certificates.stored([one])).toEqual(new Map([[one.id, { key, cert, standsIn: false }]]));
   expect(host.history[0]!.map(({ type }) => type)).toEqual([challenge, challenge]);
   await eventually(() => host.open.length === 0, "for the challenges to be closed");
   const [status] = certificates.status();
@@ -193,7 +193,7 @@ describe("a renewal", () => {
     await issued(stage, one.id);
     expect(between.orders).toBe(2);
     expect(host.lines).toContain(
-      'info certificate for a.example.net: the CA asks to renew it now ("https://ca.example.net/incident")',
+      "info certificate for a.example.net: the CA asks to renew it now (https://ca.example.net/incident)",
     );
   });
 
@@ -233,6 +233,37 @@ describe("a renewal", () => {
   });
 });
 
+test("is not renewed by hand more often than the CA allows, which is no failure of the certificate", async () => {
+  const { engine, wanted, between } = await begin();
+  const one = wanted(["a.example.net"], { authority: { profile: "default" } });
+  const first = engine();
+  first.lookAfter([one]);
+  await issued(stage, one.id);
+  for (let i = 0; i < 3; i++) expect(await first.renewNow()).toMatchObject({ ok: true });
+  expect(await first.renewNow()).toMatchObject({
+    ok: false,
+    problems: [
+      {
+        code: "acme.not-issued",
+        message: expect.stringContaining("portico stops at 4 certificates for the same names in seven days"),
+      },
+    ],
+  });
+  // Let's Encrypt: five in a week.
+  expect(between.orders).toBe(4);
+  expect(first.status()[0]).toMatchObject({ state: "valid" });
+  expect(first.status()[0]).not.toHaveProperty("lastError");
+  const next = first.status()[0]!.nextAttempt!;
+  await first.stop();
+  stage.clock.advance(8 * DAY);
+  const second = engine();
+  second.lookAfter([one]);
+  await eventually(() => second.status()[0]!.state === "valid", "for the certificate on disk");
+  // What was refused is not continued when it is allowed again.
+  expect(second.status()[0]!.nextAttempt).toBe(next);
+  expect(between.orders).toBe(4);
+});
+
 test("of other names stands in until the wanted one is there, if it covers the first name", async () => {
   const { engine, wanted, host } = await begin();
   const one = wanted(["a.example.net"]);
@@ -242,12 +273,16 @@ test("of other names stands in until the wanted one is there, if it covers the f
   const more = wanted(["a.example.net", "b.example.net"]);
   const other = wanted(["b.example.net", "a.example.net"], { id: "ca-other" });
   const rsa = wanted(["a.example.net"], { id: "ca-rsa", keyType: "rsa-2048" });
-  expect([...(await certificates.stored([more, other, rsa])).keys()]).toEqual([more.id]);
+  const before = host.installed.get(one.id);
+  expect([...(await certificates.stored([more, other, rsa]))]).toEqual([
+    [more.id, { ...before, standsIn: true }],
+  ]);
   certificates.lookAfter([more]);
   await issued(stage, more.id);
-  expect((await certificates.stored([more])).get(more.id)).toEqual(host.installed.get(more.id));
+  const now = { ...host.installed.get(more.id), standsIn: false };
+  expect((await certificates.stored([more])).get(more.id)).toEqual(now);
   // What is not wanted any more is kept.
-  expect((await certificates.stored([one])).get(one.id)).toEqual(host.installed.get(one.id));
+  expect((await certificates.stored([one])).get(one.id)).toEqual({ ...before, standsIn: false });
   expect(certificates.status()).toHaveLength(1);
 });
 
@@ -260,4 +295,12 @@ test("is one that OpenSSL takes, as are the requests and temporary ones", async 
   const text = execFileSync("openssl", ["x509", "-in", file, "-noout", "-text"]).toString();
   expect(text).toContain("IP Address:127.0.0.1");
   expect(readFileSync(file, "utf8")).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
+});
+
+test("several at once do not take each other's files away while an account is made", async () => {
+  const { engine, wanted, host } = await begin();
+  const all = Array.from({ length: 12 }, (_, i) => wanted([`n${i}.example.net`]));
+  engine().lookAfter(all);
+  await eventually(() => host.installed.size === 12, "for all", { seen: () => host.lines.join("\n") });
+  expect(host.lines.filter((line) => line.startsWith("error"))).toEqual([]);
 });

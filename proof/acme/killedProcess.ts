@@ -42,6 +42,7 @@ const host: AcmeHost = {
       waiting.push(resolve);
       process.send!({ challenges });
     }),
+  unfit: () => Promise.resolve(undefined),
   install: (id, issued) => void process.send!({ id, issued }),
   log: (level, message) => void process.send!({ line: `${level} ${message}` }),
 };

@@ -52,6 +52,10 @@ export class Responder implements AcmeHost {
     return Promise.resolve();
   }
 
+  unfit(): Promise<string | undefined> {
+    return Promise.resolve(undefined);
+  }
+
   install(id: string, issued: Issued): void {
     this.installed.set(id, issued);
   }

@@ -20,6 +20,8 @@ export class AcmeError extends Error {
       readonly instance?: string | undefined;
       /** When the CA is to be asked again, in milliseconds since 1970. */
       readonly retryAt?: number | undefined;
+      /** Whether the CA was not asked, so that its limits are not reached. */
+      readonly notAsked?: boolean;
     } = {},
   ) {
     super(`${code}: ${detail}`);

@@ -6,6 +6,7 @@ import { Client, type Directory, type Resource, type Signer } from "./client.js"
 import type { Clock } from "./clock.js";
 import { externalBinding, keyAuthorization, publicJwk } from "./jws.js";
 import { Ledger } from "./ledger.js";
+import { Places } from "./places.js";
 import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
 import { type Answer, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
@@ -28,6 +29,8 @@ interface Account extends StoredAccount {
 /** A CA and the account there, which is made when it is needed first and kept on disk. */
 export class Authority {
   readonly ledger: Ledger;
+  /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
+  readonly places = new Places(ORDERS_AT_ONCE);
   private readonly path: string;
   private connected: Promise<Client> | undefined;
   private signedUp: Promise<Account> | undefined;
@@ -69,18 +72,18 @@ export class Authority {
     return keyAuthorization((await this.account()).signer.key, token);
   }
 
-  /** URLs of the account's orders, as far as the CA lists them. */
+  /** URLs of the account's last orders, as far as the CA lists them. */
   async orders(): Promise<string[]> {
     const { orders } = await this.account();
-    const found: string[] = [];
+    let last: string[] = [];
     let page = orders;
     for (let pages = 0; page !== undefined && pages < PAGES_MAX; pages++) {
       const { value, next }: Resource = await this.post(page);
-      if (Array.isArray(value["orders"]))
-        found.push(...value["orders"].filter((url) => typeof url === "string"));
+      const urls: unknown[] = Array.isArray(value["orders"]) ? value["orders"] : [];
+      last = [...last, ...urls.filter((url) => typeof url === "string")].slice(-ORDERS_MAX);
       page = next;
     }
-    return found;
+    return last;
   }
 
   /** An account that the CA does not know is made again, with its old key. */
@@ -175,6 +178,10 @@ export class Authority {
 
 /** A list of orders is for a certificate whose order was cut off: what is far back is not its own. */
 const PAGES_MAX = 100;
+const ORDERS_MAX = 20;
+
+/** A CA answers several at once gladly; all of two hundred would wait for each other. */
+const ORDERS_AT_ONCE = 4;
 
 const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);
 

@@ -15,6 +15,8 @@ export interface Kept extends Issued {
 export const folderOf = (directory: string, id: string): string => join(directory, "certificates", id);
 
 const FILE = "certificate.pem";
+/** A client gets all of them in each handshake; public CAs send two or three. */
+const CHAIN_MAX = 10;
 
 /** @throws AcmeError `file` if it is there and cannot be read */
 export async function readCertificate(folder: string): Promise<Kept | undefined> {
@@ -26,12 +28,18 @@ export async function readCertificate(folder: string): Promise<Kept | undefined>
 export const writeCertificate = (folder: string, { key, cert }: Issued): Promise<void> =>
   writeState(join(folder, FILE), key + cert);
 
-/** Key and chain, if they are whole and belong together. */
-export function parse(key: string, cert: string): Kept | undefined {
-  const [leaf, ...issuers] = certificatesOf(cert);
-  if (leaf === undefined || issuers.includes(undefined)) return undefined;
+/**
+ * Key and chain, if they are whole and belong together. What else is between the certificates is left out: OpenSSL
+ * might take more of it for a certificate than was looked at here.
+ */
+export function parse(key: string, text: string): Kept | undefined {
+  const [leaf, ...issuers] = certificatesOf(text);
+  if (leaf === undefined || issuers.includes(undefined) || issuers.length >= CHAIN_MAX) return undefined;
+  // A time that is none would never come.
+  if ([leaf.validFrom, leaf.validTo].some((time) => Number.isNaN(Date.parse(time)))) return undefined;
   try {
     const privateKey = createPrivateKey(key);
+    const cert = [leaf, ...issuers].map(String).join("");
     return leaf.checkPrivateKey(privateKey) ? { key, cert, leaf, privateKey } : undefined;
   } catch {
     return undefined;

@@ -5,7 +5,6 @@ import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
 import type { AcmeHost, CertificateStatus, Issued, WantedCertificate } from "./face.js";
 import { Keeper } from "./keeper.js";
-import { Places } from "./places.js";
 
 export type * from "./face.js";
 export { temporaryCertificate } from "./x509.js";
@@ -25,7 +24,6 @@ export class AcmeCertificates {
   private readonly keepers = new Map<string, Keeper>();
   private readonly authorities = new Map<string, Authority>();
   private readonly challenges: OpenChallenges;
-  private readonly places = new Places(ORDERS_AT_ONCE);
   private readonly stopping = new AbortController();
   /** Keepers that end, by certificate: the next one of the same starts after it. */
   private readonly ending = new Map<string, Promise<void>>();
@@ -40,15 +38,16 @@ export class AcmeCertificates {
   }
 
   /**
-   * Certificates on the disk, whether they are still valid or not; does not ask a CA. In place of a certificate that is not there yet
-   * stands one for other names, if it covers the first name.
+   * Certificates on the disk, whether they are still valid or not; does not ask a CA. In place of a certificate that is
+   * not there yet stands one for other names, if it covers the first name.
    */
-  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Issued>> {
-    const found = new Map<string, Issued>();
+  async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Stored>> {
+    const found = new Map<string, Stored>();
     for (const one of wanted) {
       const own = await readCertificate(folderOf(this.directory, one.id)).catch(() => undefined);
       const kept = own ?? (await standIn(this.directory, one));
-      if (kept !== undefined) found.set(one.id, { key: kept.key, cert: kept.cert });
+      if (kept !== undefined)
+        found.set(one.id, { key: kept.key, cert: kept.cert, standsIn: own === undefined });
     }
     return found;
   }
@@ -99,10 +98,10 @@ export class AcmeCertificates {
   }
 
   private begin(id: string, wanted: WantedCertificate): void {
-    const { directory, challenges, host, clock, places } = this;
+    const { directory, challenges, host, clock } = this;
     const authority = this.authority(wanted.authority);
     const changed = this.ending.has(id);
-    const keeper = new Keeper({ wanted, authority, directory, challenges, host, clock, places, changed });
+    const keeper = new Keeper({ wanted, authority, directory, challenges, host, clock, changed });
     this.keepers.set(id, keeper);
     keeper.start(this.ending.get(id) ?? Promise.resolve());
   }
@@ -125,5 +124,7 @@ export class AcmeCertificates {
   }
 }
 
-/** A CA answers several at once gladly; all of two hundred would wait for each other. */
-const ORDERS_AT_ONCE = 4;
+interface Stored extends Issued {
+  /** Whether it is for other names, in place of one that was not issued yet. */
+  readonly standsIn: boolean;
+}

@@ -132,7 +132,7 @@ function retryAt({ headers }: Answer, clock: Clock): number | undefined {
 function refusal(answer: Answer, retry: number | undefined): AcmeError {
   const value = parseJson(answer.body);
   const problem = problemOf(value);
-  const instance = problem?.instance ?? linkOf(answer, "terms-of-service");
+  const instance = problem?.instance ?? pageOf(linkOf(answer, "terms-of-service"));
   if (problem !== undefined && problem.code !== "") {
     const subproblems = subproblemsOf(value);
     return new AcmeError(problem.code, problem.detail, { subproblems, instance, retryAt: retry });
@@ -142,7 +142,7 @@ function refusal(answer: Answer, retry: number | undefined): AcmeError {
   return new AcmeError(code, problem?.detail || `it answered ${status}`, { retryAt: retry });
 }
 
-const TYPE_PREFIX = /^urn:(?:ietf:params:)?acme:error:/;
+const TYPE = /^urn:(?:ietf:params:)?acme:error:([A-Za-z]{1,64})$/;
 
 /** What a problem document says; undefined if it is none. */
 export function problemOf(value: unknown): AcmeProblem | undefined {
@@ -150,12 +150,21 @@ export function problemOf(value: unknown): AcmeProblem | undefined {
   const { type, detail, identifier, instance } = value as Record<string, unknown>;
   const named = (identifier as { value?: unknown } | null | undefined)?.value;
   return {
-    code: typeof type === "string" && TYPE_PREFIX.test(type) ? type.replace(TYPE_PREFIX, "") : "",
+    code: (typeof type === "string" && TYPE.exec(type)?.[1]) || "",
     detail: typeof detail === "string" ? detail : "",
     name: typeof named === "string" ? named : undefined,
-    instance: typeof instance === "string" ? instance : undefined,
+    instance: pageOf(instance),
   };
 }
+
+/** A web page that a CA names, as it may be shown: without controls, and not longer than anybody would type. */
+export function pageOf(value: unknown): string | undefined {
+  if (typeof value !== "string" || !URL.canParse(value)) return undefined;
+  const { protocol, href } = new URL(value);
+  return /^https?:$/.test(protocol) && href.length <= PAGE_CHARACTERS_MAX ? href : undefined;
+}
+
+const PAGE_CHARACTERS_MAX = 500;
 
 function subproblemsOf(value: unknown): AcmeProblem[] {
   const { subproblems } = value as { subproblems?: unknown };

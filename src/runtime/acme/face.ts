@@ -31,6 +31,8 @@ export type Challenge =
 export interface AcmeHost {
   /** Sets the challenges that have to be answered from now on; resolves when every accepting worker answers them. */
   answer(challenges: readonly Challenge[]): Promise<void>;
+  /** Why listeners cannot use a certificate that was issued; undefined if they can. */
+  unfit(id: string, issued: Issued): Promise<string | undefined>;
   /** A certificate was issued. It is already on disk. */
   install(id: string, issued: Issued): void;
   log(level: ErrorLevel, message: string): void;

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import type { WantedCertificate } from "./face.js";
+import { printableValue } from "../../model/printable.js";
 import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
+import { pageOf } from "./client.js";
 import { type Clock, MINUTE_MS } from "./clock.js";
 import type { AcmeFailure, AcmeHost, CertificateStatus } from "./face.js";
-import type { Places } from "./places.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -16,6 +17,7 @@ import {
   nextAttempt,
   nextRenewalQuestion,
   NO_HISTORY,
+  retryTime,
   type Validity,
 } from "./schedule.js";
 import { readJson, removeDrafts, writeJson } from "./stateFiles.js";
@@ -30,8 +32,6 @@ export interface KeeperOptions {
   readonly challenges: OpenChallenges;
   readonly host: AcmeHost;
   readonly clock: Clock;
-  /** How many certificates are ordered at once. */
-  readonly places: Places;
   /** Whether what the config says of it is new: what failed before may work now. */
   readonly changed: boolean;
 }
@@ -53,7 +53,8 @@ export class Keeper {
   constructor(private readonly options: KeeperOptions) {
     const { wanted, directory } = options;
     this.folder = folderOf(directory, wanted.id);
-    this.order = new Order({ ...options, folder: this.folder, signal: this.stopping.signal });
+    const unfit: AcmeHost["unfit"] = (id, issued) => options.host.unfit(id, issued);
+    this.order = new Order({ ...options, unfit, folder: this.folder, signal: this.stopping.signal });
   }
 
   get wanted(): WantedCertificate {
@@ -103,13 +104,24 @@ export class Keeper {
     const { signal } = this.stopping;
     await this.load();
     while (!signal.aborted) {
-      await this.change(afterClockChange(this.history, clock.now()));
-      const now = clock.now();
-      if (this.isDue(now)) await this.takePlace();
-      else if (this.mayAsk(now)) await this.askForRenewalTime();
-      else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);
+      try {
+        await this.turn();
+      } catch (error) {
+        // A bug of ours, whatever brought it about, costs neither the other certificates nor the process.
+        this.options.host.log("error", `certificates: ${(error as Error).stack}`);
+        await clock.wait(SLEEP_MOST_MS, signal);
+      }
     }
     this.answer({ code: "stopped", message: "portico is stopping", fix: "Ask again.", at: clock.now() });
+  }
+
+  private async turn(): Promise<void> {
+    const { clock } = this.options;
+    await this.change(afterClockChange(this.history, clock.now()));
+    const now = clock.now();
+    if (this.isDue(now)) await this.takePlace();
+    else if (this.mayAsk(now)) await this.askForRenewalTime();
+    else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);
   }
 
   private async load(): Promise<void> {
@@ -145,8 +157,8 @@ export class Keeper {
   }
 
   private async takePlace(): Promise<void> {
-    const { places, clock } = this.options;
-    const leave = await places.take();
+    const { authority, clock } = this.options;
+    const leave = await authority.places.take();
     try {
       if (this.stopping.signal.aborted) return;
       // A CA that set a time is not asked before it, not even when somebody asks for it.
@@ -188,10 +200,18 @@ export class Keeper {
     const { wanted, host, clock } = this.options;
     const known = error instanceof AcmeError ? error : new AcmeError("internal", String(error));
     const lastFailure = failureOf(known, wanted, clock.now());
+    // Somebody asked for more than the CA allows, of a certificate that needs nothing: that is their answer, and no more.
+    if (known.more.notAsked === true && this.kept !== undefined && this.due() > clock.now())
+      return this.notRenewed(lastFailure);
     const { retryAt, ...before } = this.history;
     const failures = before.failures + 1;
-    const later = known.more.retryAt === undefined ? {} : { retryAt: known.more.retryAt };
-    await this.change({ ...before, failures, lastFailure, ...later });
+    const later = retryTime(clock.now(), known.more.retryAt);
+    await this.change({
+      ...before,
+      failures,
+      lastFailure,
+      ...(later === undefined ? {} : { retryAt: later }),
+    });
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
     // Each failure is a line of its own, with what to do: it is read in a log, by somebody in a hurry.
@@ -200,6 +220,11 @@ export class Keeper {
       `certificate not issued (${code}): ${message}; next attempt at ${next}; what to do: ${fix}`,
     );
     this.answer(lastFailure);
+  }
+
+  private notRenewed(failure: AcmeFailure): void {
+    this.options.host.log("info", `certificate not renewed: ${failure.message}`);
+    this.answer(failure);
   }
 
   private mayAsk(now: number): boolean {
@@ -226,8 +251,8 @@ export class Keeper {
       const found = { certificate: certificate.fingerprint, askAgainAt, failures: 0 };
       await this.change({ ...this.history, renewal: window === undefined ? found : { ...found, window } });
       if (!asksToRenew(certificate, this.history, clock.now())) return;
-      const page = answer?.value["explanationURL"];
-      const why = typeof page === "string" ? ` (${JSON.stringify(page)})` : "";
+      const page = pageOf(answer?.value["explanationURL"]);
+      const why = page === undefined ? "" : ` (${page})`;
       host.log("info", `certificate for ${wanted.names.join(", ")}: the CA asks to renew it now${why}`);
     } catch {
       // RFC 9773, 4.3: without an answer the last one counts, and without any the certificate's lifetime.
@@ -266,7 +291,7 @@ function issuerOf({ leaf }: Kept): string {
   const lines = leaf.issuer.split("\n");
   const part = (name: string): string | undefined =>
     lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
-  return [part("O"), part("CN")].filter((text) => text !== undefined).join(" ");
+  return printableValue([part("O"), part("CN")].filter((text) => text !== undefined).join(" "));
 }
 
 function windowIn(value: unknown): { start: number; end: number } | undefined {

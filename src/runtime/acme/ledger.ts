@@ -56,7 +56,7 @@ export class Ledger {
     const longest = waits.reduce((a, b) => (b.until > a.until ? b : a));
     if (longest.until > now) {
       const detail = `portico stops at ${longest.what}, so that the CA does not lock it out`;
-      throw new AcmeError("rateLimited", detail, { retryAt: longest.until });
+      throw new AcmeError("rateLimited", detail, { retryAt: longest.until, notAsked: true });
     }
     await this.write((counted) => ({ ...counted, orders: [...counted.orders, now] }));
   }

@@ -2,7 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
-import type { WantedCertificate } from "./face.js";
+import type { AcmeHost, WantedCertificate } from "./face.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
@@ -29,6 +29,8 @@ export interface OrderOptions {
   readonly folder: string;
   readonly challenges: OpenChallenges;
   readonly clock: Clock;
+  /** Why listeners cannot use a certificate; undefined if they can. */
+  readonly unfit: AcmeHost["unfit"];
   readonly signal: AbortSignal;
 }
 
@@ -115,8 +117,9 @@ export class Order {
       before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
     const key = before?.key ?? keyPem(await newKey(wanted.keyType));
     const profile = await this.profile();
-    const pending = await this.save({ key, challenges: [] });
+    // Before there is an order on disk: what is not allowed must not be continued after a restart.
     if (lost === undefined) await authority.ledger.order(wanted.names, replaced.asked);
+    const pending = await this.save({ key, challenges: [] });
     const order = lost ?? (await this.create(profile, replaced.id));
     await this.save({ ...pending, order });
     return order;
@@ -134,8 +137,7 @@ export class Order {
 
   private async lost(): Promise<string | undefined> {
     const { authority, wanted } = this.options;
-    const urls = (await authority.orders()).slice(-LOST_ORDERS_MAX).reverse();
-    for (const url of urls) {
+    for (const url of (await authority.orders()).reverse()) {
       const { value } = await this.request(url);
       const open = value["status"] === "pending" || value["status"] === "ready";
       if (open && sameIdentifiers(value["identifiers"], wanted.names)) return url;
@@ -198,10 +200,14 @@ export class Order {
   private async openAuthorizations(order: Resource): Promise<OpenAuthorization[]> {
     const { authority, wanted } = this.options;
     const open: OpenAuthorization[] = [];
-    for (const url of urlsIn(order.value["authorizations"])) {
+    const urls = urlsIn(order.value["authorizations"]);
+    // One for each identifier (RFC 8555, 7.1.3).
+    if (urls.length > wanted.names.length)
+      throw new OrderOver(new AcmeError("badAnswer", "the CA wants more proved than was ordered"));
+    for (const url of urls) {
       const { value } = await this.request(url);
       if (value["status"] === "valid") continue;
-      const name = identifierIn(value);
+      const name = this.nameOf(value);
       if (value["status"] !== "pending") await this.refuse([refusalOf(value, { name })]);
       const offered = challengesIn(value);
       const found = offered.find(({ type }) => type === wanted.challenge);
@@ -223,6 +229,14 @@ export class Order {
       open.push({ authorization: url, url: found.url, asked: found.status !== "pending", challenge });
     }
     return open;
+  }
+
+  /** The name that an authorization is about, as the config writes it. @throws OrderOver if it is none of ours */
+  private nameOf({ identifier }: Resource["value"]): string {
+    const { value } = (identifier ?? {}) as { value?: unknown };
+    const found = this.options.wanted.names.find((name) => canonical(name) === value);
+    if (found !== undefined) return found;
+    throw new OrderOver(new AcmeError("badAnswer", "the CA wants a name proved that was not ordered"));
   }
 
   /** @throws OrderOver for names that were not proved, which the CA counts */
@@ -253,11 +267,21 @@ export class Order {
     const { authority, wanted } = this.options;
     const { body } = await authority.download(String(order.value["certificate"]));
     const kept = parse(this.pending!.key, body);
-    const missing = wanted.names.filter((name) => kept !== undefined && !coversName(kept.leaf, name));
-    if (kept !== undefined && missing.length === 0) return kept;
-    const why =
-      kept === undefined ? "is not one for the key that was sent" : `does not cover ${missing.join(", ")}`;
-    throw new OrderOver(new AcmeError("badAnswer", `the CA's certificate ${why}`));
+    const why = kept === undefined ? "it is not one for the key that was sent" : await this.fault(kept);
+    if (kept !== undefined && why === undefined) return kept;
+    // The CA counts it all the same.
+    await authority.ledger.issued(wanted.names);
+    throw new OrderOver(new AcmeError("unusableCertificate", why!));
+  }
+
+  /** Why the certificate that there is has to stay. */
+  private async fault(kept: Kept): Promise<string | undefined> {
+    const { wanted, clock, unfit } = this.options;
+    const missing = wanted.names.filter((name) => !coversName(kept.leaf, name));
+    if (missing.length > 0) return `it does not cover ${missing.join(", ")}`;
+    const { validTo } = kept.leaf;
+    if (Date.parse(validTo) <= clock.now()) return `it expired on ${new Date(validTo).toISOString()}`;
+    return unfit(wanted.id, { key: kept.key, cert: kept.cert });
   }
 
   private request(url: string, payload?: unknown): Promise<Resource> {
@@ -286,7 +310,6 @@ const SHORT_LIVED = "shortlived";
 const POLL_MS = 10 * MINUTE_MS;
 const POLL_FIRST_MS = SECOND_MS / 4;
 const POLL_MOST_MS = 5 * SECOND_MS;
-const LOST_ORDERS_MAX = 20;
 /** How a CA answers for an order that it does not know (RFC 8555 names no type). */
 const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
 const REFUSED_FOR_ANOTHER_REASON = new Set([
@@ -344,9 +367,6 @@ const isToken = ({ token }: { token?: unknown }): boolean =>
 
 const urlsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
-
-const identifierIn = ({ identifier }: Resource["value"]): string =>
-  String((identifier as { value?: unknown } | undefined)?.value);
 
 /** Why a name was not proved: the challenge says so. */
 function refusalOf(authorization: Resource["value"], { name }: { readonly name: string }): AcmeProblem {

@@ -97,6 +97,13 @@ const PASSING = new Set([
   "accountDoesNotExist",
 ]);
 
+/** The CA's wish after a failure, within reason: nothing that a CA sends once may end all renewals. */
+export const retryTime = (now: number, wished: number | undefined): number | undefined =>
+  wished === undefined ? undefined : Math.min(wished, now + RETRY_MOST_MS);
+
+/** The longest limit that a CA publishes (Let's Encrypt: certificates for the same names). */
+const RETRY_MOST_MS = 7 * DAY_MS;
+
 /** When a CA that gave no answer about a renewal is asked again. */
 export const afterRenewalFailure = (now: number, failures: number): number =>
   now + Math.min(DAY_MS, HOUR_MS * 2 ** Math.min(failures - 1, 10));

@@ -13,6 +13,7 @@ import { AcmeError } from "./acmeError.js";
 export async function writeState(path: string, content: string): Promise<void> {
   const directory = dirname(path);
   const draft = join(directory, `.${randomBytes(6).toString("hex")}.tmp`);
+  drafts.add(draft);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const file = await open(draft, "wx", 0o600);
@@ -27,8 +28,13 @@ export async function writeState(path: string, content: string): Promise<void> {
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
     throw refused(path, "written", error);
+  } finally {
+    drafts.delete(draft);
   }
 }
+
+/** Files that are being written. */
+const drafts = new Set<string>();
 
 /** @throws AcmeError `file` if there is one that cannot be read */
 export async function readState(path: string): Promise<string | undefined> {
@@ -68,8 +74,9 @@ export const namesIn = (directory: string): Promise<string[]> => readdir(directo
 
 /** Removes what a crash left of files that were being written. */
 export async function removeDrafts(directory: string): Promise<void> {
-  const drafts = (await namesIn(directory)).filter((name) => /^\.[0-9a-f]{12}\.tmp$/.test(name));
-  for (const name of drafts) await rm(join(directory, name), { force: true });
+  const found = (await namesIn(directory)).filter((name) => /^\.[0-9a-f]{12}\.tmp$/.test(name));
+  const left = found.map((name) => join(directory, name)).filter((path) => !drafts.has(path));
+  for (const path of left) await rm(path, { force: true });
 }
 
 async function syncDirectory(path: string): Promise<void> {

@@ -6,10 +6,13 @@ import type { AcmeFailure, WantedCertificate } from "./face.js";
 
 export function failureOf(error: AcmeError, wanted: WantedCertificate, at: number): AcmeFailure {
   const { code, detail, more } = error;
-  const parts: readonly AcmeProblem[] =
+  const all: readonly AcmeProblem[] =
     more.subproblems !== undefined && more.subproblems.length > 0
       ? more.subproblems
       : [{ code, detail, instance: more.instance }];
+  // A CA may call a name by anything.
+  const isOurs = ({ name }: AcmeProblem): boolean => name !== undefined && wanted.names.includes(name);
+  const parts = all.map((part) => (isOurs(part) ? part : { ...part, name: undefined }));
   const messages = parts.map((part) => messageOf(part, wanted));
   const shown = messages.slice(0, PARTS_MAX);
   const hidden = messages.length - shown.length;
@@ -81,7 +84,11 @@ const WORDS: Readonly<Record<string, Words>> = {
       `Let the CAA record of ${name} or its parent name the authority ${wanted.authority.name}, or remove the record.`,
   },
   tls: {
-    what: (port) => `the CA's TLS handshake on port ${port} failed`,
+    // RFC 8555, 8.3: a CA follows redirects from port 80.
+    what: (port) =>
+      port === 443
+        ? "the CA's TLS handshake on port 443 failed"
+        : "the CA was redirected to https, and its TLS handshake failed",
     fix: ({ wanted }) =>
       wanted.challenge === "tls-alpn-01"
         ? "Let nothing end TLS in front of this host, or use the challenge http-01."
@@ -178,6 +185,11 @@ const WORDS: Readonly<Record<string, Words>> = {
   noChallenge: {
     what: () => undefined,
     fix: ({ wanted }) => `Give another challenge than ${wanted.challenge} for ${wanted.authority.name}.`,
+  },
+  unusableCertificate: {
+    what: () => "the CA issued a certificate that cannot be used",
+    fix: ({ wanted }) =>
+      `Ask the CA why, or use another authority than ${wanted.authority.name}, another keyType or another TLS policy.`,
   },
   timeout: { what: () => undefined, fix: () => `The order stays open. ${RETRIED}` },
   file: {

@@ -65,13 +65,21 @@ export async function tlsAlpnCertificate(name: string, keyAuthorization: string)
   return selfSigned(await newKey("ecdsa-p256"), [name], [proof]);
 }
 
-/** What RFC 9773, 4.1 calls a certificate: the key identifier of its issuer and its serial number. */
+/**
+ * What RFC 9773, 4.1 calls a certificate: the key identifier of its issuer and its serial number; undefined if it does
+ * not say, or not as RFC 5280 has it.
+ */
 export function renewalId(certificate: X509Certificate): string | undefined {
-  const [, serial] = tbsValues(certificate);
-  const issuer = extensionOf(certificate, OID.authorityKeyIdentifier);
-  const keyIdentifier = issuer && der.values(der.values(issuer)[0]!.content).find(({ tag }) => tag === 0x80);
-  if (keyIdentifier === undefined) return undefined;
-  return `${keyIdentifier.content.toString("base64url")}.${serial!.content.toString("base64url")}`;
+  try {
+    const [, serial] = tbsValues(certificate);
+    const issuer = extensionOf(certificate, OID.authorityKeyIdentifier);
+    const keyIdentifier =
+      issuer && der.values(der.values(issuer)[0]!.content).find(({ tag }) => tag === 0x80);
+    if (keyIdentifier === undefined) return undefined;
+    return `${keyIdentifier.content.toString("base64url")}.${serial!.content.toString("base64url")}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The values of a certificate: version, serial number and so on. Version 1 has none; no CA issues it. */

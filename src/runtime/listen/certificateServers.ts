@@ -71,7 +71,9 @@ export class CertificateServers {
   /** @param count how many certificates there are: without a choice nothing has to be known of their names */
   private serverOf(certificate: CertificateContents, count: number): CertificateServer {
     if (count === 1) return { certificate, names: [], server: this.create(certificate, undefined) };
-    const names = sniNames(new X509Certificate(certificate.cert).subjectAltName);
+    const covered = sniNames(new X509Certificate(certificate.cert).subjectAltName);
+    // An authority may add names, and they may be those of another certificate.
+    const names = covered.filter((name) => certificate.names?.includes(name) ?? true);
     const own = new CertificateNames<true>();
     own.add(names, true);
     const misdirected: Misdirected = (name) =>

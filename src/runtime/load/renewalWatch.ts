@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type Problem, tlsPolicySettings } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
+import { unfitCertificate } from "./certificateFit.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import type { LoadedConfig } from "./config.js";
 import { credentials } from "./credentials.js";
@@ -108,8 +109,9 @@ async function filesOf({ config }: LoadedConfig): Promise<Watched[]> {
 async function loadPair(
   id: string,
   files: CertificateFiles,
-  { config, tls }: LoadedConfig,
+  loaded: LoadedConfig,
 ): Promise<Outcome | undefined> {
+  const { config, tls } = loaded;
   const places = config.listeners.flatMap((listener, index) => {
     const current = tls[listener.name]?.certificates.find((one) => one.id === id);
     return current === undefined ? [] : [{ listener, index, current }];
@@ -120,12 +122,9 @@ async function loadPair(
 
   const one = await loadCertificate(files, "problem", () => Promise.resolve(undefined));
   if (one.loaded === undefined) return { ok: false, problems: one.problems };
-  for (const { listener } of places) {
-    const policy = tlsPolicySettings(listener.tls!.policy);
-    const unfit = await handshakeProblem(policy, one.loaded, tls[listener.name]!.dhparam, files.at);
-    if (unfit !== undefined) return { ok: false, problems: [unfit] };
-  }
   const certificate = one.loaded.contents;
+  const unfit = await unfitCertificate(certificate, files.at, loaded);
+  if (unfit !== undefined) return { ok: false, problems: [unfit] };
   const { index, listener } = places[0]!;
   const renewal = { certificates: [certificate] };
   const names = nameWarnings(config, index, withRenewed(tls, renewal)[listener.name]!.certificates);

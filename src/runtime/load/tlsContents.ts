@@ -13,8 +13,13 @@ export interface TlsContents {
 export interface CertificateContents {
   /** Stays the same when the certificate is renewed; for files, the path of the certificate in the config. */
   readonly id: string;
-  /** Where it comes from; `temporary` for a placeholder until one is issued. */
+  /** Where it comes from; `temporary` for one that serves until the wanted one is issued. */
   readonly source: "files" | "acme" | "temporary";
+  /**
+   * Names that it was asked for; SNI chooses it by no others.
+   * @default - those that it is for
+   */
+  readonly names?: readonly string[];
   /** The private key. */
   readonly key: string;
   /** The certificate, then its chain. */

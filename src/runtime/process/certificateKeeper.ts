@@ -14,6 +14,8 @@ import {
 
 /** What certificates by ACME need from the master. */
 export interface KeeperHost extends Pick<AcmeHost, "answer"> {
+  /** Why a listener could not use a certificate in place of the one with its id. */
+  unfit(certificate: CertificateContents): Promise<Problem | undefined>;
   install(renewal: TlsRenewal): Promise<void>;
 }
 
@@ -44,8 +46,10 @@ export class CertificateKeeper {
     const stored = await state?.stored(wanted);
     for (const { id, names, keyType } of wanted) {
       const found = stored?.get(id);
-      if (found !== undefined) this.serving.set(id, { id, source: "acme", ...found });
-      else if (this.serving.get(id)?.source !== "temporary")
+      if (found !== undefined) {
+        const { key, cert, standsIn } = found;
+        this.serving.set(id, { id, source: standsIn ? "temporary" : "acme", names, key, cert });
+      } else if (this.serving.get(id)?.source !== "temporary")
         this.serving.set(id, { id, source: "temporary", ...(await temporaryCertificate(names, keyType)) });
     }
     return wanted.map(({ id }) => this.serving.get(id)!);
@@ -95,9 +99,10 @@ export class CertificateKeeper {
     const { host, logs } = this;
     return new AcmeCertificates(directory, {
       answer: (challenges) => host.answer(challenges),
+      unfit: async (id, issued) => (await host.unfit({ id, source: "acme", ...issued }))?.message,
       log: (level, message) => logs.write(level, message),
       install: (id, issued) => {
-        const contents = { id, source: "acme", ...issued } as const;
+        const contents = { ...this.serving.get(id), id, source: "acme", ...issued } as const;
         this.serving.set(id, contents);
         void host.install({ certificates: [contents] });
       },
@@ -125,6 +130,7 @@ export class CertificateKeeper {
 /** For reading what is stored, without asking an authority. */
 const IDLE_HOST: AcmeHost = {
   answer: () => Promise.resolve(),
+  unfit: () => Promise.resolve(undefined),
   install: () => undefined,
   log: () => undefined,
 };

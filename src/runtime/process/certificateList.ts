@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
+import { printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/certificatePlaces.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { CertificateContents } from "../load/tlsContents.js";
@@ -10,7 +11,7 @@ export interface ListedCertificate {
   readonly names: readonly string[];
   /** Names of the listeners that have it. */
   readonly listeners: readonly string[];
-  /** `temporary`: self-signed, in place of one that was not issued yet. */
+  /** `temporary`: in place of one that was not issued yet; self-signed, or issued before for other names. */
   readonly source: CertificateContents["source"];
   /** Of files: the path of the certificate in the config. Of ACME: the name of the authority. */
   readonly from: string;
@@ -55,12 +56,14 @@ export function listCertificates(
 /** Subject alternative names, without their kinds. */
 const namesOf = ({ subjectAltName = "", subject }: X509Certificate): string[] => {
   const names = subjectAltName.split(", ").flatMap((one) => /^(?:DNS|IP Address):(.*)$/.exec(one)?.[1] ?? []);
-  return names.length > 0 ? names : [subject];
+  return (names.length > 0 ? names : [subject]).map(printableValue);
 };
 
 /** The usual name of an issuer: its common name, or else its organization. */
 const issuerOf = ({ issuer }: X509Certificate): string =>
-  /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", ");
+  printableValue(
+    /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", "),
+  );
 
 /** A time as users are shown it: `2026-03-01 12:30 UTC`. */
 export const isoMinutes = (at: number): string =>

@@ -1,4 +1,5 @@
 import type { Challenge } from "../acme/face.js";
+import { unfitCertificate } from "../load/certificateFit.js";
 import { certificateWarnings } from "../load/certificateExpiry.js";
 import type { LoadedConfig } from "../load/config.js";
 import { RenewalWatch } from "../load/renewalWatch.js";
@@ -43,7 +44,13 @@ export class ServedCertificates {
       },
       refused: (message, [first]) => logs.write("warn", `${message}: ${problemLine(first!)}`),
     });
-    this.keeper = new CertificateKeeper(acmeDirectory, host, logs);
+    const unfit = (certificate: CertificateContents) =>
+      unfitCertificate(certificate, certificate.id, host.loaded());
+    this.keeper = new CertificateKeeper(
+      acmeDirectory,
+      { unfit, answer: (all) => host.answer(all), install: (renewal) => host.install(renewal) },
+      logs,
+    );
     this.daily = setInterval(() => this.warnOfExpiry(), DAY_MS).unref();
   }
 

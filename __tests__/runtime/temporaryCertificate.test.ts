@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import * as http2 from "node:http2";
+import * as tls from "node:tls";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { freePorts } from "../../proof/kit/ports.js";
+import { openFolder, Portico } from "../../proof/kit/portico.js";
+
+/** What is different while a temporary certificate serves in place of one that no authority has issued yet. */
+
+let folder: string;
+let portico: Portico | undefined;
+beforeEach(() => (folder = openFolder()));
+afterEach(async () => {
+  await portico?.stop();
+  portico = undefined;
+});
+
+const LISTENERS = ["temporary", "mixed", "files"] as const;
+type Name = (typeof LISTENERS)[number];
+
+/** @param down where nothing answers, least of all an authority */
+function config(ports: Readonly<Record<Name, number>>, down: number): ProxyConfigInput {
+  const files = { certificate: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+  const acme = { acme: { authority: "ca", names: ["a.example.net"] } };
+  const material = { temporary: acme, mixed: { ...files, certificates: [acme] }, files };
+  return {
+    version: 1,
+    workers: 1,
+    certificateAuthorities: [
+      {
+        name: "ca",
+        directory: `https://127.0.0.1:${down}/dir`,
+        agreeToTerms: true,
+        challenge: "tls-alpn-01",
+        roots: files.certificate,
+      },
+    ],
+    listeners: LISTENERS.map((name): ListenerInput => ({
+      name,
+      address: "127.0.0.1",
+      port: ports[name],
+      protocol: "https",
+      tls: { ...material[name], policy: "mozilla-intermediate" },
+    })),
+    virtualServers: [
+      {
+        name: "all",
+        serverNames: ["_"],
+        default: true,
+        listeners: [...LISTENERS],
+        hsts: { includeSubDomains: true },
+        responseHeaders: { set: { "X-Content-Type-Options": "nosniff" } },
+        routes: [
+          { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
+        ],
+      },
+    ],
+  };
+}
+
+interface Fields {
+  readonly "strict-transport-security"?: string | undefined;
+  readonly "x-content-type-options"?: string | undefined;
+}
+
+async function overHttp1(port: number): Promise<Fields> {
+  const socket = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  socket.write("GET / HTTP/1.1\r\nHost: a.example.net\r\nConnection: close\r\n\r\n");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  const lines = answer.toString("latin1").split("\r\n");
+  const valueOf = (name: string): string | undefined =>
+    lines.find((line) => line.toLowerCase().startsWith(`${name}: `))?.slice(name.length + 2);
+  return {
+    "strict-transport-security": valueOf("strict-transport-security"),
+    "x-content-type-options": valueOf("x-content-type-options"),
+  };
+}
+
+async function overHttp2(port: number): Promise<Fields> {
+  const session = http2.connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+  const stream = session.request({ ":path": "/", ":authority": "a.example.net" });
+  const [fields] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+  session.destroy();
+  return fields as Fields;
+}
+
+test("HSTS is not sent on a listener with a temporary certificate; all other fields are", async () => {
+  mkdirSync(join(folder, "state"));
+  const { key, cert } = await issue({ type: "ec", names: ["b.example.net"] });
+  writeFileSync(join(folder, "key.pem"), key, { mode: 0o600 });
+  writeFileSync(join(folder, "cert.pem"), cert);
+  const [temporary, mixed, files, down] = (await freePorts(4)) as [number, number, number, number];
+  const env = { STATE_DIRECTORY: join(folder, "state") };
+  portico = await Portico.start(config({ temporary, mixed, files }, down), { env });
+  for (const ask of [overHttp1, overHttp2]) {
+    const nosniff = { "x-content-type-options": "nosniff" };
+    for (const port of [temporary, mixed]) {
+      const fields = await ask(port);
+      expect(fields).toMatchObject(nosniff);
+      expect(fields["strict-transport-security"]).toBeUndefined();
+    }
+    const hsts = { "strict-transport-security": "max-age=31536000; includeSubDomains" };
+    expect(await ask(files)).toMatchObject({ ...nosniff, ...hsts });
+  }
+});
