@@ -273,6 +273,22 @@ describe("response fields and HSTS", () => {
     ]);
   });
 
+  test("are set on single routes, and take priority there", () => {
+    const responseHeaders = { set: { "X-Frame-Options": "DENY" }, remove: ["Server"] };
+    const routeResponseHeaders = {
+      web: { set: { "X-Frame-Options": "SAMEORIGIN" } },
+      media: { set: { "Cross-Origin-Resource-Policy": "cross-origin" } },
+    };
+    const app = frontEnd({ mode: Mode.plain(), responseHeaders, routeResponseHeaders });
+    const fieldsAt = (path: string) => resolveRequest(app, `http://192.0.2.10${path}`).responseHeaders;
+    expect(fieldsAt("/sync/")).toEqual({ "x-frame-options": "SAMEORIGIN" });
+    expect(fieldsAt("/syncdav/")).toEqual({ "x-frame-options": "DENY" });
+    expect(fieldsAt("/syncmedia/a.png")).toEqual({
+      "x-frame-options": "DENY",
+      "cross-origin-resource-policy": "cross-origin",
+    });
+  });
+
   test("HSTS is accepted with a self-signed certificate if it is forced; the config does not show that", () => {
     const { virtualServers } = renderProxyConfig(frontEnd({ mode: Mode.tls({ hsts: { force: true } }) }));
     expect(virtualServers[2]!.hsts).toEqual({ maxAge: 31_536_000, includeSubDomains: false, preload: false });
@@ -458,7 +474,7 @@ describe("the stack", () => {
     const stack = newStack();
     const material = TlsMaterial.fromFiles({ certificate: "/etc/le/fullchain.pem", key: "/etc/le/key.pem" });
     const files = frontEnd({ mode: Mode.tls({ material }) }, "files", stack);
-    expect(files.tls).toEqual({
+    expect(files.tls).toMatchObject({
       certificate: "/etc/le/fullchain.pem",
       key: "/etc/le/key.pem",
       dhparam: "/etc/portico/tls/dhparam2048.pem",

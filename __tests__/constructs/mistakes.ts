@@ -1197,6 +1197,24 @@ const responses = of("the response fields of a front end", [
     "stack/files.responseHeaders.set.Set-Cookie",
   ],
   [
+    "with a cookie for everyone on one route",
+    front({ routeResponseHeaders: { media: { set: { "Set-Cookie": "a=1" } } } }),
+    "config.reserved-response-field",
+    "stack/files.routeResponseHeaders.media.set.Set-Cookie",
+  ],
+  [
+    "with fields for a route that no front end has",
+    front({ routeResponseHeaders: { share: {} } }),
+    "config.unknown-field",
+    "stack/files.routeResponseHeaders.share",
+  ],
+  [
+    "with fields for a route that this one does not have",
+    front({ routeResponseHeaders: { avatars: {} } }),
+    "config.unknown-field",
+    "stack/files.routeResponseHeaders.avatars",
+  ],
+  [
     "with one field twice",
     front({ responseHeaders: { remove: ["X-A", "x-a"] } }),
     "config.duplicate-response-field",

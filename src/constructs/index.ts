@@ -10,6 +10,7 @@ export * from "./fileSync/frontEnd.js";
 export type {
   FileSyncListeners,
   FileSyncRoutes,
+  FileSyncRouteFields,
   FileSyncUpstreamOverrides,
   FileSyncUpstreams,
 } from "./fileSync/servers.js";

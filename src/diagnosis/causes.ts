@@ -6,6 +6,7 @@ import type { ProbeFailure } from "./probe.js";
 /** The likely cause of a row that fails, as service 6 names it. */
 export function causeOfAnswer(row: ExpectedResponse, answer: ProbeAnswer): string {
   if (row.subject === "default") return defaultServerCause(answer);
+  if (row.subject === "certificate") return CERTIFICATE;
   if (isVersioned(answer.headers["server"])) return `the default virtual server answered: ${WRONG_NAME}`;
   switch (row.subject) {
     case "media":
@@ -56,6 +57,9 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
 
 const WRONG_NAME =
   "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";
+
+const CERTIFICATE =
+  "no certificate of the listener is for this name, or the one that is for it is not in use: see `portico certificates`";
 
 const MEDIA_PERMISSIONS =
   "the media file is not world readable, or one of its directories lacks read and execute permission for others";

@@ -3,8 +3,18 @@ export interface ProbeAnswer {
   readonly protocol: "HTTP/1.1" | "HTTP/2";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** That of the connection, over TLS. */
+  readonly certificate?: SeenCertificate;
   /** Beginning of the body; fetched only if the status alone does not show which server answered. */
   readonly body?: string;
+}
+
+/** A server's certificate, whether a client trusts it or not. */
+export interface SeenCertificate {
+  /** Whether it covers the host that was requested. */
+  readonly covers: boolean;
+  /** The names and addresses that it covers. */
+  readonly subjectAltName: string;
 }
 
 /** One property an answer should have: its description, whether it is met, and what was there instead. */
@@ -43,6 +53,16 @@ export function http2(): Expectation {
     says: "HTTP/2",
     holds: (answer) => answer.protocol === "HTTP/2",
     seen: (answer) => answer.protocol,
+  };
+}
+
+/** A certificate that covers the requested name, whoever issued it. */
+export function certificateFor(name: string): Expectation {
+  return {
+    says: `a certificate for ${name}`,
+    holds: ({ certificate }) => certificate?.covers === true,
+    seen: ({ certificate }) =>
+      certificate === undefined ? "no certificate" : `a certificate for ${certificate.subjectAltName}`,
   };
 }
 

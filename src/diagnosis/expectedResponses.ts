@@ -1,4 +1,6 @@
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
+import { certificateSources } from "../model/config/certificates.js";
+import { isDomainName } from "../model/serverName.js";
 import {
   answerFieldRules,
   CATCH_ALL,
@@ -19,6 +21,7 @@ import {
 } from "../model/index.js";
 import {
   answeredByUpstream,
+  certificateFor,
   type Expectation,
   field,
   fieldAbsent,
@@ -35,7 +38,7 @@ import {
 export interface ExpectedResponse {
   readonly name: string;
   /** What the row is about; decides which causes (service 6) are possible. */
-  readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav";
+  readonly subject: "default" | "media" | "web" | "redirect" | "fileServer" | "webdav" | "certificate";
   readonly request: ProbeRequest;
   readonly expected: readonly Expectation[];
   /** Address of the route's daemon, for the advice when it does not answer. */
@@ -77,8 +80,8 @@ export interface ExpectedResponsesOptions {
 export const UNKNOWN_HOST = "default-server.invalid";
 
 /**
- * What a running front end should answer, derived only from its config: the rows of service 5.1 for its mode, and one
- * row for each further daemon. Parts are found by the names that a file-sync front end gives them; a missing part has
+ * What a running front end should answer, derived only from its config: the rows of service 5.1 for its mode, one row
+ * for each further daemon, and one for each further name that has a certificate of its own. Parts are found by the names that a file-sync front end gives them; a missing part has
  * no row. Empty if there is no virtual server `application`.
  */
 export function expectedResponses(
@@ -96,6 +99,7 @@ export function expectedResponses(
     ...site.serverHeader(),
     ...site.daemon("fileServer"),
     ...site.daemon("webdav"),
+    ...site.certificates(),
   ];
 }
 
@@ -250,6 +254,35 @@ class Site {
     ];
   }
 
+  /** Each name gets the certificate that is for it, not that of another (docs/certificates.md). */
+  certificates(): ExpectedResponse[] {
+    return this.listenersWith(this.config.listeners).flatMap((listener) =>
+      this.certifiedNames(listener).map((name) => ({
+        name: `certificate for ${name}${family(listener)}`,
+        subject: "certificate",
+        ...this.asked(this.request(listener, "/", name), listener, [certificateFor(name)]),
+      })),
+    );
+  }
+
+  /**
+   * Names besides the application's own one that a listener has a certificate for, as far as the config says so: those
+   * that authorities issue for, and those of virtual servers that were added where there are several certificates.
+   */
+  private certifiedNames({ name: listener, tls }: ListenerConfig): string[] {
+    if (tls === undefined) return [];
+    const issued = certificateSources(tls).flatMap(({ source }) =>
+      source.type === "acme" ? source.acme.names : [],
+    );
+    const added = this.config.virtualServers.filter(
+      (server) => server !== this.application && server.listeners.includes(listener),
+    );
+    const served = tls.certificates.length === 0 ? [] : added.flatMap(({ serverNames }) => serverNames);
+    // Addresses do not choose a certificate (RFC 6066, 3).
+    const names = [...issued, ...served].filter((name) => isIP(name) === 0 && isDomainName(name));
+    return [...new Set(names)].filter((name) => name !== this.host);
+  }
+
   private route(name: string): RouteConfig | undefined {
     return this.application.routes.find((r) => r.name === name);
   }
@@ -261,12 +294,15 @@ class Site {
     return upstream === undefined ? {} : { upstream: upstream.url };
   }
 
-  /** IPv4 first. If an address to connect to is given, only the listeners of its family. */
   private listenersOf(server: VirtualServerConfig): ListenerConfig[] {
+    return this.listenersWith(this.config.listeners.filter((l) => server.listeners.includes(l.name)));
+  }
+
+  /** IPv4 first. If an address to connect to is given, only the listeners of its family. */
+  private listenersWith(all: readonly ListenerConfig[]): ListenerConfig[] {
     const { connect } = this.options;
-    const all = this.config.listeners.filter((l) => server.listeners.includes(l.name));
     const family = all.filter((l) => connect === undefined || isIPv6(l.address) === isIPv6(connect));
-    const own = family.length > 0 ? family : all;
+    const own = [...(family.length > 0 ? family : all)];
     return own.sort((a, b) => Number(isIPv6(a.address)) - Number(isIPv6(b.address)));
   }
 

@@ -2,6 +2,8 @@ import http from "node:http";
 import http2 from "node:http2";
 import { connect, isIP, type Socket } from "node:net";
 import tls from "node:tls";
+import { coversName } from "../model/certificateName.js";
+import { printableValue } from "../model/printable.js";
 import { withinRanges } from "../model/serving.js";
 import { LOCAL_HEADER } from "../runtime/listen/proxyHeader.js";
 import type { ProbeAnswer } from "./expectation.js";
@@ -51,8 +53,11 @@ async function send(
   try {
     if (request.scheme === "http") return await sendHttp1(method, request, signal, tcp);
     const socket = await connectTls(tcp, request, options);
-    if (socket.alpnProtocol === "h2") return await sendHttp2(method, request, socket, signal);
-    return await sendHttp1(method, request, signal, socket);
+    const answer =
+      socket.alpnProtocol === "h2"
+        ? await sendHttp2(method, request, socket, signal)
+        : await sendHttp1(method, request, signal, socket);
+    return { ...answer, ...certificateOf(socket, nameIn(request)) };
   } finally {
     tcp.destroy();
   }
@@ -73,21 +78,30 @@ function connectTcp(request: ProbeRequest, signal: AbortSignal): Promise<Socket>
 }
 
 function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): Promise<tls.TLSSocket> {
-  const name = request.host.replace(/:\d+$/, "");
+  const name = nameIn(request);
   return new Promise((resolve, reject) => {
     const socket = tls.connect({
       socket: tcp,
       ALPNProtocols: ["h2", "http/1.1"],
       rejectUnauthorized: !options.insecure,
       // An IP address must not be in SNI (RFC 6066, 3); its certificate is still checked.
-      ...(isIP(name.replace(/[[\]]/g, "")) === 0 ? { servername: name } : {}),
-      checkServerIdentity: (_host, certificate) =>
-        tls.checkServerIdentity(name.replace(/[[\]]/g, ""), certificate),
+      ...(isIP(name) === 0 ? { servername: name } : {}),
+      checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(name, certificate),
     });
     socket.once("secureConnect", () => resolve(socket));
     socket.on("error", reject);
     tcp.on("error", reject);
   });
+}
+
+/** The name or address of a request's host. */
+const nameIn = ({ host }: ProbeRequest): string => host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
+
+function certificateOf(socket: tls.TLSSocket, name: string): Pick<ProbeAnswer, "certificate"> {
+  const found = socket.getPeerX509Certificate();
+  if (found === undefined) return {};
+  const subjectAltName = printableValue(found.subjectAltName ?? "no name");
+  return { certificate: { covers: coversName(found, name), subjectAltName } };
 }
 
 function sendHttp1(

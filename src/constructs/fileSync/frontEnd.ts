@@ -115,6 +115,7 @@ export class FileSyncFrontEnd extends Construct {
       avatarDirectory: this.media.avatarDirectory,
       requestBodyTimeoutMs: props.requestBodyTimeoutMs,
       webdavDestination: props.webdavDestination,
+      responseHeaders: props.routeResponseHeaders,
       page,
       logs: props.proxy?.logs,
     });

@@ -14,7 +14,7 @@ import type {
 import { APPLICATION_DAEMONS_PROPS, type ApplicationDaemonsProps } from "./daemons.js";
 import { APPLICATION_SETTINGS_PROPS, type ApplicationSettingsProps } from "./settings.js";
 import { hostPathProblems, refuse, serverOptionProblems } from "../props/checks.js";
-import type { FileSyncUpstreamOverrides } from "./servers.js";
+import type { FileSyncRouteFields, FileSyncUpstreamOverrides } from "./servers.js";
 import { FIREWALL_PROPS, type FirewallProps } from "../firewall.js";
 import { type Host, HOST_PROPS, type HostProps } from "../host.js";
 import { HOST, MODE } from "../props/instances.js";
@@ -101,6 +101,12 @@ export interface FileSyncFrontEndProps {
    */
   readonly responseHeaders?: ResponseHeaders;
   /**
+   * Fields that are set or removed in the answers of single routes, by route: `web`, `webdav`, `fileServer`, `media`,
+   * `avatars`, `page`. They take priority over `responseHeaders`.
+   * @default - none
+   */
+  readonly routeResponseHeaders?: FileSyncRouteFields;
+  /**
    * Settings of the proxy as a whole: workers, trusted proxies, main logs, limits, timeouts. If a main log is a stream,
    * the routes have no log files of their own.
    * @default - see ReverseProxy
@@ -174,6 +180,14 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
+  routeResponseHeaders: fields<FileSyncRouteFields>({
+    web: any,
+    webdav: any,
+    fileServer: any,
+    media: any,
+    avatars: any,
+    page: any,
+  }),
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   settings: fields<NonNullable<FileSyncFrontEndProps["settings"]>>({
@@ -215,11 +229,26 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
     ...nameProblems(props, at),
     ...timeoutProblems(props, at),
     ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
+    ...routeFieldProblems(props, at),
     ...hostPathProblems(props.paths, at("paths")),
   ]);
 }
 
 type At = (name: string) => string;
+
+function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: FileSyncFrontEndProps, at: At) {
+  const problems = Object.entries(routeResponseHeaders).flatMap(([route, given]) =>
+    serverOptionProblems(at(`routeResponseHeaders.${route}`), "responseHeaders", given),
+  );
+  if (avatarDirectory !== undefined || routeResponseHeaders.avatars === undefined) return problems;
+  const message = "is for a route that does not exist";
+  const allowed = "web, webdav, fileServer, media, page";
+  const fix = "Give `avatarDirectory`, or set the fields of `media`, which has the avatars.";
+  return [
+    ...problems,
+    problem("config.unknown-field", at("routeResponseHeaders.avatars"), message, { allowed, fix }),
+  ];
+}
 
 function nameProblems({ additionalServerNames = [] }: FileSyncFrontEndProps, at: At): Problem[] {
   return additionalServerNames.flatMap((name, i) => {

@@ -4,7 +4,8 @@ import type { Listener, ListenerProps } from "../listener.js";
 import type { Mode } from "./mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { ReverseProxy } from "../reverseProxy.js";
-import type { Route } from "../route.js";
+import type { ResponseHeaders } from "../responseHeaders.js";
+import type { Route, RouteProps } from "../route.js";
 import { TlsMaterial } from "../tlsMaterial.js";
 import type { Upstream, UpstreamProps } from "../upstream.js";
 import type { VirtualServer } from "../virtualServer.js";
@@ -104,6 +105,9 @@ export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOve
   return upstreams;
 }
 
+/** Fields of the answers of the application's routes, by route. */
+export type FileSyncRouteFields = { readonly [name in keyof FileSyncRoutes]?: ResponseHeaders };
+
 /** @internal What the application's routes depend on. */
 export interface FileSyncRoutesInput {
   readonly upstreams: FileSyncUpstreams;
@@ -115,6 +119,7 @@ export interface FileSyncRoutesInput {
   readonly avatarDirectory?: string;
   readonly requestBodyTimeoutMs?: number;
   readonly webdavDestination?: ProxyOptions["destination"];
+  readonly responseHeaders?: FileSyncRouteFields;
   readonly page: Action;
   /** Main logs of the proxy. */
   readonly logs?: ProxyLogs;
@@ -127,6 +132,9 @@ export function addRoutes(
   input: FileSyncRoutesInput,
 ): FileSyncRoutes {
   const { upstreams, base, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
+  const { responseHeaders = {} } = input;
+  const add = (id: keyof FileSyncRoutes, props: RouteProps): Route =>
+    server.addRoute(id, { ...props, responseHeaders: responseHeaders[id] });
   const proxied = { sendTimeoutMs: TEN_HOURS_MS, requestBodyBytesMax: 0, requestBodyTimeoutMs };
   // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
   const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
@@ -137,7 +145,7 @@ export function addRoutes(
     errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${name}.error.log` },
   });
   const daemon = (id: "web" | "webdav", path: string, destination?: ProxyOptions["destination"]): Route =>
-    server.addRoute(id, {
+    add(id, {
       path,
       match: "prefix",
       action: Action.proxy(upstreams[id], { hostHeader: "client", forwarded, destination }),
@@ -147,24 +155,24 @@ export function addRoutes(
   return {
     web: daemon("web", base),
     webdav: daemon("webdav", `${base}dav`, input.webdavDestination),
-    fileServer: server.addRoute("fileServer", {
+    fileServer: add("fileServer", {
       path: `${base}http`,
       match: "segment",
       action: Action.proxy(upstreams.fileServer, { strip: "raw", hostHeader: "upstream", forwarded: NONE }),
       ...proxied,
     }),
-    media: server.addRoute("media", {
+    media: add("media", {
       path: `${base}media`,
       action: Action.staticFiles(input.mediaDirectory),
     }),
     avatars:
       avatarDirectory === undefined
         ? undefined
-        : server.addRoute("avatars", {
+        : add("avatars", {
             path: `${base}media/avatars`,
             action: Action.staticFiles(avatarDirectory),
           }),
-    page: server.addRoute("page", { path: "/", match: "exact", action: input.page }),
+    page: add("page", { path: "/", match: "exact", action: input.page }),
   };
 }
 
