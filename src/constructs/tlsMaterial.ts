@@ -287,11 +287,9 @@ class ExistingMaterial extends TlsMaterial {
   }
 
   override bind(_: Construct, context: TlsContext): TlsFiles {
-    const { certificate, key, dhparam } = this.files;
-    const pair = { certificate, key, renewedOnHost: [certificate, key] };
-    if (dhparam === false) return pair;
-    if (dhparam !== undefined) return { ...pair, dhparam, renewedOnHost: [certificate, key, dhparam] };
-    return { ...pair, dhparam: context.dhParameters() };
+    const { dhparam, ...pair } = this.files;
+    const own = { ...pair, renewedOnHost: Object.values(this.files).filter((path) => !!path) as string[] };
+    return dhparam === false ? own : { ...own, dhparam: dhparam ?? context.dhParameters() };
   }
 }
 
