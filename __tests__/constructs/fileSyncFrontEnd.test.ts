@@ -114,6 +114,25 @@ describe("the config", () => {
     expect(content("/etc/logrotate.d/portico")).toMatch(/^#.*\n$/);
   });
 
+  test("a health listener is in the config and nowhere else; a drain delay comes on top of the stop's time", () => {
+    const healthListener = { address: "127.0.0.1", port: 9_180 };
+    const proxy = { healthListener, timeouts: { drainDelayMs: 14_500 } };
+    const made = frontEnd({ proxy, firewall: {}, service: { stopTimeoutSeconds: 100 } });
+    expect(renderProxyConfig(made)).toMatchObject({ healthListener });
+    expect(made.exposedPorts).not.toContain(9_180);
+    const files = synthesizedFiles(made);
+    const other = files.filter(({ path }) => !/portico\.(?:json|schema\.json)$/.test(path));
+    expect(other.filter(({ content = "" }) => content.includes("9180"))).toEqual([]);
+    expect(files.find(({ path }) => path.endsWith("/portico.service"))?.content).toContain(
+      "TimeoutStopSec=115\n",
+    );
+  });
+
+  test("a public health listener is refused", () => {
+    const proxy = { healthListener: { address: "0.0.0.0", port: 9_180 } };
+    expect(() => frontEnd({ proxy })).toThrow("config.public-health-listener");
+  });
+
   test("has separate logs for web and WebDAV, and main logs for the rest", () => {
     const { logs, virtualServers } = renderProxyConfig(frontEnd());
     expect(logs).toEqual({

@@ -6,6 +6,7 @@ import type {
   DeploymentUnits,
   ErrorLogFile,
   ErrorLogStream,
+  HealthListener,
   HostDescription,
   ForwardedOptions,
   HstsOptions,
@@ -78,6 +79,7 @@ const SAME: { readonly [pair: string]: true } = {
   logs: true satisfies Same<ProxyLogs, Config["logs"]>,
   accessLog: true satisfies Same<AccessLogFile | AccessLogStream, Log<"access">>,
   errorLog: true satisfies Same<ErrorLogFile | ErrorLogStream, Log<"error">>,
+  healthListener: true satisfies Same<HealthListener, NonNullable<Config["healthListener"]>>,
   upstream: true satisfies Same<Omit<UpstreamProps, "name">, Omit<UpstreamInput, "name">>,
   route: true satisfies Same<Values<RouteProps, "action">, Omit<RouteInput, "action" | "name">>,
   listener: true satisfies Same<

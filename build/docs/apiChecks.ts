@@ -58,6 +58,7 @@ const FIELDS: Readonly<Record<string, SchemaNode>> = {
   DescribedMedia: deployed("media"),
   ExpectedNetwork: deployed("network"),
   ForwardedOptions: action("proxy").properties!.forwarded!,
+  HealthListener: objectAt("healthListener"),
   HstsOptions: objectAt("virtualServers", 0, "hsts"),
   ListenerProps: objectAt("listeners", 0),
   ProxyLimits: objectAt("limits"),

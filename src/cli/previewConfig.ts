@@ -36,6 +36,7 @@ export function previewConfig(config: ProxyConfig, options: PreviewOptions): Res
     logs: {},
     // A secret of the hosts that share it.
     ticketKeys: undefined,
+    healthListener: undefined,
     listeners,
     upstreams: config.upstreams.map((u) => ({ ...u, url: options.upstreams?.[u.name] ?? u.url })),
     virtualServers: config.virtualServers.map((server) => ({

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { Fn } from "cdktf";
+import { Fn, Op, Token } from "cdktf";
 import { Construct } from "constructs";
 import { formatProblem, type Problem, problem, ProblemError } from "../model/index.js";
 import type { SchemaNode } from "../model/config/schema.js";
@@ -163,7 +163,7 @@ export class ProxyService extends Construct {
 
   private get unitsInput(): ProxyUnitsInput {
     const { nodePath } = this;
-    const { proxy, stopTimeoutSeconds = 300, openFilesMax = 65_536 } = this.props;
+    const { proxy, openFilesMax = 65_536 } = this.props;
     const { runtime, config, logDirectory } = proxy.paths;
     const routes = proxy.virtualServers.flatMap((server) => server.routes);
     return {
@@ -177,9 +177,20 @@ export class ProxyService extends Construct {
       ...(hasTokens(this.tlsFiles) ? { baseNameOf } : {}),
       ...(hasTokens(proxy.listeners.map(({ address }) => address)) ? { hostOf: lateHostInUrl } : {}),
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
-      stopTimeoutSeconds,
+      stopTimeoutSeconds: this.stopSeconds,
       openFilesMax,
     };
+  }
+
+  /** The requests have their time from when the proxy drains. */
+  private get stopSeconds(): number {
+    const { proxy, stopTimeoutSeconds = 300 } = this.props;
+    const { drainDelayMs = 0 } = proxy.config.timeouts ?? {};
+    if (isKnown([stopTimeoutSeconds, drainDelayMs]))
+      return stopTimeoutSeconds + Math.ceil(drainDelayMs / 1000);
+    return Token.asNumber(
+      Op.add(stopTimeoutSeconds, Fn.ceil(Op.div(drainDelayMs, 1000) as unknown as number)),
+    );
   }
 
   private get tlsFiles(): string[] {
@@ -262,8 +273,8 @@ export interface ProxyServiceProps {
    */
   readonly runtimeBundle?: string;
   /**
-   * How long a stop waits for running requests, in seconds from 1 to 604800; then they are cut. A reload waits as long
-   * as they take.
+   * How long a stop waits for running requests, in seconds from 1 to 604800; then they are cut. The proxy's
+   * `drainDelayMs` comes before and is not part of it. A reload waits as long as they take.
    * @default 300
    */
   readonly stopTimeoutSeconds?: number;

@@ -48,7 +48,7 @@ export interface ProxyLimits {
   readonly streamResetsPerSecondMax?: number;
 }
 
-/** Timeouts of client connections. None can be turned off; the largest value, 2147483647 ms, is 24 days. */
+/** Timeouts of client connections. Only `drainDelayMs` can be turned off; the largest value, 2147483647 ms, is 24 days. */
 export interface ProxyTimeouts {
   /**
    * Time from the first byte of a request head to its last, in milliseconds from 1 to 2147483647; then 408.
@@ -66,10 +66,36 @@ export interface ProxyTimeouts {
    */
   readonly tlsHandshakeMs?: number;
   /**
+   * How long the proxy goes on accepting after SIGTERM, with `/readyz` of its health listener failing, in milliseconds
+   * from 0 to 2147483647. Then it drains. 0: it drains at once. For a proxy behind a load balancer, which needs time to
+   * notice.
+   * @default 0
+   */
+  readonly drainDelayMs?: number;
+  /**
    * How long a stopping worker lets running requests finish, in milliseconds from 1 to 2147483647; then they are cut.
    * @default 36000000
    */
   readonly drainMs?: number;
+}
+
+/**
+ * Where a proxy answers probes over HTTP: `/healthz` with 200 while it works, `/readyz` with 200 while it accepts and is
+ * not about to stop; else 503.
+ */
+export interface HealthListener {
+  /**
+   * Local address: loopback, private or link-local. `0.0.0.0` and `::` only with `anyAddress`. The firewall opens nothing
+   * for it.
+   */
+  readonly address: string;
+  /** TCP port, 1 to 65535. */
+  readonly port: number;
+  /**
+   * Whether `address` may be `0.0.0.0` or `::`. For a container, whose network is its own; on a host, everyone could ask.
+   * @default false
+   */
+  readonly anyAddress?: boolean;
 }
 
 /** Where a proxy logs the requests and errors of routes without logs of their own. */

@@ -14,7 +14,13 @@ import { atConstructs } from "./constructPaths.js";
 import { type LateCheck, lateConfigChecks } from "./props/lateChecks.js";
 import { Listener, type ListenerProps } from "./listener.js";
 import { any, type PropTable, refuseId, refuseOptions, required, text } from "./props/propTable.js";
-import type { ProxyLimits, ProxyLogs, ProxyTimeouts, SharedTicketKeys } from "./proxySettings.js";
+import type {
+  HealthListener,
+  ProxyLimits,
+  ProxyLogs,
+  ProxyTimeouts,
+  SharedTicketKeys,
+} from "./proxySettings.js";
 import { PROXY, type ProxyScope } from "./proxyScope.js";
 import type { TlsFiles, TlsMaterial, TlsPlace } from "./tlsMaterial.js";
 import { settleTokens } from "./props/tokens.js";
@@ -265,6 +271,11 @@ export interface ProxySettings {
    */
   readonly timeouts?: ProxyTimeouts;
   /**
+   * Where probes ask whether it is healthy and ready: `{ address: "127.0.0.1", port: 9180 }`. No public address.
+   * @default - nothing answers probes
+   */
+  readonly healthListener?: HealthListener;
+  /**
    * Keys of TLS session tickets that this proxy shares with others, so that a client resumes its session with any of
    * them.
    * @default - each proxy makes its own keys
@@ -279,5 +290,6 @@ export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   logs: any,
   limits: any,
   timeouts: any,
+  healthListener: any,
   ticketKeys: any,
 };

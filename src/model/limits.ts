@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, milliseconds } from "./fields.js";
+import { count, milliseconds, MILLISECONDS_MAX } from "./fields.js";
 
 /** What a worker takes from clients at most. */
 export const limits = z
@@ -47,6 +47,14 @@ export const timeouts = z
     requestHeadMs: milliseconds(60_000, "Time from the first byte of a request head to its last; then 408."),
     keepAliveMs: milliseconds(75_000, "How long an idle client connection is kept."),
     tlsHandshakeMs: milliseconds(60_000, "Time for a TLS handshake."),
+    drainDelayMs: count(
+      0,
+      0,
+      MILLISECONDS_MAX,
+      "milliseconds",
+      "How long portico goes on accepting after it was asked to stop (SIGTERM), with `/readyz` of the health listener " +
+        "failing, so that whatever sends clients to it can notice; 0 for no wait.",
+    ),
     drainMs: milliseconds(36_000_000, "How long a stopping worker lets running requests finish."),
   })
   .prefault({})

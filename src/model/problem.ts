@@ -56,6 +56,8 @@ export const PROBLEM_CODES = {
   "config.duplicate-listener": "Keep only one listener for each address and port.",
   "config.port-conflict":
     "A wildcard listener already takes the port: keep the wildcard or the single addresses.",
+  "config.public-health-listener":
+    "Listen on 127.0.0.1 or on a private address of the host; in a container on `0.0.0.0`, with `anyAddress: true`.",
   "config.tls-missing": "Give the https listener a `tls` section with certificate and key.",
   "config.tls-unexpected": "Remove `tls`, or make the listener `https`.",
   "config.certificate-source":

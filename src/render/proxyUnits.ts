@@ -33,6 +33,7 @@ export interface ProxyUnitsInput {
   readonly hostOf?: (address: string) => string;
   /** Directories that files are served from. */
   readonly servedDirectories: readonly string[];
+  /** Time from SIGTERM until what is left is killed. */
   readonly stopTimeoutSeconds: number;
   readonly openFilesMax: number;
 }

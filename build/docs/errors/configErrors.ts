@@ -193,8 +193,13 @@ export const CONFIG_ERRORS = {
   },
   "config.port-conflict": {
     means:
-      "A wildcard address takes the port on every address, so no other listener of the family can have it. A stack is also refused if the port is that of the host's SSH server or of another proxy.",
+      "A wildcard address takes the port on every address, so no other listener of the family can have it; nor can the health listener have the port of a listener. A stack is also refused if the port is that of the host's SSH server or of another proxy.",
     example: withField("listeners[0]", { ...listener, name: "http", address: "192.0.2.10", port: 443 }),
+  },
+  "config.public-health-listener": {
+    means:
+      "The health listener answers everyone who reaches it, so it has no public address. A wildcard address, as in a container, has to be allowed.",
+    example: withField("healthListener", { address: "0.0.0.0", port: 9180 }),
   },
   "config.tls-missing": {
     means: "An https listener has no certificate and key.",

@@ -200,6 +200,15 @@ const virtualServer = z.strictObject({
   routes: z.array(route).describe("Its routes; a path that matches none of them gets 404."),
 });
 
+const healthListener = z.strictObject({
+  address: ipAddress("Local address: loopback, private or link-local.", "127.0.0.1"),
+  port: port("TCP port.", 9180),
+  anyAddress: flag(
+    false,
+    "Whether `address` may be `0.0.0.0` or `::`. For a container, whose network is its own; on a host, everyone could ask.",
+  ),
+});
+
 /** The whole document. */
 export const configSchema = z.strictObject({
   $schema: z
@@ -236,6 +245,12 @@ export const configSchema = z.strictObject({
     .describe("Who issues certificates by ACME (RFC 8555), for `acme` of a listener's `tls`."),
   ticketKeys: ticketKeys.optional(),
   listeners: z.array(listener).min(1).describe("Where connections are accepted."),
+  healthListener: healthListener
+    .optional()
+    .describe(
+      "Where probes ask over HTTP: `/healthz` answers 200 while portico works, `/readyz` while it accepts and is not " +
+        "about to stop; else 503. Nothing listens without it.",
+    ),
   upstreams: z.array(upstream).default([]).describe("Backends that routes forward to."),
   virtualServers: z.array(virtualServer).min(1).describe("Sets of names with their routes."),
 });
@@ -248,6 +263,7 @@ export type ProxyConfigInput = DeepReadonly<z.input<typeof configSchema>>;
 export type CertificateAuthorityConfig = ProxyConfig["certificateAuthorities"][number];
 export type TicketKeysConfig = NonNullable<ProxyConfig["ticketKeys"]>;
 export type ListenerConfig = ProxyConfig["listeners"][number];
+export type HealthListenerConfig = NonNullable<ProxyConfig["healthListener"]>;
 export type TlsConfig = NonNullable<ListenerConfig["tls"]>;
 export type AcmeCertificateConfig = NonNullable<TlsConfig["acme"]>;
 export type UpstreamConfig = ProxyConfig["upstreams"][number];

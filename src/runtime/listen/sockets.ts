@@ -107,43 +107,56 @@ export class ListenSockets {
   private explain(errno: number, listener: ListenerConfig, index: number): Problem {
     const path = `listeners[${index}]`;
     const at = keyOf(listener.address, listener.port);
-    switch (getSystemErrorName(errno)) {
-      case "EADDRINUSE":
-        return this.inUse(listener, path, at);
-      case "EACCES":
-        return problem("listen.permission-denied", path, `may not listen on ${at}`, this.socketUnitFix(at));
-      case "EADDRNOTAVAIL":
-        return problem("listen.address-not-available", path, `cannot listen on ${at}: no such address here`);
-      default:
-        return problem("listen.failed", path, `cannot listen on ${at}: ${getSystemErrorName(errno)}`);
-    }
+    const error = getSystemErrorName(errno);
+    const taken = error === "EADDRINUSE" ? this.inUseByUs(listener, path, at) : undefined;
+    return taken ?? listenProblem(error, path, listener, error === "EACCES" ? this.socketUnitFix(at) : {});
   }
 
-  private inUse(listener: ListenerConfig, path: string, at: string): Problem {
+  private inUseByUs(listener: ListenerConfig, path: string, at: string): Problem | undefined {
     // One of our own sockets, as `0.0.0.0:80` blocks `192.0.2.1:80`: it has to stay open until the new one is bound.
     const ours = [...this.own.keys(), ...this.inherited.map(({ key }) => key)].find(
       (key) => key.endsWith(`:${listener.port}`) && isIpv6(listener.address) === key.startsWith("["),
     );
-    if (ours !== undefined) {
-      const message = `cannot listen on ${at} while portico itself listens on ${ours}`;
-      return problem("listen.address-in-use", path, message, {
-        fix: "Restart portico: this change of address cannot be made while it runs.",
-      });
-    }
-    const owner = listenOwner(listener.address, listener.port);
-    const more = owner === undefined ? {} : { fix: `Stop ${owner}, or choose another port.` };
-    return problem(
-      "listen.address-in-use",
-      path,
-      `cannot listen on ${at}: ${owner ?? "another process"} does`,
-      more,
-    );
+    if (ours === undefined) return undefined;
+    const message = `cannot listen on ${at} while portico itself listens on ${ours}`;
+    return problem("listen.address-in-use", path, message, {
+      fix: "Restart portico: this change of address cannot be made while it runs.",
+    });
   }
 
   private socketUnitFix(at: string): { fix?: string } {
     return this.inherited.length === 0
       ? {}
       : { fix: `Add ListenStream=${at} to the socket unit, and restart it.` };
+  }
+}
+
+/**
+ * Why nothing can listen there.
+ *
+ * @param error name of the system's error
+ * @param path the field that says where
+ */
+export function listenProblem(
+  error: string,
+  path: string,
+  { address, port }: Pick<ListenerConfig, "address" | "port">,
+  more: { fix?: string } = {},
+): Problem {
+  const at = keyOf(address, port);
+  switch (error) {
+    case "EADDRINUSE": {
+      const owner = listenOwner(address, port);
+      const message = `cannot listen on ${at}: ${owner ?? "another process"} does`;
+      const fix = owner === undefined ? {} : { fix: `Stop ${owner}, or choose another port.` };
+      return problem("listen.address-in-use", path, message, fix);
+    }
+    case "EACCES":
+      return problem("listen.permission-denied", path, `may not listen on ${at}`, more);
+    case "EADDRNOTAVAIL":
+      return problem("listen.address-not-available", path, `cannot listen on ${at}: no such address here`);
+    default:
+      return problem("listen.failed", path, `cannot listen on ${at}: ${error}`);
   }
 }
 

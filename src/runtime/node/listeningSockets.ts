@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { canonicalAddress } from "../../model/serving.js";
 
 /** A TCP socket that listens on this machine. */
@@ -10,10 +10,37 @@ export interface ListeningSocket {
   readonly inode: string;
 }
 
-/** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/net/tcp). */
+/** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/pid/net/tcp). */
 export function listeningSockets(): ListeningSocket[] {
-  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => readRows(file).flatMap(listening));
+  // With `ProcSubset=pid` there is no /proc/net.
+  return ["/proc/self/net/tcp", "/proc/self/net/tcp6"].flatMap((file) => readRows(file).flatMap(listening));
 }
+
+/** This process's descriptor of the socket that listens there. */
+export function listeningDescriptor(address: string, port: number): number | undefined {
+  const wanted = canonicalAddress(address);
+  const inodes = listeningSockets()
+    .filter((socket) => socket.port === port && socket.address === wanted)
+    .map(({ inode }) => inode);
+  return [...ownSockets()].find(([, inode]) => inodes.includes(inode))?.[0];
+}
+
+/** This process's sockets: descriptor and inode. */
+export function ownSockets(): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const name of readdirSync("/proc/self/fd")) {
+    try {
+      const link = readlinkSync(`/proc/self/fd/${name}`);
+      if (link.startsWith(SOCKET)) found.set(Number(name), link.slice(SOCKET.length, -1));
+    } catch {
+      // The descriptor that the folder was read through.
+    }
+  }
+  return found;
+}
+
+/** What a descriptor's link begins with; its inode and a bracket follow. */
+const SOCKET = "socket:[";
 
 function readRows(file: string): string[] {
   try {

@@ -1,8 +1,7 @@
-import { readdirSync, readlinkSync } from "node:fs";
 import type { ListenOptions } from "node:net";
 import { constants } from "node:os";
 import { Worker } from "node:worker_threads";
-import { listeningSockets } from "./listeningSockets.js";
+import { listeningSockets, ownSockets } from "./listeningSockets.js";
 
 /** A bound TCP socket that stays open whatever happens to the workers, and from which this process does not accept. */
 export interface BoundSocket {
@@ -22,7 +21,7 @@ export interface BoundSocket {
 export function holdSocket(options: ListenOptions & { readonly fd?: number }): BoundSocket | number {
   const shared = new SharedArrayBuffer(SHARED_BYTES);
   const state = new Int32Array(shared, 0, 2);
-  const before = sockets();
+  const before = ownSockets();
   const thread = new Worker(HOLDER, { eval: true, execArgv: [], workerData: { options, shared } });
   thread.unref();
   // If it fails, it does not answer.
@@ -86,25 +85,8 @@ try {
 function addedListener(before: ReadonlyMap<number, string>, port: number): number | undefined {
   const onPort = listeningSockets().filter((socket) => socket.port === port);
   const listening = new Set(onPort.map(({ inode }) => inode));
-  for (const [fd, inode] of sockets()) {
+  for (const [fd, inode] of ownSockets()) {
     if (before.get(fd) !== inode && listening.has(inode)) return fd;
   }
   return undefined;
 }
-
-/** This process's sockets: descriptor and inode. */
-function sockets(): Map<number, string> {
-  const found = new Map<number, string>();
-  for (const name of readdirSync("/proc/self/fd")) {
-    try {
-      const link = readlinkSync(`/proc/self/fd/${name}`);
-      if (link.startsWith(SOCKET)) found.set(Number(name), link.slice(SOCKET.length, -1));
-    } catch {
-      // The descriptor that the folder was read through.
-    }
-  }
-  return found;
-}
-
-/** What a descriptor's link begins with; its inode and a bracket follow. */
-const SOCKET = "socket:[";

@@ -45,6 +45,11 @@ export class Generation implements WorkerEvents {
     return [...this.workers].flatMap((worker) => worker.pid ?? []);
   }
 
+  /** Whether one of the workers accepts, and was not asked to stop. */
+  get accepts(): boolean {
+    return this.state === "serving" && [...this.workers].some((one) => one.ready && !this.leaving.has(one));
+  }
+
   /** Starts the workers; resolves with nothing when all are ready, or with what kept one from it. */
   start(): Promise<readonly Problem[]> {
     return new Promise((resolve) => {

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
+import type { HealthSocket } from "./health.js";
 import type { MasterMessage } from "./ipc.js";
 import type { PassedSocket } from "../listen/sockets.js";
 import { execArgv } from "./workerHandle.js";
@@ -31,6 +32,8 @@ interface StartSuccessor extends Handover {
 export interface Handover {
   readonly sockets: readonly PassedSocket[];
   readonly ticketKeys: string;
+  /** Where the health listener listens, if there is one. */
+  readonly health?: HealthSocket | undefined;
   /** Number of the generation that serves. */
   readonly generation: number;
 }
@@ -100,16 +103,18 @@ export class Successor implements Supervised {
   ) {
     this.gone = new Promise((resolve) => (this.died = resolve));
     const { node = commandOfNode(), runtime = process.argv[1]! } = program;
+    const passed = [...handover.sockets, ...(handover.health === undefined ? [] : [handover.health])];
     const sockets = handover.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
+    const health = handover.health && { ...handover.health, fd: FIRST_FD + sockets.length };
     const command = [node, ...execArgv(), runtime, ...process.argv.slice(2)];
     this.shell = spawn("/bin/sh", ["-c", '"$@" & wait $!', "portico", ...command], {
-      stdio: ["ignore", "inherit", "inherit", "ipc", ...handover.sockets.map(({ fd }) => fd)],
+      stdio: ["ignore", "inherit", "inherit", "ipc", ...passed.map(({ fd }) => fd)],
       env: { ...process.env, ...env, [SUCCESSOR]: "1" },
     });
     this.shell.on("message", (message) => this.received(message as ToPredecessor));
     this.shell.on("error", (error) => this.ended(`could not be started: ${error.message}`));
     this.shell.on("close", (code) => this.ended(exitText(code, node)));
-    this.send({ type: "start", ...handover, sockets });
+    this.send({ type: "start", ...handover, sockets, health });
   }
 
   /** Resolves when its workers accept, or with what prevented that. */

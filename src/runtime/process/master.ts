@@ -1,12 +1,10 @@
 import { readFileSync } from "node:fs";
-import type { ErrorLevel } from "../exchange/exchange.js";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
-import { descriptorWarning } from "./descriptorLimit.js";
 import { Generation } from "./generation.js";
-import type { MasterMessage } from "./ipc.js";
-import { cannotHandOver, type Supervised, type Predecessor, type Program, Successor } from "./handover.js";
+import { cannotHandOver, type Predecessor, type Program, Successor } from "./handover.js";
+import type { NotReady } from "./health.js";
 import { type FindIssued, type LoadedConfig, type LoadedForMaster, logPaths } from "../load/config.js";
 import { recoverLogs } from "../load/logRecovery.js";
 import { type TlsRenewal, withRenewed } from "../load/tlsContents.js";
@@ -14,11 +12,12 @@ import { loadedStateOf, sha256 } from "../load/loadedState.js";
 import { MasterLog } from "./masterLog.js";
 import { openControl } from "./masterRequests.js";
 import * as report from "./masterReport.js";
-import { piecesText } from "../node/pieces.js";
+import { Places } from "./places.js";
 import { ServedCertificates } from "./servedCertificates.js";
+import { startNotes } from "./startNotes.js";
+import { Supervision } from "./supervision.js";
 import { SystemdNotify, type ServiceState } from "./systemdNotify.js";
 import { TicketKeys } from "./ticketKeys.js";
-import { ListenSockets } from "../listen/sockets.js";
 import { Turns } from "./turns.js";
 import { VERSION } from "../../model/version.js";
 
@@ -48,16 +47,17 @@ export interface MasterOptions {
  * them run one at a time.
  */
 export class Master {
-  private readonly sockets = new ListenSockets();
-  private readonly systemd = new SystemdNotify(process.env, (message) => this.log("warn", message));
+  private readonly places = new Places(() => this.notReady());
+  private readonly systemd = new SystemdNotify(process.env, (message) => this.logs.write("warn", message));
   private readonly turns = new Turns();
   /** Hash of this program, taken now because the installed file may be replaced later. */
   private readonly runtime = sha256(readFileSync(process.argv[1]!));
   private current: Generation | undefined;
   /** Number of the current generation. */
   private generation = 0;
-  /** Everything that runs for this master: generations that have workers, the previous master, the next master. */
-  private readonly supervised = new Set<Supervised>();
+  private readonly supervised = new Supervision(() => {
+    if (!this.isStopping && this.current !== undefined) void this.notify({});
+  });
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
   readonly certificates: ServedCertificates;
@@ -72,6 +72,8 @@ export class Master {
   private isMain = false;
   private replacedBy: Successor | undefined;
   private stopping = false;
+  /** Set while it accepts for the last time, and says that it is not ready. */
+  private leaving: NodeJS.Timeout | undefined;
   private stop: () => void = () => undefined;
   private readonly ending = new Promise<void>((resolve) => (this.stop = resolve));
   private failed = false;
@@ -80,7 +82,7 @@ export class Master {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
     this.ticketKeys = new TicketKeys(
-      (ticketKeys) => this.broadcast({ type: "ticketKeys", ticketKeys }),
+      (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
       this.logs,
     );
     this.certificates = new ServedCertificates(options.acmeDirectory, this.logs, {
@@ -108,10 +110,10 @@ export class Master {
       await Promise.race([predecessor?.takeOver, this.ending]);
       if (!this.stopping) await this.becomeMain();
     }
-    await this.allGone();
+    await this.supervised.allGone();
     this.control?.close();
+    await this.places.closeAll();
     predecessor?.leave();
-    this.sockets.closeAll();
     await this.logs.close();
     return this.failed ? EXIT_FAILED : EXIT_OK;
   }
@@ -139,12 +141,23 @@ export class Master {
     return this.turns.take(async () => this.notNow("upgrade") ?? this.tryUpgrade(program));
   }
 
-  /** Stops accepting and ends when running requests are done; a second call ends it at once. */
-  shutDown(): void {
+  /**
+   * Stops accepting and ends when running requests are done; a second call ends it at once.
+   *
+   * @param delayed accepts for `drainDelayMs` before; a second call ends that
+   */
+  shutDown({ delayed = false } = {}): void {
     // The new master decides when this one ends.
     if (this.replacedBy !== undefined) return;
+    const delayMs = this.loaded?.config.timeouts.drainDelayMs ?? 0;
+    if (delayed && delayMs > 0 && this.isMain && !this.isStopping) {
+      this.leaving = setTimeout(() => this.shutDown(), delayMs);
+      const STATUS = `Stopping: accepts for ${delayMs / 1000} s more, but is not ready`;
+      return void this.notify({ STOPPING: 1, STATUS });
+    }
     // Stopping a master that is about to take over stops the service, and so the old master too.
-    if (!this.stopping && this.options.predecessor !== undefined) this.supervise(this.options.predecessor);
+    if (!this.stopping && this.options.predecessor !== undefined)
+      this.supervised.add(this.options.predecessor);
     void this.end();
     void this.notify({ STOPPING: 1, STATUS: "Finishing the requests that are running" });
   }
@@ -165,21 +178,21 @@ export class Master {
   /** Resolves when every worker that accepts answers these challenges, those of a reload under way among them. */
   private async answer(challenges: readonly Challenge[]): Promise<void> {
     this.challenges = challenges;
-    await Promise.all([...this.supervised].map((each) => each.answerChallenges?.(challenges)));
+    await this.supervised.answerChallenges(challenges);
   }
 
   reopenLogs(): void {
-    if (this.loaded !== undefined && this.options.logToStderr !== true)
-      recoverLogs(logPaths(this.loaded.config));
+    const { loaded, options } = this;
+    if (loaded !== undefined && options.logToStderr !== true) recoverLogs(logPaths(loaded.config));
     this.logs.reopen();
-    this.broadcast({ type: "reopenLogs" });
+    this.supervised.broadcast({ type: "reopenLogs" });
   }
 
   private async start(): Promise<readonly Problem[]> {
     const { predecessor } = this.options;
     const handover = await predecessor?.handover;
     if (handover !== undefined) {
-      this.sockets.adopt(handover.sockets);
+      this.places.adopt(handover);
       this.ticketKeys.adopt(handover.ticketKeys);
       this.generation = handover.generation;
     }
@@ -198,8 +211,9 @@ export class Master {
   /** From here on this process is the service's main process, for people and for systemd. */
   private async becomeMain(): Promise<void> {
     const { predecessor, onReady } = this.options;
-    if (predecessor !== undefined) this.supervise(predecessor);
+    if (predecessor !== undefined) this.supervised.add(predecessor);
     this.isMain = true;
+    await this.places.answerHealth(this.loaded!.config);
     this.control = await openControl(this.options.control, this, this.logs);
     predecessor?.tookOver();
     await this.notify({ READY: 1 });
@@ -227,28 +241,22 @@ export class Master {
     const message = `configuration reloaded: ${report.servingText(config)}`;
     this.lastFailure = undefined;
     await this.notify({ READY: 1 });
-    this.log("info", message);
+    this.logs.write("info", message);
     this.certificates.lookAfter();
     return { ok: true, value: { message, warnings } };
   }
 
   private async tryUpgrade(program: Program): Promise<ControlOutcome> {
     const impossible = cannotHandOver();
-    if (impossible.length > 0) {
-      this.refuse(UPGRADE_REFUSED, impossible);
-      return { ok: false, problems: impossible };
-    }
-    const handover = {
-      sockets: this.sockets.passable(),
-      ticketKeys: this.ticketKeys.handover,
-      generation: this.generation,
-    };
+    if (impossible.length > 0) return this.refuse(UPGRADE_REFUSED, impossible);
+    const { places, ticketKeys, generation } = this;
+    const handover = { ...places.passable, ticketKeys: ticketKeys.handover, generation };
     const successor: Successor = new Successor(program, handover, this.systemd.environment, {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),
       reopenLogs: () => this.reopenLogs(),
     });
-    this.supervise(successor);
+    this.supervised.add(successor);
     const problems = await this.handOver(successor);
     if (problems.length > 0) {
       if (this.replacedBy !== undefined) return { ok: false, problems };
@@ -259,7 +267,7 @@ export class Master {
       return { ok: false, problems };
     }
     const message = `a new master, process ${successor.pid}, has taken over`;
-    this.log("info", message);
+    this.logs.write("info", message);
     await this.retire(successor);
     return { ok: true, value: { message, warnings: [] } };
   }
@@ -267,21 +275,24 @@ export class Master {
   private async handOver(successor: Successor): Promise<readonly Problem[]> {
     const notReady = await successor.ready();
     if (notReady.length > 0) return notReady;
-    if (this.stopping) return [stopped("upgrade")];
+    if (this.isStopping) return [stopped("upgrade")];
     // Of two masters, one must not order what the other has.
     await this.certificates.leave();
     await successor.detach();
     // Before the new master reports anything, and before the end of this one could look like the end of the service.
     await this.notify({ MAINPID: successor.pid! });
-    return this.stopping ? [stopped("upgrade")] : successor.takeOver();
+    return this.isStopping ? [stopped("upgrade")] : successor.takeOver();
   }
 
   private retire(successor: Successor): Promise<void> {
     if (this.replacedBy !== undefined) return Promise.resolve();
     this.replacedBy = successor;
-    this.supervised.delete(successor);
+    this.supervised.release(successor);
+    // The stop was meant for the service.
+    if (this.leaving !== undefined) successor.drain();
     successor.release();
     this.control?.close();
+    void this.places.answerHealth(undefined);
     void successor.gone.then(() => this.successorDied());
     return this.end();
   }
@@ -289,7 +300,7 @@ export class Master {
   /** The new master died. systemd sees the service fail, and starts it again. */
   private successorDied(): void {
     this.failed = true;
-    this.log("crit", "the new master is gone, and no process accepts connections");
+    this.logs.write("crit", "the new master is gone, and no process accepts connections");
   }
 
   /** Puts a config into service in place of the current one; on failure the current one is untouched. */
@@ -297,7 +308,7 @@ export class Master {
     const { ticketSecret: _, ...loaded } = all;
     const { config } = loaded;
     if (this.stopping) return [problem("serve.worker-failed", "", "portico was stopped before it was ready")];
-    const sockets = this.sockets.acquire(config.listeners);
+    const sockets = await this.places.acquire(config, this.loaded?.config);
     if (!sockets.ok) return sockets.problems;
     const next = new Generation({
       loaded,
@@ -307,55 +318,38 @@ export class Master {
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.challenges,
       logToStderr: this.options.logToStderr ?? false,
-      log: (level, message) => this.log(level, message),
+      log: (level, message) => this.logs.write(level, message),
     });
-    this.supervise(next);
+    this.supervised.add(next);
     const problems = await next.start();
     if (problems.length > 0) {
-      this.sockets.keepOnly(this.loaded?.config.listeners ?? []);
+      await this.places.keepOnly(this.loaded?.config, this.isMain);
       return problems;
     }
     const previous = this.current;
     this.current = next;
     this.loaded = loaded;
     this.generation += 1;
-    this.sockets.keepOnly(config.listeners);
+    await this.places.keepOnly(config, this.isMain);
     // A user who asked for the reload may connect as soon as it is answered, and expects the new config.
     await previous?.drain();
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
-    for (const p of [...loaded.warnings, ...this.sockets.unused(config.listeners)]) this.logs.warn(p);
-    const fewDescriptors = descriptorWarning(config);
-    if (fewDescriptors !== undefined) this.log("warn", `warning: ${fewDescriptors}`);
-    const pieces = previous === undefined ? piecesText() : undefined;
-    if (pieces !== undefined) this.log("warn", pieces);
+    for (const p of [...loaded.warnings, ...this.places.sockets.unused(config.listeners)]) this.logs.warn(p);
+    for (const [level, note] of startNotes(config, previous === undefined)) this.logs.write(level, note);
     return [];
-  }
-
-  /** Stops it with this master, which waits for it. */
-  private supervise(each: Supervised): void {
-    if (this.supervised.has(each)) return;
-    this.supervised.add(each);
-    void each.gone.then(() => {
-      this.supervised.delete(each);
-      if (!this.stopping && this.current !== undefined) void this.notify({});
-    });
   }
 
   /** Resolves when no worker of this master accepts any more. */
   private async end(): Promise<void> {
-    const drained = [...this.supervised].map((each) => (this.stopping ? each.stop() : each.drain()));
+    clearTimeout(this.leaving);
+    const drained = this.stopping ? this.supervised.stop() : this.supervised.drain();
     this.stopping = true;
     this.stop();
     // Otherwise clients would wait in the queue of a socket that no worker accepts from.
-    this.sockets.closeAll();
+    this.places.sockets.closeAll();
     this.ticketKeys.stop();
-    await Promise.all([...drained, this.certificates.stop()]);
-  }
-
-  /** A reload in progress may still add some. */
-  private async allGone(): Promise<void> {
-    while (this.supervised.size > 0) await Promise.all([...this.supervised].map(({ gone }) => gone));
+    await Promise.all([drained, this.certificates.stop()]);
   }
 
   private notNow(what: string): Promise<ControlOutcome> | undefined {
@@ -363,7 +357,17 @@ export class Master {
       const message = `a new master, process ${this.replacedBy.pid}, serves in place of this one`;
       return Promise.resolve({ ok: false, problems: [problem("control.replaced", "", message)] });
     }
-    return this.stopping ? Promise.resolve({ ok: false, problems: [stopped(what)] }) : undefined;
+    return this.isStopping ? Promise.resolve({ ok: false, problems: [stopped(what)] }) : undefined;
+  }
+
+  private get isStopping(): boolean {
+    return this.stopping || this.leaving !== undefined;
+  }
+
+  private notReady(): NotReady | undefined {
+    // Once replaced, it answers probes that came before: the service goes on.
+    if (this.isStopping) return this.replacedBy === undefined ? "stopping" : undefined;
+    return this.current?.accepts === true ? undefined : "no worker accepts connections";
   }
 
   /** Notifies systemd; only the main process does. */
@@ -375,18 +379,11 @@ export class Master {
     return this.systemd.notify({ STATUS, ...state });
   }
 
-  private refuse(verdict: string, problems: readonly Problem[]): void {
+  private refuse(verdict: string, problems: readonly Problem[]): ControlOutcome {
     const [first] = problems;
     this.lastFailure = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
     this.logs.refuse(verdict, problems);
-  }
-
-  private log(level: ErrorLevel, message: string): void {
-    this.logs.write(level, message);
-  }
-
-  private broadcast(message: MasterMessage): void {
-    for (const each of this.supervised) each.broadcast(message);
+    return { ok: false, problems };
   }
 }
 

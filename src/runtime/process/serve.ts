@@ -32,8 +32,8 @@ export interface ServeOptions extends LoadOptions {
  * Serves a config until it is asked to stop; resolves with the exit code: 0 after a stop, 1 if it could not start.
  *
  * SIGHUP reloads, SIGUSR1 reopens the logs, SIGUSR2 starts the installed runtime, which takes over,
- * SIGTERM, SIGINT and SIGQUIT drain and stop; a second one stops at once, but not SIGTERM to the first process of a
- * container.
+ * SIGTERM, SIGINT and SIGQUIT drain and stop; SIGTERM waits `timeouts.drainDelayMs` before. Each further one goes a step
+ * further: ends that wait, then the drain. But a second SIGTERM changes nothing for the first process of a container.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const master = new Master({
@@ -74,7 +74,7 @@ function terminate(master: Master): () => void {
   return () => {
     if (asked && process.pid === 1) return;
     asked = true;
-    master.shutDown();
+    master.shutDown({ delayed: true });
   };
 }
 

@@ -1,0 +1,51 @@
+import type { Challenge } from "../acme/face.js";
+import type { Supervised } from "./handover.js";
+import type { MasterMessage } from "./ipc.js";
+
+/** Everything that runs for a master: generations that have workers, the previous master, the next master. */
+export class Supervision {
+  private readonly all = new Set<Supervised>();
+
+  /** @param onGone is called whenever one of them has ended */
+  constructor(private readonly onGone: () => void) {}
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** Stops it with this master, which waits for it. */
+  add(each: Supervised): void {
+    if (this.all.has(each)) return;
+    this.all.add(each);
+    void each.gone.then(() => {
+      this.all.delete(each);
+      this.onGone();
+    });
+  }
+
+  /** It goes on without this master. */
+  release(each: Supervised): void {
+    this.all.delete(each);
+  }
+
+  /** Resolves when none is left; a reload in progress may still add some. */
+  async allGone(): Promise<void> {
+    while (this.all.size > 0) await Promise.all([...this.all].map(({ gone }) => gone));
+  }
+
+  broadcast(message: MasterMessage): void {
+    for (const each of this.all) each.broadcast(message);
+  }
+
+  async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+    await Promise.all([...this.all].map((each) => each.answerChallenges?.(challenges)));
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([...this.all].map((each) => each.drain()));
+  }
+
+  stop(): void {
+    for (const each of this.all) each.stop();
+  }
+}
