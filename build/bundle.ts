@@ -72,7 +72,7 @@ const loadedLate: Plugin = {
 function forbidden(metafile: Metafile, text: string): string[] {
   const inputs = Object.keys(metafile.inputs);
   const foreign = inputs.filter((file) =>
-    /(?:^|\/)node_modules\/(?:@cdktf|cdktf|cdktn|constructs)\/|^(?:src\/(?:constructs|testing|index)|main\.ts)/.test(
+    /(?:^|\/)node_modules\/(?:@cdktf|cdktf|cdktn|constructs)\/|^(?:src\/(?:constructs|kubernetes|testing|index)|main\.ts)/.test(
       file,
     ),
   );

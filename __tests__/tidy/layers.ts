@@ -6,6 +6,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "src/model": [],
   "src/render": ["src/model"],
   "src/constructs": ["src/render", "src/model"],
+  "src/kubernetes": ["src/constructs", "src/render", "src/model"],
   "src/runtime": ["src/model"],
   "src/asOwner": ["src/runtime", "src/model"],
   "src/applicationSettings": ["src/asOwner", "src/runtime", "src/render", "src/model"],
@@ -42,6 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  */
 const ORDER: Readonly<Record<string, readonly string[]>> = {
   "src/model": [".", "actions", "config", "deployment.ts", "serving.ts", "index.ts"],
+  "src/render": [".", "index.ts", "kubernetes"],
   "src/constructs": ["props", "delivery", ".", "fileSync", "index.ts"],
   "src/runtime": [
     "exchange",

@@ -34,6 +34,7 @@ export interface Doc {
 /** Entry points by the names that users import. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   "cdktf-portico": path.join(ROOT, "src/index.ts"),
+  "cdktf-portico/kubernetes": path.join(ROOT, "src/kubernetes/index.ts"),
   "cdktf-portico/testing": path.join(ROOT, "src/testing/index.ts"),
   "cdktf-portico/runtime": path.join(ROOT, "src/runtime/index.ts"),
 };

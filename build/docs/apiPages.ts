@@ -37,8 +37,8 @@ const FROM = "the docstrings of the sources";
 const INTRODUCTION = `# Constructs and options
 
 Every export of the package. The fields of \`portico.json\` that they become are in [config.md](../config.md).
-\`cdktf-portico\` is for stacks, \`cdktf-portico/testing\` for their unit tests, and \`cdktf-portico/runtime\` for programs
-that load a config or serve it themselves.`;
+\`cdktf-portico\` is for stacks, \`cdktf-portico/kubernetes\` for those that need a cluster, \`cdktf-portico/testing\` for
+their unit tests, and \`cdktf-portico/runtime\` for programs that load a config or serve it themselves.`;
 
 function index(api: readonly ApiExport[], links: Links): string {
   const sections = Object.keys(ENTRIES).map((entry) => {

@@ -25,6 +25,7 @@ const AREAS: Readonly<Record<string, string>> = {
   unit: "systemd units",
   settings: "The application's own settings",
   container: "A proxy in containers",
+  kubernetes: "A front end in a Kubernetes cluster",
   files: "Files on a host",
   tls: "TLS policies",
   listen: "Listening",

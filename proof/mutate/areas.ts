@@ -6,7 +6,7 @@ export const AREAS: readonly (readonly [name: string, path: RegExp])[] = [
   ["upstream and actions", /^src\/runtime\/(?:upstream|actions)\//],
   ["rest of the runtime", /^src\/runtime\//],
   ["render", /^src\/render\//],
-  ["constructs and testing", /^src\/(?:constructs|testing)\/|^src\/index\.ts$/],
+  ["constructs and testing", /^src\/(?:constructs|kubernetes|testing)\/|^src\/index\.ts$/],
   ["settings", /^src\/(?:applicationSettings|asOwner)\//],
   ["activation and diagnosis", /^src\/(?:activation|diagnosis)\//],
   ["command line", /^src\/cli\//],

@@ -5,6 +5,8 @@ import { dirname, join, resolve } from "node:path";
 
 const ROOT = resolve(__dirname, "../..");
 const INSTALLED = join(ROOT, "node_modules");
+/** Peers that only some users install. */
+const OPTIONAL = ["@cdktf/provider-kubernetes"];
 
 /** A fresh project that has installed the packed tarball, with the packages of this repository beside it. */
 export class Consumer {
@@ -14,7 +16,7 @@ export class Consumer {
     if (!existsSync(join(ROOT, "dist/lib/index.js")))
       throw new Error("dist/lib is missing: run `npm run build` first");
     const modules = join(this.folder, "node_modules");
-    for (const name of packages()) link(join(INSTALLED, name), join(modules, name));
+    for (const name of packages().filter((one) => !OPTIONAL.includes(one))) this.install(name);
     this.write("package.json", '{ "name": "consumer", "version": "1.0.0", "private": true }\n');
     const own = join(modules, "cdktf-portico");
     mkdirSync(own);
@@ -29,6 +31,11 @@ export class Consumer {
     ]);
     symlinkSync(join(this.folder, packed.trim().split("\n").at(-1)!), tarball);
     this.run("tar", ["-xzf", tarball, "-C", own, "--strip-components=1"]);
+  }
+
+  /** Installs an optional peer as well. */
+  install(name: string): void {
+    link(join(INSTALLED, name), join(this.folder, "node_modules", name));
   }
 
   write(name: string, text: string): void {

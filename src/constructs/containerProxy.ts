@@ -11,15 +11,29 @@ import type { TlsPlace } from "./tlsMaterial.js";
  * no host. It puts nothing anywhere; what runs the containers takes `config` and `files` from it.
  */
 export class ContainerProxy extends ReverseProxyBase {
-  /** @internal */
-  protected readonly settings: ProxySettings;
+  private readonly own: ProxySettings;
+  private given: ProxySettings = {};
   private readonly contents = new Map<string, string>();
 
   constructor(scope: Construct, id: string, props: ContainerProxyProps = {}) {
     super(scope, id);
     refuseProps(this, props, PROXY_SETTINGS);
     refuseProxy(this, { version: 1, ...props });
-    this.settings = props;
+    this.own = props;
+  }
+
+  /** @internal */
+  protected get settings(): ProxySettings {
+    const { own, given } = this;
+    const logs = { access: { stream: "stdout" }, error: { stream: "stderr" }, ...own.logs } as const;
+    const timeouts = { ...given.timeouts, ...own.timeouts };
+    return { ...given, ...own, logs, ...(Object.keys(timeouts).length === 0 ? {} : { timeouts }) };
+  }
+
+  /** @internal Settings that follow from how its containers are run; its own take priority. */
+  give(settings: ProxySettings): void {
+    refuseProxy(this, { version: 1, ...settings });
+    this.given = settings;
   }
 
   /** Adds a small file that containers need besides the config, such as a page. Not for secrets. */

@@ -6,6 +6,7 @@ export * from "./containerProxy.js";
 export * from "./fileSync/daemons.js";
 export * from "./fileSync/settings.js";
 export { Delivery } from "./delivery/delivery.js";
+export * from "./fileSync/fileSyncProxy.js";
 export * from "./fileSync/frontEnd.js";
 export type {
   FileSyncListeners,

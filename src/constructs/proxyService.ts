@@ -302,8 +302,8 @@ const directoryOf = (path: string): string =>
 
 const LOG_DAYS_MAX = 3_650;
 
-/** The runtime next to this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
-function packagedBundle(path: string): string {
+/** @internal The runtime next to this module: in the package `dist/portico.mjs` is above `dist/lib`, in the sources in `dist`. */
+export function packagedBundle(path: string): string {
   const places = ["../../portico.mjs", "../../dist/portico.mjs"].map((place) => resolve(__dirname, place));
   const found = places.find((place) => existsSync(place));
   if (found !== undefined) return found;

@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { App, TerraformStack, TerraformVariable } from "cdktf";
 import * as portico from "../../../src/index.js";
+import { KubernetesFrontEnd } from "../../../src/kubernetes/index.js";
 import type { ErrorEntry } from "./entry.js";
 
-/** Code in a stack that has a `host`, a `proxy` with a virtual server `server`, and an upstream `app`. */
+/**
+ * Code in a stack that has a `host`, a `proxy` with a virtual server `server`, and an upstream `app`; and a
+ * `ContainerProxy` `containers` with a virtual server `site`.
+ */
 function entry(cause: string, means: string): ErrorEntry {
   return { means, cause, example: () => problemOf(cause) };
 }
@@ -19,9 +23,17 @@ function problemOf(cause: string): portico.Problem {
     const http = proxy.addListener("http", { port: 80 });
     const server = proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
     const app = proxy.addUpstream("app", { url: "http://127.0.0.1:8000" });
-    const names = { ...portico, TerraformStack, TerraformVariable, stack, host, proxy, http, server, app };
+    const containers = new portico.ContainerProxy(stack, "containers");
+    const listeners = [containers.addListener("http", { port: 8080, publishedPort: 80 })];
+    const site = containers.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+    const parts = { host, proxy, http, server, app, containers, site };
+    const names = { ...portico, KubernetesFrontEnd, TerraformStack, TerraformVariable, stack, ...parts };
     // The page shows this text, so this text is what runs.
     new Function(...Object.keys(names), cause)(...Object.values(names));
+    const [late] = stack.node
+      .findAll()
+      .flatMap((one) => (one instanceof KubernetesFrontEnd ? one.problems : []));
+    if (late !== undefined) return late;
   } catch (error) {
     if (error instanceof portico.ProblemError && error.problems.length === 1) return error.problems[0]!;
     throw error;
@@ -31,11 +43,80 @@ function problemOf(cause: string): portico.Problem {
   throw new Error(`an example of errors.md has no problem: ${cause}`);
 }
 
+/** The proxy `containers` in a cluster. */
+const inCluster = (...props: readonly string[]): string => {
+  const all = [
+    'namespace: "files"',
+    "proxy: containers",
+    'image: "registry.example/portico:0.1.0"',
+    ...props,
+  ];
+  return `new KubernetesFrontEnd(stack, "files", {\n${all.map((prop) => `  ${prop},\n`).join("")}});`;
+};
+
 /** Codes of stacks: they come when a construct is made. */
 export const STACK_ERRORS = {
   "container.no-host": entry(
     'new ContainerProxy(stack, "files").addListener("https", { port: 8443, tls: { material: TlsMaterial.selfSigned() } });',
     "A container has no host that Terraform could put files on: it finds its certificate in a Secret, or on a volume.",
+  ),
+  "kubernetes.acme": entry(
+    `const material = TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, names: ["example.org"] });
+const https = containers.addListener("https", { port: 8443, publishedPort: 443, tls: { material } });
+containers.addVirtualServer("secure", { serverNames: ["_"], listeners: [https], default: true });
+${inCluster()}`,
+    "Pods would each ask the authority for a certificate, even with one replica, since a rollout runs two for a while. In a cluster cert-manager asks once, and all pods read its Secret.",
+  ),
+  "kubernetes.bad-address": entry(
+    `const more = containers.addListener("more", { port: 8081, address: "192.0.2.10" });
+containers.addVirtualServer("second", { serverNames: ["_"], listeners: [more], default: true });
+${inCluster()}`,
+    "A listener or the health listener is on an address that pods do not have, or that the kubelet does not reach.",
+  ),
+  "kubernetes.bad-name": entry(
+    inCluster('name: "Files"'),
+    "Kubernetes does not accept the name. Most names are lower-case letters, digits and hyphens.",
+  ),
+  "kubernetes.bad-value": entry(
+    inCluster('resources: { memory: "512 MB" }'),
+    "Kubernetes does not accept the value, or two values exclude each other.",
+  ),
+  "kubernetes.changed-later": entry(
+    `${inCluster()}
+site.addRoute("late", { path: "/late", action: Action.respond(204) });`,
+    "The objects are made when the front end is, and the proxy has changed since: what was added later would be missing.",
+  ),
+  "kubernetes.client-address": entry(
+    inCluster('externalTrafficPolicy: "Cluster"'),
+    "Nodes that pass a connection to a pod on another node replace the client's address with their own. Logs, limits per client and forwarding fields would name nodes.",
+  ),
+  "kubernetes.loopback-upstream": entry(
+    `const local = containers.addUpstream("local", { url: "http://127.0.0.1:8000" });
+site.addRoute("local", { path: "/local", action: Action.proxy(local) });
+${inCluster()}`,
+    "In a pod, loopback is the pod's own: the application is in other pods, and is reached by its Service.",
+  ),
+  "kubernetes.not-known": entry(
+    `const { stringValue } = new TerraformVariable(stack, "url", { type: "string" });
+const later = containers.addUpstream("later", { url: stringValue });
+site.addRoute("later", { path: "/later", action: Action.proxy(later) });
+${inCluster()}`,
+    "Manifests are plain data, and a ConfigMap is named by the hash of its content, so every value has to be known.",
+  ),
+  "kubernetes.no-volume": entry(
+    `site.addRoute("media", { path: "/media", action: Action.staticFiles("/srv/media") });
+${inCluster()}`,
+    "The proxy names a file or directory that its pods do not have: their file system is that of the image, and read-only.",
+  ),
+  "kubernetes.privileged-port": entry(
+    `const more = containers.addListener("more", { port: 81 });
+containers.addVirtualServer("second", { serverNames: ["_"], listeners: [more], default: true });
+${inCluster()}`,
+    "Pods run without privileges, so they listen above 1023. The Service publishes any port.",
+  ),
+  "kubernetes.short-grace": entry(
+    inCluster('transferGrace: "1h"'),
+    "Kubernetes would kill a pod while the proxy still lets transfers finish.",
   ),
   "host.bad-ipv4": entry(
     'new Host(stack, "files", { address: "192.0.2.10/24" });',

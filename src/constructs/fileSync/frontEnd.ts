@@ -14,6 +14,7 @@ import { dnsRecordsOutput } from "../dnsOutput.js";
 import {
   addListeners,
   addRoutes,
+  addServers,
   addUpstreams,
   type FileSyncListeners,
   type FileSyncRoutes,
@@ -34,7 +35,6 @@ import { StaticNetwork } from "../network.js";
 import { ProxyService } from "../proxyService.js";
 import { ReverseProxy } from "../reverseProxy.js";
 import type { TlsFiles } from "../tlsMaterial.js";
-import type { ResponseHeaders } from "../responseHeaders.js";
 import { hasTokens, isKnown } from "../props/tokens.js";
 import type { VirtualServer } from "../virtualServer.js";
 
@@ -99,9 +99,13 @@ export class FileSyncFrontEnd extends Construct {
     this.upstreams = addUpstreams(this.proxy, props.upstreams ?? {});
     this.tls = this.listeners.https?.tlsFiles;
     const page = Action.staticFiles(this.proxy.paths.defaultPageDirectory, { index: ["index.html"] });
-    this.defaultServer = this.addDefaultServer(page);
-    this.redirect = this.addRedirectServer(`/${prefix}`);
-    this.application = this.addApplicationServer(props.responseHeaders);
+    const { listeners, mode, serverNames } = this;
+    const { responseHeaders } = props;
+    const path = `/${prefix}`;
+    const servers = addServers(this.proxy, { listeners, mode, serverNames, path, page, responseHeaders });
+    this.defaultServer = servers.defaultServer;
+    this.redirect = servers.redirect;
+    this.application = servers.application;
     this.media = {
       directory: props.mediaDirectory ?? `${props.installDirectory}/media`,
       avatarDirectory: props.avatarDirectory,
@@ -178,48 +182,6 @@ export class FileSyncFrontEnd extends Construct {
       ports: () => this.exposedPorts,
       loopbackPorts: () => this.loopbackPorts,
       unitDirectory: proxy.paths.unitDirectory,
-    });
-  }
-
-  private get httpListeners() {
-    const { http, http6 } = this.listeners;
-    return http6 === undefined ? [http] : [http, http6];
-  }
-
-  private addDefaultServer(page: Action): VirtualServer {
-    const server = this.proxy.addVirtualServer("default", {
-      serverNames: ["_"],
-      listeners: this.httpListeners,
-      default: true,
-      versionTokens: true,
-    });
-    server.addRoute("page", { path: "/", action: page });
-    return server;
-  }
-
-  private addRedirectServer(path: string): VirtualServer | undefined {
-    if (this.mode.https === undefined) return undefined;
-    const server = this.proxy.addVirtualServer("redirect", {
-      serverNames: this.serverNames,
-      listeners: this.httpListeners,
-    });
-    const action = Action.redirect({ status: 301, scheme: "https", port: this.mode.publicPort });
-    server.addRoute("https", { path, match: "prefix", action });
-    return server;
-  }
-
-  private addApplicationServer(responseHeaders: ResponseHeaders | undefined): VirtualServer {
-    const { https, https6 } = this.listeners;
-    if (https === undefined) {
-      const { serverNames, httpListeners: listeners } = this;
-      return this.proxy.addVirtualServer("application", { serverNames, listeners, responseHeaders });
-    }
-    return this.proxy.addVirtualServer("application", {
-      serverNames: ["_"],
-      listeners: https6 === undefined ? [https] : [https, https6],
-      default: true,
-      responseHeaders,
-      hsts: this.mode.https?.hsts,
     });
   }
 

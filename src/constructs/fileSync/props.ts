@@ -164,6 +164,16 @@ export interface FileSyncFrontEndProps {
 
 const UPSTREAM_OVERRIDES = fields<Partial<UpstreamProps>>(partial(UPSTREAM_PROPS));
 
+/** @internal */
+export const ROUTE_FIELDS = fields<FileSyncRouteFields>({
+  web: any,
+  webdav: any,
+  fileServer: any,
+  media: any,
+  avatars: any,
+  page: any,
+});
+
 const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   host: required(either(HOST, fields(HOST_PROPS))),
   mode: required(MODE),
@@ -180,14 +190,7 @@ const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   requestBodyTimeoutMs: number,
   webdavDestination: choice("path", "absolute", "unchanged"),
   responseHeaders: any,
-  routeResponseHeaders: fields<FileSyncRouteFields>({
-    web: any,
-    webdav: any,
-    fileServer: any,
-    media: any,
-    avatars: any,
-    page: any,
-  }),
+  routeResponseHeaders: ROUTE_FIELDS,
   proxy: fields(without(REVERSE_PROXY_PROPS, "host", "paths")),
   service: fields(without(PROXY_SERVICE_PROPS, "proxy")),
   settings: fields<NonNullable<FileSyncFrontEndProps["settings"]>>({
@@ -223,20 +226,39 @@ export function refuseFrontEnd(construct: Construct, props: FileSyncFrontEndProp
   refuseProps(construct, props, FRONT_END_PROPS);
   const at = (name: string): string => `${construct.node.path}.${name}`;
   refuse([
-    ...prefixProblems(props, at),
-    ...directoryProblems(props, at),
+    ...installProblems(props, at),
+    ...routeProblems(props, at),
     ...hostPathProblems({ installDirectory: props.installDirectory }, construct.node.path),
-    ...nameProblems(props, at),
-    ...timeoutProblems(props, at),
-    ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
-    ...routeFieldProblems(props, at),
+    ...namesProblems(at("additionalServerNames"), props.additionalServerNames ?? []),
     ...hostPathProblems(props.paths, at("paths")),
   ]);
 }
 
+/** Props that the application's routes are made from, wherever the proxy runs. */
+type RouteOptions = Pick<
+  FileSyncFrontEndProps,
+  | "pathPrefix"
+  | "mediaDirectory"
+  | "avatarDirectory"
+  | "requestBodyTimeoutMs"
+  | "responseHeaders"
+  | "routeResponseHeaders"
+>;
+
+/** @internal */
+export function routeProblems(props: RouteOptions, at: At): Problem[] {
+  return [
+    ...prefixProblems(props, at),
+    ...directoryProblems(props, at),
+    ...timeoutProblems(props, at),
+    ...serverOptionProblems(at("responseHeaders"), "responseHeaders", props.responseHeaders),
+    ...routeFieldProblems(props, at),
+  ];
+}
+
 type At = (name: string) => string;
 
-function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: FileSyncFrontEndProps, at: At) {
+function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: RouteOptions, at: At) {
   const problems = Object.entries(routeResponseHeaders).flatMap(([route, given]) =>
     serverOptionProblems(at(`routeResponseHeaders.${route}`), "responseHeaders", given),
   );
@@ -250,13 +272,12 @@ function routeFieldProblems({ avatarDirectory, routeResponseHeaders = {} }: File
   ];
 }
 
-function nameProblems({ additionalServerNames = [] }: FileSyncFrontEndProps, at: At): Problem[] {
-  return additionalServerNames.flatMap((name, i) => {
+/** @internal */
+export function namesProblems(path: string, names: readonly string[]): Problem[] {
+  return names.flatMap((name, i) => {
     if (!isKnown(name) || isPublicName(name)) return [];
     const more = { received: name, allowed: PUBLIC_NAME.allowed };
-    return [
-      problem("config.bad-server-name", at(`additionalServerNames[${i}]`), "is not a server name", more),
-    ];
+    return [problem("config.bad-server-name", `${path}[${i}]`, "is not a server name", more)];
   });
 }
 
@@ -292,14 +313,14 @@ export function refuseLostAddress({
 
 const isPublicName = accepting(PUBLIC_NAME);
 
-function timeoutProblems({ requestBodyTimeoutMs: time }: FileSyncFrontEndProps, at: At): Problem[] {
+function timeoutProblems({ requestBodyTimeoutMs: time }: RouteOptions, at: At): Problem[] {
   if (time === undefined || !isKnown(time)) return [];
   if (Number.isInteger(time) && time >= 1 && time <= MILLISECONDS_MAX) return [];
   const more = { received: time, allowed: `1 to ${MILLISECONDS_MAX} milliseconds` };
   return [problem("config.out-of-range", at("requestBodyTimeoutMs"), "is out of range", more)];
 }
 
-function prefixProblems({ pathPrefix = "sync" }: FileSyncFrontEndProps, at: At): Problem[] {
+function prefixProblems({ pathPrefix = "sync" }: RouteOptions, at: At): Problem[] {
   if (isPathPrefix(pathPrefix)) return [];
   if (!isKnown(pathPrefix)) {
     const fix = "Give a literal: the routes of the application are made from it.";
@@ -314,12 +335,14 @@ function prefixProblems({ pathPrefix = "sync" }: FileSyncFrontEndProps, at: At):
 
 const isPathPrefix = accepting(PATH_PREFIX);
 
-function directoryProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
-  if (props.installDirectory === undefined && props.mediaDirectory === undefined) {
-    const fix = "Give the directory that the application is installed in, or that of its media.";
-    const more = { allowed: "an absolute path on the host", fix };
-    return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
-  }
+function installProblems(props: FileSyncFrontEndProps, at: At): Problem[] {
+  if (props.installDirectory !== undefined || props.mediaDirectory !== undefined) return [];
+  const fix = "Give the directory that the application is installed in, or that of its media.";
+  const more = { allowed: "an absolute path on the host", fix };
+  return [problem("config.missing-field", at("installDirectory"), "is missing", more)];
+}
+
+function directoryProblems(props: RouteOptions, at: At): Problem[] {
   return (["mediaDirectory", "avatarDirectory"] as const).flatMap((name) => {
     const directory = props[name];
     if (directory === undefined || !isKnown(directory) || isFilePath(directory)) return [];

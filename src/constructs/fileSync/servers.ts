@@ -4,6 +4,7 @@ import type { Listener, ListenerProps } from "../listener.js";
 import type { Mode } from "./mode.js";
 import type { ProxyLogs } from "../proxySettings.js";
 import type { ReverseProxy } from "../reverseProxy.js";
+import type { ReverseProxyBase } from "../reverseProxyBase.js";
 import type { ResponseHeaders } from "../responseHeaders.js";
 import type { Route, RouteProps } from "../route.js";
 import { TlsMaterial } from "../tlsMaterial.js";
@@ -80,7 +81,10 @@ export type FileSyncUpstreamOverrides = {
 };
 
 /** The daemons on their ports, with the caller's changes. */
-export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOverrides): FileSyncUpstreams {
+export function addUpstreams(
+  proxy: ReverseProxyBase,
+  overrides: FileSyncUpstreamOverrides,
+): FileSyncUpstreams {
   const add = (id: keyof FileSyncUpstreams, port: number): Upstream =>
     proxy.addUpstream(id, {
       url: `http://127.0.0.1:${port}`,
@@ -108,6 +112,53 @@ export function addUpstreams(proxy: ReverseProxy, overrides: FileSyncUpstreamOve
 /** Fields of the answers of the application's routes, by route. */
 export type FileSyncRouteFields = { readonly [name in keyof FileSyncRoutes]?: ResponseHeaders };
 
+/** @internal What the virtual servers depend on. */
+export interface FileSyncServersInput {
+  readonly listeners: FileSyncListeners;
+  readonly mode: Mode;
+  readonly serverNames: readonly string[];
+  /** Path of the web application: `/sync`. */
+  readonly path: string;
+  readonly page: Action;
+  readonly responseHeaders?: ResponseHeaders;
+}
+
+/** Virtual servers of the front end; `redirect` in TLS mode only. */
+export interface FileSyncServers {
+  readonly defaultServer: VirtualServer;
+  readonly redirect?: VirtualServer;
+  readonly application: VirtualServer;
+}
+
+/** The default server, and the application's; in TLS mode HTTP leads to HTTPS. */
+export function addServers(proxy: ReverseProxyBase, input: FileSyncServersInput): FileSyncServers {
+  const { mode, serverNames, responseHeaders } = input;
+  const { http, http6, https, https6 } = input.listeners;
+  const listeners = http6 === undefined ? [http] : [http, http6];
+  const defaultServer = proxy.addVirtualServer("default", {
+    serverNames: ["_"],
+    listeners,
+    default: true,
+    versionTokens: true,
+  });
+  defaultServer.addRoute("page", { path: "/", action: input.page });
+  if (https === undefined) {
+    const application = proxy.addVirtualServer("application", { serverNames, listeners, responseHeaders });
+    return { defaultServer, application };
+  }
+  const redirect = proxy.addVirtualServer("redirect", { serverNames, listeners });
+  const action = Action.redirect({ status: 301, scheme: "https", port: mode.publicPort });
+  redirect.addRoute("https", { path: input.path, match: "prefix", action });
+  const application = proxy.addVirtualServer("application", {
+    serverNames: ["_"],
+    listeners: https6 === undefined ? [https] : [https, https6],
+    default: true,
+    responseHeaders,
+    hsts: mode.https?.hsts,
+  });
+  return { defaultServer, redirect, application };
+}
+
 /** @internal What the application's routes depend on. */
 export interface FileSyncRoutesInput {
   readonly upstreams: FileSyncUpstreams;
@@ -128,7 +179,7 @@ export interface FileSyncRoutesInput {
 /** The four routes, and the page. */
 export function addRoutes(
   server: VirtualServer,
-  logDirectory: string,
+  logDirectory: string | undefined,
   input: FileSyncRoutesInput,
 ): FileSyncRoutes {
   const { upstreams, base, requestBodyTimeoutMs, avatarDirectory, logs = {} } = input;
@@ -139,7 +190,8 @@ export function addRoutes(
   // Only TLS mode sets X-Forwarded-Proto (service 4.2); the client's own is dropped in both.
   const forwarded = { realIp: true, for: true, proto: input.scheme === "https", host: input.serverName };
   // On a stream everything goes to one place; the lines name the route.
-  const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean => typeof log === "object" && "stream" in log;
+  const isStream = (log: ProxyLogs[keyof ProxyLogs]): boolean =>
+    logDirectory === undefined || (typeof log === "object" && "stream" in log);
   const logged = (name: string) => ({
     accessLog: isStream(logs.access) ? undefined : { path: `${logDirectory}/${name}.access.log` },
     errorLog: isStream(logs.error) ? undefined : { path: `${logDirectory}/${name}.error.log` },

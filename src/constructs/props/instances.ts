@@ -6,6 +6,11 @@ export const ACTION = instance(
   "an Action",
   "Use `Action.proxy(upstream)`, `Action.staticFiles(directory)`, `Action.redirect()` or `Action.respond(status)`.",
 );
+export const CONTAINER_PROXY = instance(
+  "ContainerProxy",
+  "a ContainerProxy",
+  "Make one: `new ContainerProxy(stack, id)`, or `new FileSyncProxy(stack, id, …).proxy`.",
+);
 export const DELIVERY = instance("Delivery", "a Delivery", "Use `Delivery.local(…)` or `Delivery.ssh(…)`.");
 export const HOST = instance("Host", "a Host", "Make one: `new Host(stack, id, { address })`.");
 export const LISTENER = instance("Listener", "a Listener", "Make one: `proxy.addListener(id, { port })`.");

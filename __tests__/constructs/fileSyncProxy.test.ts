@@ -1,0 +1,83 @@
+import { FileSyncProxy, type FileSyncProxyProps, FileSyncFrontEnd, Mode } from "../../src/index.js";
+import { renderProxyConfig } from "../../src/testing/index.js";
+import { newStack, problemsOf } from "../../proof/kit/stacks.js";
+
+const PROPS: FileSyncProxyProps = {
+  mode: Mode.tls(),
+  serverNames: ["files.example.org"],
+  upstreams: {
+    web: { url: "http://web.sync.svc:8000" },
+    webdav: { url: "http://webdav.sync.svc:8080", idleTimeoutMs: 500 },
+    fileServer: { url: "http://file-server.sync.svc:8082" },
+  },
+  mediaDirectory: "/srv/media",
+};
+
+const configOf = (props: Partial<FileSyncProxyProps> = {}) =>
+  renderProxyConfig(new FileSyncProxy(newStack(), "sync", { ...PROPS, ...props }));
+
+test("in containers the service has the virtual servers and routes that it has on a host", () => {
+  const host = new FileSyncFrontEnd(newStack(), "files", {
+    host: { address: "192.0.2.10", publicName: "files.example.org" },
+    mode: Mode.tls(),
+    mediaDirectory: "/srv/media",
+    service: { runtimeBundle: __filename },
+  });
+  const [here, there] = [configOf(), renderProxyConfig(host)];
+  const withoutLogs = (config: typeof here) =>
+    config.virtualServers.map((server) => ({
+      ...server,
+      routes: server.routes.map(({ accessLog: _, errorLog: __, ...route }) => route),
+    }));
+  expect(withoutLogs(here)).toEqual(withoutLogs(there));
+  expect(here.upstreams.map(({ url: _, idleTimeoutMs: __, ...upstream }) => upstream)).toEqual(
+    there.upstreams.map(({ url: _, idleTimeoutMs: __, ...upstream }) => upstream),
+  );
+});
+
+test.each([
+  [
+    Mode.tls(),
+    [
+      [8080, 80],
+      [8443, 443],
+    ],
+  ],
+  [
+    Mode.tls({ publicPort: 8443 }),
+    [
+      [8080, 80],
+      [8443, 8443],
+    ],
+  ],
+  [Mode.plain(), [[8080, 80]]],
+  [Mode.plain({ httpPort: 8000, publicPort: 80 }), [[8000, 80]]],
+])("listeners are on ports above 1023 and published as the mode says: %#", (mode, ports) => {
+  const { listeners } = configOf({ mode });
+  expect(listeners.map(({ port, publishedPort }) => [port, publishedPort])).toEqual(ports);
+});
+
+test("what the mode says of addresses and the PROXY protocol holds for its listeners", () => {
+  const proxyProtocol = { from: ["10.0.0.0/8"] };
+  const { listeners } = configOf({ mode: Mode.tls({ address: "127.0.0.1", proxyProtocol }) });
+  expect(listeners).toMatchObject([
+    { address: "127.0.0.1", proxyProtocol },
+    { address: "127.0.0.1", proxyProtocol },
+  ]);
+});
+
+test.each<[string, object, string]>([
+  ["no name", { serverNames: [] }, "config.missing-field stack/sync.serverNames"],
+  ["a name in upper case", { serverNames: ["Files"] }, "config.bad-server-name stack/sync.serverNames[0]"],
+  ["no daemon", { upstreams: {} }, "config.missing-field stack/sync.upstreams.web"],
+  ["relative media", { mediaDirectory: "media" }, "config.bad-file-path stack/sync.mediaDirectory"],
+  ["a prefix with slashes", { pathPrefix: "/sync/" }, "config.bad-route-path stack/sync.pathPrefix"],
+  [
+    "an IPv6 address",
+    { mode: Mode.tls({ ipv6Address: "2001:db8::1" }) },
+    "config.bad-address stack/sync.mode",
+  ],
+])("refused: %s", (_, props, problem) => {
+  const problems = problemsOf(() => configOf(props));
+  expect(problems.map(({ code, path }) => `${code} ${path}`)).toContain(problem);
+});

@@ -1,0 +1,215 @@
+import { Testing } from "cdktf";
+import { gunzipSync } from "node:zlib";
+import { readFileSync } from "node:fs";
+import { Action } from "../../src/index.js";
+import type { Manifest } from "../../src/kubernetes/index.js";
+import { renderProxyConfig, resolve } from "../../src/testing/index.js";
+import { expectGolden } from "../render/golden.js";
+import { fileSync, fullSite, proxy, site, type Site } from "./site.js";
+import { manifestsOf } from "./terraform.js";
+
+type Tree = Record<string, never>;
+
+/** The object of a kind; deep fields are read without types, as a cluster has them. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+const of = ({ frontEnd }: Site, kind: string): any => frontEnd.manifests.find((one) => one.kind === kind);
+const podOf = (one: Site) => of(one, "Deployment").spec.template.spec;
+
+describe("the manifests", () => {
+  test("of the smallest front end", () => {
+    expectGolden("kubernetes-smallest.json", site().frontEnd.manifestsText);
+  });
+
+  test("of the whole service with everything that has a prop", () => {
+    const { frontEnd } = fullSite();
+    const text = `${JSON.stringify(frontEnd.manifests, null, 2)}\n`;
+    // What a compressed file looks like differs between versions of Node.
+    const fixed = text.replace(/(files-runtime-)\w+/g, "$1HASH").replace(/("portico.mjs.gz": ").*"/, '$1…"');
+    expectGolden("kubernetes-full.json", fixed);
+  });
+
+  test("are a List that kubectl reads", () => {
+    const { frontEnd } = site();
+    expect(JSON.parse(frontEnd.manifestsText)).toEqual({
+      apiVersion: "v1",
+      kind: "List",
+      items: frontEnd.manifests,
+    });
+  });
+
+  test.each([
+    ["the smallest front end", () => site()],
+    ["the whole service", fullSite],
+    ["a Service within the cluster", () => site({ exposure: "clusterIP", networkPolicy: false })],
+  ])("are the same objects as the resources: %s", (_, make) => {
+    const { stack, frontEnd } = make();
+    const byKind = (all: readonly Manifest[]) =>
+      [...all].sort((a, b) => (`${a.kind}${a.metadata.name}` < `${b.kind}${b.metadata.name}` ? -1 : 1));
+    expect(byKind(manifestsOf(Testing.synth(stack)))).toEqual(byKind(frontEnd.manifests));
+  });
+
+  test("have the same text every time", () => {
+    expect(fullSite().frontEnd.manifestsText).toBe(fullSite().frontEnd.manifestsText);
+  });
+});
+
+describe("the config", () => {
+  test("is the one that tests of the stack see", () => {
+    const one = site();
+    const { data } = of(one, "ConfigMap");
+    const { $schema: _, ...config } = JSON.parse(data["portico.json"]);
+    expect(renderProxyConfig(one.stack)).toMatchObject({
+      ...config,
+      healthListener: { address: "0.0.0.0", port: 9180 },
+      timeouts: { drainDelayMs: 15_000, drainMs: 36_000_000 },
+      logs: { access: { stream: "stdout" }, error: { stream: "stderr" } },
+      workers: 1,
+    });
+    expect(data["dhparam2048.pem"]).toContain("BEGIN DH PARAMETERS");
+  });
+
+  test("in another ConfigMap is in other pods: the name is in their template, and the old one stays for the old ones", () => {
+    const changed = (status: number): Site =>
+      site({}, (stack) => {
+        const one = proxy(stack);
+        one.virtualServers[0]!.addRoute("more", { path: "/more", action: Action.respond(status) });
+        return one;
+      });
+    const names = [changed(204), changed(404), changed(204)].map((one) => {
+      const { name } = of(one, "ConfigMap").metadata;
+      expect(podOf(one).volumes[0]).toEqual({ name: "config", configMap: { name } });
+      return name as string;
+    });
+    expect(names[0]).toBe(names[2]);
+    expect(names[0]).not.toBe(names[1]);
+    const { resource } = JSON.parse(Testing.synth(changed(204).stack));
+    const [configMap] = Object.values<Tree>(resource.kubernetes_config_map_v1);
+    expect(configMap).toMatchObject({ lifecycle: { create_before_destroy: true }, immutable: true });
+    const [id] = Object.keys(resource.kubernetes_config_map_v1);
+    expect(id).toContain(names[0]!.slice(-10));
+    const [deployment] = Object.values<Tree>(resource.kubernetes_deployment_v1);
+    expect(deployment!.depends_on).toContain(`kubernetes_config_map_v1.${id}`);
+  });
+
+  test("has the settings that the proxy was given", () => {
+    const one = site({ transferGrace: "10m" }, (stack) => {
+      const made = proxy(stack);
+      made.addConfigOverride("timeouts.drainMs", 600_000);
+      made.addConfigOverride("workers", 3);
+      return made;
+    });
+    expect(renderProxyConfig(one.stack)).toMatchObject({ workers: 3, timeouts: { drainMs: 600_000 } });
+    expect(podOf(one).terminationGracePeriodSeconds).toBe(600 + 15 + 15);
+  });
+
+  test("that changes afterwards is reported when the app is synthesized", () => {
+    const { stack, frontEnd } = site();
+    expect(() => Testing.synth(stack, true)).not.toThrow();
+    const server = renderedServer(stack);
+    server.addRoute("late", { path: "/late", action: Action.respond(204) });
+    expect(() => Testing.synth(stack, true)).toThrow("kubernetes.changed-later");
+    expect(frontEnd.manifestsText).not.toContain("/late");
+  });
+});
+
+const renderedServer = (stack: Site["stack"]) =>
+  (stack.node.findChild("proxy") as ReturnType<typeof proxy>).virtualServers[0]!;
+
+describe("the pods", () => {
+  test("stop when their transfers have ended: the grace covers delay and drain", () => {
+    expect(podOf(site()).terminationGracePeriodSeconds).toBe(36_000 + 15 + 15);
+    expect(podOf(site({ transferGrace: "11h" })).terminationGracePeriodSeconds).toBe(39_600 + 15 + 15);
+  });
+
+  test("have a worker for each CPU that is kept for them", () => {
+    const { stack } = site({ resources: { cpu: "2500m" } });
+    expect(renderProxyConfig(stack).workers).toBe(3);
+    expect(renderProxyConfig(site({ resources: { cpu: "2", cpuLimit: "2" } }).stack).workers).toBe("auto");
+  });
+
+  test("unpack the runtime that the ConfigMap holds", () => {
+    const one = fullSite();
+    const packed = one.frontEnd.manifests.find((manifest) => "binaryData" in manifest)!;
+    const { "portico.mjs.gz": data } = packed.binaryData as Record<string, string>;
+    expect(gunzipSync(Buffer.from(data!, "base64"))).toEqual(readFileSync(`${__dirname}/site.ts`));
+    expect(podOf(one).initContainers[0].command[2]).toContain("gunzipSync");
+  });
+
+  test("see every file that the config names", () => {
+    const one = fullSite();
+    const places = podOf(one).containers[0].volumeMounts.map(({ mountPath }: Tree) => mountPath) as string[];
+    expect(places).toEqual([
+      "/etc/portico/portico.json",
+      "/etc/portico/dhparam2048.pem",
+      "/usr/share/portico/default/index.html",
+      "/usr/lib/portico",
+      "/etc/portico/tls",
+      "/etc/portico/ticket-keys",
+      "/srv/media",
+      "/srv/avatars",
+    ]);
+    expect(renderProxyConfig(one.stack).ticketKeys).toMatchObject({
+      file: "/etc/portico/ticket-keys/secret",
+      rotateMs: 3_600_000,
+    });
+  });
+});
+
+describe("the Service", () => {
+  test("publishes the ports that clients use, once for both families", () => {
+    const one = site({}, (stack) => {
+      const made = proxy(stack);
+      const tls = made.listeners[0]!.tls!;
+      const https6 = made.addListener("https6", { address: "::", port: 8443, publishedPort: 443, tls });
+      made.addVirtualServer("site6", { serverNames: ["_"], listeners: [https6], default: true });
+      return made;
+    });
+    const { spec } = of(one, "Service");
+    expect(spec.ports).toEqual([{ name: "https", port: 443, targetPort: 8443, protocol: "TCP" }]);
+    expect(spec).toMatchObject({ type: "LoadBalancer", externalTrafficPolicy: "Local" });
+    expect(spec.ipFamilyPolicy).toBe("PreferDualStack");
+  });
+
+  test("may lead through other nodes where the PROXY protocol names the client", () => {
+    const one = site({ externalTrafficPolicy: "Cluster" }, (stack) => {
+      const made = proxy(stack);
+      made.addConfigOverride("listeners[0].proxyProtocol", { from: ["10.0.0.0/8"] });
+      return made;
+    });
+    expect(of(one, "Service").spec.externalTrafficPolicy).toBe("Cluster");
+  });
+
+  test("has no policy for addresses where only the cluster reaches it", () => {
+    expect(of(site({ exposure: "clusterIP" }), "Service").spec).not.toHaveProperty("externalTrafficPolicy");
+  });
+});
+
+describe("the network policy", () => {
+  test("names the ports of listeners, upstreams and DNS", () => {
+    const { spec } = of(fullSite(), "NetworkPolicy");
+    const ports = (rules: { ports: { port: number }[] }[]) =>
+      rules.flatMap((rule) => rule.ports.map(({ port }) => port));
+    expect(ports(spec.ingress)).toEqual([8080, 8443]);
+    expect(ports(spec.egress)).toEqual([53, 53, 8000, 8080, 8081, 8082]);
+  });
+
+  test("can be left out", () => {
+    expect(of(site({ networkPolicy: false }), "NetworkPolicy")).toBeUndefined();
+  });
+});
+
+test("the service in a cluster answers as on a host", () => {
+  const { stack } = site(
+    { volumes: [{ mountPath: "/srv/media", claimName: "media" }] },
+    (one) => fileSync(one).proxy,
+  );
+  const at = (url: string) => resolve(stack, url);
+  expect(at("http://files.example.org/sync/x")).toMatchObject({
+    kind: "redirect",
+    location: "https://files.example.org/sync/x",
+  });
+  expect(at("https://files.example.org/sync/x")).toMatchObject({ upstreamUrl: "http://web.sync.svc:8000" });
+  expect(at("https://files.example.org/synchttp/x")).toMatchObject({ requestLine: "GET /x HTTP/1.1" });
+  expect(at("https://files.example.org/syncmedia/a.png")).toMatchObject({ file: "/srv/media/a.png" });
+  expect(at("http://192.0.2.1/")).toMatchObject({ file: "/usr/share/portico/default/index.html" });
+});

@@ -1,0 +1,206 @@
+import { Construct } from "constructs";
+import { isWildcard, type Problem, problem } from "../../model/index.js";
+import { CONTAINER_PATHS, renderDefaultPage } from "../../render/index.js";
+import { Action } from "../action.js";
+import { ContainerProxy, type ContainerProxyProps } from "../containerProxy.js";
+import { refuse } from "../props/checks.js";
+import { MODE } from "../props/instances.js";
+import {
+  any,
+  choice,
+  fields,
+  listOf,
+  number,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+} from "../props/propTable.js";
+import { PROXY_SETTINGS } from "../reverseProxyBase.js";
+import type { ResponseHeaders } from "../responseHeaders.js";
+import { TlsMaterial } from "../tlsMaterial.js";
+import { UPSTREAM_PROPS, type UpstreamProps } from "../upstream.js";
+import type { VirtualServer } from "../virtualServer.js";
+import type { Mode } from "./mode.js";
+import { namesProblems, ROUTE_FIELDS, routeProblems } from "./props.js";
+import {
+  addRoutes,
+  addServers,
+  addUpstreams,
+  type FileSyncListeners,
+  type FileSyncRouteFields,
+  type FileSyncRoutes,
+  type FileSyncUpstreams,
+} from "./servers.js";
+
+/**
+ * The proxy of a file-sync web application for containers: the virtual servers and routes of `FileSyncFrontEnd`, with
+ * daemons that are reached by the network and media on a volume.
+ */
+export class FileSyncProxy extends Construct {
+  /** The proxy; further listeners, virtual servers and upstreams are added to it. */
+  readonly proxy: ContainerProxy;
+  /** The listeners: on ports above 1023, published as those of the mode. */
+  readonly listeners: FileSyncListeners;
+  /** The application's daemons. */
+  readonly upstreams: FileSyncUpstreams;
+  /** Answers on the HTTP port for names that are not the application's. */
+  readonly defaultServer: VirtualServer;
+  /** The application's virtual server: on the HTTP port in plain mode, on the HTTPS port in TLS mode. */
+  readonly application: VirtualServer;
+  /** Leads from HTTP to HTTPS; undefined in plain mode. */
+  readonly redirect?: VirtualServer;
+  /** Routes of the application's virtual server. */
+  readonly routes: FileSyncRoutes;
+
+  constructor(scope: Construct, id: string, props: FileSyncProxyProps) {
+    super(scope, id);
+    refuseProps(this, props, FILE_SYNC_PROXY_PROPS);
+    const at = (name: string): string => `${this.node.path}.${name}`;
+    const { mode, serverNames, mediaDirectory, avatarDirectory } = props;
+    const [serverName] = serverNames;
+    refuse([
+      ...routeProblems(props, at),
+      ...namesProblems(at("serverNames"), serverNames),
+      ...(serverName === undefined
+        ? [problem("config.missing-field", at("serverNames"), "has no name")]
+        : []),
+      ...(isWildcard(mode.ipv6Address) ? [] : [lostAddress(at("mode"), mode.ipv6Address)]),
+    ]);
+    this.proxy = new ContainerProxy(this, "Proxy", props.proxy);
+    this.listeners = addContainerListeners(this.proxy, mode, serverNames);
+    this.upstreams = addUpstreams(this.proxy, props.upstreams);
+    const { defaultPageDirectory } = CONTAINER_PATHS;
+    this.proxy.addFile(`${defaultPageDirectory}/index.html`, props.defaultPage ?? renderDefaultPage());
+    const page = Action.staticFiles(defaultPageDirectory, { index: ["index.html"] });
+    const path = `/${props.pathPrefix ?? "sync"}`;
+    const { listeners } = this;
+    const servers = addServers(this.proxy, {
+      listeners,
+      mode,
+      serverNames,
+      path,
+      page,
+      responseHeaders: props.responseHeaders,
+    });
+    this.defaultServer = servers.defaultServer;
+    this.redirect = servers.redirect;
+    this.application = servers.application;
+    this.routes = addRoutes(this.application, undefined, {
+      upstreams: this.upstreams,
+      base: path,
+      scheme: mode.scheme,
+      serverName: serverName!,
+      mediaDirectory,
+      avatarDirectory,
+      requestBodyTimeoutMs: props.requestBodyTimeoutMs,
+      webdavDestination: props.webdavDestination,
+      page,
+      responseHeaders: props.routeResponseHeaders,
+    });
+  }
+}
+
+/** What the proxy of a file-sync web application is made of. */
+export interface FileSyncProxyProps {
+  /**
+   * Plain HTTP or TLS. Its ports are those that clients use; containers listen on ports of their own. Without a
+   * `material` the certificate is `TlsMaterial.fromSecret()`.
+   */
+  readonly mode: Mode;
+  /** Names that clients ask for, in lower case, the main one first. */
+  readonly serverNames: readonly string[];
+  /** The application's daemons: URLs that containers reach, such as `http://web.sync.svc:8000`. */
+  readonly upstreams: { readonly [name in keyof FileSyncUpstreams]: UpstreamProps };
+  /** Directory of the static media in the containers. */
+  readonly mediaDirectory: string;
+  /**
+   * Directory of avatars in the containers, if they are not in the media directory.
+   * @default - avatars are in the media directory
+   */
+  readonly avatarDirectory?: string;
+  /**
+   * The word that paths begin with: `sync` gives `/sync`, `/synchttp`, `/syncmedia`, `/syncdav`.
+   * @default "sync"
+   */
+  readonly pathPrefix?: string;
+  /**
+   * Idle time allowed between two reads of a request body on the proxied routes, in milliseconds; then 408.
+   * @default 60000
+   */
+  readonly requestBodyTimeoutMs?: number;
+  /**
+   * How the WebDAV daemon gets a `Destination` that points at this front end.
+   * @default "path"
+   */
+  readonly webdavDestination?: "path" | "absolute" | "unchanged";
+  /**
+   * Fields that are set or removed in every answer of the application's routes, error pages included.
+   * @default - none
+   */
+  readonly responseHeaders?: ResponseHeaders;
+  /**
+   * Fields that are set or removed in the answers of single routes; they take priority over `responseHeaders`.
+   * @default - none
+   */
+  readonly routeResponseHeaders?: FileSyncRouteFields;
+  /**
+   * HTML of the default server's page.
+   * @default - a page that says no application is served at this address
+   */
+  readonly defaultPage?: string;
+  /**
+   * Settings of the proxy as a whole.
+   * @default - see ContainerProxy
+   */
+  readonly proxy?: ContainerProxyProps;
+}
+
+const UPSTREAM = required(fields<UpstreamProps>(UPSTREAM_PROPS));
+
+const FILE_SYNC_PROXY_PROPS: PropTable<FileSyncProxyProps> = {
+  mode: required(MODE),
+  serverNames: required(listOf(text)),
+  upstreams: required(
+    fields<FileSyncProxyProps["upstreams"]>({ web: UPSTREAM, webdav: UPSTREAM, fileServer: UPSTREAM }),
+  ),
+  mediaDirectory: required(text),
+  avatarDirectory: text,
+  pathPrefix: text,
+  requestBodyTimeoutMs: number,
+  webdavDestination: choice("path", "absolute", "unchanged"),
+  responseHeaders: any,
+  routeResponseHeaders: ROUTE_FIELDS,
+  defaultPage: text,
+  proxy: fields(PROXY_SETTINGS),
+};
+
+/** Containers run without privileges, so a port below 1024 becomes one above: 80 is 8080, 443 is 8443. */
+const unprivileged = (port: number): number => (port < 1024 ? port + 8000 : port);
+
+function addContainerListeners(
+  proxy: ContainerProxy,
+  mode: Mode,
+  serverNames: readonly string[],
+): FileSyncListeners {
+  const { address, httpPort, publicPort, proxyProtocol } = mode;
+  const listen = (port: number, publishedPort: number) => ({
+    address,
+    port: unprivileged(port),
+    publishedPort,
+    proxyProtocol,
+  });
+  if (mode.https === undefined) return { http: proxy.addListener("http", listen(httpPort, publicPort)) };
+  const { material = TlsMaterial.fromSecret(), policy, http2, httpsPort } = mode.https;
+  const tls = { material, policy, serverNames };
+  return {
+    http: proxy.addListener("http", listen(httpPort, httpPort)),
+    https: proxy.addListener("https", { ...listen(httpsPort, publicPort), http2, tls }),
+  };
+}
+
+const lostAddress = (path: string, received: string): Problem =>
+  problem("config.bad-address", path, "is to listen on an IPv6 address, and containers have their own", {
+    received,
+    fix: "Leave the mode's `ipv6Address` out.",
+  });

@@ -1,0 +1,123 @@
+import { Annotations } from "cdktf";
+import { Construct } from "constructs";
+import { ConfigMapV1 } from "@cdktf/provider-kubernetes/lib/config-map-v1";
+import { DeploymentV1 } from "@cdktf/provider-kubernetes/lib/deployment-v1";
+import { HorizontalPodAutoscalerV2 } from "@cdktf/provider-kubernetes/lib/horizontal-pod-autoscaler-v2";
+import { NetworkPolicyV1 } from "@cdktf/provider-kubernetes/lib/network-policy-v1";
+import { PodDisruptionBudgetV1 } from "@cdktf/provider-kubernetes/lib/pod-disruption-budget-v1";
+import { ServiceV1 } from "@cdktf/provider-kubernetes/lib/service-v1";
+import { escapeTemplate } from "../constructs/props/tokens.js";
+import { formatProblem, type Problem, problem } from "../model/index.js";
+import { proxyConfigText } from "../render/index.js";
+import {
+  frontEndManifests,
+  type Manifest,
+  manifestsText,
+  providerArguments,
+} from "../render/kubernetes/index.js";
+import { frontEndInput } from "./input.js";
+import { imageWarning } from "./names.js";
+import { type KubernetesFrontEndProps, refuseFrontEndProps } from "./props.js";
+
+/**
+ * A front end in a Kubernetes cluster: pods that run a proxy, the Service that leads to them, and what keeps them
+ * running. Everything that the proxy consists of must have been added to it before.
+ */
+export class KubernetesFrontEnd extends Construct {
+  /**
+   * The objects as manifests, in the order in which they are best made: plain data, the same as the resources. They
+   * can be applied without Terraform.
+   */
+  readonly manifests: readonly Manifest[];
+  /** The pods. */
+  readonly deployment: DeploymentV1;
+  /** What clients connect to. */
+  readonly service: ServiceV1;
+  /** The config and small files, named by the hash of their content. */
+  readonly configMap: ConfigMapV1;
+  /** The runtime; undefined if the image has it. */
+  readonly runtimeConfigMap?: ConfigMapV1;
+  /** How many pods may be missing while nodes are emptied. */
+  readonly disruptionBudget: PodDisruptionBudgetV1;
+  /** Who may connect to the pods, and what they may connect to; undefined if not wanted. */
+  readonly networkPolicy?: NetworkPolicyV1;
+  /** Adjusts the number of pods; undefined for a fixed number. */
+  readonly autoscaler?: HorizontalPodAutoscalerV2;
+  private readonly isComplete: () => boolean;
+
+  constructor(scope: Construct, id: string, props: KubernetesFrontEndProps) {
+    super(scope, id);
+    refuseFrontEndProps(this, props);
+    const { proxy } = props;
+    const input = frontEndInput(this, props);
+    this.manifests = frontEndManifests(input);
+    const warning = imageWarning(props.image);
+    if (warning !== undefined) Annotations.of(this).addWarning(warning);
+
+    const [config, runtime] = this.ofKind("ConfigMap");
+    this.configMap = this.configMapOf("Config", config!);
+    if (runtime !== undefined) this.runtimeConfigMap = this.configMapOf("Runtime", runtime);
+    this.networkPolicy = this.resource("NetworkPolicy", NetworkPolicyV1);
+    this.service = this.resource("Service", ServiceV1)!;
+    this.deployment = this.resource("Deployment", DeploymentV1)!;
+    this.deployment.dependsOn = [this.configMap, this.runtimeConfigMap, this.networkPolicy]
+      .filter((one) => one !== undefined)
+      .map(({ terraformResourceType, friendlyUniqueId }) => `${terraformResourceType}.${friendlyUniqueId}`);
+    this.disruptionBudget = this.resource("PodDisruptionBudget", PodDisruptionBudgetV1)!;
+    this.autoscaler = this.resource("HorizontalPodAutoscaler", HorizontalPodAutoscalerV2);
+    this.isComplete = () =>
+      proxyConfigText(proxy.config) === input.config && proxy.files.size === input.files.size;
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** What has become wrong since it was made; empty if nothing has. Checked whenever the app is synthesized. */
+  get problems(): readonly Problem[] {
+    if (this.isComplete()) return [];
+    return [
+      problem(
+        "kubernetes.changed-later",
+        `${this.node.path}.proxy`,
+        "was changed after the objects were made",
+      ),
+    ];
+  }
+
+  /** The manifests as the text of one file for `kubectl apply -f`: a List in JSON, which is YAML as well. */
+  get manifestsText(): string {
+    return manifestsText(this.manifests);
+  }
+
+  private ofKind(kind: string): readonly Manifest[] {
+    return this.manifests.filter((manifest) => manifest.kind === kind);
+  }
+
+  /**
+   * A ConfigMap of another content is another resource, and the one before is destroyed only when the Deployment no
+   * longer needs it: after a rollout that succeeded. While one is stuck, the pods before it can start again anywhere.
+   */
+  private configMapOf(id: string, manifest: Manifest): ConfigMapV1 {
+    const hash = manifest.metadata.name.slice(-10);
+    const lifecycle = { createBeforeDestroy: true };
+    return new ConfigMapV1(this, `${id}-${hash}`, { ...argumentsOf<"metadata">(manifest), lifecycle });
+  }
+
+  private resource<T>(
+    kind: string,
+    type: new (scope: Construct, id: string, config: never) => T,
+  ): T | undefined {
+    const [manifest] = this.ofKind(kind);
+    return manifest === undefined ? undefined : new type(this, kind, argumentsOf(manifest) as never);
+  }
+}
+
+/** Arguments of a resource; texts are written as they are. */
+function argumentsOf<K extends string>(manifest: Manifest): Record<K, object> {
+  return escaped(providerArguments(manifest)) as Record<K, object>;
+}
+
+function escaped(value: unknown): unknown {
+  if (typeof value === "string") return escapeTemplate(value);
+  if (Array.isArray(value)) return value.map(escaped);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, escaped(item)]));
+}

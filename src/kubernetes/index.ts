@@ -1,0 +1,11 @@
+export { KubernetesFrontEnd } from "./frontEnd.js";
+export type { KubernetesFrontEndProps, SharedTicketSecret, TlsSecret } from "./props.js";
+export type {
+  Autoscaling,
+  Exposure,
+  Manifest,
+  ManifestMetadata,
+  MediaVolume,
+  PodResources,
+  Toleration,
+} from "../render/kubernetes/index.js";

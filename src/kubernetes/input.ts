@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import type { Construct } from "constructs";
+import type { ContainerProxy } from "../constructs/containerProxy.js";
+import { refuse } from "../constructs/props/checks.js";
+import { packagedBundle } from "../constructs/proxyService.js";
+import { unknownLeaves } from "../constructs/props/tokens.js";
+import { formatPath } from "../model/config/parse.js";
+import { isWildcard, parseConfig, problem, type ProxyConfig, upstreamAuthority } from "../model/index.js";
+import { CONTAINER_PATHS, proxyConfigText } from "../render/index.js";
+import type { FrontEndInput, MountedSecret, ServicePort } from "../render/kubernetes/index.js";
+import { secondsOf, wholeCpus } from "./names.js";
+import { type KubernetesFrontEndProps, secretsOf } from "./props.js";
+import { podProblems, reachable } from "./podProblems.js";
+
+/** Pods stop to be endpoints within some seconds, and load balancers ask every few seconds. */
+const DRAIN_DELAY_MS = 15_000;
+/** From the end of the drain to the end of the process. */
+const EXIT_SECONDS = 15;
+const TICKET_DIRECTORY = "/etc/portico/ticket-keys";
+
+/** What the objects are made from. Throws for everything that would not run in pods. */
+export function frontEndInput(construct: Construct, props: KubernetesFrontEndProps): FrontEndInput {
+  const { proxy, exposure = "loadBalancer", externalTrafficPolicy = "Local" } = props;
+  proxy.give(podSettings(props));
+  const config = knownConfig(proxy);
+  const secrets = mountedSecrets(props);
+  const path = construct.node.path;
+  const { drainMs, drainDelayMs } = config.timeouts;
+  const grace = props.transferGrace === undefined ? drainMs / 1000 : secondsOf(props.transferGrace)!;
+  refuse(podProblems({ path, props, config, grace, secrets }));
+  const heard = config.listeners.filter(reachable);
+  return {
+    name: props.name ?? construct.node.id,
+    namespace: props.namespace,
+    labels: props.labels,
+    podAnnotations: props.podAnnotations,
+    serviceAnnotations: props.serviceAnnotations,
+    config: proxyConfigText(proxy.config),
+    files: new Map(proxy.files),
+    image: props.image,
+    imagePullSecrets: props.imagePullSecrets,
+    runtime:
+      props.runtime === "configMap" ? packedRuntime(props.runtimeBundle ?? packagedBundle(path)) : undefined,
+    replicas: props.autoscaling ?? props.replicas ?? 2,
+    secrets,
+    volumes: props.volumes ?? [],
+    resources: props.resources ?? {},
+    graceSeconds: Math.ceil(grace) + Math.ceil(drainDelayMs / 1000) + EXIT_SECONDS,
+    ports: servicePorts(heard, props.nodePorts ?? {}),
+    healthPort: config.healthListener!.port,
+    exposure,
+    externalTrafficPolicy,
+    dualStack: heard.some(({ address }) => isWildcard(address) && address.includes(":")),
+    egressPorts: props.networkPolicy === false ? undefined : egressPorts(config, props.egressPorts ?? []),
+    nodeSelector: props.nodeSelector,
+    tolerations: props.tolerations,
+  };
+}
+
+/** What a proxy in pods needs, unless it was given settings of its own. */
+function podSettings({ resources = {}, ticketKeys }: KubernetesFrontEndProps) {
+  const { cpu = "500m", cpuLimit } = resources;
+  return {
+    // Without a limit a pod sees all CPUs of its node, and would start a worker for each.
+    ...(cpuLimit === undefined ? { workers: wholeCpus(cpu) } : {}),
+    timeouts: { drainDelayMs: DRAIN_DELAY_MS },
+    healthListener: { address: "0.0.0.0", port: 9180, anyAddress: true },
+    ...(ticketKeys === undefined
+      ? {}
+      : {
+          ticketKeys: {
+            file: `${TICKET_DIRECTORY}/${ticketKeys.key ?? "secret"}`,
+            ...(ticketKeys.rotateMs === undefined ? {} : { rotateMs: ticketKeys.rotateMs }),
+          },
+        }),
+  };
+}
+
+/** The config with its defaults; throws if it is not complete. */
+function knownConfig(proxy: ContainerProxy): ProxyConfig {
+  const { config, problems } = proxy;
+  const fix = "Give a literal: the ConfigMap is named by the hash of the config.";
+  const unknown = unknownLeaves(config).map(({ path }) =>
+    problem(
+      "kubernetes.not-known",
+      `${proxy.node.path}.${formatPath(path)}`,
+      "is not known when the app is synthesized",
+      { fix },
+    ),
+  );
+  refuse(unknown);
+  refuse(problems);
+  // As in the file, undefined fields are left out.
+  const result = parseConfig(JSON.parse(JSON.stringify(config)));
+  if (!result.ok) throw new Error("a config without problems was refused");
+  return result.value;
+}
+
+function mountedSecrets(props: KubernetesFrontEndProps): readonly MountedSecret[] {
+  const tls = secretsOf(props).map(({ secretName, directory = CONTAINER_PATHS.tlsDirectory }, i) => ({
+    volume: i === 0 ? "tls" : `tls-${i + 1}`,
+    secretName,
+    directory,
+  }));
+  if (props.ticketKeys === undefined) return tls;
+  const { secretName } = props.ticketKeys;
+  return [...tls, { volume: "ticket-keys", secretName, directory: TICKET_DIRECTORY }];
+}
+
+/** One port for each published one: listeners of both families share it. */
+function servicePorts(
+  listeners: ProxyConfig["listeners"],
+  nodePorts: Readonly<Record<string, number>>,
+): readonly ServicePort[] {
+  const ports = new Map<number, ServicePort>();
+  for (const { name, port: targetPort, publishedPort: port = targetPort } of listeners) {
+    if (ports.has(port)) continue;
+    const nodePort = nodePorts[name];
+    ports.set(port, { name, port, targetPort, ...(nodePort === undefined ? {} : { nodePort }) });
+  }
+  return [...ports.values()];
+}
+
+function egressPorts({ upstreams }: ProxyConfig, further: readonly number[]): readonly number[] {
+  const all = [...upstreams.map(({ url }) => upstreamAuthority(url).port), ...further];
+  return [...new Set(all)].sort((a, b) => a - b);
+}
+
+const packedRuntime = (file: string): string => gzipSync(readFileSync(file), { level: 9 }).toString("base64");

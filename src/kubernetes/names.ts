@@ -1,0 +1,90 @@
+import { type Problem, problem } from "../model/index.js";
+
+/** What Kubernetes accepts as names and quantities (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/). */
+
+export interface NameRule {
+  readonly pattern: RegExp;
+  readonly lengthMax: number;
+  readonly allowed: string;
+}
+
+/** Of what a Service is named after; the Deployment's pods add 17 characters, and a host name has at most 63. */
+export const FRONT_END_NAME: NameRule = {
+  pattern: /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/,
+  lengthMax: 46,
+  allowed: "lower-case letters, digits and `-`, at most 46, beginning with a letter",
+};
+
+export const LABEL_NAME: NameRule = {
+  pattern: /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/,
+  lengthMax: 63,
+  allowed: "lower-case letters, digits and `-`, at most 63",
+};
+
+export const OBJECT_NAME: NameRule = {
+  pattern: /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
+  lengthMax: 253,
+  allowed: "lower-case letters, digits, `-` and `.`, at most 253",
+};
+
+export function nameProblems(path: string, name: string | undefined, rule: NameRule): Problem[] {
+  if (name === undefined || (rule.pattern.test(name) && name.length <= rule.lengthMax)) return [];
+  const more = { received: name, allowed: rule.allowed };
+  return [problem("kubernetes.bad-name", path, "is not a name that Kubernetes accepts", more)];
+}
+
+const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)?$/;
+
+/** @param taken keys that belong to the front end itself */
+export function labelProblems(
+  path: string,
+  labels: Readonly<Record<string, unknown>> = {},
+  taken: readonly string[] = [],
+): Problem[] {
+  return Object.entries(labels).flatMap(([key, value]) => {
+    const at = `${path}.${key}`;
+    if (taken.includes(key))
+      return [problem("kubernetes.bad-name", at, "is a label by which the pods are found")];
+    const fits =
+      LABEL_KEY.test(key) && typeof value === "string" && value.length <= 63 && LABEL_VALUE.test(value);
+    const more = { received: value, allowed: "letters, digits, `-`, `_` and `.`, at most 63" };
+    return fits ? [] : [problem("kubernetes.bad-value", at, "is not a label that Kubernetes accepts", more)];
+  });
+}
+
+const QUANTITIES = {
+  cpu: { pattern: /^(?:\d+m|\d+(?:\.\d{1,3})?)$/, allowed: "CPUs such as 2, 0.5 or 500m" },
+  memory: { pattern: /^\d+(?:[kMGT]i?)?$/, allowed: "bytes such as 512Mi or 1Gi" },
+} as const;
+
+export function quantityProblems(path: string, kind: "cpu" | "memory", value: string | undefined): Problem[] {
+  const { pattern, allowed } = QUANTITIES[kind];
+  if (value === undefined || (pattern.test(value) && Number.parseFloat(value) > 0)) return [];
+  return [problem("kubernetes.bad-value", path, "is not a quantity", { received: value, allowed })];
+}
+
+/** CPUs of a quantity, rounded up: as many workers can be kept busy. */
+export function wholeCpus(quantity: string): number {
+  const cpus = quantity.endsWith("m") ? Number.parseInt(quantity, 10) / 1000 : Number(quantity);
+  return Math.max(1, Math.ceil(cpus));
+}
+
+const SECONDS = { s: 1, m: 60, h: 3600 } as const;
+
+/** Seconds of `90s`, `30m` or `10h`; undefined if it is none of them. */
+export function secondsOf(duration: string): number | undefined {
+  const [, count, unit] = /^([1-9]\d{0,6})([smh])$/.exec(duration) ?? [];
+  return count === undefined ? undefined : Number(count) * SECONDS[unit as keyof typeof SECONDS];
+}
+
+const FIXED_IMAGE = /@sha256:[0-9a-f]{64}$|:(?!latest$)[\w.-]+$/;
+
+/** Of an image whose content can change under its name: then nobody knows what runs, and a rollback restores nothing. */
+export function imageWarning(image: string): string | undefined {
+  if (FIXED_IMAGE.test(image)) return undefined;
+  return (
+    `The image ${image} has no tag or digest that stays: pods that start later may run something else, and a ` +
+    "rollback may not bring back what ran before. Give a version as its tag, or its digest."
+  );
+}

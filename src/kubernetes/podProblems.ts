@@ -1,0 +1,233 @@
+import {
+  isLoopback,
+  isWildcard,
+  type Problem,
+  problem,
+  type ProxyConfig,
+  upstreamAuthority,
+} from "../model/index.js";
+import type { MountedSecret } from "../render/kubernetes/index.js";
+import { LABEL_NAME, nameProblems } from "./names.js";
+import type { KubernetesFrontEndProps } from "./props.js";
+
+/** A config, and what its pods are given. */
+export interface PodPlan {
+  /** Path of the construct. */
+  readonly path: string;
+  readonly props: KubernetesFrontEndProps;
+  readonly config: ProxyConfig;
+  /** Seconds that transfers get when a pod stops. */
+  readonly grace: number;
+  readonly secrets: readonly MountedSecret[];
+}
+
+type Listener = ProxyConfig["listeners"][number];
+
+/** Whether anything outside the pod can connect to it. */
+export const reachable = ({ address }: Listener): boolean => !isLoopback(address);
+
+/** Everything that a host could do and pods cannot, each with the way out. */
+export function podProblems(plan: PodPlan): Problem[] {
+  return [
+    ...listenerProblems(plan),
+    ...upstreamProblems(plan),
+    ...certificateProblems(plan),
+    ...fileProblems(plan),
+    ...mountProblems(plan),
+    ...nodePortProblems(plan),
+    ...sizeProblems(plan),
+    ...graceProblems(plan),
+  ];
+}
+
+const at = ({ props }: PodPlan, kind: "listeners" | "upstreams", i: number): string =>
+  props.proxy[kind][i]!.node.path;
+
+function listenerProblems(plan: PodPlan): Problem[] {
+  const { props, path, config } = plan;
+  const { listeners, healthListener } = config;
+  const heard = listeners.filter(reachable);
+  const each = listeners.flatMap((listener, i) => {
+    const { port, publishedPort = port, address, name } = listener;
+    const where = at(plan, "listeners", i);
+    const fix = `Give \`port: ${port + 8000}, publishedPort: ${publishedPort}\`: pods run without privileges.`;
+    return [
+      ...(port >= 1024
+        ? []
+        : [
+            problem("kubernetes.privileged-port", `${where}.port`, "is a privileged port", {
+              received: port,
+              allowed: "1024 to 65535",
+              fix,
+            }),
+          ]),
+      ...(isWildcard(address) || isLoopback(address) ? [] : [badAddress(`${where}.address`, address)]),
+      ...(reachable(listener) ? nameProblems(`${where}.name`, name, LABEL_NAME) : []),
+    ];
+  });
+  const health = healthListener!.address;
+  const all = heard.every(({ proxyProtocol }) => proxyProtocol !== undefined);
+  return [
+    ...each,
+    // The kubelet asks at the pod's own address.
+    ...(isLoopback(health) ? [badAddress(`${props.proxy.node.path}.healthListener.address`, health)] : []),
+    ...(props.externalTrafficPolicy === "Cluster" && props.exposure !== "clusterIP" && !all
+      ? [
+          problem(
+            "kubernetes.client-address",
+            `${path}.externalTrafficPolicy`,
+            "hides the clients' addresses",
+            {
+              received: "Cluster",
+              allowed: "Local, or Cluster with `proxyProtocol` on every listener",
+            },
+          ),
+        ]
+      : []),
+  ];
+}
+
+const badAddress = (path: string, received: string): Problem =>
+  problem("kubernetes.bad-address", path, "is not an address that every pod has", {
+    received,
+    allowed: "0.0.0.0, or :: for IPv6",
+  });
+
+/** On loopback there is nothing but the proxy itself. */
+function upstreamProblems(plan: PodPlan): Problem[] {
+  return plan.config.upstreams.flatMap(({ url }, i) => {
+    if (!isLoopback(upstreamAuthority(url).host)) return [];
+    const more = { received: url, allowed: "the URL of a Service, or of a host that pods reach" };
+    return [
+      problem(
+        "kubernetes.loopback-upstream",
+        `${at(plan, "upstreams", i)}.url`,
+        "leads to the pod itself",
+        more,
+      ),
+    ];
+  });
+}
+
+function certificateProblems(plan: PodPlan): Problem[] {
+  const { config, secrets, props } = plan;
+  return config.listeners.flatMap(({ tls }, i) => {
+    if (tls === undefined) return [];
+    const path = `${at(plan, "listeners", i)}.tls`;
+    return [tls, ...tls.certificates].flatMap(({ acme, certificate, key }) => {
+      if (acme !== undefined) {
+        const message =
+          "is to be issued to the pods, and a rollout runs two of them, which would both ask for it";
+        return [problem("kubernetes.acme", path, message, { received: acme.names })];
+      }
+      const files = [certificate, key].filter((file) => file !== undefined);
+      const lost = files.filter((file) => !secrets.some(({ directory }) => file.startsWith(`${directory}/`)));
+      return lost.map((received) => {
+        const fix = `Give \`tls: { secretName }\` to ${plan.path}, and \`TlsMaterial.fromSecret()\` to ${props.proxy.node.path}.`;
+        return problem("kubernetes.no-volume", path, "names a file that no Secret brings", { received, fix });
+      });
+    });
+  });
+}
+
+/** Files that routes serve, and log files: pods have a root file system that nobody writes to. */
+function fileProblems({ props, config }: PodPlan): Problem[] {
+  const { proxy, volumes = [] } = props;
+  const servers = proxy.virtualServers;
+  const isThere = (directory: string): boolean =>
+    volumes.some(({ mountPath }) => `${directory}/`.startsWith(`${mountPath}/`)) ||
+    [...proxy.files.keys()].some((path) => path.startsWith(`${directory.replace(/\/$/, "")}/`));
+  const routes = config.virtualServers.flatMap(({ routes }, s) =>
+    routes.map((route, r) => ({ ...route, path: servers[s]!.routes[r]?.node.path ?? servers[s]!.node.path })),
+  );
+  const served = routes.flatMap(({ action, path }) =>
+    action.type !== "staticFiles" || isThere(action.directory)
+      ? []
+      : [
+          problem("kubernetes.no-volume", `${path}.action`, "serves a directory that no volume brings", {
+            received: action.directory,
+            allowed: "a directory on one of the `volumes`, or with a file of `addFile`",
+          }),
+        ],
+  );
+  const logs = [
+    ...(["access", "error"] as const).map((name) => ({
+      at: `${proxy.node.path}.logs.${name}`,
+      log: config.logs[name],
+    })),
+    ...routes.flatMap(({ path, accessLog, errorLog }) => [
+      { at: `${path}.accessLog`, log: accessLog },
+      { at: `${path}.errorLog`, log: errorLog },
+    ]),
+  ];
+  const written = logs.flatMap(({ at, log }) =>
+    typeof log !== "object" || !("path" in log)
+      ? []
+      : [
+          problem("kubernetes.no-volume", at, "is a file, and pods write none", {
+            received: log.path,
+            fix: 'Log to a stream: `{ stream: "stdout" }`.',
+          }),
+        ],
+  );
+  return [...served, ...written];
+}
+
+/** The API refuses two volumes at one place. */
+function mountProblems({ path, props, secrets }: PodPlan): Problem[] {
+  const places = [
+    ...secrets.map(({ directory }) => directory),
+    ...(props.volumes ?? []).map(({ mountPath }) => mountPath),
+  ];
+  const twice = places.filter((place, i) => places.indexOf(place) !== i);
+  const fix = "Give each Secret and volume a directory of its own.";
+  return twice.map((received) =>
+    problem("kubernetes.bad-value", path, "mounts two volumes in one place", { received, fix }),
+  );
+}
+
+function nodePortProblems({ path, props, config }: PodPlan): Problem[] {
+  const { nodePorts = {}, exposure } = props;
+  const names = config.listeners.filter(reachable).map(({ name }) => name);
+  const inside = exposure === "clusterIP" && Object.keys(nodePorts).length > 0;
+  return [
+    ...(inside
+      ? [
+          problem(
+            "kubernetes.bad-value",
+            `${path}.nodePorts`,
+            "is given, and nothing outside reaches the Service",
+          ),
+        ]
+      : []),
+    ...Object.keys(nodePorts).flatMap((name) => {
+      if (names.includes(name)) return [];
+      const more = { received: name, allowed: names.join(", ") };
+      return [problem("config.unknown-reference", `${path}.nodePorts.${name}`, "is not a listener", more)];
+    }),
+  ];
+}
+
+const CONFIG_MAP_BYTES_MAX = 1024 * 1024;
+
+function sizeProblems({ path, props, config }: PodPlan): Problem[] {
+  const texts = [JSON.stringify(config, null, 2), ...props.proxy.files.values()];
+  const received = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (received <= CONFIG_MAP_BYTES_MAX) return [];
+  const more = {
+    received,
+    allowed: `up to ${CONFIG_MAP_BYTES_MAX} bytes`,
+    fix: "Bring large files by a volume.",
+  };
+  return [problem("kubernetes.bad-value", `${path}.proxy`, "is too large for a ConfigMap", more)];
+}
+
+function graceProblems({ path, props, config, grace }: PodPlan): Problem[] {
+  const drain = config.timeouts.drainMs / 1000;
+  if (grace >= drain) return [];
+  const more = {
+    received: props.transferGrace,
+    allowed: `at least ${Math.ceil(drain)}s, the proxy's \`timeouts.drainMs\``,
+  };
+  return [problem("kubernetes.short-grace", `${path}.transferGrace`, "ends before the drain does", more)];
+}

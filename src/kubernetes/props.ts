@@ -1,0 +1,325 @@
+import type { Construct } from "constructs";
+import type { ContainerProxy } from "../constructs/containerProxy.js";
+import { refuse } from "../constructs/props/checks.js";
+import { CONTAINER_PROXY } from "../constructs/props/instances.js";
+import {
+  choice,
+  either,
+  fields,
+  flag,
+  listOf,
+  number,
+  type PropTable,
+  record,
+  refuseProps,
+  required,
+  text,
+} from "../constructs/props/propTable.js";
+import { unknownLeaves } from "../constructs/props/tokens.js";
+import { isFilePath } from "../model/filePath.js";
+import { type Problem, problem } from "../model/index.js";
+import {
+  type Autoscaling,
+  type Exposure,
+  type MediaVolume,
+  type PodResources,
+  selectorLabels,
+  type Toleration,
+} from "../render/kubernetes/index.js";
+import {
+  FRONT_END_NAME,
+  labelProblems,
+  LABEL_NAME,
+  nameProblems,
+  OBJECT_NAME,
+  quantityProblems,
+  secondsOf,
+} from "./names.js";
+
+/** Where a front end runs in a cluster, and how. Every value must be known when the app is synthesized. */
+export interface KubernetesFrontEndProps {
+  /** Namespace of all objects; it must exist. */
+  readonly namespace: string;
+  /** The proxy that the pods run. Everything must have been added to it. */
+  readonly proxy: ContainerProxy;
+  /**
+   * Image of the pods, with a tag or digest that stays. With `runtime: "configMap"` any image whose `node` is one that
+   * Portico runs on.
+   */
+  readonly image: string;
+  /**
+   * Where the runtime comes from: the image, or a ConfigMap with the one that belongs to this package, which needs no
+   * image of its own.
+   * @default "image"
+   */
+  readonly runtime?: "image" | "configMap";
+  /**
+   * The runtime for `runtime: "configMap"`: `portico.mjs`, on the machine that synthesizes.
+   * @default - the one of this package
+   */
+  readonly runtimeBundle?: string;
+  /**
+   * Name of the objects: lower-case letters, digits and `-`.
+   * @default - the construct's id
+   */
+  readonly name?: string;
+  /**
+   * Number of pods, from 1 to 1000. Either this or `autoscaling`.
+   * @default 2
+   */
+  readonly replicas?: number;
+  /**
+   * Lets the number of pods follow their load. Needs the cluster's metrics server.
+   * @default - a fixed number
+   */
+  readonly autoscaling?: Autoscaling;
+  /**
+   * Secrets of type kubernetes.io/tls with the proxy's certificates, as cert-manager writes them. A renewed one is
+   * taken without a restart.
+   * @default - none; then no listener may be https
+   */
+  readonly tls?: TlsSecret | readonly TlsSecret[];
+  /**
+   * A Secret that the keys of TLS session tickets are derived from, so that clients resume sessions with any pod.
+   * @default - each pod makes its own keys
+   */
+  readonly ticketKeys?: SharedTicketSecret;
+  /**
+   * How clients reach the Service.
+   * @default "loadBalancer"
+   */
+  readonly exposure?: Exposure;
+  /**
+   * Ports of the nodes, by listener: 1 to 65535, and within the cluster's range. For `nodePort` and `loadBalancer`.
+   * @default - the cluster chooses
+   */
+  readonly nodePorts?: Readonly<Record<string, number>>;
+  /**
+   * `Local` keeps clients' addresses: nodes pass connections to their own pods only. `Cluster` loses them, unless every
+   * listener has `proxyProtocol` (`kubernetes.client-address`).
+   * @default "Local"
+   */
+  readonly externalTrafficPolicy?: "Local" | "Cluster";
+  /**
+   * How long a pod that stops lets transfers finish: `90s`, `30m`, `10h`. Not shorter than the proxy's
+   * `timeouts.drainMs` (`kubernetes.short-grace`). A pod that has nothing left to do stops at once.
+   * @default - the proxy's `timeouts.drainMs`: 10 hours
+   */
+  readonly transferGrace?: string;
+  /**
+   * CPU and memory of each pod. Unless the proxy has `workers` of its own, and without a `cpuLimit`, each pod has a
+   * worker for every CPU that is kept for it.
+   * @default - half a CPU and 512 MiB
+   */
+  readonly resources?: PodResources;
+  /**
+   * Volumes with the files that routes serve.
+   * @default - none
+   */
+  readonly volumes?: readonly MediaVolume[];
+  /**
+   * Whether a NetworkPolicy limits who may connect to the pods, and which ports they may connect to.
+   * @default true
+   */
+  readonly networkPolicy?: boolean;
+  /**
+   * Further ports that the NetworkPolicy lets the pods connect to. Network plugins see the ports of the pods behind a
+   * Service, so name those that differ from the ports of the upstreams' URLs.
+   * @default - none
+   */
+  readonly egressPorts?: readonly number[];
+  /**
+   * Labels of all objects and pods.
+   * @default - none but those that find the pods
+   */
+  readonly labels?: Readonly<Record<string, string>>;
+  /**
+   * Annotations of the pods.
+   * @default - none
+   */
+  readonly podAnnotations?: Readonly<Record<string, string>>;
+  /**
+   * Annotations of the Service, by which clouds configure their load balancers.
+   * @default - none
+   */
+  readonly serviceAnnotations?: Readonly<Record<string, string>>;
+  /**
+   * Labels of the nodes that pods may run on.
+   * @default - all nodes
+   */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /**
+   * Taints of nodes that pods accept.
+   * @default - none
+   */
+  readonly tolerations?: readonly Toleration[];
+  /**
+   * Names of Secrets with which the image is pulled.
+   * @default - none
+   */
+  readonly imagePullSecrets?: readonly string[];
+}
+
+/** A Secret of type kubernetes.io/tls. */
+export interface TlsSecret {
+  /** Name of the Secret. */
+  readonly secretName: string;
+  /**
+   * Where the pods see its `tls.crt` and `tls.key`: the directory given to `TlsMaterial.fromSecret`.
+   * @default "/etc/portico/tls"
+   */
+  readonly directory?: string;
+}
+
+/** A Secret that all pods derive their ticket keys from. */
+export interface SharedTicketSecret {
+  /** Name of the Secret. */
+  readonly secretName: string;
+  /**
+   * Key in the Secret whose value is base64 text of at least 32 bytes, as `openssl rand -base64 48` writes it.
+   * @default "secret"
+   */
+  readonly key?: string;
+  /**
+   * How long each key is used, in milliseconds from 1000 to 2147483647.
+   * @default 43200000
+   */
+  readonly rotateMs?: number;
+}
+
+const TLS_SECRET = fields<TlsSecret>({ secretName: required(text), directory: text });
+
+const PROPS: PropTable<KubernetesFrontEndProps> = {
+  namespace: required(text),
+  proxy: required(CONTAINER_PROXY),
+  image: required(text),
+  runtime: choice("image", "configMap"),
+  runtimeBundle: text,
+  name: text,
+  replicas: number,
+  autoscaling: fields<Autoscaling>({ min: required(number), max: required(number), cpuPercent: number }),
+  tls: either(listOf(TLS_SECRET), TLS_SECRET),
+  ticketKeys: fields<SharedTicketSecret>({ secretName: required(text), key: text, rotateMs: number }),
+  exposure: choice("loadBalancer", "nodePort", "clusterIP"),
+  nodePorts: record,
+  externalTrafficPolicy: choice("Local", "Cluster"),
+  transferGrace: text,
+  resources: fields<PodResources>({ cpu: text, cpuLimit: text, memory: text }),
+  volumes: listOf(
+    fields<MediaVolume>({
+      mountPath: required(text),
+      claimName: text,
+      nfs: fields<NonNullable<MediaVolume["nfs"]>>({ server: required(text), path: required(text) }),
+      subPath: text,
+    }),
+  ),
+  networkPolicy: flag,
+  egressPorts: listOf(number),
+  labels: record,
+  podAnnotations: record,
+  serviceAnnotations: record,
+  nodeSelector: record,
+  tolerations: listOf(
+    fields<Toleration>({
+      key: text,
+      operator: choice("Exists", "Equal"),
+      value: text,
+      effect: choice("NoSchedule", "PreferNoSchedule", "NoExecute"),
+    }),
+  ),
+  imagePullSecrets: listOf(text),
+};
+
+/** Refuses props from which no object could be made, whatever the proxy. */
+export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontEndProps): void {
+  refuseProps({ node } as Construct, props, PROPS);
+  const at = (name: string): string => `${node.path}.${name}`;
+  const { proxy: _, ...values } = props;
+  const unknown = unknownLeaves(values).map(({ path }) =>
+    problem("kubernetes.not-known", at(path.join(".")), "is not known when the app is synthesized", {
+      fix: "Give a literal: the manifests are plain data, and the ConfigMap is named by the hash of its content.",
+    }),
+  );
+  refuse(unknown);
+  refuse([
+    ...nameProblems(at("name"), props.name ?? node.id, FRONT_END_NAME),
+    ...nameProblems(at("namespace"), props.namespace, LABEL_NAME),
+    ...secretsOf(props).flatMap(({ secretName }) =>
+      nameProblems(at("tls.secretName"), secretName, OBJECT_NAME),
+    ),
+    ...nameProblems(at("ticketKeys.secretName"), props.ticketKeys?.secretName, OBJECT_NAME),
+    ...(props.imagePullSecrets ?? []).flatMap((name, i) =>
+      nameProblems(at(`imagePullSecrets[${i}]`), name, OBJECT_NAME),
+    ),
+    ...quantityProblems(at("resources.cpu"), "cpu", props.resources?.cpu),
+    ...quantityProblems(at("resources.cpuLimit"), "cpu", props.resources?.cpuLimit),
+    ...quantityProblems(at("resources.memory"), "memory", props.resources?.memory),
+    ...labelProblems(at("labels"), props.labels, Object.keys(selectorLabels({ name: "" }))),
+    ...labelProblems(at("nodeSelector"), props.nodeSelector),
+    ...countProblems(props, at),
+    ...volumeProblems(props, at),
+    ...graceProblems(props, at),
+  ]);
+}
+
+export function secretsOf({ tls = [] }: KubernetesFrontEndProps): readonly TlsSecret[] {
+  return Array.isArray(tls) ? (tls as readonly TlsSecret[]) : [tls as TlsSecret];
+}
+
+type At = (name: string) => string;
+
+const REPLICAS_MAX = 1000;
+
+function countProblems(
+  { replicas, autoscaling, egressPorts = [], nodePorts = {} }: KubernetesFrontEndProps,
+  at: At,
+) {
+  const whole = (name: string, value: number | undefined, min: number, max: number): Problem[] => {
+    if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return [];
+    const more = { received: value, allowed: `a whole number from ${min} to ${max}` };
+    return [problem("config.out-of-range", at(name), "is out of range", more)];
+  };
+  const both = replicas !== undefined && autoscaling !== undefined;
+  return [
+    ...whole("replicas", replicas, 1, REPLICAS_MAX),
+    ...whole("autoscaling.min", autoscaling?.min, 1, REPLICAS_MAX),
+    ...whole("autoscaling.max", autoscaling?.max, autoscaling?.min ?? 1, REPLICAS_MAX),
+    ...whole("autoscaling.cpuPercent", autoscaling?.cpuPercent, 1, 100),
+    ...egressPorts.flatMap((port, i) => whole(`egressPorts[${i}]`, port, 1, 65_535)),
+    ...Object.entries(nodePorts).flatMap(([name, port]) => whole(`nodePorts.${name}`, port, 1, 65_535)),
+    ...(both
+      ? [
+          problem("kubernetes.bad-value", at("replicas"), "is given together with autoscaling", {
+            fix: "Give one of `replicas` and `autoscaling`.",
+          }),
+        ]
+      : []),
+  ];
+}
+
+function volumeProblems({ volumes = [] }: KubernetesFrontEndProps, at: At): Problem[] {
+  return volumes.flatMap(({ mountPath, claimName, nfs }, i) => {
+    const path = at(`volumes[${i}]`);
+    const more = { received: mountPath, allowed: "an absolute path in the pods" };
+    return [
+      ...(isFilePath(mountPath) && mountPath !== "/"
+        ? []
+        : [problem("config.bad-file-path", `${path}.mountPath`, "is not the path of a directory", more)]),
+      ...nameProblems(`${path}.claimName`, claimName, OBJECT_NAME),
+      ...((claimName === undefined) === (nfs === undefined)
+        ? [
+            problem("kubernetes.bad-value", path, "needs one source", {
+              fix: "Give one of `claimName` and `nfs`.",
+            }),
+          ]
+        : []),
+    ];
+  });
+}
+
+function graceProblems({ transferGrace }: KubernetesFrontEndProps, at: At): Problem[] {
+  if (transferGrace === undefined || secondsOf(transferGrace) !== undefined) return [];
+  const allowed = "a number of seconds, minutes or hours: 90s, 30m, 10h";
+  const more = { received: transferGrace, allowed };
+  return [problem("kubernetes.bad-value", at("transferGrace"), "is not a duration", more)];
+}

@@ -1,0 +1,3 @@
+export * from "./frontEnd.js";
+export * from "./objects.js";
+export * from "./providerBlocks.js";
