@@ -1,6 +1,8 @@
 import { Testing } from "cdktf";
-import { gunzipSync } from "node:zlib";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Action } from "../../src/index.js";
 import type { Manifest } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
@@ -131,8 +133,20 @@ describe("the pods", () => {
     const one = fullSite();
     const packed = one.frontEnd.manifests.find((manifest) => "binaryData" in manifest)!;
     const { "portico.mjs.gz": data } = packed.binaryData as Record<string, string>;
-    expect(gunzipSync(Buffer.from(data!, "base64"))).toEqual(readFileSync(`${__dirname}/site.ts`));
-    expect(podOf(one).initContainers[0].command[2]).toContain("gunzipSync");
+    const folder = mkdtempSync(join(tmpdir(), "portico-unpack-"));
+    writeFileSync(join(folder, "portico.mjs.gz"), Buffer.from(data!, "base64"));
+    const [unpack] = podOf(one).initContainers;
+    const [node, option, program] = unpack.command as [string, string, string];
+    expect([node, option]).toEqual(["node", "-e"]);
+    const [from, to] = unpack.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
+    const here = program.replace(`${from}/`, `${folder}/`).replace(`${to}/`, `${folder}/`);
+    execFileSync(process.execPath, [option, here]);
+    expect(readFileSync(join(folder, "portico.mjs"))).toEqual(readFileSync(`${__dirname}/site.ts`));
+    expect(podOf(one).containers[0]).toMatchObject({
+      command: ["node", `${to}/portico.mjs`],
+      args: ["serve", "/etc/portico/portico.json"],
+    });
+    rmSync(folder, { recursive: true });
   });
 
   test("see every file that the config names", () => {

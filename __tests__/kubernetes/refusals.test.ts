@@ -125,6 +125,11 @@ describe("a proxy that pods cannot run", () => {
       "kubernetes.bad-address stack/proxy.healthListener.address",
     ],
     [
+      "no health listener",
+      (one) => one.addConfigOverride("healthListener", undefined),
+      "kubernetes.bad-value stack/proxy.healthListener",
+    ],
+    [
       "a health listener on a public address",
       (one) => one.addConfigOverride("healthListener", { address: "8.8.8.8", port: 9180 }),
       "config.public-health-listener stack/proxy.healthListener.address",

@@ -65,12 +65,10 @@ function listenerProblems(plan: PodPlan): Problem[] {
       ...(reachable(listener) ? nameProblems(`${where}.name`, name, LABEL_NAME) : []),
     ];
   });
-  const health = healthListener!.address;
   const all = heard.every(({ proxyProtocol }) => proxyProtocol !== undefined);
   return [
     ...each,
-    // The kubelet asks at the pod's own address.
-    ...(isLoopback(health) ? [badAddress(`${props.proxy.node.path}.healthListener.address`, health)] : []),
+    ...healthProblems(`${props.proxy.node.path}.healthListener`, healthListener),
     ...(props.externalTrafficPolicy === "Cluster" && props.exposure !== "clusterIP" && !all
       ? [
           problem(
@@ -85,6 +83,15 @@ function listenerProblems(plan: PodPlan): Problem[] {
         ]
       : []),
   ];
+}
+
+/** The kubelet asks at the pod's own address. */
+function healthProblems(path: string, health: ProxyConfig["healthListener"]): Problem[] {
+  if (health === undefined) {
+    const fix = "Leave it as it is: without it nobody learns whether a pod is ready.";
+    return [problem("kubernetes.bad-value", path, "is missing", { fix })];
+  }
+  return isLoopback(health.address) ? [badAddress(`${path}.address`, health.address)] : [];
 }
 
 const badAddress = (path: string, received: string): Problem =>
