@@ -77,6 +77,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "faults",
     "fuzz",
     "hosts",
+    "kubernetes",
     "mutate",
     "nodeVersions",
     "package",

@@ -107,6 +107,13 @@ export const TOOLS: readonly Tool[] = [
       "Mixed load on two front ends at once, with clients that leave and upstreams that break; the first is reloaded again and again. Every answer is checked, transfers by SHA-256; memory, sockets and descriptors do not grow.",
   },
   {
+    name: "kubernetes",
+    title: "In a Kubernetes cluster",
+    command: "npm run kubernetes",
+    shows:
+      "A real Kubernetes of one node, with the manifests of `KubernetesFrontEnd`. While transfers of a minute and small requests run over HTTP/1.1, TLS and HTTP/2, a config is rolled out, a bad one is tried and undone, pods are added, removed and deleted, a certificate changes, and containerd and the kubelet are killed: nothing is cut, nothing fails. A pod whose process is killed cannot finish its uploads; those of the others do. One node shows nothing of a network between nodes, and its network plugin enforces no NetworkPolicy.",
+  },
+  {
     name: "supply-chain",
     title: "Supply chain",
     command: "npm run supply-chain",

@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly transferBytes: number;
   /** Small requests of each kind that run at a time. */
   readonly clients: number;
+  /** Rest between two small requests of a client, in milliseconds. Default 2. */
+  readonly pauseMs?: number;
 }
 
 export interface Transfer {
@@ -96,7 +98,7 @@ export class SteadyLoad {
       this.slowestMs = Math.max(this.slowestMs, Date.now() - from);
       if (failure === undefined) this.answers[kind]! += 1;
       else this.failures.push({ kind, at: from, failure });
-      await sleep(failure === undefined ? 2 : 50);
+      await sleep(failure === undefined ? (this.options.pauseMs ?? 2) : 50);
     }
     client.close();
   }
