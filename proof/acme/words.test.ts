@@ -1,0 +1,348 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../../src/cli/program.js";
+import { diagnose } from "../../src/diagnosis/rows.js";
+import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
+import { askMaster } from "../../src/runtime/process/control.js";
+import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
+import { freePorts } from "../kit/ports.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
+import { type Answer, Between, type Step } from "./between.js";
+import { TestCa } from "./ca.js";
+import { issued as issuedTo, startStage } from "./stage.js";
+
+/**
+ * What a CA says in a problem document (RFC 8555, 6.7), and what `portico certificates` and `doctor` say then. Pebble has
+ * few of these by itself, so single answers of it are replaced; all requests are signed ones that it accepts.
+ */
+
+let ca: TestCa;
+let between: Between;
+let portico: Portico;
+let control: string;
+let httpsPort: number;
+
+beforeAll(async () => {
+  ca = await TestCa.start();
+  between = await Between.start(ca);
+  [httpsPort] = (await freePorts(1)) as [number];
+  const folder = openFolder();
+  for (const name of ["state", "run"]) mkdirSync(join(folder, name));
+  control = join(folder, "run/control.sock");
+  const env = { STATE_DIRECTORY: join(folder, "state"), RUNTIME_DIRECTORY: join(folder, "run") };
+  portico = await Portico.start(config("first", "first.example.net"), { env });
+}, 60_000);
+afterAll(async () => {
+  await portico?.stop();
+  await between.stop();
+  await ca.stop();
+});
+
+/** An authority of its own has an account of its own. */
+function config(authority: string, name: string): ProxyConfigInput {
+  const respond = { type: "respond" as const, status: 200 };
+  return {
+    version: 1,
+    workers: 1,
+    certificateAuthorities: [
+      {
+        name: authority,
+        directory: between.directory,
+        agreeToTerms: true,
+        email: "admin@example.org",
+        roots: ca.roots,
+        challenge: "http-01",
+      },
+    ],
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: ca.httpPort, protocol: "http" },
+      {
+        name: "https",
+        address: "127.0.0.1",
+        port: httpsPort,
+        protocol: "https",
+        tls: { acme: { authority, names: [name] }, policy: "mozilla-intermediate" },
+      },
+    ],
+    virtualServers: [
+      {
+        name: "all",
+        serverNames: ["_"],
+        default: true,
+        listeners: ["http", "https"],
+        routes: [{ name: "ok", path: "/", match: "prefix", action: respond }],
+      },
+    ],
+  };
+}
+
+const problemOf = (type: string, detail: string, more: object = {}) => ({
+  type: `urn:ietf:params:acme:error:${type}`,
+  detail,
+  ...more,
+});
+
+type Place = "newAccount" | "newOrder" | "authorization" | "finalize" | "order";
+
+const PATHS: Readonly<Record<Place, string>> = {
+  newAccount: "/sign-me-up",
+  newOrder: "/order-plz",
+  authorization: "/authZ/",
+  finalize: "/finalize-order/",
+  order: "/my-order/",
+};
+
+/** What stands in place of the CA's answer: a refusal, or the state of a resource with the reason for it. */
+function replaced(place: Place, problem: object, step: Step, answer: Answer): Answer | undefined {
+  if (!step.path.startsWith(PATHS[place])) return undefined;
+  if (place === "authorization" || place === "order") {
+    const value = JSON.parse(answer.body) as Record<string, unknown>;
+    const challenges = (value["challenges"] as object[] | undefined)?.map((one) => ({
+      ...one,
+      status: "invalid",
+      error: problem,
+    }));
+    const now =
+      challenges === undefined ? { status: "invalid", error: problem } : { status: "invalid", challenges };
+    return { ...answer, body: JSON.stringify({ ...value, ...now }) };
+  }
+  const headers = { ...answer.headers, "content-type": "application/problem+json" };
+  return { status: 403, headers, body: JSON.stringify(problem) };
+}
+
+interface Said {
+  /** Of `portico certificates`, after the name. */
+  readonly error: string;
+  readonly fix: string;
+  /** Row of `doctor`. */
+  readonly row: string;
+}
+
+const PAGE = "https://ca.example.net/agree?a=1";
+const NAME = "NAME";
+
+const ROWS: readonly (readonly [Place, object, Said])[] = [
+  [
+    "authorization",
+    problemOf("dns", "DNS problem: NXDOMAIN looking up A for NAME"),
+    {
+      error: "the CA could not look up the name: DNS problem: NXDOMAIN looking up A for NAME",
+      fix: "Give NAME an A record (and AAAA only if this host has IPv6) that leads to this host, and check that its name servers answer.",
+      row: "acme-dns",
+    },
+  ],
+  [
+    "authorization",
+    problemOf("tls", "Fetching https://NAME/: remote error: tls: handshake failure"),
+    {
+      error:
+        "the CA was redirected to https, and its TLS handshake failed: Fetching https://NAME/: remote error: tls: handshake failure",
+      fix: "Remove redirects to https that something in front of this host makes, or repair its TLS.",
+      row: "acme-port",
+    },
+  ],
+  [
+    "authorization",
+    problemOf("connection", "192.0.2.1: Timeout during connect (likely firewall problem)"),
+    {
+      error:
+        "the CA could not connect to port 80: 192.0.2.1: Timeout during connect (likely firewall problem)",
+      fix: "Let the internet reach port 80 of this host by NAME: check firewall, router and the name's A and AAAA records.",
+      row: "acme-port",
+    },
+  ],
+  [
+    "authorization",
+    problemOf("incorrectResponse", "The key authorization file from the server did not match"),
+    {
+      error:
+        "the CA did not get the expected proof: The key authorization file from the server did not match",
+      fix: "Check that NAME leads to this host by every A and AAAA record, and that nothing in front of it answers on port 80 in its place.",
+      row: "acme-dns",
+    },
+  ],
+  [
+    "finalize",
+    problemOf("caa", "Rechecking CAA for NAME", {
+      subproblems: [
+        problemOf("caa", "CAA record for NAME prevents issuance", {
+          identifier: { type: "dns", value: NAME },
+        }),
+      ],
+    }),
+    {
+      error: "a CAA record forbids this CA: CAA record for NAME prevents issuance",
+      fix: "Let the CAA record of NAME or its parent name the authority AUTHORITY, or remove the record.",
+      row: "acme-dns",
+    },
+  ],
+  [
+    "newOrder",
+    problemOf("userActionRequired", "Terms of service have changed", { instance: PAGE }),
+    {
+      error: "the CA waits for somebody to agree to something: Terms of service have changed",
+      fix: `Visit ${PAGE}.`,
+      row: "acme-account",
+    },
+  ],
+  [
+    "newAccount",
+    problemOf("userActionRequired", "Confirm the address"),
+    {
+      error: "the CA waits for somebody to agree to something: Confirm the address",
+      fix: "Log in at the CA, and do what it asks for.",
+      row: "acme-account",
+    },
+  ],
+  [
+    "newAccount",
+    problemOf("invalidContact", "invalid contact domain"),
+    {
+      error: "the CA refuses the mail address: invalid contact domain",
+      fix: "Give a mail address that receives mail as email of AUTHORITY.",
+      row: "acme-account",
+    },
+  ],
+  [
+    "newAccount",
+    problemOf("externalAccountRequired", "An account must be bound"),
+    {
+      error: "the CA wants an account of its own first: An account must be bound",
+      fix: "Create a key at the CA, and give it as externalAccountBinding of the authority AUTHORITY.",
+      row: "acme-account",
+    },
+  ],
+  [
+    "newAccount",
+    problemOf("badSignatureAlgorithm", "RS256 only"),
+    {
+      error: "the CA does not take account keys of type ES256: RS256 only",
+      fix: "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
+      row: "acme-certificates",
+    },
+  ],
+  [
+    "newOrder",
+    problemOf("rateLimited", "too many certificates (50) already issued for example.net"),
+    {
+      error: "the CA's rate limit is reached: too many certificates (50) already issued for example.net",
+      fix: "Wait: it is tried again when the CA allows it. To try things out, use the CA's staging directory.",
+      row: "acme-limit",
+    },
+  ],
+  [
+    "newOrder",
+    problemOf("unsupportedIdentifier", "no names of type dns"),
+    {
+      error: "the CA does not know this kind of name: no names of type dns",
+      fix: "Remove NAME from the names, or use an authority that issues for it.",
+      row: "acme-certificates",
+    },
+  ],
+  [
+    "finalize",
+    problemOf("badCSR", "unsupported curve"),
+    {
+      error: "the CA refuses the request, often because of its key: unsupported curve",
+      fix: "Give another keyType than ecdsa-p256, or fewer names.",
+      row: "acme-certificates",
+    },
+  ],
+  [
+    "finalize",
+    problemOf("badPublicKey", "weak"),
+    {
+      error: "the CA refuses the key: weak",
+      fix: "Give another keyType than ecdsa-p256.",
+      row: "acme-certificates",
+    },
+  ],
+  [
+    "order",
+    problemOf("serverInternal", "the signer failed"),
+    {
+      error: "the CA failed: the signer failed",
+      fix: "It is tried again by itself. If it persists, look at the CA's status page.",
+      row: "acme-authority",
+    },
+  ],
+  [
+    "newOrder",
+    { type: "about:blank", detail: "Forbidden by a gateway" },
+    {
+      error: "the CA does not understand the request: Forbidden by a gateway",
+      fix: "Check that directory of AUTHORITY is an ACME directory (RFC 8555). It is tried again by itself.",
+      row: "acme-certificates",
+    },
+  ],
+];
+
+let row = 0;
+
+test.each(ROWS)("%s: %j", async (place, problem, { error, fix, row: expectedRow }) => {
+  row += 1;
+  const [authority, name] = [`ca${row}`, `row${row}.example.net`];
+  const named = (text: string): string => text.replaceAll(NAME, name).replace("AUTHORITY", authority);
+  const document = JSON.parse(JSON.stringify(problem).replaceAll(NAME, name)) as object;
+  between.after = (step, answer) => Promise.resolve(replaced(place, document, step, answer));
+  const what = config(authority, name);
+  portico.rewrite(what);
+  expect(await askMaster(control, { command: "reload" }, 20_000)).toMatchObject({ ok: true });
+  let listed: readonly ListedCertificate[] = [];
+  await eventually(
+    async () => {
+      const outcome = await askMaster(control, { command: "certificates" }, 5_000);
+      listed = (outcome.ok && outcome.value.certificates) || [];
+      return listed[0]?.state === "waiting" && listed[0].names[0] === name;
+    },
+    "for the failure",
+    { seen: () => portico.errors },
+  );
+  const text = { out: "" };
+  const code = await run(["certificates", "--control", control], {
+    out: (more) => void (text.out += more),
+    err: () => undefined,
+  });
+  expect(code).toBe(1);
+  const [, , said, toDo] = text.out.split("\n");
+  expect(said).toBe(`  last error, 0 min ago: ${name}: ${named(error)}`);
+  expect(toDo).toBe(`  fix: ${named(fix)}`);
+  const parsed = parseConfig(what);
+  if (!parsed.ok) throw new ProblemError(parsed.problems);
+  const rows = diagnose({ place: "host", config: parsed.value, responses: [], certificates: listed });
+  const failed = rows.filter(({ id, status }) => id.startsWith("acme-") && status === "failed");
+  expect(failed.map(({ id }) => id)).toEqual([expectedRow]);
+  expect(failed[0]!.fix).toContain(named(fix));
+});
+
+test("a certificate that was replaced already is ordered without saying that it is (RFC 9773, 5)", async () => {
+  const stage = await startStage();
+  const { engine, wanted } = stage;
+  const one = wanted(["a.example.net"]);
+  const certificates = engine();
+  certificates.lookAfter([one]);
+  await issuedTo(stage, one.id);
+  const orders: unknown[] = [];
+  stage.between.before = ({ path, payload }) => {
+    if (!path.startsWith(PATHS.newOrder)) return Promise.resolve();
+    orders.push((payload as { replaces?: string }).replaces);
+    if (orders.length > 1) return Promise.resolve();
+    const body = JSON.stringify(problemOf("alreadyReplaced", "the certificate was replaced"));
+    return Promise.resolve({ status: 409, headers: {}, body });
+  };
+  expect(await certificates.renewNow()).toMatchObject({ ok: true });
+  expect(orders).toEqual([expect.stringMatching(/^[\w-]+\.[\w-]+$/), undefined]);
+  expect(certificates.status()[0]).toMatchObject({ state: "valid" });
+  // A refusal that would be the same without it is not asked for twice.
+  orders.length = 0;
+  stage.between.before = ({ path }) => {
+    if (!path.startsWith(PATHS.newOrder)) return Promise.resolve();
+    orders.push(path);
+    const body = JSON.stringify(problemOf("userActionRequired", "agree", { instance: PAGE }));
+    return Promise.resolve({ status: 403, headers: {}, body });
+  };
+  expect(await certificates.renewNow()).toMatchObject({ ok: false, problems: [{ fix: `Visit ${PAGE}.` }] });
+  expect(orders).toHaveLength(1);
+  await stage.stop();
+}, 60_000);
