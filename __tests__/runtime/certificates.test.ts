@@ -8,7 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { integer, sequence } from "../../src/runtime/acme/der.js";
+import { CertificateServers } from "../../src/runtime/listen/certificateServers.js";
 import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
+import type { CertificateContents } from "../../src/runtime/load/tlsContents.js";
 import { type CertificateOptions, issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
@@ -599,4 +601,39 @@ describe("renewed Diffie-Hellman parameters", () => {
     await eventually(() => portico!.workers().length === 2, "for new workers");
     for (let i = 0; i < 4; i++) expect(await bits("files.example.org")).toBe(3072);
   }, 60_000);
+});
+
+test("a renewal makes one TLS server, and no other certificate gets a new one", async () => {
+  const certificate = async (id: string, version = 1): Promise<CertificateContents> => {
+    const { key, cert } = await issue({ type: "ec", names: [`${id}.example.org`], name: `${version}` });
+    return { id, source: "files", key, cert };
+  };
+  const all = await Promise.all(["a", "b", "c"].map((id) => certificate(id)));
+  const made: string[] = [];
+  const servers = new CertificateServers(all, ({ id }) => {
+    made.push(id);
+    return tls.createServer();
+  });
+  expect(made.splice(0)).toEqual(["a", "b", "c"]);
+  const [a, b, c] = ["a", "b", "c"].map((id) => servers.for(`${id}.example.org`));
+  servers.renew([await certificate("b", 2), await certificate("of another listener")]);
+  expect(made).toEqual(["b"]);
+  expect(servers.for("a.example.org")).toBe(a);
+  expect(servers.for("b.example.org")).not.toBe(b);
+  expect(servers.for("c.example.org")).toBe(c);
+  expect(servers.default).toBe(a);
+});
+
+test("a certificate is chosen by no name that it was not asked for", async () => {
+  const { key, cert } = await issue({ type: "ec", names: ["a.example.org", "bank.example.org"] });
+  const bank = await issue({ type: "ec", names: ["bank.example.org"] });
+  const servers = new CertificateServers(
+    [
+      { id: "a", source: "acme", names: ["a.example.org"], key, cert },
+      { id: "bank", source: "files", key: bank.key, cert: bank.cert },
+    ],
+    () => tls.createServer(),
+  );
+  expect(servers.for("bank.example.org")).toBe(servers.all[1]!.server);
+  expect(servers.for("a.example.org")).toBe(servers.all[0]!.server);
 });

@@ -1,8 +1,11 @@
+import { webcrypto } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import * as http from "node:http";
 import { join } from "node:path";
 import * as tls from "node:tls";
+import "../../build/reflectMetadata.js";
+import * as x509 from "@peculiar/x509";
 import { run } from "../../src/cli/program.js";
 import { diagnose } from "../../src/diagnosis/rows.js";
 import { parseConfig, ProblemError, type ProxyConfigInput } from "../../src/model/index.js";
@@ -14,6 +17,7 @@ import { issue } from "../kit/certificates.js";
 import { freePorts } from "../kit/ports.js";
 import { openFolder, Portico, processes } from "../kit/portico.js";
 import { eventually } from "../kit/waiting.js";
+import { Between } from "./between.js";
 import { TestCa } from "./ca.js";
 
 /** Certificates from a CA in a proxy that serves: master and workers as processes, real handshakes, a real CA. */
@@ -191,6 +195,114 @@ test("a reload with other names orders a certificate for them; a worker that sta
     "for a handshake",
   );
 }, 60_000);
+
+/** Value of `Strict-Transport-Security` on a new connection. */
+async function hsts(): Promise<string | undefined> {
+  const socket = tls.connect({ port: ca.tlsPort, host: "127.0.0.1", rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  socket.write("GET / HTTP/1.1\r\nHost: a.example.net\r\n\r\n");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return /^strict-transport-security: (.*)\r$/im.exec(answer.toString("latin1"))?.[1];
+}
+
+/** The same config at an authority whose answers a test may change. */
+function through(between: Between, what: ProxyConfigInput): ProxyConfigInput {
+  const [authority] = what.certificateAuthorities!;
+  return { ...what, certificateAuthorities: [{ ...authority!, directory: between.directory }] };
+}
+
+test("HSTS begins with the issued certificate, without a reload", async () => {
+  const between = await Between.start(ca);
+  let go: () => void = () => undefined;
+  const gone = new Promise<void>((resolve) => (go = resolve));
+  between.before = async ({ path }) => (path === "/order-plz" ? void (await gone) : undefined);
+  const what = through(between, config(["a.example.net"]));
+  const virtualServers = what.virtualServers.map((one) =>
+    one.name === "site" ? { ...one, hsts: { maxAge: 300 } } : one,
+  );
+  await start({ ...what, virtualServers });
+  await eventually(() => between.steps.some(({ path }) => path === "/order-plz"), "for the order");
+  expect(issuerOf(await peer())).toMatch(/temporary/);
+  expect(await hsts()).toBeUndefined();
+  const workers = portico!.workers();
+  go();
+  await issued();
+  await eventually(async () => (await hsts()) === "max-age=300", "for both workers to have it");
+  expect(portico!.workers()).toEqual(workers);
+  await between.stop();
+}, 60_000);
+
+test("after a change of the names, the certificate that serves meanwhile is listed as temporary", async () => {
+  await start(config(["a.example.net"]));
+  await issued();
+  await ca.setAddress("b.example.net", "127.0.0.9");
+  portico!.rewrite(config(["a.example.net", "b.example.net"]));
+  expect(await askMaster(control(), { command: "reload" }, 20_000)).toMatchObject({ ok: true });
+  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure");
+  expect(issuerOf(await peer())).toMatch(/^Pebble/);
+  expect((await listed())[0]).toMatchObject({
+    names: ["a.example.net", "b.example.net"],
+    source: "temporary",
+    from: "ca",
+    issuer: expect.stringMatching(/^Pebble/),
+  });
+  const shown = await ran("certificates", "--control", control());
+  expect(shown.code).toBe(1);
+  expect(shown.out).toMatch(/temporary, until ca issues one/);
+  await ca.setAddress("b.example.net", "127.0.0.1");
+  await ran("certificates", "renew", "--control", control());
+  await eventually(async () => (await listed())[0]!.source === "acme", "for the wanted one");
+  expect((await ran("certificates", "--control", control())).code).toBe(0);
+}, 60_000);
+
+test("a certificate that OpenSSL refuses is not put into service, and no worker is lost", async () => {
+  const between = await Between.start(ca);
+  let csr = "";
+  between.before = ({ payload }) => {
+    csr = (payload as { csr?: string } | undefined)?.csr ?? csr;
+    return Promise.resolve();
+  };
+  // A signature by SHA-1 is too weak for a server.
+  between.after = async ({ path }, answer) =>
+    path.startsWith("/certZ/") ? { ...answer, body: await weak(csr) } : undefined;
+  await start(through(between, config(["a.example.net"])));
+  const workers = portico!.workers();
+  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure");
+  expect((await listed())[0]).toMatchObject({
+    source: "temporary",
+    lastError: { code: "unusableCertificate", message: expect.stringContaining("ca md too weak") },
+  });
+  expect(issuerOf(await peer())).toMatch(/temporary/);
+  expect(portico!.workers()).toEqual(workers);
+  await between.stop();
+}, 60_000);
+
+async function weak(csr: string): Promise<string> {
+  const request = new x509.Pkcs10CertificateRequest(Buffer.from(csr, "base64url"));
+  const algorithm = {
+    name: "RSASSA-PKCS1-v1_5",
+    hash: "SHA-1",
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  };
+  const keys = await webcrypto.subtle.generateKey(algorithm, false, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.create(
+    {
+      serialNumber: "01",
+      subject: "CN=a",
+      issuer: "CN=weak",
+      notBefore: new Date(Date.now() - 3_600_000),
+      notAfter: new Date(Date.now() + 3_600_000_000),
+      signingAlgorithm: algorithm,
+      publicKey: request.publicKey,
+      signingKey: keys.privateKey,
+      extensions: [new x509.SubjectAlternativeNameExtension([{ type: "dns", value: "a.example.net" }])],
+    },
+    webcrypto,
+  );
+  return `${certificate.toString("pem")}\n`;
+}
 
 /** What `portico doctor` says of what the running proxy knows. */
 async function diagnosed(what: ProxyConfigInput): Promise<{ failed: string[]; texts: string }> {
