@@ -189,6 +189,17 @@ test("an order with thousands of authorizations is not followed", async () => {
   expect(stage.between.steps.length).toBeLessThan(10);
 });
 
+test("a directory that once led elsewhere is not believed for ever", async () => {
+  stage.between.after = changed(
+    ({ path }) => path === "/dir",
+    (directory) => ({ ...directory, newOrder: `${stage.between.directory}/nowhere` }),
+  );
+  const { status } = await failed();
+  stage.between.after = () => Promise.resolve();
+  stage.clock.advance(Math.max(status.nextAttempt! - stage.clock.now(), 3_600_000) + 60_000);
+  await issued(stage, ID);
+});
+
 test("a name that was not ordered is not proved", async () => {
   stage.between.after = changed(
     ({ path }) => path.startsWith("/authZ/"),

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import type { Clock } from "./clock.js";
+import { type Clock, HOUR_MS } from "./clock.js";
 import { signedRequest } from "./jws.js";
 import type { Answer, Transport } from "./transport.js";
 
@@ -38,6 +38,7 @@ export interface Signer {
 export class Client {
   private nonces: string[] = [];
   private known: Promise<Directory> | undefined;
+  private knownSince = 0;
 
   constructor(
     private readonly url: string,
@@ -45,7 +46,11 @@ export class Client {
     private readonly clock: Clock,
   ) {}
 
+  /** Read again every hour: a CA may move what it lists. */
   directory(): Promise<Directory> {
+    const age = this.clock.now() - this.knownSince;
+    if (age < 0 || age > HOUR_MS) this.known = undefined;
+    if (this.known === undefined) this.knownSince = this.clock.now();
     this.known ??= this.readDirectory().catch((error) => {
       this.known = undefined;
       throw error;
