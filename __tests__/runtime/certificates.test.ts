@@ -250,6 +250,29 @@ describe("before a handshake", () => {
     expect((await ask({ servername: "office.example.org" })).certificate).toBe("office 1");
   });
 
+  test.each([["default"], ["default", "office"]] as const)(
+    "a PROXY protocol header takes its time from that of the handshake (%s)",
+    async (...names: Name[]) => {
+      const what = config(names);
+      const [listener] = what.listeners as [ListenerInput];
+      const proxyProtocol = { from: ["127.0.0.1/32"] };
+      portico = await Portico.start({ ...what, listeners: [{ ...listener, proxyProtocol }] });
+      const began = performance.now();
+      const socket = net.connect(port, "127.0.0.1");
+      socket.on("error", () => undefined).resume();
+      await sleep(750);
+      socket.write("PROXY TCP4 192.0.2.7 192.0.2.1 4000 443\r\n");
+      await sleep(50);
+      socket.write(await hello("office.example.org"));
+      await once(socket, "close");
+      expect(performance.now() - began).toBeGreaterThan(900);
+      expect(performance.now() - began).toBeLessThan(1_700);
+      const log = (): string => readFileSync(at("error.log"), "utf8");
+      await eventually(() => log().includes("client: 192.0.2.7"), "for its line", { seen: log });
+      expect(log().match(/TLS handshake failed/g)).toHaveLength(1);
+    },
+  );
+
   test("a connection on which the handshake is over has no such deadline", async () => {
     portico = await Portico.start(config());
     const socket = tls.connect({
