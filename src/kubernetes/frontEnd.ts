@@ -82,7 +82,7 @@ export class KubernetesFrontEnd extends Construct {
     ];
   }
 
-  /** The manifests as the text of one file for `kubectl apply -f`: a List in JSON, which is YAML as well. */
+  /** The manifests as the text of one file for `kubectl apply --server-side -f`: a List in JSON, which is YAML too. */
   get manifestsText(): string {
     return manifestsText(this.manifests);
   }
