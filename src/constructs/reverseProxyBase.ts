@@ -246,7 +246,8 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
 /** Settings of a proxy as a whole. */
 export interface ProxySettings {
   /**
-   * Worker processes, 1 to 256; `auto` for one per CPU.
+   * Worker processes, 1 to 256; `auto` for one per CPU that the control group (the container) allows, as long as its
+   * memory has room for them.
    * @default "auto"
    */
   readonly workers?: "auto" | number;

@@ -222,7 +222,12 @@ export const configSchema = z.strictObject({
   workers: z
     .union([z.literal("auto"), z.int().min(1).max(256)])
     .default("auto")
-    .meta({ description: "Worker processes; `auto` for one per CPU.", unit: "processes", examples: [2] }),
+    .meta({
+      description:
+        "Worker processes; `auto` for one per CPU that the control group allows, as long as its memory has room for them.",
+      unit: "processes",
+      examples: [2],
+    }),
   trustedProxies: z
     .array(cidr("An address or range.", "10.0.0.0/8"))
     .default([])

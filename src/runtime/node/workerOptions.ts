@@ -4,8 +4,27 @@ import { doWithout, uses } from "./pieces.js";
  * V8's options for workers. A worker's heap is small and its processor busy: helper threads for garbage collection take
  * more time than they save. Marking stays incremental, so pauses stay short.
  */
-export function workerOptions(): readonly string[] {
-  return uses.singleThreadedGc ? ["--single-threaded-gc"] : [];
+export function workerOptions(heap?: HeapSizes): readonly string[] {
+  return [...(uses.singleThreadedGc ? [SINGLE_THREADED] : []), ...heapOptions(heap)];
+}
+
+/** In MiB. */
+interface HeapSizes {
+  readonly oldMiB: number;
+  readonly semiMiB?: number;
+}
+
+const SINGLE_THREADED = "--single-threaded-gc";
+
+/** Sizes that an administrator gave to Node take precedence. */
+function heapOptions(heap: HeapSizes | undefined): string[] {
+  const given = [...process.execArgv, process.env["NODE_OPTIONS"] ?? ""].join(" ").replaceAll("_", "-");
+  if (heap === undefined || given.includes("--max-old-space-size")) return [];
+  const { oldMiB, semiMiB } = heap;
+  return [
+    `--max-old-space-size=${oldMiB}`,
+    ...(semiMiB === undefined ? [] : [`--max-semi-space-size=${semiMiB}`]),
+  ];
 }
 
 /** Exit code of a Node that does not know an option (nodejs.org, "Process exit codes"). */
@@ -16,7 +35,7 @@ const BAD_OPTION = 9;
  * They are not checked in advance, because that would cost every start a process.
  */
 export function refusedOptions(code: number | null, options: readonly string[]): boolean {
-  if (code !== BAD_OPTION || options.length === 0) return false;
+  if (code !== BAD_OPTION || !options.includes(SINGLE_THREADED)) return false;
   doWithout(["singleThreadedGc"]);
   return true;
 }

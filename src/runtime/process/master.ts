@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type Problem, problem, type Result } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
+import { heapOf, workerCount } from "./allowance.js";
 import type { ControlOutcome, ControlServer, Done } from "./control.js";
 import { Generation } from "./generation.js";
 import { cannotHandOver, type Predecessor, type Program, Successor } from "./handover.js";
@@ -313,7 +314,8 @@ export class Master {
     const next = new Generation({
       loaded,
       sockets: sockets.value,
-      size: report.workerCount(config),
+      size: workerCount(config),
+      heap: heapOf(config),
       ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.challenges,

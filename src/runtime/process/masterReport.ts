@@ -1,12 +1,8 @@
-import { availableParallelism } from "node:os";
 import { formatProblem, type Problem, problemTitle, type ProxyConfig } from "../../model/serving.js";
+import { workerCount } from "./allowance.js";
 import { keyOf } from "../listen/sockets.js";
 
 /** What the master says about itself, in words. */
-
-export function workerCount(config: ProxyConfig): number {
-  return config.workers === "auto" ? availableParallelism() : config.workers;
-}
 
 /** `http://0.0.0.0:80 https://0.0.0.0:443, 2 workers` */
 export function servingText(config: ProxyConfig): string {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
+import type { WorkerHeap } from "./allowance.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { Piece } from "../node/pieces.js";
@@ -25,6 +26,8 @@ export interface WorkerSpec {
   readonly command: readonly string[];
   readonly loaded: LoadedConfig;
   readonly sockets: ReadonlyMap<string, ListenSocket>;
+  /** Most of V8's heap; undefined for V8's own choice. */
+  readonly heap: WorkerHeap | undefined;
   readonly logToStderr: boolean;
   /** Those of now, at any time. */
   readonly ticketKeys: string;
@@ -50,7 +53,7 @@ export class WorkerHandle {
 
   private start(): void {
     const { spec } = this;
-    const options = workerOptions();
+    const options = workerOptions(spec.heap);
     const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
     try {
       this.child = spawn(process.execPath, [...execArgv(), ...options, ...spec.command], {

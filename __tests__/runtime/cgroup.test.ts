@@ -1,0 +1,161 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { allowanceText, heapOf, workerCount } from "../../src/runtime/process/allowance.js";
+import { cgroupLimits } from "../../src/runtime/process/cgroup.js";
+import { eventually } from "../../proof/kit/waiting.js";
+import { Portico } from "../../proof/kit/portico.js";
+import { freePort } from "../../proof/kit/ports.js";
+
+/** Limits of control groups: as the kernel shows them in files, and what follows for the workers. */
+
+const MIB = 1024 * 1024;
+let folder: string;
+
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-cgroup-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), `${text}\n`);
+  }
+}
+
+const mount = (point: string, type: string, options: string, root = "/"): string =>
+  `30 20 0:26 ${root} ${join(folder, point)} rw,nosuid shared:9 - ${type} ${type} ${options}`;
+
+describe("version 2", () => {
+  const V2 = { mountinfo: "", cgroup: "0::/kubepods/pod1/one" };
+  const at = "sys/kubepods/pod1/one";
+
+  beforeEach(() => write({ ...V2, mountinfo: mount("sys", "cgroup2", "rw,nsdelegate") }));
+
+  test("the group's own limits", () => {
+    write({ [`${at}/cpu.max`]: "150000 100000", [`${at}/memory.max`]: String(256 * MIB) });
+    expect(cgroupLimits(folder)).toEqual({ cpus: 1.5, memoryBytes: 256 * MIB });
+  });
+
+  test("those of a group above, if they are lower", () => {
+    write({ [`${at}/memory.max`]: "max", [`${at}/cpu.max`]: "400000 100000" });
+    write({ "sys/kubepods/memory.max": String(512 * MIB), "sys/kubepods/pod1/cpu.max": "50000 100000" });
+    expect(cgroupLimits(folder)).toEqual({ cpus: 0.5, memoryBytes: 512 * MIB });
+  });
+
+  test("none", () => {
+    write({ [`${at}/memory.max`]: "max", [`${at}/cpu.max`]: "max 100000" });
+    expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: undefined });
+  });
+
+  test("more than the machine has is none", () => {
+    write({ [`${at}/memory.max`]: String(2 ** 50) });
+    expect(cgroupLimits(folder).memoryBytes).toBeUndefined();
+  });
+
+  test("in a namespace of its own, where the group is the root", () => {
+    write({ cgroup: "0::/", "sys/memory.max": String(300 * MIB), "sys/cpu.max": "200000 100000" });
+    expect(cgroupLimits(folder)).toEqual({ cpus: 2, memoryBytes: 300 * MIB });
+  });
+});
+
+describe("version 1", () => {
+  const mountinfo = (): string =>
+    [
+      mount("sys/cpu,cpuacct", "cgroup", "rw,cpu,cpuacct"),
+      mount("sys/memory", "cgroup", "rw,memory"),
+      mount("sys/unified", "cgroup2", "rw"),
+    ].join("\n");
+  const cgroup = "5:memory:/docker/abc\n3:cpuacct,cpu:/docker/abc\n0::/docker/abc";
+
+  test("the group's own limits, beside a version 2 without controllers", () => {
+    write({ mountinfo: mountinfo(), cgroup });
+    write({
+      "sys/memory/docker/abc/memory.limit_in_bytes": String(128 * MIB),
+      "sys/memory/memory.limit_in_bytes": "9223372036854771712",
+      "sys/cpu,cpuacct/docker/abc/cpu.cfs_quota_us": "250000",
+      "sys/cpu,cpuacct/docker/abc/cpu.cfs_period_us": "100000",
+      "sys/cpu,cpuacct/cpu.cfs_quota_us": "-1",
+      "sys/cpu,cpuacct/cpu.cfs_period_us": "100000",
+    });
+    expect(cgroupLimits(folder)).toEqual({ cpus: 2.5, memoryBytes: 128 * MIB });
+  });
+
+  test("in a container that sees its group from outside", () => {
+    write({ mountinfo: mount("sys/memory", "cgroup", "rw,memory", "/docker/abc"), cgroup });
+    write({ "sys/memory/memory.limit_in_bytes": String(64 * MIB) });
+    expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: 64 * MIB });
+  });
+});
+
+test("without procfs there is no limit", () => {
+  expect(cgroupLimits(join(folder, "none"))).toEqual({ cpus: undefined, memoryBytes: undefined });
+});
+
+describe("what follows", () => {
+  const NONE = { cpus: undefined, memoryBytes: undefined };
+  const auto = { workers: "auto" } as const;
+
+  test("nothing without a limit", () => {
+    expect(workerCount(auto, NONE)).toBe(availableParallelism());
+    expect([heapOf(auto, NONE), allowanceText(auto, NONE)]).toEqual([undefined, undefined]);
+  });
+
+  test("a worker for each processor or part of one, at least one, and as many as the config says", () => {
+    expect(workerCount(auto, { ...NONE, cpus: 0.2 })).toBe(1);
+    expect(workerCount(auto, { ...NONE, cpus: 1 })).toBe(1);
+    expect(workerCount(auto, { ...NONE, cpus: 1.2 })).toBe(Math.min(2, availableParallelism()));
+    expect(workerCount({ workers: 7 }, { cpus: 1, memoryBytes: 64 * MIB })).toBe(7);
+  });
+
+  test("no more workers than memory has room for", () => {
+    expect(workerCount(auto, { ...NONE, memoryBytes: 64 * MIB })).toBe(1);
+    expect(workerCount(auto, { ...NONE, memoryBytes: 170 * MIB })).toBe(1);
+  });
+
+  test.each([128, 256, 512, 1024, 4096, 16_384])("the heaps fit %i MiB", (mib) => {
+    for (const workers of [1, 2, 4]) {
+      if (mib < 96 + workers * 64) continue;
+      const { oldMiB, semiMiB = 16 } = heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })!;
+      expect(workers * (oldMiB + 3 * semiMiB)).toBeLessThan(mib - 64);
+    }
+  });
+
+  test("the log says what was found, and what is too little", () => {
+    const limits = { cpus: 1.5, memoryBytes: 256 * MIB };
+    expect(allowanceText({ workers: 2 }, limits)).toBe(
+      "the control group allows 1.5 CPUs and 256 MiB of memory: 2 workers, with heaps of up to 32 MiB",
+    );
+    expect(allowanceText({ workers: 1 }, { ...NONE, cpus: 1 })).toBe(
+      "the control group allows 1 CPU: 1 worker",
+    );
+    expect(allowanceText({ workers: 4 }, limits)).toMatch(/; that is little: each worker needs 64 MiB/);
+  });
+});
+
+const REAL = "/sys/fs/cgroup/memory";
+const inRealGroup = process.getuid!() === 0 && existsSync(`${REAL}/memory.limit_in_bytes`) ? test : test.skip;
+
+inRealGroup("in a real group the workers' heaps are limited, and the log says so", async () => {
+  const group = mkdtempSync(join(REAL, "portico-test-"));
+  try {
+    writeFileSync(join(group, "memory.limit_in_bytes"), String(256 * MIB));
+    const portico = await Portico.start(
+      {
+        version: 1,
+        workers: 2,
+        listeners: [{ name: "http", address: "127.0.0.1", port: await freePort(), protocol: "http" }],
+        virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["http"], routes: [] }],
+      },
+      { before: `echo $$ > ${group}/cgroup.procs` },
+    );
+    expect(portico.errors).toContain("256 MiB of memory: 2 workers, with heaps of up to 32 MiB\n");
+    expect(portico.workers()).toHaveLength(2);
+    expect(await portico.stop()).toBe(0);
+  } finally {
+    await eventually(
+      () => readFileSync(join(group, "cgroup.procs"), "utf8") === "",
+      "for the group to be empty",
+    );
+    rmdirSync(group);
+  }
+});

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import type { ProxyConfig } from "../../model/serving.js";
+import { type CgroupLimits, cgroupLimits } from "./cgroup.js";
+
+/** How many workers there are, and how much memory each may take, so that all of them fit their control group. */
+
+/** Processes to start for a config. */
+export function workerCount({ workers }: Pick<ProxyConfig, "workers">, limits = ownLimits()): number {
+  if (workers !== "auto") return workers;
+  const { cpus, memoryBytes } = limits;
+  // Node rounds a quota down, and half a processor more is worth a worker.
+  const wanted = cpus === undefined ? availableParallelism() : Math.min(Math.ceil(cpus), allowedCpus());
+  const room = memoryBytes === undefined ? wanted : Math.floor((memoryBytes - SHARED_BYTES) / WORKER_BYTES);
+  return Math.max(1, Math.min(wanted, room));
+}
+
+/** Most of V8's heap in each worker; undefined where memory has no limit: then V8 decides. */
+export function heapOf(config: Pick<ProxyConfig, "workers">, limits = ownLimits()): WorkerHeap | undefined {
+  const { memoryBytes } = limits;
+  if (memoryBytes === undefined) return undefined;
+  const share = (memoryBytes - SHARED_BYTES) / workerCount(config, limits);
+  return {
+    oldMiB: Math.max(OLD_MIB_MIN, Math.floor((share * HEAP_SHARE) / MIB)),
+    ...(share < ROOMY_BYTES ? { semiMiB: TIGHT_SEMI_MIB } : {}),
+  };
+}
+
+export interface WorkerHeap {
+  readonly oldMiB: number;
+  /** Of the young generation, which has up to three of them; V8's own choice is 16. */
+  readonly semiMiB?: number;
+}
+
+/** What was found, and what follows; undefined without a limit. */
+export function allowanceText(
+  config: Pick<ProxyConfig, "workers">,
+  limits = ownLimits(),
+): string | undefined {
+  const { cpus, memoryBytes } = limits;
+  const number = workerCount(config, limits);
+  const found = [
+    ...(cpus === undefined ? [] : [`${Number(cpus.toFixed(2))} CPU${cpus === 1 ? "" : "s"}`]),
+    ...(memoryBytes === undefined ? [] : [`${Math.floor(memoryBytes / MIB)} MiB of memory`]),
+  ];
+  if (found.length === 0) return undefined;
+  const heap = heapOf(config, limits);
+  const heaps = heap === undefined ? "" : `, with heaps of up to ${heap.oldMiB} MiB`;
+  const scarce =
+    memoryBytes !== undefined && memoryBytes < SHARED_BYTES + number * WORKER_BYTES
+      ? `; that is little: each worker needs ${WORKER_BYTES / MIB} MiB, and everything else ${SHARED_BYTES / MIB} MiB`
+      : "";
+  return `the control group allows ${found.join(" and ")}: ${number} worker${number === 1 ? "" : "s"}${heaps}${scarce}`;
+}
+
+const MIB = 1024 * 1024;
+/** The master, and what all processes share of Node. */
+const SHARED_BYTES = 96 * MIB;
+/** What a worker needs under load, with few connections. */
+const WORKER_BYTES = 64 * MIB;
+/** The rest is for buffers, which are outside of the heap. */
+const HEAP_SHARE = 0.4;
+const OLD_MIB_MIN = 32;
+const ROOMY_BYTES = 256 * MIB;
+const TIGHT_SEMI_MIB = 4;
+
+let known: CgroupLimits | undefined;
+
+/** Read once: heaps cannot change while processes run. */
+function ownLimits(): CgroupLimits {
+  return (known ??= cgroupLimits());
+}
+
+/** Processors that this process may run on (proc_pid_status(5)): a list such as `0-3,8`. */
+function allowedCpus(): number {
+  const rows = readFileSync("/proc/self/status", "latin1").split("\n");
+  const list = rows.find((row) => row.startsWith(ALLOWED))?.slice(ALLOWED.length);
+  if (list === undefined) return availableParallelism();
+  const ranges = list.split(",").map((range) => range.split("-").map(Number));
+  return ranges.reduce((sum, [from = 0, to = from]) => sum + to - from + 1, 0);
+}
+
+const ALLOWED = "Cpus_allowed_list:";
