@@ -17,7 +17,8 @@ export function addCertificates(program: Command, output: Output, done: (code: n
     .addHelpText(
       "after",
       `
-A certificate is from files, by ACME from an authority, or temporary: self-signed, until the authority has issued one.
+A certificate is from files, by ACME from an authority, or temporary, until the authority has issued the wanted one: then
+it is self-signed, or was issued before for other names.
 For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again.
 
 Examples:
