@@ -45,7 +45,8 @@ trap end EXIT
 trap 'exit 130' INT TERM HUP
 # The kubelet needs a control group in every hierarchy.
 for root in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts); do mkdir "$root/$group"; done
-unshare --net --mount --pid --fork --kill-child --mount-proc \
+# Ends with this shell, however that ends.
+setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc \
   proof/kubernetes/cluster/inside.sh npx --no-install tsx proof/kubernetes/main.ts \
   --folder "$folder" --group "$group" --node "$PWD/${node#"$PWD/"}" "$@" &
 inside=$!
