@@ -60,3 +60,12 @@ test("a self-signed certificate is refused: there is no host to put it on", () =
   const tls = { material: TlsMaterial.selfSigned() };
   expect(() => proxy.addListener("https", { port: 8443, tls })).toThrow("container.no-host");
 });
+
+test.each(["tls", "/etc/tls/", { secretName: "files-tls" }])(
+  "a Secret is named by its directory: %j",
+  (directory) => {
+    expect(() => TlsMaterial.fromSecret(directory as string)).toThrow(
+      /^TlsMaterial\.fromSecret\.directory: /,
+    );
+  },
+);

@@ -92,7 +92,18 @@ describe("props", () => {
     ],
     ["an https listener without a Secret", { tls: undefined }, "kubernetes.no-volume stack/proxy/https.tls"],
   ])("%s", (_, props, problem) => {
-    expect([...new Set(refused(props))]).toEqual([problem]);
+    expect(refused(props)).toEqual([problem]);
+  });
+
+  test.each([
+    [{ transferGrace: 3600 }, "10h"],
+    [{ transferGrace: "3600" }, "10h"],
+    [{ resources: { cpu: 0.5 } }, "500m"],
+    [{ resources: { memory: 512 } }, "512Mi"],
+  ])("how a duration or quantity is written: %j", (props, example) => {
+    expect(() => site(props as unknown as Partial<KubernetesFrontEndProps>)).toThrow(
+      new RegExp(`allowed: .*"${example}".*\n +fix: .*"${example}"`),
+    );
   });
 
   test("a value that Terraform knows only at apply", () => {
@@ -122,6 +133,11 @@ describe("a proxy that pods cannot run", () => {
     [
       "a health listener that the kubelet does not reach",
       (one) => one.addConfigOverride("healthListener", { address: "127.0.0.1", port: 9180 }),
+      "kubernetes.bad-address stack/proxy.healthListener.address",
+    ],
+    [
+      "a health listener on an address of its own",
+      (one) => one.addConfigOverride("healthListener", { address: "10.0.0.8", port: 9180 }),
       "kubernetes.bad-address stack/proxy.healthListener.address",
     ],
     [

@@ -14,7 +14,7 @@ import {
 } from "../model/textRule.js";
 import { CONTAINER_PATHS } from "../render/index.js";
 import { type AcmeOptions, refuseAcme } from "./acme.js";
-import { refuse } from "./props/checks.js";
+import { hostPathProblems, refuse } from "./props/checks.js";
 import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
@@ -65,6 +65,8 @@ export abstract class TlsMaterial {
    * @param directory absolute path where the Secret is mounted
    */
   static fromSecret(directory: string = CONTAINER_PATHS.tlsDirectory): TlsMaterial {
+    refuseOptions("TlsMaterial.fromSecret", { directory }, { directory: required(text) });
+    refuse(hostPathProblems({ directory }, "TlsMaterial.fromSecret"));
     return TlsMaterial.fromFiles({ certificate: `${directory}/tls.crt`, key: `${directory}/tls.key` });
   }
 

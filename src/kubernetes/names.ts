@@ -53,15 +53,19 @@ export function labelProblems(
   });
 }
 
-const QUANTITIES = {
-  cpu: { pattern: /^(?:\d+m|\d+(?:\.\d{1,3})?)$/, allowed: "CPUs such as 2, 0.5 or 500m" },
-  memory: { pattern: /^\d+(?:[kMGT]i?)?$/, allowed: "bytes such as 512Mi or 1Gi" },
+export const QUANTITIES = {
+  cpu: {
+    pattern: /^(?:\d+m|\d+(?:\.\d{1,3})?)$/,
+    allowed: 'a quantity as text, such as "2", "0.5" or "500m"',
+  },
+  memory: { pattern: /^\d+(?:[kMGT]i?)?$/, allowed: 'a quantity as text, such as "512Mi" or "1Gi"' },
 } as const;
 
 export function quantityProblems(path: string, kind: "cpu" | "memory", value: string | undefined): Problem[] {
   const { pattern, allowed } = QUANTITIES[kind];
   if (value === undefined || (pattern.test(value) && Number.parseFloat(value) > 0)) return [];
-  return [problem("kubernetes.bad-value", path, "is not a quantity", { received: value, allowed })];
+  const more = { received: value, allowed, fix: `Give ${allowed}.` };
+  return [problem("kubernetes.bad-value", path, "is not a quantity", more)];
 }
 
 /** CPUs of a quantity, rounded up: as many workers can be kept busy. */
@@ -70,6 +74,7 @@ export function wholeCpus(quantity: string): number {
   return Math.max(1, Math.ceil(cpus));
 }
 
+export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';
 const SECONDS = { s: 1, m: 60, h: 3600 } as const;
 
 /** Seconds of `90s`, `30m` or `10h`; undefined if it is none of them. */

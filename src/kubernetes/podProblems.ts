@@ -91,14 +91,15 @@ function healthProblems(path: string, health: ProxyConfig["healthListener"]): Pr
     const fix = "Leave it as it is: without it nobody learns whether a pod is ready.";
     return [problem("kubernetes.bad-value", path, "is missing", { fix })];
   }
-  return isLoopback(health.address) ? [badAddress(`${path}.address`, health.address)] : [];
+  if (isWildcard(health.address)) return [];
+  const fix = "Leave `healthListener` out, or give `0.0.0.0` with `anyAddress: true`.";
+  return [badAddress(`${path}.address`, health.address, fix)];
 }
 
-const badAddress = (path: string, received: string): Problem =>
-  problem("kubernetes.bad-address", path, "is not an address that every pod has", {
-    received,
-    allowed: "0.0.0.0, or :: for IPv6",
-  });
+function badAddress(path: string, received: string, fix?: string): Problem {
+  const more = { received, allowed: "0.0.0.0, or :: for IPv6", fix };
+  return problem("kubernetes.bad-address", path, "is not an address that every pod has", more);
+}
 
 /** On loopback there is nothing but the proxy itself. */
 function upstreamProblems(plan: PodPlan): Problem[] {
@@ -129,10 +130,10 @@ function certificateProblems(plan: PodPlan): Problem[] {
       }
       const files = [certificate, key].filter((file) => file !== undefined);
       const lost = files.filter((file) => !secrets.some(({ directory }) => file.startsWith(`${directory}/`)));
-      return lost.map((received) => {
-        const fix = `Give \`tls: { secretName }\` to ${plan.path}, and \`TlsMaterial.fromSecret()\` to ${props.proxy.node.path}.`;
-        return problem("kubernetes.no-volume", path, "names a file that no Secret brings", { received, fix });
-      });
+      if (lost.length === 0) return [];
+      const fix = `Give \`tls: { secretName }\` to ${plan.path}, and \`TlsMaterial.fromSecret()\` to ${props.proxy.node.path}.`;
+      const more = { received: lost, fix };
+      return [problem("kubernetes.no-volume", path, "names files that no Secret brings", more)];
     });
   });
 }

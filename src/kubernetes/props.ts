@@ -9,6 +9,7 @@ import {
   flag,
   listOf,
   number,
+  type PropKind,
   type PropTable,
   record,
   refuseProps,
@@ -27,11 +28,13 @@ import {
   type Toleration,
 } from "../render/kubernetes/index.js";
 import {
+  DURATION,
   FRONT_END_NAME,
   labelProblems,
   LABEL_NAME,
   nameProblems,
   OBJECT_NAME,
+  QUANTITIES,
   quantityProblems,
   secondsOf,
 } from "./names.js";
@@ -187,6 +190,8 @@ export interface SharedTicketSecret {
   readonly rotateMs?: number;
 }
 
+const CPU: PropKind = { ...text, allowed: QUANTITIES.cpu.allowed };
+const MEMORY: PropKind = { ...text, allowed: QUANTITIES.memory.allowed };
 const TLS_SECRET = fields<TlsSecret>({ secretName: required(text), directory: text });
 
 const PROPS: PropTable<KubernetesFrontEndProps> = {
@@ -203,8 +208,8 @@ const PROPS: PropTable<KubernetesFrontEndProps> = {
   exposure: choice("loadBalancer", "nodePort", "clusterIP"),
   nodePorts: record,
   externalTrafficPolicy: choice("Local", "Cluster"),
-  transferGrace: text,
-  resources: fields<PodResources>({ cpu: text, cpuLimit: text, memory: text }),
+  transferGrace: { ...text, allowed: DURATION },
+  resources: fields<PodResources>({ cpu: CPU, cpuLimit: CPU, memory: MEMORY }),
   volumes: listOf(
     fields<MediaVolume>({
       mountPath: required(text),
@@ -319,7 +324,6 @@ function volumeProblems({ volumes = [] }: KubernetesFrontEndProps, at: At): Prob
 
 function graceProblems({ transferGrace }: KubernetesFrontEndProps, at: At): Problem[] {
   if (transferGrace === undefined || secondsOf(transferGrace) !== undefined) return [];
-  const allowed = "a number of seconds, minutes or hours: 90s, 30m, 10h";
-  const more = { received: transferGrace, allowed };
+  const more = { received: transferGrace, allowed: DURATION, fix: `Give ${DURATION}.` };
   return [problem("kubernetes.bad-value", at("transferGrace"), "is not a duration", more)];
 }

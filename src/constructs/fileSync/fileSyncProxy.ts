@@ -63,7 +63,13 @@ export class FileSyncProxy extends Construct {
       ...routeProblems(props, at),
       ...namesProblems(at("serverNames"), serverNames),
       ...(serverName === undefined
-        ? [problem("config.missing-field", at("serverNames"), "has no name")]
+        ? [
+            problem("config.missing-field", at("serverNames"), "has no name", {
+              received: serverNames,
+              allowed: "at least one name, the main one first",
+              fix: 'Give the name that clients ask for: `serverNames: ["files.example.org"]`.',
+            }),
+          ]
         : []),
       ...(isWildcard(mode.ipv6Address) ? [] : [lostAddress(at("mode"), mode.ipv6Address)]),
     ]);

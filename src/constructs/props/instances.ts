@@ -33,7 +33,7 @@ export const REVERSE_PROXY = instance(
 export const TLS_MATERIAL = instance(
   "TlsMaterial",
   "a TlsMaterial",
-  "Use `TlsMaterial.selfSigned(…)`, `TlsMaterial.acme({ email, agreeToTerms })` or `TlsMaterial.fromFiles({ certificate, key })`.",
+  "Use `TlsMaterial.selfSigned(…)`, `TlsMaterial.acme({ email, agreeToTerms })` or `TlsMaterial.fromFiles({ certificate, key })`; in containers, `TlsMaterial.fromSecret()`.",
 );
 export const TLS_POLICY = instance(
   "TlsPolicy",
