@@ -104,8 +104,9 @@ export interface KubernetesFrontEndProps {
    */
   readonly externalTrafficPolicy?: "Local" | "Cluster";
   /**
-   * How long a pod that stops lets transfers finish: `90s`, `30m`, `10h`. Not shorter than the proxy's
-   * `timeouts.drainMs` (`kubernetes.short-grace`). A pod that has nothing left to do stops at once.
+   * How long Kubernetes leaves the transfers of a pod that stops before it kills the pod: `90s`, `30m`, `10h`. Not
+   * shorter than the proxy's `timeouts.drainMs` (`kubernetes.short-grace`), after which the proxy itself cuts them. A
+   * pod that has nothing left to do stops at once.
    * @default - the proxy's `timeouts.drainMs`: 10 hours
    */
   readonly transferGrace?: string;
