@@ -45,7 +45,12 @@ export function labelProblems(
   return Object.entries(labels).flatMap(([key, value]) => {
     const at = `${path}.${key}`;
     if (taken.includes(key))
-      return [problem("kubernetes.bad-name", at, "is a label by which the pods are found")];
+      return [
+        problem("kubernetes.bad-name", at, "is a label by which the pods are found", {
+          received: value,
+          fix: "Choose another key for a label of your own.",
+        }),
+      ];
     const fits =
       LABEL_KEY.test(key) && typeof value === "string" && value.length <= 63 && LABEL_VALUE.test(value);
     const more = { received: value, allowed: "letters, digits, `-`, `_` and `.`, at most 63" };

@@ -205,6 +205,10 @@ function nodePortProblems({ path, props, config }: PodPlan): Problem[] {
             "kubernetes.bad-value",
             `${path}.nodePorts`,
             "is given, and nothing outside reaches the Service",
+            {
+              received: nodePorts,
+              fix: 'Leave it out, or give `exposure: "nodePort"` or `exposure: "loadBalancer"`.',
+            },
           ),
         ]
       : []),

@@ -295,7 +295,8 @@ function countProblems(
     ...Object.entries(nodePorts).flatMap(([name, port]) => whole(`nodePorts.${name}`, port, 1, 65_535)),
     ...(both
       ? [
-          problem("kubernetes.bad-value", at("replicas"), "is given together with autoscaling", {
+          problem("kubernetes.bad-value", at("replicas"), "is given together with `autoscaling`", {
+            received: replicas,
             fix: "Give one of `replicas` and `autoscaling`.",
           }),
         ]
@@ -314,9 +315,15 @@ function volumeProblems({ volumes = [] }: KubernetesFrontEndProps, at: At): Prob
       ...nameProblems(`${path}.claimName`, claimName, OBJECT_NAME),
       ...((claimName === undefined) === (nfs === undefined)
         ? [
-            problem("kubernetes.bad-value", path, "needs one source", {
-              fix: "Give one of `claimName` and `nfs`.",
-            }),
+            problem(
+              "kubernetes.bad-value",
+              path,
+              claimName === undefined ? "has no source" : "has two sources",
+              {
+                allowed: "either `claimName` or `nfs`",
+                fix: "Give one of `claimName` and `nfs`.",
+              },
+            ),
           ]
         : []),
     ];
