@@ -20,6 +20,15 @@ afterEach(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
+/** @returns how many bytes; 0 if there is nothing to read now */
+function readSome(fd: number, most: number): number {
+  try {
+    return fs.readSync(fd, Buffer.alloc(most));
+  } catch {
+    return 0;
+  }
+}
+
 function answered(
   request: FakeRequest = {},
   options: FakeOptions = {},
@@ -558,6 +567,30 @@ describe("a disk that fails", () => {
     expect(lines).toHaveLength(fits + 1);
     expect(lines.slice(0, 3).map((line) => /\/(\d{4}) /.exec(line)?.[1])).toEqual(["0000", "0001", "0002"]);
     expect(stderr()).toContain("is written again; 10 lines were dropped");
+  });
+
+  test("a reader that is too slow is reported once, and gets what waits as fast as it reads", async () => {
+    const stderr = captureStderr();
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const logs = logFiles(config({ access: { path: pipe } }));
+    logs.open();
+    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
+    for (let i = 0; i < 2_100; i++) logs.mainAccess.write(exchange);
+    let received = 0;
+    for (let i = 0; i < 40; i++) {
+      await eventually(() => (received += readSome(reader, 4_096)) > i * 4_096, "for lines");
+      for (let n = 0; n < 4; n++) logs.mainAccess.write(exchange);
+    }
+    await eventually(() => {
+      received += readSome(reader, 65_536);
+      const dropped = /is written again; (\d+) lines were dropped\n$/.exec(stderr())?.[1];
+      return received === (2_100 + 160 - Number(dropped)) * combinedLine(exchange).length;
+    }, "for all that was not dropped");
+    expect(stderr()).toMatch(/^portico: .* is not written fast enough; lines are dropped\n.*\n$/);
+    await logs.close();
+    fs.closeSync(reader);
   });
 
   test("a short write continues where it ended", async () => {

@@ -54,8 +54,7 @@ export class LogFile {
     const line = "stream" in this.target ? cutLine(text, this.lineBytesMax) : text;
     if (this.fd === undefined && this.reopenTimer !== undefined && this.instead !== undefined)
       return this.instead.append(line);
-    const held = this.pending.length + (this.batch?.length ?? 0);
-    if (held + line.length > HELD_BYTES_MAX) return this.drop();
+    if (this.held + line.length > HELD_BYTES_MAX) return this.drop();
     this.pending += line;
     if (this.pending.length >= BATCH_BYTES) this.startWrite();
     else this.schedule(FLUSH_MS);
@@ -143,6 +142,11 @@ export class LogFile {
     this.fd = undefined;
   }
 
+  /** How much waits, in bytes for lines of ASCII. */
+  private get held(): number {
+    return this.pending.length + (this.batch?.length ?? 0);
+  }
+
   private written(): Promise<void> | undefined {
     return this.writing ? new Promise((resolve) => this.idle.push(resolve)) : undefined;
   }
@@ -191,6 +195,9 @@ export class LogFile {
 
   private wrote(error: NodeJS.ErrnoException | null, written: number): void {
     this.writing = false;
+    const retryMs = error?.code === "EAGAIN" ? this.fullMs : RETRY_MS;
+    // A reader that is only slow gets the rest soon; one that is stuck costs a try a second.
+    this.fullMs = error?.code === "EAGAIN" ? Math.min(2 * this.fullMs, RETRY_MS) : FULL_MIN_MS;
     if (error === null) {
       this.batch = written < this.batch!.length ? this.batch!.subarray(written) : undefined;
       this.recovered();
@@ -199,9 +206,6 @@ export class LogFile {
     } else if (error.code !== "EAGAIN") {
       this.failed(error);
     }
-    const retryMs = error?.code === "EAGAIN" ? this.fullMs : RETRY_MS;
-    // A reader that is only slow gets the rest soon; one that is stuck costs a try a second.
-    this.fullMs = error?.code === "EAGAIN" ? Math.min(2 * this.fullMs, RETRY_MS) : FULL_MIN_MS;
     const idle = this.idle;
     this.idle = [];
     for (const done of idle) done();
@@ -218,6 +222,8 @@ export class LogFile {
 
   private recovered(): void {
     const { dropped, failing } = this;
+    // A reader that is too slow takes a piece now and then; reporting each one would flood standard error.
+    if (dropped > 0 && this.held > HELD_BYTES_MAX / 2) return;
     this.failing = false;
     this.dropped = 0;
     if (dropped > 0) this.report(`${this.name} is written again; ${dropped} lines were dropped`);
