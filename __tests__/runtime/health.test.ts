@@ -131,6 +131,24 @@ test("slow and greedy clients are closed, and probes are still answered", async 
   expect(answer).toMatch(/^HTTP\/1\.1 431 /);
 });
 
+test("whoever holds all connections that there may be keeps no probe out", async () => {
+  portico = await Portico.start(config({ workers: 1 }));
+  const sockets: net.Socket[] = [];
+  const hold = async (): Promise<void> => {
+    const socket = net.connect(health, "127.0.0.1").on("error", () => undefined);
+    sockets.push(socket.resume());
+    await once(socket, "connect");
+  };
+  for (let i = 0; i < 100; i++) await hold();
+  for (let i = 0; i < 20; i++) {
+    await hold();
+    expect(await ready()).toBe(200);
+  }
+  const isClosed = (): boolean => sockets[0]!.closed && sockets[50]!.closed;
+  await eventually(isClosed, "for the oldest to be closed");
+  for (const socket of sockets) socket.destroy();
+});
+
 test("it is not ready as long as no worker accepts, and healthy for a while", async () => {
   portico = await Portico.start(config({ workers: 1 }));
   // Dies as soon as it is there, again and again: the master waits longer each time.

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, ListenOptions } from "node:net";
+import type { AddressInfo, ListenOptions, Socket } from "node:net";
 
 /** A status and one line of text. */
 export type HealthAnswer = readonly [status: number, text: string];
 
 /**
  * The HTTP server of the health listener. Who asks are probes: a short head, no body, one request for each connection.
- * Anything else is closed soon, and more connections than a few at once are closed at once.
+ * Anything else is closed soon. If there are more connections than a few, the oldest is closed: whoever holds many of them
+ * must not keep probes out.
  */
 export class HealthServer {
   private constructor(private readonly server: Server) {}
@@ -22,8 +23,16 @@ export class HealthServer {
     answer: (path: string) => HealthAnswer | undefined,
   ): Promise<HealthServer | NodeJS.ErrnoException> {
     const server = createServer(OPTIONS, (request, response) => respond(request, response, answer));
-    server.maxConnections = CONNECTIONS_MAX;
     server.timeout = SILENCE_MS;
+    const open = new Set<Socket>();
+    server.on("connection", (socket) => {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+      const [oldest] = open;
+      if (open.size <= CONNECTIONS_MAX) return;
+      open.delete(oldest!);
+      oldest!.destroy();
+    });
     return new Promise((resolve) => {
       server.once("error", resolve).listen(where, () => resolve(new HealthServer(server)));
     });
