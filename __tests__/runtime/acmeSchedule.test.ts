@@ -10,7 +10,7 @@ import {
   type Validity,
 } from "../../src/runtime/acme/schedule.js";
 
-/** When a CA is asked. */
+/** When an authority is asked. */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -25,7 +25,7 @@ const certificate = (days: number, fingerprint = "AA"): Validity => ({
 
 const failure = (code: string, at: number) => ({ code, message: "", fix: "", at });
 
-test("without a word of the CA, a certificate is renewed when a third of its lifetime is left, spread a little", () => {
+test("without a word of the authority, a certificate is renewed when a third of its lifetime is left, spread a little", () => {
   const times = Array.from({ length: 200 }, (_, i) => renewalTime(certificate(90, `F${i}`), NO_HISTORY));
   const left = times.map((at) => (T + 90 * DAY - at) / DAY);
   expect(Math.min(...left)).toBeGreaterThanOrEqual(30);
@@ -34,7 +34,7 @@ test("without a word of the CA, a certificate is renewed when a third of its lif
   expect(renewalTime(certificate(90, "F7"), NO_HISTORY)).toBe(times[7]);
 });
 
-describe("what the CA says of a renewal", () => {
+describe("what the authority says of a renewal", () => {
   const saying = (start: number, end: number, of = "AA"): History => ({
     failures: 0,
     renewal: { certificate: of, window: { start, end }, askAgainAt: 0, failures: 0 },
@@ -65,7 +65,7 @@ describe("what the CA says of a renewal", () => {
     expect(renewalTime(certificate(90), history)).toBe(T + MINUTE + HOUR);
   });
 
-  test("is asked for as often as the CA likes, at least daily and at most every minute", () => {
+  test("is asked for as often as the authority likes, at least daily and at most every minute", () => {
     expect(nextRenewalQuestion(T, undefined)).toBe(T + 6 * HOUR);
     expect(nextRenewalQuestion(T, T + 2 * HOUR)).toBe(T + 2 * HOUR);
     expect(nextRenewalQuestion(T, T)).toBe(T + MINUTE);
@@ -77,7 +77,7 @@ describe("after a failure", () => {
   const pause = (code: string, failures: number): number =>
     nextAttempt("id", undefined, { failures, lastFailure: failure(code, T) }) - T;
 
-  test("in reaching the CA, it is asked after a minute, then at most every hour", () => {
+  test("in reaching the authority, it is asked after a minute, then at most every hour", () => {
     expect(pause("unreachable", 1)).toBeGreaterThanOrEqual(MINUTE);
     expect(pause("unreachable", 1)).toBeLessThan(1.1 * MINUTE);
     expect(pause("unreachable", 4)).toBeGreaterThanOrEqual(8 * MINUTE);
@@ -96,7 +96,7 @@ describe("after a failure", () => {
     expect(attempts.at(-1)! - attempts.at(-2)!).toBeLessThanOrEqual(1.1 * 12 * HOUR);
   });
 
-  test("a CA that named a time is not asked before it", () => {
+  test("an authority that named a time is not asked before it", () => {
     const history = { failures: 1, lastFailure: failure("rateLimited", T), retryAt: T + 3 * DAY };
     expect(nextAttempt("id", undefined, history)).toBe(T + 3 * DAY);
   });

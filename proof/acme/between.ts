@@ -4,7 +4,7 @@ import { createServer, request, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TestCa } from "./ca.js";
 
-/** A request on its way to the CA. */
+/** A request on its way to the authority. */
 export interface Step {
   /** From 1. */
   readonly number: number;
@@ -20,14 +20,17 @@ export interface Answer {
   readonly body: string;
 }
 
-/** What stands between a client and the CA: sees every request, and does what a test wants with it. */
+/** What stands between a client and the authority: sees every request, and does what a test wants with it. */
 export class Between {
   readonly steps: Step[] = [];
-  /** Orders that the CA made. */
+  /** Orders that the authority made. */
   orders = 0;
-  /** Called before the CA sees the request; an answer goes back in place of the CA's, `cut` closes the connection. */
+  /**
+   * Called before the authority sees the request; an answer goes back in place of the authority's, `cut` closes
+   * the connection.
+   */
   before: (step: Step) => Promise<Answer | "cut" | void> = () => Promise.resolve();
-  /** Called after the CA answered, before the answer goes back, or another one in its place. */
+  /** Called after the authority answered, before the answer goes back, or another one in its place. */
   after: (step: Step, answer: Answer) => Promise<Answer | "cut" | void> = () => Promise.resolve();
 
   private constructor(

@@ -16,7 +16,7 @@ import {
   SILENT,
 } from "./pebble/programs.js";
 
-/** A CA on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
+/** An authority on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
 
 export interface CaOptions {
   /** Percent of good nonces that are refused. */
@@ -64,7 +64,7 @@ export class TestCa {
     return this.ports.acme;
   }
 
-  /** PEM file by which the CA's own HTTPS is trusted; also its certificate. */
+  /** PEM file by which the authority's own HTTPS is trusted; also its certificate. */
   get roots(): string {
     return join(this.folder, "roots.pem");
   }
@@ -77,7 +77,7 @@ export class TestCa {
     return this.identity.cert;
   }
 
-  /** Where the CA looks for answers to http-01. */
+  /** Where the authority looks for answers to http-01. */
   get httpPort(): number {
     return this.ports.http;
   }
@@ -117,7 +117,7 @@ export class TestCa {
     );
   }
 
-  /** What the CA says of the renewal of a certificate from now on: any text. */
+  /** What the authority says of the renewal of a certificate from now on: any text. */
   async setRenewalInfo(certificate: string, text: string): Promise<void> {
     const [leaf] = /-----BEGIN[^]+?-----END CERTIFICATE-----\n/.exec(certificate)!;
     const body = JSON.stringify({ Certificate: leaf, ARIResponse: text });

@@ -6,7 +6,7 @@ import { eventually } from "../kit/waiting.js";
 import { type CaOptions } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
-/** Certificates from a CA as it should be. */
+/** Certificates from an authority as it should be. */
 
 let stage: Stage;
 const begin = async (options?: CaOptions): Promise<Stage> => (stage = await startStage(options));
@@ -75,7 +75,7 @@ test.each(["http-01", "tls-alpn-01"] as const)("for an address by %s, for six da
   expect(daysOf(leafOf(one.id))).toBe(6);
 });
 
-test("with the profile that the config names, and not with one that the CA does not offer", async () => {
+test("with the profile that the config names, and not with one that the authority does not offer", async () => {
   const { engine, wanted, host } = await begin();
   const one = wanted(["a.example.net"], { authority: { profile: "shortlived" } });
   const other = wanted(["b.example.net"], { authority: { profile: "eternal" } });
@@ -87,13 +87,13 @@ test("with the profile that the config names, and not with one that the CA does 
   expect(certificates.status()[1]!.lastError).toMatchObject({
     code: "invalidProfile",
     message:
-      "b.example.net: the CA does not offer the profile for these names: eternal is not known there; it offers default, shortlived",
-    fix: "Leave profile of ca out, or give one that the CA offers.",
+      "b.example.net: the authority does not offer the profile for these names: eternal is not known there; it offers default, shortlived",
+    fix: "Leave profile of ca out, or give one that the authority offers.",
   });
   expect(host.installed.size).toBe(1);
 });
 
-test("though the CA refuses 30 % of the nonces", async () => {
+test("though the authority refuses 30 % of the nonces", async () => {
   const { engine, wanted, between } = await begin({ badNonces: 30 });
   const all = Array.from({ length: 5 }, (_, i) => wanted([`n${i}.example.net`]));
   engine().lookAfter(all);
@@ -116,14 +116,14 @@ describe("an account", () => {
     await issued(stage, one.id);
   });
 
-  test("is not made where the CA wants an external one and there is none", async () => {
+  test("is not made where the authority wants an external one and there is none", async () => {
     const { engine, wanted, between } = await begin({ externalKeys });
     const certificates = engine();
     certificates.lookAfter([wanted(["a.example.net"])]);
     await eventually(() => certificates.status()[0]!.state === "waiting", "for the refusal");
     expect(certificates.status()[0]!.lastError).toMatchObject({
       code: "externalAccountRequired",
-      message: "a.example.net: the CA wants an account of its own first",
+      message: "a.example.net: the authority wants an account of its own first",
     });
     expect(between.steps.map(({ path }) => path)).not.toContain("/sign-me-up");
   });
@@ -148,7 +148,7 @@ describe("a renewal", () => {
   test("comes when a third of the lifetime is left, and takes a new key", async () => {
     const { engine, wanted, clock, host, between } = await begin();
     const one = wanted(["a.example.net"], { authority: { profile: "default" } });
-    // Without the CA's own opinion.
+    // Without the authority's own opinion.
     between.before = ({ path }) =>
       Promise.resolve(path.includes("renewalInfo") ? { status: 404, headers: {}, body: "" } : undefined);
     const certificates = engine();
@@ -171,7 +171,7 @@ describe("a renewal", () => {
     expect(between.orders).toBe(2);
   });
 
-  test("comes when the CA says so, before its time, and names what it replaces", async () => {
+  test("comes when the authority says so, before its time, and names what it replaces", async () => {
     const { engine, wanted, clock, host, ca, between } = await begin();
     const one = wanted(["a.example.net"]);
     const certificates = engine();
@@ -186,14 +186,14 @@ describe("a renewal", () => {
       host.installed.get(one.id)!.cert,
       JSON.stringify({ suggestedWindow: now, explanationURL }),
     );
-    // The CA said six hours.
+    // The authority said six hours.
     clock.advance(5 * HOUR);
     expect(between.orders).toBe(1);
     clock.advance(HOUR + 1_000);
     await issued(stage, one.id);
     expect(between.orders).toBe(2);
     expect(host.lines).toContain(
-      "info certificate for a.example.net: the CA asks to renew it now (https://ca.example.net/incident)",
+      "info certificate for a.example.net: the authority asks to renew it now (https://ca.example.net/incident)",
     );
   });
 
@@ -233,7 +233,7 @@ describe("a renewal", () => {
   });
 });
 
-test("is not renewed by hand more often than the CA allows, which is no failure of the certificate", async () => {
+test("is not renewed by hand more often than the authority allows, which is no failure of the certificate", async () => {
   const { engine, wanted, between } = await begin();
   const one = wanted(["a.example.net"], { authority: { profile: "default" } });
   const first = engine();

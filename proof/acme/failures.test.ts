@@ -7,7 +7,7 @@ import type { CaOptions } from "./ca.js";
 import { buildProgram, startChild } from "./child.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
-/** What a CA, a network, a disk and a process can do while a certificate is on its way. */
+/** What an authority, a network, a disk and a process can do while a certificate is on its way. */
 
 let stage: Stage;
 const begin = async (options?: CaOptions): Promise<Stage> => (stage = await startStage(options));
@@ -39,7 +39,7 @@ function expectWhole(state: string, id: string): void {
   expect(withKey).toEqual([]);
 }
 
-test("a CA that forgets everything at any step: a certificate comes all the same", async () => {
+test("an authority that forgets everything at any step: a certificate comes all the same", async () => {
   const steps = await stepsOfAnOrder();
   expect(steps).toBeGreaterThan(8);
   for (let at = 1; at <= steps; at++) {
@@ -61,7 +61,7 @@ test("a CA that forgets everything at any step: a certificate comes all the same
 }, 120_000);
 
 test.each(["before", "after"] as const)(
-  "a connection that breaks at any step, %s the CA worked: one order, one certificate",
+  "a connection that breaks at any step, %s the authority worked: one order, one certificate",
   async (when) => {
     const steps = await stepsOfAnOrder();
     for (let at = 1; at <= steps; at++) {
@@ -88,7 +88,7 @@ describe("kill -9", () => {
   afterAll(() => program.remove());
 
   test.each(["before", "after"] as const)(
-    "at any request, %s the CA worked: one order, one certificate",
+    "at any request, %s the authority worked: one order, one certificate",
     async (when) => {
       const steps = await stepsOfAnOrder();
       for (let at = 1; at <= steps; at++) {
@@ -144,7 +144,7 @@ describe("kill -9", () => {
 const hasOrder = (state: string, id: string): boolean =>
   readdirSync(join(state, "certificates", id)).includes("order.json");
 
-test("a restart in the middle goes on with the order, and answers its challenges before it asks the CA", async () => {
+test("a restart in the middle goes on with the order, and answers its challenges before it asks the authority", async () => {
   const { engine, wanted, between, host } = await begin();
   const one = wanted(["a.example.net", "b.example.net"]);
   const first = engine();
@@ -178,7 +178,7 @@ describe("a name that is not proved", () => {
       ({ ca }) => ca.setAddress("a.example.net", "127.0.0.9"),
       {
         code: "connection",
-        message: expect.stringContaining("a.example.net: the CA could not connect to port 80: "),
+        message: expect.stringContaining("a.example.net: the authority could not connect to port 80: "),
         fix: expect.stringContaining("Let the internet reach port 80 of this host by a.example.net"),
       },
     ],
@@ -192,7 +192,10 @@ describe("a name that is not proved", () => {
       "because another server answers",
       "http-01",
       ({ host }) => (host.answer = () => Promise.resolve()),
-      { code: "unauthorized", message: expect.stringContaining("the CA did not get the expected proof") },
+      {
+        code: "unauthorized",
+        message: expect.stringContaining("the authority did not get the expected proof"),
+      },
     ],
   ];
 
@@ -212,7 +215,7 @@ describe("a name that is not proved", () => {
     },
   );
 
-  test("is not asked for more often than the CA allows, over restarts and by hand", async () => {
+  test("is not asked for more often than the authority allows, over restarts and by hand", async () => {
     const { engine, wanted, between, clock, ca } = await begin();
     await ca.setAddress("a.example.net", "127.0.0.9");
     const one = wanted(["a.example.net"]);
@@ -269,7 +272,7 @@ test("subproblems name each name", async () => {
   expect(certificates.status()[0]!.lastError).toMatchObject({
     code: "rejectedIdentifier",
     message:
-      "a.example.net: the CA does not issue certificates for this name: On a list\\u001b[31m; b.example.net: a CAA record forbids this CA: Not for us",
+      "a.example.net: the authority does not issue certificates for this name: On a list\\u001b[31m; b.example.net: a CAA record forbids this authority: Not for us",
   });
 });
 
@@ -287,7 +290,7 @@ describe("a rate limit", () => {
   test.each([
     ["seconds", () => "10800"],
     ["a date", () => new Date(Date.now() + 3 * HOUR).toUTCString()],
-  ])("is waited for as the CA says in %s, over a restart and by hand", async (_, after) => {
+  ])("is waited for as the authority says in %s, over a restart and by hand", async (_, after) => {
     const { engine, wanted, between, clock } = await begin();
     const one = wanted(["a.example.net"]);
     between.before = ({ path }) => Promise.resolve(path === "/order-plz" ? limit(after()) : undefined);
@@ -313,7 +316,7 @@ describe("a rate limit", () => {
   });
 });
 
-describe("a CA", () => {
+describe("an authority", () => {
   test("that is down is no reason to stop, and is asked again after a minute, two, four, and at most an hour", async () => {
     const { engine, wanted, ca, clock, host } = await begin();
     await ca.kill();
@@ -338,7 +341,7 @@ describe("a CA", () => {
     });
     expect(certificates.status()[0]!.lastError).toMatchObject({
       code: "unreachable",
-      message: expect.stringContaining("the CA cannot be reached: 127.0.0.1:"),
+      message: expect.stringContaining("the authority cannot be reached: 127.0.0.1:"),
     });
     await ca.startPebble();
     clock.advance(2 * HOUR);

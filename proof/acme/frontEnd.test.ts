@@ -19,7 +19,7 @@ afterEach(async () => {
   await ca.stop();
 });
 
-/** How often each is renewed: with the first time as often as one week's limit of a CA allows. */
+/** How often each is renewed: with the first time as often as one week's limit of an authority allows. */
 const RENEWALS = 3;
 
 const nameOf = (i: number): string => `n${i}.example.net`;

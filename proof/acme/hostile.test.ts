@@ -9,7 +9,7 @@ import { eventually } from "../kit/waiting.js";
 import type { Answer, Step } from "./between.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
-/** What a CA could do to the proxy if it wanted to, or if somebody else answered in its place. */
+/** What an authority could do to the proxy if it wanted to, or if somebody else answered in its place. */
 
 let stage: Stage;
 beforeEach(async () => (stage = await startStage()));
@@ -58,7 +58,7 @@ async function forged(
   return certificate.toString("pem") + "\n";
 }
 
-/** Has the CA send something else than the certificate that it issued. */
+/** Has the authority send something else than the certificate that it issued. */
 function replaceCertificate(make: (real: string, csr: string) => string | Promise<string>): void {
   let csr = "";
   stage.between.before = async ({ payload }) => {
@@ -94,13 +94,13 @@ describe("a certificate that would do harm is refused, and the one that there is
     const { lastError } = certificates.status()[0]!;
     expect(lastError).toMatchObject({
       code: "unusableCertificate",
-      message: expect.stringContaining("the CA issued a certificate that cannot be used: "),
+      message: expect.stringContaining("the authority issued a certificate that cannot be used: "),
     });
     expect(lastError!.message).toMatch(message);
     expect(stage.host.installed.get(ID)).toBe(before);
     const file = readFileSync(join(stage.state, "certificates", ID, "certificate.pem"), "utf8");
     expect(file).toBe(before.key + before.cert);
-    // The CA counts what it issued.
+    // The authority counts what it issued.
     const limits = JSON.stringify(await limitsOf());
     expect(JSON.parse(limits).issued["a.example.net"]).toHaveLength(2);
   });
@@ -166,7 +166,7 @@ test.each([
   await issued(stage, ID);
 });
 
-/** Changes JSON that the CA answers. */
+/** Changes JSON that the authority answers. */
 const changed =
   (isIt: (step: Step) => boolean, change: (value: Record<string, unknown>) => object) =>
   (step: Step, answer: Answer): Promise<Answer | void> =>
@@ -211,7 +211,7 @@ test("a name that was not ordered is not proved", async () => {
   expect((await limitsOf()).failures).toEqual({});
 });
 
-test("what a CA says cannot control a terminal, forge a line of the log, or fill it", async () => {
+test("what an authority says cannot control a terminal, forge a line of the log, or fill it", async () => {
   const odd = "\u001b]0;owned\u0007\u009b31m\nportico: all is well\u202e";
   const type = "urn:ietf:params:acme:error:";
   const body = JSON.stringify({

@@ -20,7 +20,10 @@ import { eventually } from "../kit/waiting.js";
 import { Between } from "./between.js";
 import { TestCa } from "./ca.js";
 
-/** Certificates from a CA in a proxy that serves: master and workers as processes, real handshakes, a real CA. */
+/**
+ * Certificates from an authority in a proxy that serves: master and workers as processes, real handshakes, a
+ * real authority.
+ */
 
 let ca: TestCa;
 let folder: string;

@@ -13,7 +13,10 @@ type Settings = Partial<Omit<WantedCertificate, "authority">> & {
   readonly authority?: Partial<WantedCertificate["authority"]>;
 };
 
-/** All that a test needs: a CA, what stands before it, who answers its challenges, a clock, and a state directory. */
+/**
+ * All that a test needs: an authority, what stands before it, who answers its challenges, a clock, and a state
+ * directory.
+ */
 export interface Stage {
   readonly ca: TestCa;
   readonly between: Between;

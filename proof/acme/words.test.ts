@@ -13,7 +13,7 @@ import { TestCa } from "./ca.js";
 import { issued as issuedTo, startStage } from "./stage.js";
 
 /**
- * What a CA says in a problem document (RFC 8555, 6.7), and what `portico certificates` and `doctor` say then. Pebble has
+ * What an authority says in a problem document (RFC 8555, 6.7), and what `portico certificates` and `doctor` say then. Pebble has
  * few of these by itself, so single answers of it are replaced; all requests are signed ones that it accepts.
  */
 
@@ -93,7 +93,7 @@ const PATHS: Readonly<Record<Place, string>> = {
   order: "/my-order/",
 };
 
-/** What stands in place of the CA's answer: a refusal, or the state of a resource with the reason for it. */
+/** What stands in place of the authority's answer: a refusal, or the state of a resource with the reason for it. */
 function replaced(place: Place, problem: object, step: Step, answer: Answer): Answer | undefined {
   if (!step.path.startsWith(PATHS[place])) return undefined;
   if (place === "authorization" || place === "order") {
@@ -127,7 +127,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "authorization",
     problemOf("dns", "DNS problem: NXDOMAIN looking up A for NAME"),
     {
-      error: "the CA could not look up the name: DNS problem: NXDOMAIN looking up A for NAME",
+      error: "the authority could not look up the name: DNS problem: NXDOMAIN looking up A for NAME",
       fix: "Give NAME an A record (and AAAA only if this host has IPv6) that leads to this host, and check that its name servers answer.",
       row: "acme-dns",
     },
@@ -137,7 +137,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     problemOf("tls", "Fetching https://NAME/: remote error: tls: handshake failure"),
     {
       error:
-        "the CA was redirected to https, and its TLS handshake failed: Fetching https://NAME/: remote error: tls: handshake failure",
+        "the authority was redirected to https, and its TLS handshake failed: Fetching https://NAME/: remote error: tls: handshake failure",
       fix: "Remove redirects to https that something in front of this host makes, or repair its TLS.",
       row: "acme-port",
     },
@@ -147,7 +147,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     problemOf("connection", "192.0.2.1: Timeout during connect (likely firewall problem)"),
     {
       error:
-        "the CA could not connect to port 80: 192.0.2.1: Timeout during connect (likely firewall problem)",
+        "the authority could not connect to port 80: 192.0.2.1: Timeout during connect (likely firewall problem)",
       fix: "Let the internet reach port 80 of this host by NAME: check firewall, router and the name's A and AAAA records.",
       row: "acme-port",
     },
@@ -157,7 +157,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     problemOf("incorrectResponse", "The key authorization file from the server did not match"),
     {
       error:
-        "the CA did not get the expected proof: The key authorization file from the server did not match",
+        "the authority did not get the expected proof: The key authorization file from the server did not match",
       fix: "Check that NAME leads to this host by every A and AAAA record, and that nothing in front of it answers on port 80 in its place.",
       row: "acme-dns",
     },
@@ -172,7 +172,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
       ],
     }),
     {
-      error: "a CAA record forbids this CA: CAA record for NAME prevents issuance",
+      error: "a CAA record forbids this authority: CAA record for NAME prevents issuance",
       fix: "Let the CAA record of NAME or its parent name the authority AUTHORITY, or remove the record.",
       row: "acme-dns",
     },
@@ -181,7 +181,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newOrder",
     problemOf("userActionRequired", "Terms of service have changed", { instance: PAGE }),
     {
-      error: "the CA waits for somebody to agree to something: Terms of service have changed",
+      error: "the authority waits for somebody to agree to something: Terms of service have changed",
       fix: `Visit ${PAGE}.`,
       row: "acme-account",
     },
@@ -190,8 +190,8 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newAccount",
     problemOf("userActionRequired", "Confirm the address"),
     {
-      error: "the CA waits for somebody to agree to something: Confirm the address",
-      fix: "Log in at the CA, and do what it asks for.",
+      error: "the authority waits for somebody to agree to something: Confirm the address",
+      fix: "Log in at the authority, and do what it asks for.",
       row: "acme-account",
     },
   ],
@@ -199,7 +199,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newAccount",
     problemOf("invalidContact", "invalid contact domain"),
     {
-      error: "the CA refuses the mail address: invalid contact domain",
+      error: "the authority refuses the mail address: invalid contact domain",
       fix: "Give a mail address that receives mail as email of AUTHORITY.",
       row: "acme-account",
     },
@@ -208,8 +208,8 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newAccount",
     problemOf("externalAccountRequired", "An account must be bound"),
     {
-      error: "the CA wants an account of its own first: An account must be bound",
-      fix: "Create a key at the CA, and give it as externalAccountBinding of the authority AUTHORITY.",
+      error: "the authority wants an account of its own first: An account must be bound",
+      fix: "Create a key at the authority, and give it as externalAccountBinding of AUTHORITY.",
       row: "acme-account",
     },
   ],
@@ -217,7 +217,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newAccount",
     problemOf("badSignatureAlgorithm", "RS256 only"),
     {
-      error: "the CA does not take account keys of type ES256: RS256 only",
+      error: "the authority does not take account keys of type ES256: RS256 only",
       fix: "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
       row: "acme-certificates",
     },
@@ -226,8 +226,9 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newOrder",
     problemOf("rateLimited", "too many certificates (50) already issued for example.net"),
     {
-      error: "the CA's rate limit is reached: too many certificates (50) already issued for example.net",
-      fix: "Wait: it is tried again when the CA allows it. To try things out, use the CA's staging directory.",
+      error:
+        "the authority's rate limit is reached: too many certificates (50) already issued for example.net",
+      fix: "Wait: it is tried again when the authority allows it. To try things out, use the authority's staging directory.",
       row: "acme-limit",
     },
   ],
@@ -235,7 +236,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newOrder",
     problemOf("unsupportedIdentifier", "no names of type dns"),
     {
-      error: "the CA does not know this kind of name: no names of type dns",
+      error: "the authority does not know this kind of name: no names of type dns",
       fix: "Remove NAME from the names, or use an authority that issues for it.",
       row: "acme-certificates",
     },
@@ -244,7 +245,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "finalize",
     problemOf("badCSR", "unsupported curve"),
     {
-      error: "the CA refuses the request, often because of its key: unsupported curve",
+      error: "the authority refuses the request, often because of its key: unsupported curve",
       fix: "Give another keyType than ecdsa-p256, or fewer names.",
       row: "acme-certificates",
     },
@@ -253,7 +254,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "finalize",
     problemOf("badPublicKey", "weak"),
     {
-      error: "the CA refuses the key: weak",
+      error: "the authority refuses the key: weak",
       fix: "Give another keyType than ecdsa-p256.",
       row: "acme-certificates",
     },
@@ -262,8 +263,8 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "order",
     problemOf("serverInternal", "the signer failed"),
     {
-      error: "the CA failed: the signer failed",
-      fix: "It is tried again by itself. If it persists, look at the CA's status page.",
+      error: "the authority failed: the signer failed",
+      fix: "It is tried again by itself. If it persists, look at the authority's status page.",
       row: "acme-authority",
     },
   ],
@@ -271,7 +272,7 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
     "newOrder",
     { type: "about:blank", detail: "Forbidden by a gateway" },
     {
-      error: "the CA does not understand the request: Forbidden by a gateway",
+      error: "the authority does not understand the request: Forbidden by a gateway",
       fix: "Check that directory of AUTHORITY is an ACME directory (RFC 8555). It is tried again by itself.",
       row: "acme-certificates",
     },

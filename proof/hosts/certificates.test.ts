@@ -7,7 +7,7 @@ import { startLoad } from "./deploy/load.js";
 import { bootHost, type Namespace, type Result, type TestHost } from "./harness/index.js";
 
 /**
- * Certificates by ACME on a real host, deployed over ssh: the hardened unit asks a CA in the network outside, for the
+ * Certificates by ACME on a real host, deployed over ssh: the hardened unit asks an authority in the network outside, for the
  * host's addresses and for names.
  */
 const run = terraformIsHere() ? describe : describe.skip;
@@ -57,13 +57,13 @@ run("certificates by ACME", () => {
   }, 60_000);
 
   test(
-    "an apply that requires them fails while a name leads elsewhere, in the CA's words",
+    "an apply that requires them fails while a name leads elsewhere, in the authority's words",
     async () => {
       await ca.setAddress(OFFICE, elsewhere);
       const { code, stdout } = await apply();
       expect(code).toBe(1);
       expect(stdout).toMatch(
-        /failed: office\.example\.net: has no certificate yet: 203\.0\.113\.1 has not issued it: .*the CA could not connect to port 80: .*refused.* \[activation\.no-certificate\]/,
+        /failed: office\.example\.net: has no certificate yet: 203\.0\.113\.1 has not issued it: .*the authority could not connect to port 80: .*refused.* \[activation\.no-certificate\]/,
       );
       expect(stdout).toMatch(
         /fix: +Let the internet reach port 80 of this host by office\.example\.net: .* Then apply again\./,
@@ -131,7 +131,7 @@ run("certificates by ACME", () => {
       const { code, stdout } = await apply();
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the CA could not connect to port 80: .*Let the internet reach port 80.*) \| until then a temporary one serves; .*`portico certificates/,
+        /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the authority could not connect to port 80: .*Let the internet reach port 80.*) \| until then a temporary one serves; .*`portico certificates/,
       );
       expect((await served(LATE)).issuer).toMatch(/temporary/);
       const diagnosis = await failedRows(/could not connect to port 80/);
@@ -162,16 +162,16 @@ run("certificates by ACME", () => {
   );
 
   test(
-    "a CA that is down is named, and the certificate stays; it is asked again when it is back",
+    "an authority that is down is named, and the certificate stays; it is asked again when it is back",
     async () => {
       const { serial } = await served(OFFICE);
       await ca.kill();
       const refused = await portico(`certificates renew ${OFFICE}`);
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(
-        /the CA cannot be reached: .*\n?[^]*Let this host open connections to https:/,
+        /the authority cannot be reached: .*\n?[^]*Let this host open connections to https:/,
       );
-      expect(await failedRows(/the CA cannot be reached/)).toEqual(["acme-authority"]);
+      expect(await failedRows(/the authority cannot be reached/)).toEqual(["acme-authority"]);
       expect((await served(OFFICE)).serial).toBe(serial);
       await ca.startPebble();
       expect((await portico(`certificates renew ${OFFICE}`)).stdout).toBe(`renewed: ${OFFICE}\n`);
@@ -182,7 +182,7 @@ run("certificates by ACME", () => {
   );
 
   test(
-    "port 80 that a filter closes for the CA is named",
+    "port 80 that a filter closes for the authority is named",
     async () => {
       await host.must(
         `nft 'add table inet closed; add chain inet closed in { type filter hook input priority -300; }; add rule inet closed in ip saddr ${elsewhere} tcp dport 80 reject with tcp reset'`,

@@ -264,7 +264,7 @@ export const HOST_ERRORS = {
     "activation.no-certificate",
     "The deployment has `requireCertificate: true`, and an authority did not issue a certificate within three minutes, or refused it. The last good state was restored.",
     "files.example.org",
-    "has no certificate yet: letsencrypt has not issued it: files.example.org: the CA could not connect to port 80: Connection refused",
+    "has no certificate yet: letsencrypt has not issued it: files.example.org: the authority could not connect to port 80: Connection refused",
     {
       allowed: "an issued certificate, as `requireCertificate` asks for it",
       fix: "Let the internet reach port 80 of this host by files.example.org: check firewall, router and the name's A and AAAA records. Then apply again.",
@@ -305,7 +305,7 @@ export const HOST_ERRORS = {
     "acme.not-issued",
     "The authority did not issue the certificate, or could not be asked. The message has its own words. The certificate that there was stays in use, and it is tried again.",
     "files.example.org",
-    "was not issued by letsencrypt: files.example.org: the CA could not connect to port 80: 203.0.113.7: Fetching http://files.example.org/.well-known/acme-challenge/Zf5: Timeout during connect",
+    "was not issued by letsencrypt: files.example.org: the authority could not connect to port 80: 203.0.113.7: Fetching http://files.example.org/.well-known/acme-challenge/Zf5: Timeout during connect",
   ),
   ...seen(
     "node.wrong-hash",

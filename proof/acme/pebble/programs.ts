@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../../build/paths.js";
 
-/** Pebble, the CA of the tests, and the DNS server that it asks: how they are built and started. */
+/** Pebble, the authority of the tests, and the DNS server that it asks: how they are built and started. */
 
 const PROGRAMS = join(ROOT, ".cache/pebble");
 export const PEBBLE = join(PROGRAMS, "pebble");

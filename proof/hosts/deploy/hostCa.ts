@@ -20,17 +20,17 @@ const MANAGEMENT = 15_000;
 const DNS = 8053;
 const DNS_MANAGEMENT = 8055;
 
-/** A CA in the network outside of a host, which proves names on the host's own ports 80 and 443. */
+/** An authority in the network outside of a host, which proves names on the host's own ports 80 and 443. */
 export class HostCa {
   private pebble: ChildProcess | undefined;
   private output = "";
 
   private constructor(
     private readonly outside: Namespace,
-    /** Address of the CA. */
+    /** Address of the authority. */
     private readonly address: string,
     private readonly folder: string,
-    /** PEM: by it the CA's own HTTPS is trusted. */
+    /** PEM: by it the authority's own HTTPS is trusted. */
     readonly roots: string,
   ) {}
 

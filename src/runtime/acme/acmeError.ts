@@ -1,8 +1,8 @@
-/** An answer by which a CA refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
+/** An answer by which an authority refuses something (RFC 8555, 6.7; RFC 7807), or why there is none. */
 export interface AcmeProblem {
   /** A type of RFC 8555 without its prefix, or one of ours. */
   readonly code: string;
-  /** The CA's own words, or ours, without a full stop. */
+  /** The authority's own words, or ours, without a full stop. */
   readonly detail: string;
   /** The name that it concerns, where it does not concern all. */
   readonly name?: string | undefined;
@@ -18,9 +18,9 @@ export class AcmeError extends Error {
       /** One for each name that it concerns. */
       readonly subproblems?: readonly AcmeProblem[];
       readonly instance?: string | undefined;
-      /** When the CA is to be asked again, in milliseconds since 1970. */
+      /** When the authority is to be asked again, in milliseconds since 1970. */
       readonly retryAt?: number | undefined;
-      /** Whether the CA was not asked, so that its limits are not reached. */
+      /** Whether the authority was not asked, so that its limits are not reached. */
       readonly notAsked?: boolean;
     } = {},
   ) {

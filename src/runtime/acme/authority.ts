@@ -14,10 +14,10 @@ import { keyPem, newKey } from "./x509.js";
 interface StoredAccount {
   /** PEM. */
   readonly key: string;
-  /** By which the CA knows it; absent until the CA has made it. */
+  /** By which the authority knows it; absent until the authority has made it. */
   readonly url?: string;
   readonly email?: string;
-  /** Where the CA lists its orders, if it does (RFC 8555, 7.1.2.1). */
+  /** Where the authority lists its orders, if it does (RFC 8555, 7.1.2.1). */
   readonly orders?: string;
 }
 
@@ -26,7 +26,7 @@ interface Account extends StoredAccount {
   readonly signer: Signer;
 }
 
-/** A CA and the account there, which is made when it is needed first and kept on disk. */
+/** An authority and the account there, which is made when it is needed first and kept on disk. */
 export class Authority {
   readonly ledger: Ledger;
   /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
@@ -42,7 +42,7 @@ export class Authority {
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
   ) {
-    // Under one name there may be a CA's staging directory first, and its real one later.
+    // Under one name there may be an authority's staging directory first, and its real one later.
     const hash = createHash("sha256").update(config.directory).digest("hex").slice(0, 8);
     const folder = join(directory, `${config.name}-${hash}`);
     this.path = join(folder, "account.json");
@@ -72,7 +72,7 @@ export class Authority {
     return keyAuthorization((await this.account()).signer.key, token);
   }
 
-  /** URLs of the account's last orders, as far as the CA lists them. */
+  /** URLs of the account's last orders, as far as the authority lists them. */
   async orders(): Promise<string[]> {
     const { orders } = await this.account();
     let last: string[] = [];
@@ -86,7 +86,7 @@ export class Authority {
     return last;
   }
 
-  /** An account that the CA does not know is made again, with its old key. */
+  /** An account that the authority does not know is made again, with its old key. */
   private async signed<T>(request: (client: Client, signer: Signer) => Promise<T>): Promise<T> {
     const client = await this.client();
     try {
@@ -128,7 +128,7 @@ export class Authority {
     const known = stored?.key === undefined ? undefined : usableKey(stored.key);
     const key = known ?? (await newKey("ecdsa-p256"));
     const { email } = this.config;
-    // The key is on disk before the CA learns it: an account that was made is found again by it.
+    // The key is on disk before the authority learns it: an account that was made is found again by it.
     if (known === undefined) await writeJson(this.path, { key: keyPem(key) });
     const url = known === undefined ? undefined : stored?.url;
     const account = url === undefined ? await this.newAccount(key) : { ...stored, url, key: keyPem(key) };
@@ -180,7 +180,7 @@ export class Authority {
 const PAGES_MAX = 100;
 const ORDERS_MAX = 20;
 
-/** A CA answers several at once gladly; all of two hundred would wait for each other. */
+/** An authority answers several at once gladly; all of two hundred would wait for each other. */
 const ORDERS_AT_ONCE = 4;
 
 const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);

@@ -15,7 +15,7 @@ export interface Kept extends Issued {
 export const folderOf = (directory: string, id: string): string => join(directory, "certificates", id);
 
 const FILE = "certificate.pem";
-/** A client gets all of them in each handshake; public CAs send two or three. */
+/** A client gets all of them in each handshake; public authorities send two or three. */
 const CHAIN_MAX = 10;
 
 /** @throws AcmeError `file` if it is there and cannot be read */

@@ -10,13 +10,13 @@ export type * from "./face.js";
 export { temporaryCertificate } from "./x509.js";
 
 /**
- * Gets certificates from CAs by ACME (RFC 8555), keeps them on disk and renews them.
+ * Gets certificates from authorities by ACME (RFC 8555), keeps them on disk and renews them.
  *
  *     DIRECTORY/AUTHORITY-HASH/account.json     key and URL of the account
- *     DIRECTORY/AUTHORITY-HASH/limits.json      what the CA's limits count
+ *     DIRECTORY/AUTHORITY-HASH/limits.json      what the authority's limits count
  *     DIRECTORY/certificates/ID/certificate.pem key and chain, as one file
  *     DIRECTORY/certificates/ID/order.json      an order under way, with the key of its certificate
- *     DIRECTORY/certificates/ID/history.json    failures, and what the CA says of the renewal
+ *     DIRECTORY/certificates/ID/history.json    failures, and what the authority says of the renewal
  *
  * One process at a time may look after certificates; another may read them.
  */
@@ -38,7 +38,7 @@ export class AcmeCertificates {
   }
 
   /**
-   * Certificates on the disk, whether they are still valid or not; does not ask a CA. In place of a certificate that is
+   * Certificates on the disk, whether they are still valid or not; does not ask an authority. In place of a certificate that is
    * not there yet stands one for other names, if it covers the first name.
    */
   async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Stored>> {
@@ -67,7 +67,7 @@ export class AcmeCertificates {
   }
 
   /**
-   * Asks the CA now, as far as its limits allow it; resolves when all have ended.
+   * Asks the authority now, as far as its limits allow it; resolves when all have ended.
    *
    * @param name one of a certificate's names; default: all certificates
    */

@@ -59,7 +59,10 @@ async function ready({ type, name, token, keyAuthorization }: OpenChallenge): Pr
   return { type, name: serverNameOf(name), ...(await tlsAlpnCertificate(name, keyAuthorization)) };
 }
 
-/** What a CA sends in SNI: for an address its name in the reverse tree (RFC 8738, 6; RFC 1035, 3.5; RFC 3596, 2.5). */
+/**
+ * What an authority sends in SNI: for an address its name in the reverse tree (RFC 8738, 6; RFC 1035, 3.5; RFC
+ * 3596, 2.5).
+ */
 export function serverNameOf(name: string): string {
   if (isIP(name) === 0) return name;
   const bytes = [...addressBytes(name)].reverse();

@@ -18,18 +18,18 @@ export interface Directory {
   };
 }
 
-/** JSON that a CA answered, whose fields are checked where they are used. */
+/** JSON that an authority answered, whose fields are checked where they are used. */
 export interface Resource {
   readonly value: Readonly<Record<string, unknown>>;
   /** `Location`: the URL of what was made. */
   readonly location: string | undefined;
-  /** When the CA wants to be asked again, in milliseconds since 1970. */
+  /** When the authority wants to be asked again, in milliseconds since 1970. */
   readonly retryAt: number | undefined;
   /** URL of the next part of a list (RFC 8288). */
   readonly next: string | undefined;
 }
 
-/** Who signs: a key that the CA is to learn, or the URL by which it knows the key. */
+/** Who signs: a key that the authority is to learn, or the URL by which it knows the key. */
 export interface Signer {
   readonly key: KeyObject;
   readonly header: { readonly jwk: object } | { readonly kid: string };
@@ -46,7 +46,7 @@ export class Client {
     private readonly clock: Clock,
   ) {}
 
-  /** Read again every hour: a CA may move what it lists. */
+  /** Read again every hour: an authority may move what it lists. */
   directory(): Promise<Directory> {
     const age = this.clock.now() - this.knownSince;
     if (age < 0 || age > HOUR_MS) this.known = undefined;
@@ -121,14 +121,14 @@ export class Client {
 
 const NONCES_MAX = 10;
 
-/** RFC 9110, 10.2.3: seconds, or a date, which is the CA's. */
+/** RFC 9110, 10.2.3: seconds, or a date, which is the authority's. */
 function retryAt({ headers }: Answer, clock: Clock): number | undefined {
   const text = headers["retry-after"];
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return clock.now() + Number(text) * 1_000;
   const date = Date.parse(text);
   if (Number.isNaN(date)) return undefined;
-  // By how much the clocks differ, the CA's answer shows.
+  // By how much the clocks differ, the authority's answer shows.
   const theirs = Date.parse(headers.date ?? "");
   return Number.isNaN(theirs) ? date : clock.now() + Math.max(0, date - theirs);
 }
@@ -162,7 +162,7 @@ export function problemOf(value: unknown): AcmeProblem | undefined {
   };
 }
 
-/** A web page that a CA names, as it may be shown: without controls, and not longer than anybody would type. */
+/** A web page that an authority names, as it may be shown: without controls, and not longer than anybody would type. */
 export function pageOf(value: unknown): string | undefined {
   if (typeof value !== "string" || !URL.canParse(value)) return undefined;
   const { protocol, href } = new URL(value);
@@ -177,7 +177,7 @@ function subproblemsOf(value: unknown): AcmeProblem[] {
   return subproblems.map(problemOf).filter((one) => one !== undefined && one.code !== "") as AcmeProblem[];
 }
 
-/** The target of a link relation; a CA writes them as plain as RFC 8555 does. */
+/** The target of a link relation; an authority writes them as plain as RFC 8555 does. */
 function linkOf({ headers }: Answer, relation: string): string | undefined {
   const text = [headers.link ?? []].flat().join(", ");
   for (const [, url, parameters] of text.matchAll(/<([^<>]*)>([^<]*)/g)) {

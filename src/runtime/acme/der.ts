@@ -1,6 +1,6 @@
 /**
  * DER (X.690) as far as requests and certificates of our own need it: values are written from the inside out.
- * Certificates of a CA are read by Node's `X509Certificate`; `values` is for the two fields that it does not show.
+ * Certificates of an authority are read by Node's `X509Certificate`; `values` is for the two fields that it does not show.
  */
 
 function tagged(tag: number, parts: readonly Buffer[]): Buffer {

@@ -21,7 +21,7 @@ export type Challenge =
     }
   | {
       readonly type: "tls-alpn-01";
-      /** The name that the CA sends in SNI: for an address its reverse name (RFC 8738, 6). */
+      /** The name that the authority sends in SNI: for an address its reverse name (RFC 8738, 6). */
       readonly name: string;
       readonly key: string;
       /** Ready to serve (RFC 8737, 3). */
@@ -47,7 +47,7 @@ export interface CertificateStatus {
   readonly issuer?: string;
   /** Milliseconds since 1970, as all times here. */
   readonly notAfter?: number;
-  /** When the CA will be asked again. */
+  /** When the authority will be asked again. */
   readonly nextAttempt?: number;
   /** `none`: there is no certificate, and none is being ordered. `waiting`: the last attempt failed. */
   readonly state: "none" | "ordering" | "waiting" | "valid";
@@ -58,7 +58,7 @@ export interface CertificateStatus {
 export interface AcmeFailure {
   /** A type of RFC 8555 without its prefix (`rateLimited`), or one of ours (`unreachable`). */
   readonly code: string;
-  /** One sentence without a full stop, with the names it concerns and the CA's own words. */
+  /** One sentence without a full stop, with the names it concerns and the authority's own words. */
   readonly message: string;
   readonly fix: string;
   /** When it happened. */

@@ -9,14 +9,14 @@ export function signedRequest(key: KeyObject, header: object, payload: unknown):
   );
 }
 
-/** Proves to the CA that an account belongs to a customer of its own (RFC 8555, 7.3.4). */
+/** Proves to the authority that an account belongs to a customer of its own (RFC 8555, 7.3.4). */
 export function externalBinding(account: KeyObject, keyId: string, macKey: Buffer, url: string): unknown {
   const header = { alg: "HS256", kid: keyId, url };
   const mac = (input: Buffer): Buffer => createHmac("sha256", macKey).update(input).digest();
   return JSON.parse(flattened(header, publicJwk(account), mac));
 }
 
-/** What the CA wants to read or see for a token (RFC 8555, 8.1). */
+/** What the authority wants to read or see for a token (RFC 8555, 8.1). */
 export function keyAuthorization(account: KeyObject, token: string): string {
   // RFC 7638: the required members in the order of their names, which is the order they have here.
   const thumbprint = createHash("sha256")

@@ -161,7 +161,7 @@ export class Keeper {
     const leave = await authority.places.take();
     try {
       if (this.stopping.signal.aborted) return;
-      // A CA that set a time is not asked before it, not even when somebody asks for it.
+      // An authority that set a time is not asked before it, not even when somebody asks for it.
       const early = this.asked.length > 0 && (this.history.retryAt ?? 0) > clock.now();
       if (early && this.history.lastFailure !== undefined) this.answer(this.history.lastFailure);
       else await this.attempt();
@@ -200,7 +200,8 @@ export class Keeper {
     const { wanted, host, clock } = this.options;
     const known = error instanceof AcmeError ? error : new AcmeError("internal", String(error));
     const lastFailure = failureOf(known, wanted, clock.now());
-    // Somebody asked for more than the CA allows, of a certificate that needs nothing: that is their answer, and no more.
+    // Somebody asked for more than the authority allows, of a certificate that needs nothing: that is their
+    // answer, and no more.
     if (known.more.notAsked === true && this.kept !== undefined && this.due() > clock.now())
       return this.notRenewed(lastFailure);
     const { retryAt, ...before } = this.history;
@@ -253,7 +254,10 @@ export class Keeper {
       if (!asksToRenew(certificate, this.history, clock.now())) return;
       const page = pageOf(answer?.value["explanationURL"]);
       const why = page === undefined ? "" : ` (${page})`;
-      host.log("info", `certificate for ${wanted.names.join(", ")}: the CA asks to renew it now${why}`);
+      host.log(
+        "info",
+        `certificate for ${wanted.names.join(", ")}: the authority asks to renew it now${why}`,
+      );
     } catch {
       // RFC 9773, 4.3: without an answer the last one counts, and without any the certificate's lifetime.
       const failures = (before?.failures ?? 0) + 1;

@@ -4,8 +4,8 @@ import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import { readJson, writeJson } from "./stateFiles.js";
 
 /**
- * What a CA's limits count, as far as they are ours to keep (https://letsencrypt.org/docs/rate-limits): we stop before
- * the CA does, because a limit that is reached locks out for hours or days.
+ * What an authority's limits count, as far as they are ours to keep (https://letsencrypt.org/docs/rate-limits): we stop before
+ * the authority does, because a limit that is reached locks out for hours or days.
  */
 const ORDERS = { most: 280, ms: 3 * HOUR_MS };
 const FAILED_VALIDATIONS = { most: 4, ms: HOUR_MS };
@@ -36,7 +36,7 @@ export class Ledger {
   /**
    * Counts an order before it is made.
    *
-   * @param exempt whether the CA itself asked for it
+   * @param exempt whether the authority itself asked for it
    * @throws AcmeError `rateLimited` if it has to wait
    */
   async order(names: readonly string[], exempt: boolean): Promise<void> {
@@ -55,7 +55,7 @@ export class Ledger {
     ];
     const longest = waits.reduce((a, b) => (b.until > a.until ? b : a));
     if (longest.until > now) {
-      const detail = `portico stops at ${longest.what}, so that the CA does not lock it out`;
+      const detail = `portico stops at ${longest.what}, so that the authority does not lock it out`;
       throw new AcmeError("rateLimited", detail, { retryAt: longest.until, notAsked: true });
     }
     await this.write((counted) => ({ ...counted, orders: [...counted.orders, now] }));

@@ -12,13 +12,13 @@ import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
 import { readJson, removeState, writeJson } from "./stateFiles.js";
 import { certificateRequest, keyPem, newKey } from "./x509.js";
 
-/** An order under way, on disk before the CA hears of it, so that a restart continues it. */
+/** An order under way, on disk before the authority hears of it, so that a restart continues it. */
 interface Pending {
   /** PEM: of the certificate that is to come. */
   readonly key: string;
-  /** URL of the order; absent until the CA has answered. */
+  /** URL of the order; absent until the authority has answered. */
   readonly order?: string;
-  /** What the CA may be asking for at this moment. */
+  /** What the authority may be asking for at this moment. */
   readonly challenges: readonly OpenChallenge[];
 }
 
@@ -37,7 +37,7 @@ export interface OrderOptions {
 /** The certificate that this one takes the place of (RFC 9773, 5). */
 export interface Replaced {
   readonly id: string | undefined;
-  /** Whether the CA itself asks for its renewal. */
+  /** Whether the authority itself asks for its renewal. */
   readonly asked: boolean;
 }
 
@@ -50,7 +50,7 @@ export class Order {
     this.path = join(options.folder, "order.json");
   }
 
-  /** Answers what the CA may be asking for since before a restart, without asking it. */
+  /** Answers what the authority may be asking for since before a restart, without asking it. */
   async resume(): Promise<boolean> {
     const { challenges, wanted, signal } = this.options;
     const pending = await this.read();
@@ -59,7 +59,7 @@ export class Order {
     return true;
   }
 
-  /** @throws AcmeError if the CA refuses; an order that can still become a certificate is kept */
+  /** @throws AcmeError if the authority refuses; an order that can still become a certificate is kept */
   async complete(replaced: Replaced): Promise<Kept> {
     const { wanted, folder, authority } = this.options;
     try {
@@ -112,7 +112,7 @@ export class Order {
     const { authority, wanted } = this.options;
     const before = this.pending;
     if (before?.order !== undefined && (await this.isKnown(before.order))) return before.order;
-    // What the answer to the last request was, if there was one, only the CA knows.
+    // What the answer to the last request was, if there was one, only the authority knows.
     const lost =
       before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
     const key = before?.key ?? keyPem(await newKey(wanted.keyType));
@@ -125,7 +125,7 @@ export class Order {
     return order;
   }
 
-  /** A CA forgets orders, and answers for them as for those of somebody else. */
+  /** An authority forgets orders, and answers for them as for those of somebody else. */
   private async isKnown(url: string): Promise<boolean> {
     try {
       return (await this.request(url)).value["status"] !== "invalid";
@@ -152,7 +152,7 @@ export class Order {
     const replacing = replaces !== undefined && renewalInfo !== undefined;
     const { location } = await this.request(newOrder, replacing ? { ...payload, replaces } : payload).catch(
       (error) => {
-        // Not every CA knows the certificate any more; which one is replaced only helps it to plan.
+        // Not every authority knows the certificate any more; which one is replaced only helps it to plan.
         const refused =
           replacing && error instanceof AcmeError && !REFUSED_FOR_ANOTHER_REASON.has(error.code);
         if (refused) return this.request(newOrder, payload);
@@ -163,7 +163,7 @@ export class Order {
     return location;
   }
 
-  /** What the config names; where a name is an address, the one that public CAs issue for addresses by. */
+  /** What the config names; where a name is an address, the one that public authorities issue for addresses by. */
   private async profile(): Promise<{ readonly profile?: string }> {
     const { authority, wanted } = this.options;
     const offered = Object.keys((await authority.directory()).meta?.profiles ?? {});
@@ -203,7 +203,7 @@ export class Order {
     const urls = urlsIn(order.value["authorizations"]);
     // One for each identifier (RFC 8555, 7.1.3).
     if (urls.length > wanted.names.length)
-      throw new OrderOver(new AcmeError("badAnswer", "the CA wants more proved than was ordered"));
+      throw new OrderOver(new AcmeError("badAnswer", "the authority wants more proved than was ordered"));
     for (const url of urls) {
       const { value } = await this.request(url);
       if (value["status"] === "valid") continue;
@@ -216,7 +216,7 @@ export class Order {
         throw new OrderOver(
           new AcmeError(
             "noChallenge",
-            `the CA does not offer the challenge ${wanted.challenge}, but ${types}`,
+            `the authority does not offer the challenge ${wanted.challenge}, but ${types}`,
           ),
         );
       }
@@ -236,10 +236,10 @@ export class Order {
     const { value } = (identifier ?? {}) as { value?: unknown };
     const found = this.options.wanted.names.find((name) => canonical(name) === value);
     if (found !== undefined) return found;
-    throw new OrderOver(new AcmeError("badAnswer", "the CA wants a name proved that was not ordered"));
+    throw new OrderOver(new AcmeError("badAnswer", "the authority wants a name proved that was not ordered"));
   }
 
-  /** @throws OrderOver for names that were not proved, which the CA counts */
+  /** @throws OrderOver for names that were not proved, which the authority counts */
   private async refuse(problems: readonly AcmeProblem[]): Promise<void> {
     const [first] = problems;
     if (first === undefined) return;
@@ -254,7 +254,7 @@ export class Order {
     if (status === "ready") {
       const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
       await this.request(String(finalize), { csr: csr.toString("base64url") }).catch((error) => {
-        // The CA says so too if it is at work on it already (RFC 8555, 7.4).
+        // The authority says so too if it is at work on it already (RFC 8555, 7.4).
         if (!(error instanceof AcmeError) || error.code !== "orderNotReady") throw error;
       });
     }
@@ -269,7 +269,7 @@ export class Order {
     const kept = parse(this.pending!.key, body);
     const why = kept === undefined ? "it is not one for the key that was sent" : await this.fault(kept);
     if (kept !== undefined && why === undefined) return kept;
-    // The CA counts it all the same.
+    // The authority counts it all the same.
     await authority.ledger.issued(wanted.names);
     throw new OrderOver(new AcmeError("unusableCertificate", why!));
   }
@@ -289,7 +289,7 @@ export class Order {
     return this.options.authority.post(url, payload);
   }
 
-  /** Asks until the status is what is waited for, as often as the CA likes to be asked. */
+  /** Asks until the status is what is waited for, as often as the authority likes to be asked. */
   private async poll(url: string, isDone: (status: unknown) => boolean): Promise<Resource> {
     const { clock, signal } = this.options;
     const end = clock.now() + POLL_MS;
@@ -299,7 +299,7 @@ export class Order {
       const wished = found.retryAt === undefined ? pause : found.retryAt - clock.now();
       const wait = Math.min(Math.max(wished, POLL_FIRST_MS), MINUTE_MS);
       if (clock.now() + wait > end)
-        throw new AcmeError("timeout", "the CA has not finished after 10 minutes");
+        throw new AcmeError("timeout", "the authority has not finished after 10 minutes");
       await clock.wait(wait, signal);
       signal.throwIfAborted();
     }
@@ -310,7 +310,7 @@ const SHORT_LIVED = "shortlived";
 const POLL_MS = 10 * MINUTE_MS;
 const POLL_FIRST_MS = SECOND_MS / 4;
 const POLL_MOST_MS = 5 * SECOND_MS;
-/** How a CA answers for an order that it does not know (RFC 8555 names no type). */
+/** How an authority answers for an order that it does not know (RFC 8555 names no type). */
 const FORGOTTEN = new Set(["malformed", "unauthorized", "accountDoesNotExist"]);
 const REFUSED_FOR_ANOTHER_REASON = new Set([
   ...["rateLimited", "rejectedIdentifier", "unsupportedIdentifier", "invalidProfile", "userActionRequired"],
@@ -330,7 +330,7 @@ const isOver = (error: unknown): boolean =>
 /** Refusals of a request that would be refused again in the same order. */
 const DEADLY = new Set(["badCSR", "badPublicKey", "rejectedIdentifier", "invalidProfile"]);
 
-/** Where a CA lists no orders, or fails to, a new one is made: the same answer as if there were none. */
+/** Where an authority lists no orders, or fails to, a new one is made: the same answer as if there were none. */
 const passing = (error: unknown): undefined => {
   if (error instanceof AcmeError && error.code !== "unreachable") return undefined;
   throw error;
@@ -340,7 +340,7 @@ interface OpenAuthorization {
   readonly authorization: string;
   /** The challenge's URL. */
   readonly url: string;
-  /** Whether the CA was asked to look already. */
+  /** Whether the authority was asked to look already. */
   readonly asked: boolean;
   readonly challenge: OpenChallenge;
 }
@@ -380,7 +380,7 @@ function refusalOf(authorization: Resource["value"], { name }: { readonly name: 
 function errorOf({ value }: Resource): AcmeError {
   const found = problemOf(value["error"]);
   if (found === undefined || found.code === "")
-    return new AcmeError("serverInternal", "the order is invalid, and the CA does not say why");
+    return new AcmeError("serverInternal", "the order is invalid, and the authority does not say why");
   const subproblems = found.name === undefined ? [] : [found];
   return new AcmeError(found.code, found.detail, { subproblems });
 }

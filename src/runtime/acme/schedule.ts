@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "./clock.js";
 import type { AcmeFailure } from "./face.js";
 
-/** When a CA is asked: pure functions of what is known, so that a restart comes to the same times. */
+/** When an authority is asked: pure functions of what is known, so that a restart comes to the same times. */
 
 /** What is remembered of a certificate besides itself. */
 export interface History {
   /** Attempts in a row that failed. */
   readonly failures: number;
   readonly lastFailure?: AcmeFailure;
-  /** Not before that, the CA said. */
+  /** Not before that, the authority said. */
   readonly retryAt?: number;
   readonly issuedAt?: number;
   readonly renewal?: RenewalInfo;
 }
 
-/** What the CA says of the renewal (RFC 9773, 4.2). */
+/** What the authority says of the renewal (RFC 9773, 4.2). */
 export interface RenewalInfo {
   /** The certificate that it is about. */
   readonly certificate: string;
@@ -40,7 +40,7 @@ export function nextAttempt(id: string, certificate: Validity | undefined, histo
   return Math.max(due, history.retryAt ?? 0, afterFailure(id, history));
 }
 
-/** When a certificate is due: as the CA says, else when a third of its lifetime is left. */
+/** When a certificate is due: as the authority says, else when a third of its lifetime is left. */
 export function renewalTime(certificate: Validity, { issuedAt = 0, renewal }: History): number {
   const { fingerprint, notBefore, notAfter } = certificate;
   const lifetime = notAfter - notBefore;
@@ -51,7 +51,7 @@ export function renewalTime(certificate: Validity, { issuedAt = 0, renewal }: Hi
       ? notAfter - lifetime / 3 - (share * lifetime) / JITTER_PART
       : // RFC 9773, 4.2: a random time in the window, the same each time it is looked at.
         Math.min(window.start + share * (window.end - window.start), notAfter - lifetime / LATEST_PART);
-  // A CA that wants each new certificate renewed at once does not get one a minute.
+  // An authority that wants each new certificate renewed at once does not get one a minute.
   return Math.max(due, issuedAt + HOUR_MS);
 }
 
@@ -60,7 +60,7 @@ const JITTER_PART = 20;
 /** A window that opens after the end does not let a certificate expire. */
 const LATEST_PART = 10;
 
-/** Whether it is the CA that wants the renewal now: its limits do not count such an order. */
+/** Whether it is the authority that wants the renewal now: its limits do not count such an order. */
 export function asksToRenew(certificate: Validity, history: History, now: number): boolean {
   const { renewal } = history;
   return (
@@ -72,7 +72,7 @@ export function asksToRenew(certificate: Validity, history: History, now: number
 
 function afterFailure(id: string, { failures, lastFailure, retryAt }: History): number {
   if (failures === 0 || lastFailure === undefined) return 0;
-  // Where the time is known, it counts, and the pause only keeps a CA from being asked every second.
+  // Where the time is known, it counts, and the pause only keeps an authority from being asked every second.
   const known = lastFailure.code === "rateLimited" && retryAt !== undefined;
   const { first, most } = known || PASSING.has(lastFailure.code) ? SOON : LATER;
   const pause = Math.min(most, first * 2 ** Math.min(failures - 1, 20));
@@ -80,10 +80,13 @@ function afterFailure(id: string, { failures, lastFailure, retryAt }: History): 
 }
 
 const SOON = { first: MINUTE_MS, most: HOUR_MS };
-/** At most three orders in the first hour: a CA counts what it validated in vain (Let's Encrypt: 5 a name and hour). */
+/**
+ * At most three orders in the first hour: an authority counts what it validated in vain (Let's Encrypt: 5 a
+ * name and hour).
+ */
 const LATER = { first: 10 * MINUTE_MS, most: 12 * HOUR_MS };
 
-/** What may be over soon, and of which a CA counts nothing. */
+/** What may be over soon, and of which an authority counts nothing. */
 const PASSING = new Set([
   "unreachable",
   "untrusted",
@@ -97,23 +100,26 @@ const PASSING = new Set([
   "accountDoesNotExist",
 ]);
 
-/** The CA's wish after a failure, within reason: nothing that a CA sends once may end all renewals. */
+/** The authority's wish after a failure, within reason: nothing that an authority sends once may end all renewals. */
 export const retryTime = (now: number, wished: number | undefined): number | undefined =>
   wished === undefined ? undefined : Math.min(wished, now + RETRY_MOST_MS);
 
-/** The longest limit that a CA publishes (Let's Encrypt: certificates for the same names). */
+/** The longest limit that an authority publishes (Let's Encrypt: certificates for the same names). */
 const RETRY_MOST_MS = 7 * DAY_MS;
 
-/** When a CA that gave no answer about a renewal is asked again. */
+/** When an authority that gave no answer about a renewal is asked again. */
 export const afterRenewalFailure = (now: number, failures: number): number =>
   now + Math.min(DAY_MS, HOUR_MS * 2 ** Math.min(failures - 1, 10));
 
-/** The CA's wish, within reason: a short one would be a request a second, a long one would hide a revocation. */
+/** The authority's wish, within reason: a short one would be a request a second, a long one would hide a revocation. */
 export function nextRenewalQuestion(now: number, retryAt: number | undefined): number {
   return Math.min(Math.max(retryAt ?? now + 6 * HOUR_MS, now + MINUTE_MS), now + DAY_MS);
 }
 
-/** After the clock was set back: times that lie ahead of it happened now, and nobody waits for them longer than meant. */
+/**
+ * After the clock was set back: times that lie ahead of it happened now, and nobody waits for them longer than
+ * meant.
+ */
 export function afterClockChange(history: History, now: number): History {
   const { lastFailure, retryAt, issuedAt, renewal } = history;
   const ahead = Math.max(lastFailure?.at ?? 0, issuedAt ?? 0) - now;

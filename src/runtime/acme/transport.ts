@@ -3,7 +3,7 @@ import { request } from "node:https";
 import { VERSION } from "../../model/version.js";
 import { AcmeError } from "./acmeError.js";
 
-/** HTTPS as a CA gets it: no redirects, a limit on the time and size of every answer. */
+/** HTTPS as an authority gets it: no redirects, a limit on the time and size of every answer. */
 
 export interface Answer {
   readonly status: number;
@@ -18,7 +18,7 @@ export interface TransportOptions {
   readonly signal: AbortSignal;
 }
 
-/** A chain takes some 10 KiB; what is larger is not from a CA. */
+/** A chain takes some 10 KiB; what is larger is not from an authority. */
 const BODY_BYTES_MAX = 1024 * 1024;
 const ANSWER_MS = 30_000;
 const STOPPING_MS = 5_000;
@@ -30,7 +30,7 @@ export class Transport {
   async send(method: "GET" | "HEAD" | "POST", url: string, body?: string): Promise<Answer> {
     this.options.signal.throwIfAborted();
     if (!URL.canParse(url) || new URL(url).protocol !== "https:") {
-      throw new AcmeError("badAnswer", `the CA refers to ${url}, which is not an https URL`);
+      throw new AcmeError("badAnswer", `the authority refers to ${url}, which is not an https URL`);
     }
     try {
       return await this.exchange(method, url, body);
@@ -57,7 +57,7 @@ export class Transport {
           bytes += chunk.length;
           chunks.push(chunk);
           if (bytes <= BODY_BYTES_MAX) return;
-          reject(new AcmeError("badAnswer", `the CA's answer from ${url} is longer than a megabyte`));
+          reject(new AcmeError("badAnswer", `the authority's answer from ${url} is longer than a megabyte`));
           sent.destroy();
         });
         response.on("end", () =>

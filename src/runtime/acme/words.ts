@@ -2,7 +2,7 @@ import { printableValue } from "../../model/printable.js";
 import type { AcmeError, AcmeProblem } from "./acmeError.js";
 import type { AcmeFailure, WantedCertificate } from "./face.js";
 
-/** What a CA refused, in words that say what to do. */
+/** What an authority refused, in words that say what to do. */
 
 export function failureOf(error: AcmeError, wanted: WantedCertificate, at: number): AcmeFailure {
   const { code, detail, more } = error;
@@ -10,7 +10,7 @@ export function failureOf(error: AcmeError, wanted: WantedCertificate, at: numbe
     more.subproblems !== undefined && more.subproblems.length > 0
       ? more.subproblems
       : [{ code, detail, instance: more.instance }];
-  // A CA may call a name by anything.
+  // An authority may call a name by anything.
   const isOurs = ({ name }: AcmeProblem): boolean => name !== undefined && wanted.names.includes(name);
   const parts = all.map((part) => (isOurs(part) ? part : { ...part, name: undefined }));
   const messages = parts.map((part) => messageOf(part, wanted));
@@ -51,7 +51,7 @@ interface About {
 }
 
 interface Words {
-  /** What happened; undefined where the CA's words are enough. */
+  /** What happened; undefined where the authority's words are enough. */
   what(port: number): string | undefined;
   fix(about: About): string;
 }
@@ -61,120 +61,121 @@ const RETRIED = "It is tried again by itself.";
 /** By the types of RFC 8555, 6.7, RFC 9773, 7.4 and the profiles of draft-ietf-acme-profiles; the last are ours. */
 const WORDS: Readonly<Record<string, Words>> = {
   connection: {
-    what: (port) => `the CA could not connect to port ${port}`,
+    what: (port) => `the authority could not connect to port ${port}`,
     fix: ({ name, port }) =>
       `Let the internet reach port ${port} of this host by ${name}: check firewall, router and the name's A and AAAA records.`,
   },
   dns: {
-    what: () => "the CA could not look up the name",
+    what: () => "the authority could not look up the name",
     fix: ({ name }) =>
       `Give ${name} an A record (and AAAA only if this host has IPv6) that leads to this host, and check that its name servers answer.`,
   },
   unauthorized: {
-    what: () => "the CA did not get the expected proof",
+    what: () => "the authority did not get the expected proof",
     fix: notOurAnswer,
   },
   incorrectResponse: {
-    what: () => "the CA did not get the expected proof",
+    what: () => "the authority did not get the expected proof",
     fix: notOurAnswer,
   },
   caa: {
-    what: () => "a CAA record forbids this CA",
+    what: () => "a CAA record forbids this authority",
     fix: ({ name, wanted }) =>
       `Let the CAA record of ${name} or its parent name the authority ${wanted.authority.name}, or remove the record.`,
   },
   tls: {
-    // RFC 8555, 8.3: a CA follows redirects from port 80.
+    // RFC 8555, 8.3: an authority follows redirects from port 80.
     what: (port) =>
       port === 443
-        ? "the CA's TLS handshake on port 443 failed"
-        : "the CA was redirected to https, and its TLS handshake failed",
+        ? "the authority's TLS handshake on port 443 failed"
+        : "the authority was redirected to https, and its TLS handshake failed",
     fix: ({ wanted }) =>
       wanted.challenge === "tls-alpn-01"
         ? "Let nothing end TLS in front of this host, or use the challenge http-01."
         : "Remove redirects to https that something in front of this host makes, or repair its TLS.",
   },
   rateLimited: {
-    what: () => "the CA's rate limit is reached",
+    what: () => "the authority's rate limit is reached",
     fix: () =>
-      "Wait: it is tried again when the CA allows it. To try things out, use the CA's staging directory.",
+      "Wait: it is tried again when the authority allows it. To try things out, use the authority's staging directory.",
   },
   rejectedIdentifier: {
-    what: () => "the CA does not issue certificates for this name",
+    what: () => "the authority does not issue certificates for this name",
     fix: ({ name, wanted }) =>
       `Remove ${name} from the names, or get its certificate elsewhere and bring it as files.${
         wanted.authority.profile === undefined ? "" : " Another profile may allow it."
       }`,
   },
   unsupportedIdentifier: {
-    what: () => "the CA does not know this kind of name",
+    what: () => "the authority does not know this kind of name",
     fix: ({ name }) => `Remove ${name} from the names, or use an authority that issues for it.`,
   },
   badCSR: {
-    what: () => "the CA refuses the request, often because of its key",
+    what: () => "the authority refuses the request, often because of its key",
     fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}, or fewer names.`,
   },
   badPublicKey: {
-    what: () => "the CA refuses the key",
+    what: () => "the authority refuses the key",
     fix: ({ wanted }) => `Give another keyType than ${wanted.keyType}.`,
   },
   badSignatureAlgorithm: {
-    what: () => "the CA does not take account keys of type ES256",
+    what: () => "the authority does not take account keys of type ES256",
     fix: () => "Use another authority: accounts are signed with ES256, which RFC 8555 recommends.",
   },
   externalAccountRequired: {
-    what: () => "the CA wants an account of its own first",
+    what: () => "the authority wants an account of its own first",
     fix: ({ wanted }) =>
-      `Create a key at the CA, and give it as externalAccountBinding of the authority ${wanted.authority.name}.`,
+      `Create a key at the authority, and give it as externalAccountBinding of ${wanted.authority.name}.`,
   },
   userActionRequired: {
-    what: () => "the CA waits for somebody to agree to something",
+    what: () => "the authority waits for somebody to agree to something",
     fix: ({ instance }) =>
-      instance === undefined ? "Log in at the CA, and do what it asks for." : `Visit ${instance}.`,
+      instance === undefined ? "Log in at the authority, and do what it asks for." : `Visit ${instance}.`,
   },
   invalidContact: {
-    what: () => "the CA refuses the mail address",
+    what: () => "the authority refuses the mail address",
     fix: ({ wanted }) => `Give a mail address that receives mail as email of ${wanted.authority.name}.`,
   },
   unsupportedContact: {
-    what: () => "the CA refuses the mail address",
+    what: () => "the authority refuses the mail address",
     fix: ({ wanted }) => `Leave email of ${wanted.authority.name} out, or give another address.`,
   },
   invalidProfile: {
-    what: () => "the CA does not offer the profile for these names",
-    fix: ({ wanted }) => `Leave profile of ${wanted.authority.name} out, or give one that the CA offers.`,
+    what: () => "the authority does not offer the profile for these names",
+    fix: ({ wanted }) =>
+      `Leave profile of ${wanted.authority.name} out, or give one that the authority offers.`,
   },
   accountDoesNotExist: {
-    what: () => "the CA does not know the account",
+    what: () => "the authority does not know the account",
     fix: () => `A new account is made. ${RETRIED}`,
   },
   orderNotReady: { what: () => undefined, fix: () => RETRIED },
   alreadyReplaced: { what: () => undefined, fix: () => RETRIED },
   badNonce: {
-    what: () => "the CA refused one request several times",
-    fix: () => `${RETRIED} If it persists, ask the CA.`,
+    what: () => "the authority refused one request several times",
+    fix: () => `${RETRIED} If it persists, ask the authority.`,
   },
   serverInternal: {
-    what: () => "the CA failed",
-    fix: () => `${RETRIED} If it persists, look at the CA's status page.`,
+    what: () => "the authority failed",
+    fix: () => `${RETRIED} If it persists, look at the authority's status page.`,
   },
   malformed: {
-    what: () => "the CA does not understand the request",
+    what: () => "the authority does not understand the request",
     fix: ({ wanted }) =>
       `Check that directory of ${wanted.authority.name} is an ACME directory (RFC 8555). ${RETRIED}`,
   },
   unreachable: {
-    what: () => "the CA cannot be reached",
+    what: () => "the authority cannot be reached",
     fix: ({ wanted }) =>
       `Let this host open connections to ${wanted.authority.directory}: check DNS, routes and what filters outgoing traffic. ${RETRIED}`,
   },
   untrusted: {
-    what: () => "the CA's own certificate is not trusted",
+    what: () => "the authority's own certificate is not trusted",
     fix: ({ wanted }) =>
-      `For a private CA give its root certificates as roots of ${wanted.authority.name}; otherwise something between this host and the CA ends TLS.`,
+      `For a private authority, give its root certificates as roots of ${wanted.authority.name}; otherwise something between this host and the authority ends TLS.`,
   },
   clock: {
-    what: () => "the CA's own certificate is not valid at this time",
+    what: () => "the authority's own certificate is not valid at this time",
     fix: () => "Check the clock of this host: timedatectl.",
   },
   badAnswer: {
@@ -187,9 +188,9 @@ const WORDS: Readonly<Record<string, Words>> = {
     fix: ({ wanted }) => `Give another challenge than ${wanted.challenge} for ${wanted.authority.name}.`,
   },
   unusableCertificate: {
-    what: () => "the CA issued a certificate that cannot be used",
+    what: () => "the authority issued a certificate that cannot be used",
     fix: ({ wanted }) =>
-      `Ask the CA why, or use another authority than ${wanted.authority.name}, another keyType or another TLS policy.`,
+      `Ask the authority why, or use another one than ${wanted.authority.name}, another keyType or another TLS policy.`,
   },
   timeout: { what: () => undefined, fix: () => `The order stays open. ${RETRIED}` },
   file: {

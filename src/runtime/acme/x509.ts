@@ -58,7 +58,7 @@ export async function temporaryCertificate(names: readonly string[], keyType: Ke
   return selfSigned(await newKey(keyType), names, [purpose]);
 }
 
-/** What a CA wants to see when it connects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
+/** What an authority wants to see when it connects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
 export async function tlsAlpnCertificate(name: string, keyAuthorization: string): Promise<Issued> {
   const digest = createHash("sha256").update(keyAuthorization).digest();
   const proof = extension(OID.acmeIdentifier, der.octets(digest), "critical");
@@ -82,7 +82,7 @@ export function renewalId(certificate: X509Certificate): string | undefined {
   }
 }
 
-/** The values of a certificate: version, serial number and so on. Version 1 has none; no CA issues it. */
+/** The values of a certificate: version, serial number and so on. Version 1 has none; no authority issues it. */
 const tbsValues = (certificate: X509Certificate): der.Value[] => {
   const [whole] = der.values(certificate.raw);
   return der.values(der.values(whole!.content)[0]!.content);
