@@ -19,12 +19,14 @@ const SERVICES = {
   fileServer: "files.service",
   webdav: "dav.service",
   firewall: "firewall.service",
+  keepalived: "address.service",
 };
 const UNITS = [
   "web.service",
   "files.service",
   "dav.service",
   "firewall.service",
+  "address.service",
   "portico.service",
   "portico.socket",
 ];
@@ -177,6 +179,16 @@ test.each<[string, Case, string[]]>([
     "the rules of the firewall, and its drop-in",
     { changed: { "/etc/fw.nft": "firewall", "/etc/systemd/system/nftables.service.d/p.conf": "firewall" } },
     ["write files", "daemon-reload", "reload-or-restart firewall"],
+  ],
+  [
+    "the configuration of keepalived, and its unit",
+    {
+      changed: {
+        "/etc/portico/keepalived.conf": "keepalived",
+        "/etc/systemd/system/address.service": "unit",
+      },
+    },
+    ["write files", "daemon-reload", "reload-or-restart address"],
   ],
   [
     "the first time",

@@ -8,6 +8,7 @@ const refused = (props: HostProps): [string, string][] =>
 
 describe("a host is refused", () => {
   const at = (more: Partial<HostProps>): HostProps => ({ address: "192.168.1.10", ...more });
+  const VIRTUAL = "host.bad-virtual-address";
   const lan = { netmask: "255.255.255.0" };
   test.each<[string, HostProps, string, string]>([
     ["without address", {} as HostProps, "host.ipv6-only", "address"],
@@ -48,6 +49,31 @@ describe("a host is refused", () => {
       at({ dhcpRange: { from: "192.168.1.20", to: "192.168.1.11" } }),
       "host.bad-dhcp-range",
       "dhcpRange",
+    ],
+    [
+      "with its own address as the virtual one",
+      at({ virtualAddress: "192.168.1.10" }),
+      VIRTUAL,
+      "virtualAddress",
+    ],
+    [
+      "with the router's address as the virtual one",
+      at({ gateway: "192.168.1.1", virtualAddress: "192.168.1.1" }),
+      VIRTUAL,
+      "virtualAddress",
+    ],
+    [
+      "with a virtual address of another network",
+      at({ ...lan, virtualAddress: "192.168.2.20" }),
+      VIRTUAL,
+      "virtualAddress",
+    ],
+    ["with a virtual IPv6 address", at({ virtualAddress: "2001:db8::20" }), VIRTUAL, "virtualAddress"],
+    [
+      "with a virtual address inside the DHCP range",
+      at({ virtualAddress: "192.168.1.25", dhcpRange: { from: "192.168.1.20", to: "192.168.1.30" } }),
+      "host.inside-dhcp-range",
+      "virtualAddress",
     ],
     ["with a link-local IPv6 address", at({ ipv6Address: "fe80::1" }), "host.bad-ipv6", "ipv6Address"],
     [

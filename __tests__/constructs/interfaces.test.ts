@@ -102,8 +102,11 @@ const SAME: { readonly [pair: string]: true } = {
   } satisfies { readonly [T in ActionInput["type"]]: true }),
   forwarded: true satisfies Same<ForwardedOptions, NonNullable<Kind<"proxy">["forwarded"]>>,
   tlsPolicy: true satisfies Same<Required<TlsPolicyOptions>, TlsPolicySettings>,
-  units: true satisfies Same<DeploymentUnits, Omit<DeploymentServices, "proxy">>,
-  applicationUnits: true satisfies Same<ApplicationUnits, Omit<DeploymentServices, "proxy" | "firewall">>,
+  units: true satisfies Same<DeploymentUnits, Omit<DeploymentServices, "proxy" | "keepalived">>,
+  applicationUnits: true satisfies Same<
+    ApplicationUnits,
+    Omit<DeploymentServices, "proxy" | "firewall" | "keepalived">
+  >,
   settings: true satisfies Same<SettingsEditing, Omit<Expected<"settings">, "values">>,
   database: true satisfies Same<DatabaseConnection, Expected<"database">>,
   probe: true satisfies Same<ResponseProbe, Expected<"probe">>,

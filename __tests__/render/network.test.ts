@@ -151,6 +151,7 @@ describe("firewall", () => {
   test.each<[string, Partial<FirewallInput>]>([
     ["as it is", {}],
     ["without further ports", { allowed: [] }],
+    ["with a host that shares an address", { vrrpPeers: ["192.0.2.12"] }],
     ["without any port", { ports: [], loopbackPorts: [], allowed: [], dhcpClient: false }],
   ])("nft reads it back, %s", (_, more) => {
     const file = join(folder, "firewall.nft");

@@ -34,6 +34,7 @@ export const RECORDED = {
   breakages: "proof/hosts/(?:breakages|doctor)\\.test\\.ts",
   faults: "proof/faults/",
   hostile: "proof/hostile/",
+  pair: "proof/hosts/pair\\.test\\.ts",
   "supply-chain": "proof/package/supplyChain\\.test\\.ts",
 } as const;
 

@@ -80,6 +80,13 @@ export const TOOLS: readonly Tool[] = [
       "A real Debian with the whole front end is broken in all the ways that docs/breakages.md lists: `portico doctor` names what is wrong, everything that does not depend on it is still served, and one command fixes it, if the host does not fix it by itself. Applies and destroys that are broken change nothing, or the next run finishes them.",
   },
   {
+    name: "pair",
+    title: "A pair of hosts",
+    command: "npm run pair",
+    shows:
+      "Two Debian hosts with keepalived, deployed over ssh by Terraform, and a request every 10 ms to the address that they share: the holder's master is killed, its proxy stops, its network is cut. The other host answers within a second, and transfers through it go on. Both are upgraded without a request lost. Terraform's state holds no secret, and a destroy leaves nothing.",
+  },
+  {
     name: "application",
     title: "A real application",
     command: "npm run application",

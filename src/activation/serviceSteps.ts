@@ -66,9 +66,10 @@ export function serviceSteps(given: Situation): Step[] {
     ...forget(situation),
     ...(has("network") ? [{ do: "network-reload" } as const] : []),
     ...enabling(situation, affected),
-    ...firewallSteps(situation, affected, has("firewall")),
+    ...reloadSteps(situation, situation.services.firewall, affected, has("firewall")),
     ...startDaemons(situation, affected),
     ...otherUnits(situation, affected),
+    ...reloadSteps(situation, situation.services.keepalived, affected, has("keepalived")),
     ...proxySteps(situation, affected, has),
   ];
   return [...before, ...edit, ...after];
@@ -105,8 +106,9 @@ function daemons({ services }: Situation): string[] {
 }
 
 function known(situation: Situation): string[] {
-  const { proxy, firewall } = situation.services;
-  return [...daemons(situation), proxy.service, proxy.socket, ...(firewall === undefined ? [] : [firewall])];
+  const { proxy, firewall, keepalived } = situation.services;
+  const others = [firewall, keepalived].filter((unit) => unit !== undefined);
+  return [...daemons(situation), proxy.service, proxy.socket, ...others];
 }
 
 function goingAway(situation: Situation): Step[] {
@@ -177,12 +179,16 @@ function enabling({ now, wanted }: Situation, affected: ReadonlySet<string>): St
   });
 }
 
-function firewallSteps(situation: Situation, affected: ReadonlySet<string>, rulesChanged: boolean): Step[] {
-  const { firewall: unit } = situation.services;
+/** Units of what must not stop while it changes: during a restart there would be no rules, or no address. */
+function reloadSteps(
+  situation: Situation,
+  unit: string | undefined,
+  affected: ReadonlySet<string>,
+  fileChanged: boolean,
+): Step[] {
   if (unit === undefined || situation.wanted.get(unit)?.active !== true) return [];
   if (situation.now.get(unit)?.active !== true) return [{ do: "start", unit }];
-  // During a restart there would be no rules at all; a reload replaces one rule set with the other.
-  return rulesChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
+  return fileChanged || affected.has(unit) ? [{ do: "reload-or-restart", unit }] : [];
 }
 
 function startDaemons(situation: Situation, affected: ReadonlySet<string>): Step[] {

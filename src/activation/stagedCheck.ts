@@ -15,7 +15,7 @@ export interface Checked {
   readonly warnings: readonly Problem[];
 }
 
-/** Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and the rule set. */
+/** Checks a deployment as it will be on the host: config and TLS files, and with systemd the units and what nft and keepalived get. */
 export async function checkStaged(
   store: Store,
   delivered: Delivered,
@@ -28,9 +28,9 @@ export async function checkStaged(
     const config = await checkConfig(store, delivered, join(staging, "root"));
     if (!withSystemd) return withoutApplication(config);
     const units = await checkUnits(delivered, join(staging, "units"));
-    const rules = await checkRules(delivered);
+    const programs = [...(await checkRules(delivered)), ...(await checkKeepalived(delivered))];
     return {
-      problems: [...config.problems, ...units.problems, ...rules],
+      problems: [...config.problems, ...units.problems, ...programs],
       warnings: [...config.warnings, ...units.warnings],
     };
   } finally {
@@ -153,6 +153,22 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
     problems.push(...lockedOut(file.path, await readFile(source, "utf8")));
   }
   return problems;
+}
+
+/** A configuration that keepalived would refuse: an interface that the host does not have, say. */
+async function checkKeepalived({ deployment, contents }: Delivered): Promise<Problem[]> {
+  const files = deployment.files.filter(({ role }) => role === "keepalived");
+  const found = files.map(async (file) => {
+    const source = contents.get(file.sha256)!.path;
+    const { code, stderr } = await run(["keepalived", "--config-test", `--use-file=${source}`], 60);
+    if (code === 0) return [];
+    const said = stderr.trim().replaceAll(source, file.path);
+    const fix = code === 127 ? { fix: "Install Debian's package `keepalived` on the host." } : {};
+    return [
+      { ...commandProblem(`keepalived -t ${file.path}`, `failed with status ${code}: ${said}`), ...fix },
+    ];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /** Rules that would not let in the session that deploys them. */

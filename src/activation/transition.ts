@@ -27,7 +27,7 @@ export interface Plan {
 
 /** The units that a deployment names, by role. */
 export function namedUnits(services: DeploymentServices): Record<string, string | undefined> {
-  const { proxy, webApplication, fileServer, webdav, firewall } = services;
+  const { proxy, webApplication, fileServer, webdav, firewall, keepalived } = services;
   return {
     "proxy.service": proxy.service,
     "proxy.socket": proxy.socket,
@@ -35,6 +35,7 @@ export function namedUnits(services: DeploymentServices): Record<string, string 
     fileServer,
     webdav,
     firewall,
+    keepalived,
   };
 }
 

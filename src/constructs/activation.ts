@@ -23,21 +23,50 @@ export class Activation extends Construct {
   /** The resource that runs it: depend on it to come after a host that serves. */
   readonly resource: TerraformResource;
   private readonly props: ActivationProps;
+  private readonly earlier: TerraformResource[] = [];
+  private keepalived?: string;
 
   constructor(scope: Construct, id: string, props: ActivationProps) {
     super(scope, id);
     refuseProps(this, props, ACTIVATION_PROPS);
-    const { service } = props;
     this.props = props;
-    this.host = service.host;
-    this.resource = this.host.delivery.activate(this, {
+    this.host = props.service.host;
+    this.resource = this.activateBy(this, () => this.earlier);
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** Has the host activated only when a resource is there: that of another host's activation, say. */
+  after(resource: TerraformResource): void {
+    this.earlier.push(resource);
+  }
+
+  /**
+   * @internal Makes another resource that activates the same, but only while the host does not have an address. What it
+   * has done, the activation's own resource finds done.
+   */
+  aheadWithout(address: string, scope: Construct, after: TerraformResource[]): TerraformResource {
+    return this.activateBy(scope, () => after, address);
+  }
+
+  private activateBy(
+    scope: Construct,
+    after: () => readonly TerraformResource[],
+    withoutAddress?: string,
+  ): TerraformResource {
+    const { service } = this.props;
+    return this.host.delivery.activate(scope, {
       host: this.host,
       document: Lazy.stringValue({ produce: () => this.document }),
-      dependsOn: () => this.files.map((file) => file.resource),
+      dependsOn: () => [...this.files.map((file) => file.resource), ...after()],
       runtime: { path: escapeTemplate(service.runtime.path), sha256: service.runtime.sha256 },
       node: { path: escapeTemplate(service.nodePath), sha256: service.nodeBinary?.sha256 },
+      withoutAddress,
     });
-    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** @internal Names the unit of keepalived. */
+  useKeepalived(unit: string): void {
+    this.keepalived = unit;
   }
 
   /** Every file of the host in this stack, sorted by path. */
@@ -57,6 +86,7 @@ export class Activation extends Construct {
       services: {
         proxy: { service: service.serviceUnit.name, socket: service.socketUnit.name },
         ...services,
+        ...(this.keepalived === undefined ? {} : { keepalived: this.keepalived }),
       },
       ...describe?.(),
     } satisfies DeploymentInput);

@@ -3,6 +3,7 @@ import { Construct } from "constructs";
 import { DATABASE_PORT } from "../model/host.js";
 import { CIDR } from "../model/fields.js";
 import { formatProblem, type Problem, problem } from "../model/index.js";
+import { IPV4_PATTERN } from "../model/textRule.js";
 import {
   type AllowedPort,
   DEFAULT_HOST_PATHS,
@@ -97,8 +98,8 @@ export class Firewall extends Construct {
 }
 
 function firewallInput(props: FirewallProps): FirewallInput {
-  const { ports, loopbackPorts = [DATABASE_PORT], allowed = [], dhcpClient = true } = props;
-  return { ports: now(ports), loopbackPorts: now(loopbackPorts), allowed, dhcpClient };
+  const { ports, loopbackPorts = [DATABASE_PORT], allowed = [], vrrpPeers = [], dhcpClient = true } = props;
+  return { ports: now(ports), loopbackPorts: now(loopbackPorts), allowed, vrrpPeers, dhcpClient };
 }
 
 function firewallRules(props: FirewallProps): FirewallRules {
@@ -115,7 +116,10 @@ function firewallRules(props: FirewallProps): FirewallRules {
 
 const isIpv6 = (range: string): unknown => Fn.can(Fn.regex(":", range));
 
-function lateFirewallChecks(at: string, { ports, loopbackPorts, allowed }: FirewallInput): LateCheck[] {
+function lateFirewallChecks(
+  at: string,
+  { ports, loopbackPorts, allowed, vrrpPeers = [] }: FirewallInput,
+): LateCheck[] {
   const port = (path: string, value: number): LateCheck[] => latePort(`${at}.${path}`, value);
   const open = (path: string, value: number, protocol?: string): LateCheck[] => [
     ...port(path, value),
@@ -126,6 +130,7 @@ function lateFirewallChecks(at: string, { ports, loopbackPorts, allowed }: Firew
   return [
     ...ports.flatMap((value, i) => open(`ports[${i}]`, value)),
     ...loopbackPorts.flatMap((value, i) => port(`loopbackPorts[${i}]`, value)),
+    ...vrrpPeers.flatMap((peer, i) => lateText("config.bad-address", `${at}.vrrpPeers[${i}]`, PEER, peer)),
     ...allowed.flatMap((rule, i) => [
       ...open(`allowed[${i}].port`, rule.port, rule.protocol),
       ...(rule.from ?? []).flatMap((value, j) => range(`allowed[${i}].from[${j}]`, value)),
@@ -162,6 +167,7 @@ function warnOfSshPort(firewall: Firewall, { host, ports, allowed = [] }: Firewa
   );
 }
 
+const PEER = { pattern: `^${IPV4_PATTERN}$`, allowed: "the IPv4 address of the other host" };
 const RANGE = { ...CIDR, never: "%", allowed: "an IP address or a CIDR range such as 10.0.0.0/8" };
 
 const now = (ports: Ports): readonly number[] => (typeof ports === "function" ? ports() : ports);
@@ -188,6 +194,12 @@ export interface FirewallProps {
    * @default - none
    */
   readonly allowed?: readonly AllowedPort[];
+  /**
+   * IPv4 addresses of hosts that share a virtual address with this one: their VRRP advertisements pass (IP protocol
+   * 112). A `FrontEndPair` sets it.
+   * @default - none
+   */
+  readonly vrrpPeers?: readonly string[];
   /**
    * Whether answers to a DHCP client pass, which is needed if the provider assigns the static address by DHCP.
    * @default true
@@ -218,6 +230,7 @@ export const FIREWALL_PROPS: PropTable<FirewallProps> = {
   allowed: listOf(
     fields<AllowedPort>({ port: required(number), protocol: choice("tcp", "udp"), from: listOf(text) }),
   ),
+  vrrpPeers: listOf(text),
   dhcpClient: flag,
   path: text,
   nftPath: text,

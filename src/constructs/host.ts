@@ -32,6 +32,8 @@ import type { DeliveryHost } from "./delivery/way.js";
 export class Host extends Construct implements DeliveryHost {
   /** Static IPv4 address. */
   readonly address: string;
+  /** Address that clients are sent to: the virtual address if there is one, otherwise the host's own. */
+  readonly clientAddress: string;
   /** Global IPv6 address in canonical form (RFC 5952), if the host has one. */
   readonly ipv6Address?: string;
   /** Domain name, if the host has one. */
@@ -49,6 +51,7 @@ export class Host extends Construct implements DeliveryHost {
     refuse([...hostProblems(props, this.node.path, isKnown), ...sshPortProblems(props, this.node.path)]);
     this.props = props;
     this.address = props.address;
+    this.clientAddress = props.virtualAddress ?? props.address;
     this.ipv6Address = props.ipv6Address === undefined ? undefined : canonical(props.ipv6Address);
     this.publicName = props.publicName;
     this.sshPort = props.sshPort === false ? undefined : (props.sshPort ?? 22);
@@ -57,11 +60,11 @@ export class Host extends Construct implements DeliveryHost {
 
   /**
    * Names that clients ask for, the main one first: the public name if there is one, which replaces the
-   * addresses; otherwise the IPv4 address and the IPv6 address.
+   * addresses; otherwise the IPv4 address that clients are sent to, and the IPv6 address.
    */
   get serverNames(): readonly [string, ...string[]] {
     if (this.publicName !== undefined) return [this.publicName];
-    return this.ipv6Address === undefined ? [this.address] : [this.address, this.ipv6Address];
+    return this.ipv6Address === undefined ? [this.clientAddress] : [this.clientAddress, this.ipv6Address];
   }
 
   /**
@@ -69,22 +72,24 @@ export class Host extends Construct implements DeliveryHost {
    * None without a public name; none for an address that is not known at synthesis.
    */
   get dnsRecords(): readonly DnsRecord[] {
-    const { publicName, address } = this;
+    const { publicName, clientAddress: address } = this;
     const ipv6Address = hasTokens(this.ipv6Address) ? undefined : this.ipv6Address;
     return dnsRecords({ publicName, address, ipv6Address });
   }
 
   /** Port forwards that a NAT router needs for the ports; none if the IPv4 address is public. */
   portForwards(...ports: readonly { readonly from: number; readonly to: number }[]): readonly PortForward[] {
-    return portForwards(this.address, ports);
+    return portForwards(this.clientAddress, ports);
   }
 
   /** @internal Checks of addresses and names that only Terraform knows. */
   lateChecks(): LateCheck[] {
     const at = (name: string): string => `${this.node.path}.${name}`;
-    const { address, ipv6Address, publicName, gateway, dnsDomain, nameservers = [], sshPort } = this.props;
+    const { address, virtualAddress, ipv6Address, publicName, gateway, dnsDomain } = this.props;
+    const { nameservers = [], sshPort } = this.props;
     return [
       ...lateText("host.bad-ipv4", at("address"), IPV4, address),
+      ...lateText("host.bad-virtual-address", at("virtualAddress"), IPV4, virtualAddress),
       ...lateText("host.bad-ipv6", at("ipv6Address"), IPV6, ipv6Address),
       ...lateText("host.bad-name", at("publicName"), NAME, publicName),
       ...lateText("host.bad-network", at("gateway"), GATEWAY, gateway),
@@ -129,6 +134,13 @@ export interface HostProps {
    * address is refused (`host.ipv6-only`), as are multicast and link-local ones (`host.bad-ipv4`).
    */
   readonly address: string;
+  /**
+   * IPv4 address that clients use in place of `address`, and that another host can take over; a `FrontEndPair` sets it.
+   * It replaces `address` in server names, certificates, DNS records and the application's settings. Another address
+   * in the host's subnet (`host.bad-virtual-address`).
+   * @default - none; clients use `address`
+   */
+  readonly virtualAddress?: string;
   /**
    * Netmask in dotted form. With it, address and gateway are checked against the subnet (`host.bad-network`).
    * @default - the subnet is not checked
@@ -198,6 +210,7 @@ export interface DhcpRange {
 /** @internal */
 export const HOST_PROPS: PropTable<HostProps> = {
   address: judged,
+  virtualAddress: text,
   netmask: text,
   gateway: text,
   dnsDomain: text,

@@ -15,6 +15,8 @@ export type {
   FileSyncUpstreamOverrides,
   FileSyncUpstreams,
 } from "./fileSync/servers.js";
+export * from "./pair/frontEndPair.js";
+export type { FrontEndPairProps, PairHostProps } from "./pair/props.js";
 export type { FileSyncActivationProps, FileSyncFrontEndProps } from "./fileSync/props.js";
 export * from "./firewall.js";
 export * from "./host.js";

@@ -228,8 +228,8 @@ function subject({ host, serverNames, forHost }: HostContext, options: SelfSigne
   const served = (): string[] => serverNames().filter((name) => name !== CATCH_ALL);
   const main = (forHost() ? undefined : served()[0]) ?? host.serverNames[0];
   // A common name has at most 64 characters (RFC 5280, ub-common-name).
-  const commonName = isKnown(main) && main.length > 64 ? host.address : main;
-  const addresses = host.ipv6Address === undefined ? [host.address] : [host.address, host.ipv6Address];
+  const commonName = isKnown(main) && main.length > 64 ? host.clientAddress : main;
+  const addresses = [host.clientAddress, ...(host.ipv6Address === undefined ? [] : [host.ipv6Address])];
   const isAddress = (name: string): boolean => isIP(name) !== 0 || addresses.includes(name);
   const names = (): string[] => [
     ...new Set([

@@ -49,6 +49,7 @@ const service = (description: string) => unitName("service", description);
  * | `unit`                | daemon-reload; the unit restarts (a drop-in: the unit it is for) |
  * | `network`             | networkd reloads                                                 |
  * | `firewall`            | `services.firewall` reloads                                      |
+ * | `keepalived`          | `services.keepalived` reloads                                    |
  * | `settings` `other`    | nothing                                                          |
  */
 export const FILE_ROLES = [
@@ -60,6 +61,7 @@ export const FILE_ROLES = [
   "unit",
   "network",
   "firewall",
+  "keepalived",
   "settings",
   "other",
 ] as const;
@@ -82,6 +84,7 @@ const services = z.strictObject({
   fileServer: service("Unit of the file server daemon.").optional(),
   webdav: service("Unit of the WebDAV daemon.").optional(),
   firewall: service("Unit that loads the rule set of the firewall, if one was deployed.").optional(),
+  keepalived: service("Unit of keepalived, if the host is one of a pair.").optional(),
 });
 
 /** A value as the settings editor writes it. */

@@ -7,6 +7,7 @@ import { isDomainName } from "./serverName.js";
 /** How a host is reached (service 1.4 and 1.5). Only the IPv4 address is required. */
 export interface HostAddresses {
   readonly address: string;
+  readonly virtualAddress?: string;
   readonly netmask?: string;
   readonly gateway?: string;
   readonly dnsDomain?: string;
@@ -38,6 +39,7 @@ export function hostProblems(
   const bits = address.length === 0 && known.address !== undefined ? ipv4Bits(known.address) : undefined;
   return [
     ...address,
+    ...virtualAddressProblems(known, bits, field, isKnown),
     ...networkProblems(known, bits, field, isKnown),
     ...dhcpProblems(known, bits, field, isKnown),
     ...ipv6Problems(known, field),
@@ -67,6 +69,38 @@ function addressProblems(address: string | undefined, path: string): Problem[] {
   return scope === "unusable" || scope === "linkLocal"
     ? [problem("host.bad-ipv4", path, "is not an address a host can keep", { received: address, allowed })]
     : [];
+}
+
+/** It is an address like the host's own, in the same subnet, and another one. */
+function virtualAddressProblems(
+  known: Known,
+  bits: number | undefined,
+  field: Field,
+  isKnown: IsKnown,
+): Problem[] {
+  const { virtualAddress, netmask, gateway, dhcpRange, address } = known;
+  if (virtualAddress === undefined) return [];
+  const path = field("virtualAddress");
+  const own = ipv4Bits(virtualAddress);
+  const refuse = (message: string, allowed: string, fix?: string): Problem[] => [
+    problem("host.bad-virtual-address", path, message, {
+      received: virtualAddress,
+      allowed,
+      ...(fix && { fix }),
+    }),
+  ];
+  if (own === undefined || addressProblems(virtualAddress, path).length > 0) {
+    return refuse("is not an address that hosts can share", "a static IPv4 address such as 192.0.2.10");
+  }
+  const others = { address, gateway };
+  const same = Object.entries(others).find(([, other]) => other !== undefined && ipv4Bits(other) === own);
+  if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address of its own");
+  const length = netmask === undefined ? undefined : netmaskLength(netmask);
+  if (bits !== undefined && length !== undefined && !sameNetwork(own, bits, length)) {
+    const allowed = `an address in the subnet of ${address} with netmask ${netmask}`;
+    return refuse("is outside the host's subnet", allowed);
+  }
+  return dhcpProblems({ address: virtualAddress, dhcpRange }, own, () => path, isKnown);
 }
 
 function networkProblems(known: Known, bits: number | undefined, field: Field, isKnown: IsKnown): Problem[] {

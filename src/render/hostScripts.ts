@@ -3,6 +3,8 @@
  * (coreutils), since Node itself may come with the very deployment.
  */
 
+import { SHARED_DIRECTORY } from "./secretExchange.js";
+
 /** A program that activation runs with: where it is once it is installed, and what it must contain. */
 export interface HostProgram {
   /** Absolute path on the host. */
@@ -54,6 +56,8 @@ export interface HostScriptsInput {
 export interface ActivateScriptInput {
   readonly node: HostProgram;
   readonly runtime: HostProgram;
+  /** Nothing is done while the host has this address: clients are served through it. */
+  readonly withoutAddress?: string;
   /** Name of the document among the uploads: its SHA-256. */
   readonly document: string;
 }
@@ -73,9 +77,14 @@ install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
  */
 export function activateScript(
   { store, incoming }: HostScriptsInput,
-  { node, runtime, document }: ActivateScriptInput,
+  { node, runtime, document, withoutAddress }: ActivateScriptInput,
 ): string {
-  return `umask 077
+  const skip = `if [ -n "$(ip -o address show to ${withoutAddress})" ]; then
+  echo "this host has ${withoutAddress}: the other one comes first"
+  exit 0
+fi
+`;
+  return `${withoutAddress === undefined ? "" : skip}umask 077
 # Where the session comes in, by which activation sees that a firewall does not shut it out.
 [ -z "$1" ] || export SSH_CONNECTION="$1"
 cd ${quote(incoming)}
@@ -120,14 +129,15 @@ export function deactivateScript(
     { IFS= read -r node && IFS= read -r runtime; } < ${quote(store)}/programs
     mkdir -p ${quote(parentOf(incoming))}
     install -d -m 0700 ${quote(incoming)} ${run}
-    install -m 0700 "$runtime" ${run}/portico.mjs
+    # It may have stayed there since an activation that failed.
+    [ "$runtime" -ef ${run}/portico.mjs ] || install -m 0700 "$runtime" ${run}/portico.mjs
     install -m 0700 "$node" ${run}/node.new
     sync ${run}/node.new ${run}/portico.mjs
     mv ${run}/node.new ${run}/node
   fi
   ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} 2>&1
 fi
-rm -rf ${quote(incoming)}
+rm -rf ${quote(incoming)} ${SHARED_DIRECTORY}
 for directory in ${quote(parentOf(incoming))} ${quote(parentOf(parentOf(incoming)))}; do
   if [ -d "$directory" ]; then rmdir --ignore-fail-on-non-empty "$directory"; fi
 done

@@ -9,6 +9,8 @@ export interface FirewallInput {
   /** TCP ports that only the host itself reaches. */
   readonly loopbackPorts: readonly number[];
   readonly allowed: readonly AllowedPort[];
+  /** Addresses of hosts that share a virtual address with this one (VRRP). */
+  readonly vrrpPeers?: readonly string[];
   readonly dhcpClient: boolean;
 }
 
@@ -44,7 +46,7 @@ const TABLE = "inet portico";
  * traffic (containers) does not pass through this one.
  */
 export function renderFirewall(input: FirewallRules): string {
-  const { ports, loopbackPorts, allowed, dhcpClient } = input;
+  const { ports, loopbackPorts, allowed, vrrpPeers = [], dhcpClient } = input;
   const rules = [
     'iif "lo" accept',
     ...(loopbackPorts.length === 0
@@ -54,6 +56,7 @@ export function renderFirewall(input: FirewallRules): string {
     "",
     ...(ports.length === 0 ? [] : [`tcp dport ${set(ports)} accept`]),
     ...allowed.flatMap(allowedRules),
+    ...(vrrpPeers.length === 0 ? [] : [`ip saddr ${set(vrrpPeers)} ip protocol 112 accept`]),
     "",
     ...ICMP,
     ...(dhcpClient ? DHCP : []),
@@ -108,7 +111,7 @@ const DHCP = ["udp sport 67 udp dport 68 accept", "ip6 saddr fe80::/10 udp sport
 
 /** Problems of what is let in, by field. */
 export function firewallProblems(input: FirewallInput): Problem[] {
-  const { ports, loopbackPorts, allowed } = input;
+  const { ports, loopbackPorts, allowed, vrrpPeers = [] } = input;
   const open = [
     ...ports.map((port, i) => [`ports[${i}]`, port, "tcp"] as const),
     ...allowed.map(({ port, protocol }, i) => [`allowed[${i}].port`, port, protocol ?? "tcp"] as const),
@@ -141,6 +144,16 @@ export function firewallProblems(input: FirewallInput): Problem[] {
               }),
             ],
       ),
+    ),
+    ...vrrpPeers.flatMap((peer, i) =>
+      isIPv4(peer)
+        ? []
+        : [
+            problem("config.bad-address", `vrrpPeers[${i}]`, "is not an IPv4 address", {
+              received: peer,
+              allowed: "the IPv4 address of the other host",
+            }),
+          ],
     ),
     ...allowed.flatMap(({ from }, i) =>
       from?.length === 0

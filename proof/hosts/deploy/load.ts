@@ -6,10 +6,17 @@ import { build } from "esbuild";
 import type { LoadOptions, LoadReport } from "../../kit/load/steadyLoad.js";
 import type { TestHost } from "../harness/index.js";
 
-/** Starts load from the network outside, on the file server of `application.ts`; resolves when it has begun. */
-export async function startLoad(host: TestHost): Promise<{ stop(): Promise<LoadReport> }> {
+/**
+ * Starts load from the network outside of a host, on the file server of `application.ts`; resolves when it has begun.
+ *
+ * @param address of another host in that network, or one that hosts share
+ */
+export async function startLoad(
+  host: TestHost,
+  address = host.address,
+): Promise<{ stop(): Promise<LoadReport> }> {
   const options: LoadOptions = {
-    address: host.address,
+    address,
     httpPort: 80,
     httpsPort: 443,
     host: "load.example",

@@ -1,4 +1,4 @@
-import { Fn, type SSHProvisionerConnection } from "cdktf";
+import { Fn, type SSHProvisionerConnection, Token } from "cdktf";
 import { resolve } from "node:path";
 import { SCRIPT_PATH } from "../../render/index.js";
 import { choice, fields, flag, number, type PropTable, required, text } from "../props/propTable.js";
@@ -150,6 +150,18 @@ export function sshFields(options: SshDeliveryOptions, host: DeliveryHost): SshF
           bastionCertificate: bastion.certificate,
         }),
   };
+}
+
+/** The same for OpenSSH's client, as variables of its environment; see `secretExchangeScript`. */
+export function openSshVariables(fields: SshFields, prefix: string): Record<string, string> {
+  const { timeout: _, scriptPath: __, ...login } = fields;
+  const entries = Object.entries(login).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [
+      `${prefix}_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
+      name.endsWith("KeyFile") ? Fn.pathexpand(String(value)) : Token.asString(value),
+    ]),
+  );
 }
 
 function withoutComment(key: string | undefined): string | undefined {

@@ -1,6 +1,6 @@
 import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
-import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource, Login } from "./way.js";
 import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./local.js";
 import { refuseOptions } from "../props/propTable.js";
 import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";
@@ -41,6 +41,11 @@ export class Delivery {
   /** @internal Names the machine or the folder that files of a host land on. */
   place(host: DeliveryHost): string {
     return this.way.place(host);
+  }
+
+  /** @internal */
+  login(host: DeliveryHost): Login | undefined {
+    return this.way.login(host);
   }
 
   /** @internal */

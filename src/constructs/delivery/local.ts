@@ -56,6 +56,10 @@ export class LocalDelivery implements DeliveryWay {
     return resolve(this.place(host)) + path;
   }
 
+  login(): undefined {
+    return undefined;
+  }
+
   place(host: DeliveryHost): string {
     return normalize(this.root ?? `out/${host.node.path}`).replace(/(?<=.)\/$/, "");
   }

@@ -24,10 +24,10 @@ import {
   REMOVE_UPLOAD,
 } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
-import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
+import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource, Login } from "./way.js";
 import { addPreconditions } from "../props/lateChecks.js";
 import { dependOn, onDestroy } from "./provisioning.js";
-import { sshConnection, type SshDeliveryOptions, type SshFields, sshFields } from "./connection.js";
+import { openSshVariables, sshConnection, type SshDeliveryOptions, type SshFields, sshFields } from "./connection.js";
 import { lateSshChecks, sshProblems } from "./sshRules.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
@@ -75,13 +75,13 @@ export class SshDelivery implements DeliveryWay {
   }
 
   activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
-    const { host, node, runtime } = activation;
+    const { host, node, runtime, withoutAddress } = activation;
     const deployment = this.deployment(host, scope);
     const document = new TerraformLocal(scope, "Document", activation.document);
     const places = placesOf(deployment.id);
     const sha256 = Fn.sha256(document.asString);
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
-    const script = activateScript(places, { node, runtime, document: sha256 });
+    const script = activateScript(places, { node, runtime, document: sha256, withoutAddress });
     const resource = new DataResource(scope, "Resource", {
       triggersReplace: { deployment: deployment.id, document: sha256 },
       connection: this.connection(host),
@@ -95,6 +95,18 @@ export class SshDelivery implements DeliveryWay {
     });
     dependOn(resource, () => [this.staging(host, scope), ...activation.dependsOn()]);
     return resource;
+  }
+
+  login(host: DeliveryHost): Login {
+    const fields = sshFields(this.options, host);
+    const { sudo = false } = this.options;
+    return {
+      variables: (prefix) => ({
+        ...openSshVariables(fields, prefix),
+        [`${prefix}_BECOME`]: sudo ? "sudo -n" : "",
+      }),
+      deployment: this.deployment(host, host),
+    };
   }
 
   /** The host's deployment as a whole; made with the first file that is delivered. */

@@ -20,8 +20,18 @@ export interface DeliveryWay {
   place(host: DeliveryHost): string;
   /** Makes the resource that brings a file. */
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
+  /** How to log in to a host; undefined if that is not how files get there. */
+  login(host: DeliveryHost): Login | undefined;
   /** Makes the resources that run `portico activate` and, on destroy, `portico deactivate`. */
   activate(scope: Construct, activation: DeliveredActivation): TerraformResource;
+}
+
+/** @internal How OpenSSH's client logs in to a host. */
+export interface Login {
+  /** Variables for {@link secretExchangeScript}, by the prefix of their names. */
+  readonly variables: (prefix: string) => Readonly<Record<string, string>>;
+  /** What is made before anything connects; another one means another machine. */
+  readonly deployment: TerraformResource & { readonly id: string };
 }
 
 /** @internal A file as a delivery gets it. */
@@ -56,6 +66,8 @@ export interface DeliveredActivation {
   readonly dependsOn: () => readonly ITerraformDependable[];
   readonly node: ActivationProgram;
   readonly runtime: ActivationProgram;
+  /** Only while the host does not have this address. */
+  readonly withoutAddress?: string;
 }
 
 /** @internal A program that activation runs with. */

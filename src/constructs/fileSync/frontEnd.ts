@@ -169,7 +169,7 @@ export class FileSyncFrontEnd extends Construct {
             { from: 80, to: httpPort },
             { from: publicPort, to: https.httpsPort },
           ];
-    return portForwards(isWildcard(address) ? this.host.address : address, ports);
+    return portForwards(isWildcard(address) ? this.host.clientAddress : address, ports);
   }
 
   private addFirewall(props: FrontEndFirewallProps): Firewall {
@@ -189,7 +189,7 @@ export class FileSyncFrontEnd extends Construct {
   private warnOfOtherAddress(): void {
     const { host, mode } = this;
     for (const name of ["address", "ipv6Address"] as const) {
-      const [own, listens] = [host[name], mode[name]];
+      const [own, listens] = [name === "address" ? host.clientAddress : host[name], mode[name]];
       if (own === undefined || !isKnown([own, listens]) || isWildcard(listens) || isLoopback(listens))
         continue;
       if (canonicalAddress(own) === canonicalAddress(listens)) continue;

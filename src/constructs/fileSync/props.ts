@@ -174,7 +174,7 @@ export const ROUTE_FIELDS = fields<FileSyncRouteFields>({
   page: any,
 });
 
-const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
+export const FRONT_END_PROPS: PropTable<FileSyncFrontEndProps> = {
   host: required(either(HOST, fields(HOST_PROPS))),
   mode: required(MODE),
   installDirectory: text,

@@ -1,0 +1,240 @@
+import { Delivery, FrontEndPair, type FrontEndPairProps, Mode, TlsMaterial } from "../../src/index.js";
+import { synthesizedFile } from "../../src/testing/index.js";
+import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+
+const HOST_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY=";
+const delivery = Delivery.ssh({ hostKey: HOST_KEY });
+const FIRST = { address: "192.0.2.11", netmask: "255.255.255.0", interface: "eth0", delivery };
+const SECOND = { ...FIRST, address: "192.0.2.12", interface: "ens3" };
+const FILES = TlsMaterial.fromFiles({ certificate: "/etc/tls/cert.pem", key: "/etc/tls/key.pem" });
+
+function pairOf(more: Partial<FrontEndPairProps> = {}, stack = newStack()): FrontEndPair {
+  return new FrontEndPair(stack, "pair", {
+    hosts: [FIRST, SECOND],
+    virtualAddress: "192.0.2.20",
+    mode: Mode.tls({ material: FILES }),
+    installDirectory: "/srv/sync",
+    ...more,
+    service: { runtimeBundle: __filename, ...more.service },
+  });
+}
+
+const refused = (more: Partial<FrontEndPairProps>): [string, string][] =>
+  problemsOf(() => pairOf(more)).map((p) => [p.code, p.path.replace("stack/pair", "")]);
+
+describe("a pair is refused", () => {
+  test.each<[string, Partial<FrontEndPairProps>, string, string]>([
+    ["with one host", { hosts: [FIRST] }, "config.wrong-type", ".hosts"],
+    ["with three hosts", { hosts: [FIRST, SECOND, SECOND] }, "config.wrong-type", ".hosts"],
+    ["with the same host twice", { hosts: [FIRST, FIRST] }, "config.duplicate-name", ".hosts[1].address"],
+    [
+      "with a delivery onto this machine",
+      { hosts: [FIRST, { ...SECOND, delivery: Delivery.local() }] },
+      "pair.no-ssh",
+      ".hosts[1].delivery",
+    ],
+    [
+      "without a delivery",
+      { hosts: [{ ...FIRST, delivery: undefined }, SECOND] },
+      "pair.no-ssh",
+      ".hosts[0].delivery",
+    ],
+    [
+      "with the first host's address",
+      { virtualAddress: "192.0.2.11" },
+      "host.bad-virtual-address",
+      "/FirstHost.virtualAddress",
+    ],
+    [
+      "with the second host's address",
+      { virtualAddress: "192.0.2.12" },
+      "host.bad-virtual-address",
+      "/SecondHost.virtualAddress",
+    ],
+    [
+      "with an address of another network",
+      { virtualAddress: "198.51.100.20" },
+      "host.bad-virtual-address",
+      "/FirstHost.virtualAddress",
+    ],
+    [
+      "with an IPv6 address",
+      { virtualAddress: "2001:db8::20" },
+      "host.bad-virtual-address",
+      "/FirstHost.virtualAddress",
+    ],
+    [
+      "with hosts that have IPv6 addresses of their own",
+      { hosts: [{ ...FIRST, ipv6Address: "2001:db8::11" } as typeof FIRST, SECOND] },
+      "config.unknown-field",
+      ".hosts[0].ipv6Address",
+    ],
+    [
+      "that listens on one address",
+      { mode: Mode.tls({ address: "192.0.2.20", material: FILES }) },
+      "config.bad-address",
+      ".mode",
+    ],
+    [
+      "with an interface that cannot be",
+      { hosts: [FIRST, { ...SECOND, interface: "eth0 {" }] },
+      "network.bad-interface",
+      ".hosts[1].interface",
+    ],
+    [
+      "with a number that VRRP does not have",
+      { virtualRouterId: 256 },
+      "config.out-of-range",
+      ".virtualRouterId",
+    ],
+    ["with a time that VRRP cannot say", { advertisementMs: 25 }, "config.out-of-range", ".advertisementMs"],
+    [
+      "with a program of no path",
+      { keepalivedPath: "keepalived" },
+      "config.bad-file-path",
+      ".keepalivedPath",
+    ],
+    [
+      "with a certificate by ACME",
+      { mode: Mode.tls({ material: TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true }) }) },
+      "pair.acme",
+      ".mode",
+    ],
+  ])("%s", (_, more, code, path) => {
+    expect(refused(more)).toEqual([[code, path]]);
+  });
+
+  test("with a certificate by ACME that was added to one of its proxies", () => {
+    const stack = newStack();
+    const [frontEnd] = pairOf({ publicName: "files.example.org" }, stack).frontEnds;
+    frontEnd.proxy.addListener("other", {
+      port: 8443,
+      tls: {
+        material: TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true, challenge: "http-01" }),
+        serverNames: ["files.example.org"],
+      },
+    });
+    expect(() => synthesize(stack)).toThrow("[pair.acme]");
+  });
+});
+
+describe("what clients are sent to", () => {
+  test("is the virtual address, on both hosts", () => {
+    const pair = pairOf({ mode: Mode.tls({ material: FILES }) });
+    expect(pair.url).toBe("https://192.0.2.20/sync/");
+    for (const { serverNames, settings, portForwards } of pair.frontEnds) {
+      expect(serverNames).toEqual(["192.0.2.20"]);
+      expect(settings.values.fileServerRoot).toBe("https://192.0.2.20/synchttp");
+      expect(portForwards.map(({ toAddress }) => toAddress)).toEqual(["192.0.2.20", "192.0.2.20"]);
+    }
+    expect(pair.hosts.map(({ address }) => address)).toEqual(["192.0.2.11", "192.0.2.12"]);
+  });
+
+  test("or the public name, whose record leads to the virtual address", () => {
+    const hosts = [
+      { ...FIRST, address: "8.8.8.11" },
+      { ...SECOND, address: "8.8.8.12" },
+    ];
+    const pair = pairOf({ hosts, virtualAddress: "8.8.8.20", publicName: "files.example.org" });
+    expect(pair.url).toBe("https://files.example.org/sync/");
+    for (const { dnsRecords } of pair.hosts) {
+      expect(dnsRecords).toEqual([{ name: "files.example.org", type: "A", value: "8.8.8.20" }]);
+    }
+  });
+});
+
+test("each host has keepalived's configuration, made from its own point of view", () => {
+  const stack = newStack();
+  const pair = pairOf({ advertisementMs: 50, virtualRouterId: 7, firewall: {}, network: {} }, stack);
+  const [here] = pair.frontEnds;
+  const textOf = (scope: typeof here, path: string): string => synthesizedFile(scope, path).content!;
+  const [first, second] = pair.frontEnds.map((one) => textOf(one, "/etc/portico/keepalived.conf"));
+  expect(first).toContain("interface eth0\n    virtual_router_id 7\n    priority 101\n    advert_int 0.05\n");
+  expect(first).toMatch(/unicast_src_ip 192\.0\.2\.11\n[^]*unicast_peer \{\n {8}192\.0\.2\.12\n/);
+  expect(first).toContain("192.0.2.20/32 dev eth0");
+  expect(second).toContain("interface ens3\n    virtual_router_id 7\n    priority 100\n");
+  expect(second).toMatch(/unicast_src_ip 192\.0\.2\.12\n[^]*unicast_peer \{\n {8}192\.0\.2\.11\n/);
+  expect(textOf(here, "/etc/portico/firewall.nft")).toContain(
+    "ip saddr { 192.0.2.12 } ip protocol 112 accept",
+  );
+  expect(textOf(here, "/etc/systemd/network/05-portico.network")).toMatch(
+    /Name=eth0\n[^]*Address=192\.0\.2\.11\/24\n/,
+  );
+  expect(textOf(here, "/etc/systemd/system/portico-ready.service")).toContain("127.0.0.1 9180");
+  expect(pair.frontEnds[0].activation!.deployment.services).toMatchObject({
+    keepalived: "portico-address.service",
+  });
+});
+
+test("the hosts get one self-signed certificate", () => {
+  const stack = newStack();
+  pairOf({ mode: Mode.tls() }, stack);
+  const { resource } = synthesize(stack);
+  expect(Object.keys(resource["tls_private_key"]!)).toHaveLength(1);
+  const certificates = Object.values(resource["tls_self_signed_cert"]!);
+  expect(certificates).toMatchObject([{ ip_addresses: ["192.0.2.20"] }]);
+});
+
+describe("in Terraform", () => {
+  const dataOf = (stack: ReturnType<typeof newStack>) => {
+    const all = Object.entries(synthesize(stack).resource["terraform_data"]!);
+    return (end: string) => all.find(([id]) => id.replace(/_[0-9A-F]{8}$/, "") === `pair_${end}`)?.[1];
+  };
+  const names = (on: readonly string[]): string[] => on.map((one) => one.replace(/_[0-9A-F]{8}$/, ""));
+
+  test("the host that has the address comes last, and both come after the secret", () => {
+    const stack = newStack();
+    pairOf({}, stack);
+    const data = dataOf(stack);
+    const after = (end: string): string[] =>
+      names(data(end).depends_on)
+        .filter((one) => /Activation|Ahead|TicketKeys/.test(one))
+        .map((one) => one.replace("terraform_data.pair_", ""));
+    expect(after("Ahead")).toEqual(["TicketKeys"]);
+    expect(after("Second_Activation")).toEqual(["Ahead"]);
+    expect(after("First_Activation")).toEqual(["Second_Activation"]);
+    const scripts = ["Ahead", "Second_Activation", "First_Activation"].map((end) =>
+      JSON.stringify(data(end).provisioner),
+    );
+    expect(scripts.map((script) => script.includes("ip -o address show to 192.0.2.20"))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const { environment } = data("TicketKeys").provisioner[0]["local-exec"];
+    expect(environment).toMatchObject({
+      FIRST_HOST: "192.0.2.11",
+      FIRST_USER: "root",
+      FIRST_PORT: 22,
+      FIRST_HOST_KEY: HOST_KEY,
+      FIRST_BECOME: "",
+      SECOND_HOST: "192.0.2.12",
+    });
+  });
+
+  test("logins are given to OpenSSH as they are to Terraform", () => {
+    const stack = newStack();
+    const bastion = { address: "gate.example", user: "jump", hostKey: HOST_KEY, privateKeyFile: "~/jump" };
+    const options = { user: "admin", sudo: true, hostKey: HOST_KEY, privateKeyFile: "/keys/a", bastion };
+    pairOf({ hosts: [{ ...FIRST, delivery: Delivery.ssh(options) }, SECOND] }, stack);
+    expect(dataOf(stack)("TicketKeys").provisioner[0]["local-exec"].environment).toMatchObject({
+      FIRST_USER: "admin",
+      FIRST_BECOME: "sudo -n",
+      FIRST_AGENT: "false",
+      FIRST_PRIVATE_KEY_FILE: '${pathexpand("/keys/a")}',
+      FIRST_BASTION_HOST: "gate.example",
+      FIRST_BASTION_USER: "jump",
+      FIRST_BASTION_PORT: 22,
+      FIRST_BASTION_PRIVATE_KEY_FILE: '${pathexpand("~/jump")}',
+    });
+  });
+
+  test.each<[string, Partial<FrontEndPairProps>]>([
+    ["who brings the secret", { proxy: { ticketKeys: { file: "/etc/tickets" } } }],
+    ["who serves without TLS", { mode: Mode.plain() }],
+  ])("no secret is made for those %s", (_, more) => {
+    const stack = newStack();
+    pairOf(more, stack);
+    expect(dataOf(stack)("TicketKeys")).toBeUndefined();
+  });
+});

@@ -1,0 +1,68 @@
+import { App, TerraformStack } from "cdktf";
+import {
+  Action,
+  Delivery,
+  FrontEndPair,
+  Mode,
+  type PairHostProps,
+  type SshDeliveryOptions,
+  TlsMaterial,
+} from "../../../src/index.js";
+
+/** What differs between the deployments of one test; passed as JSON in `PORTICO_TEST`. */
+export interface PairApp {
+  readonly hosts: readonly { readonly address: string; readonly ssh: SshDeliveryOptions }[];
+  readonly virtualAddress: string;
+  readonly runtimeBundle: string;
+}
+
+const given = JSON.parse(process.env.PORTICO_TEST!) as PairApp;
+
+const app = new App();
+const stack = new TerraformStack(app, "portico");
+
+const pair = new FrontEndPair(stack, "pair", {
+  hosts: given.hosts.map(({ address, ssh }): PairHostProps => ({
+    address,
+    netmask: "255.255.255.0",
+    interface: "eth0",
+    delivery: Delivery.ssh(ssh),
+  })),
+  virtualAddress: given.virtualAddress,
+  // Files, so that no key is in Terraform's state.
+  mode: Mode.tls({
+    material: TlsMaterial.fromFiles({ certificate: "/srv/tls/cert.pem", key: "/srv/tls/key.pem" }),
+  }),
+  installDirectory: "/srv/sync",
+  service: { runtimeBundle: given.runtimeBundle, nodePath: "/srv/sync/bin/node" },
+  firewall: {},
+  activation: {
+    units: {
+      webApplication: "sync-web.service",
+      fileServer: "sync-files.service",
+      webdav: "sync-webdav.service",
+    },
+    settings: {
+      files: {
+        networkDaemon: "/srv/sync/conf/network.conf",
+        webApplication: "/srv/sync/conf/web_settings.py",
+        fileServer: "/srv/sync/conf/fileserver.conf",
+      },
+      apply: true,
+    },
+    probe: { timeoutSeconds: 30 },
+  },
+});
+
+// Load over plain HTTP as well, which the front end itself only redirects.
+for (const { proxy, listeners, upstreams, application } of pair.frontEnds) {
+  const server = proxy.addVirtualServer("load", {
+    serverNames: ["load.example"],
+    listeners: [listeners.http],
+  });
+  for (const site of [server, application]) {
+    site.addRoute("load", { path: "/load", match: "prefix", action: Action.proxy(upstreams.fileServer) });
+  }
+}
+
+app.synth();

@@ -1,0 +1,152 @@
+import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../kit/waiting.js";
+import { terraformIsHere } from "../terraform/workspace.js";
+import { startLoad } from "./deploy/load.js";
+import { PairHosts, VIRTUAL } from "./pairHosts.js";
+import type { TestHost } from "./harness/index.js";
+
+/** Two hosts with one address: what clients notice when one of them fails, and when both are upgraded. */
+const run = terraformIsHere() ? describe : describe.skip;
+
+const FIVE_MINUTES = 300_000;
+
+run("a pair of hosts", () => {
+  let pair: PairHosts;
+  /** Longest time without an answer, by what happened. */
+  const gaps: Record<string, number> = {};
+
+  beforeAll(async () => {
+    pair = await PairHosts.boot();
+    await pair.synthesize();
+  }, FIVE_MINUTES);
+
+  afterAll(async () => {
+    await pair?.remove();
+    const { PORTICO_PAIR_FIGURES: file } = process.env;
+    if (file !== undefined) writeFileSync(file, JSON.stringify(gaps));
+  }, 60_000);
+
+  /** The address moves while a request is sent every 10 ms, and while transfers run on the host that gets it. */
+  async function moves(name: string, fail: (holder: TestHost) => Promise<void>): Promise<TestHost> {
+    const holder = await pair.holder();
+    const other = pair.other(holder);
+    const load = await startLoad(pair.hosts[0], other.address);
+    const report = await pair.probe(async () => {
+      await sleep(500);
+      expect(await pair.holder()).toBe(holder);
+      await fail(holder);
+      await eventually(
+        async () => (await other.run(`ip -4 -o address show to ${VIRTUAL}`)).stdout !== "",
+        "until the other host has the address",
+        { ms: 10_000, everyMs: 50 },
+      );
+      await sleep(1_000);
+    });
+    const { failures, transfers } = await load.stop();
+    gaps[name] = report.longestGapMs;
+    expect({ failures, lost: transfers.filter(({ failure }) => failure !== undefined) }).toEqual({
+      failures: [],
+      lost: [],
+    });
+    expect(report.longestGapMs).toBeLessThan(1_000);
+    return holder;
+  }
+
+  test(
+    "one of them has the address, both have the same ticket key, and state has none",
+    async () => {
+      const said = await pair.must("apply -input=false -auto-approve");
+      await pair.settled();
+      const keys = await Promise.all(
+        pair.hosts.map((host) => host.must("cat /var/lib/portico/shared/ticket-key")),
+      );
+      expect(keys[0]).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+      expect(keys[1]).toBe(keys[0]);
+      for (const text of [said, pair.state]) {
+        expect(text).not.toContain(keys[0]!.trim());
+        expect(text).not.toContain("PRIVATE KEY");
+      }
+      for (const host of pair.hosts) {
+        expect(await host.must("cat /srv/sync/conf/network.conf")).toContain(
+          `SERVICE_URL = https://${VIRTUAL}/sync\n`,
+        );
+      }
+      expect(await pair.must("plan -input=false -detailed-exitcode")).toContain("No changes.");
+    },
+    FIVE_MINUTES,
+  );
+
+  test("a session begun with one host is resumed by the other", async () => {
+    const [first, second] = pair.hosts.map(({ address }) => address);
+    const client = "openssl s_client -tls1_2 -sess_out /tmp/pair.session -connect";
+    const resumed = "openssl s_client -tls1_2 -sess_in /tmp/pair.session -connect";
+    await pair.outside.must(`${client} ${first}:443 < /dev/null`);
+    expect(await pair.outside.must(`${resumed} ${second}:443 < /dev/null`)).toContain("Reused, TLSv1.2");
+  }, 60_000);
+
+  test("the master of the holder is killed", async () => {
+    await moves("master killed", async (holder) => {
+      await holder.must("systemctl kill --signal=KILL --kill-who=main portico.service");
+    });
+    await pair.settled();
+  }, 60_000);
+
+  test("readiness is lost", async () => {
+    const lost = await moves("readiness lost", async (holder) => {
+      await holder.must("systemctl stop portico.socket portico.service");
+    });
+    await lost.must("systemctl start portico.socket portico.service");
+    await pair.settled();
+    // It is ready again, and that moves nothing.
+    expect(await pair.holder()).not.toBe(lost);
+  }, 60_000);
+
+  test(
+    "both are upgraded, and no request is lost",
+    async () => {
+      const holder = await pair.holder();
+      await pair.synthesize("0.1.1");
+      const load = await startLoad(pair.hosts[0], VIRTUAL);
+      const said = await pair.must("apply -input=false -auto-approve");
+      const { failures, transfers } = await load.stop();
+      // The one that has the address comes last.
+      expect(holder).toBe(pair.hosts[0]);
+      expect(
+        [...said.matchAll(/pair_(\w+)_[0-9A-F]{8} \(remote-exec\): portico upgrade/g)].map(([, id]) => id),
+      ).toEqual(["Second_Activation", "First_Activation"]);
+      expect({ failures, lost: transfers.filter(({ failure }) => failure !== undefined) }).toEqual({
+        failures: [],
+        lost: [],
+      });
+      expect(await pair.holder()).toBe(holder);
+      for (const { address } of pair.hosts) {
+        const head = await pair.outside.must(`curl -sI http://${address}/ -H 'Host: other.example'`);
+        expect(head).toContain("Server: portico/0.1.1\r\n");
+      }
+    },
+    FIVE_MINUTES,
+  );
+
+  test("the network of the holder is cut", async () => {
+    const cut = await moves("network cut", async (holder) => {
+      await (await holder.outside()).must("ip link set host nomaster");
+    });
+    await (await cut.outside()).must("ip link set host master lan");
+    await pair.settled();
+  }, 60_000);
+
+  test(
+    "a destroy leaves nothing",
+    async () => {
+      await pair.must("destroy -auto-approve");
+      expect(await pair.holders()).toEqual([]);
+      for (const host of pair.hosts) {
+        expect(await host.must("find / -xdev -name '*portico*'")).toBe("");
+        expect(await host.must("systemctl --failed --plain --no-legend")).toBe("");
+        expect((await host.run("pgrep keepalived")).stdout).toBe("");
+      }
+    },
+    FIVE_MINUTES,
+  );
+});

@@ -1,0 +1,194 @@
+import { DataResource, type TerraformResource } from "cdktf";
+import { Construct } from "constructs";
+import { formatProblem, isWildcard } from "../../model/index.js";
+import {
+  type KeepalivedInput,
+  keepalivedUnit,
+  readinessUnit,
+  renderKeepalived,
+  secretExchangeScript,
+  SHARED_DIRECTORY,
+} from "../../render/index.js";
+import { FileSyncFrontEnd } from "../fileSync/frontEnd.js";
+import { Mode } from "../fileSync/mode.js";
+import { Host } from "../host.js";
+import type { ProxySettings } from "../reverseProxyBase.js";
+import { HostFile } from "../hostFile.js";
+import { escapeTemplate } from "../props/tokens.js";
+import { SystemdUnit } from "../systemdUnit.js";
+import { acmeProblem, type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
+import { SharedMaterial } from "./sharedMaterial.js";
+
+/**
+ * The same front end on two hosts, with one address that moves from one to the other (VRRP, by keepalived): when the
+ * host that has it is gone, or its proxy is not ready, the other one has it within a second. Connections through the
+ * host that lost it are cut. An address that has moved stays where it is.
+ *
+ * Each host needs Debian's package `keepalived`, and the machine that runs Terraform OpenSSH's client. See docs/pair.md.
+ */
+export class FrontEndPair extends Construct {
+  /** The hosts, in the order given. */
+  readonly hosts: readonly [Host, Host];
+  /** The front end of each host. What is added to one has to be added to the other. */
+  readonly frontEnds: readonly [FileSyncFrontEnd, FileSyncFrontEnd];
+  /** Address that clients use. */
+  readonly virtualAddress: string;
+  /** Where users find the application. */
+  readonly url: string;
+  /** Configuration of keepalived on each host. */
+  readonly keepalivedFiles: readonly [HostFile, HostFile];
+
+  constructor(scope: Construct, id: string, props: FrontEndPairProps) {
+    super(scope, id);
+    refusePair(this, props);
+    const { hosts, virtualAddress, publicName, ...rest } = props;
+    const {
+      virtualRouterId = 51,
+      advertisementMs = 200,
+      keepalivedPath = "/usr/sbin/keepalived",
+      ...common
+    } = rest;
+    const [a, b] = hosts as readonly [PairHostProps, PairHostProps];
+    const hostOf = (id: string, { interface: _, ...host }: PairHostProps): Host =>
+      new Host(this, id, { ...host, virtualAddress, publicName });
+    this.hosts = [hostOf("FirstHost", a), hostOf("SecondHost", b)];
+    const first = this.addFrontEnd("First", common, this.hosts[0], a, b.address);
+    const second = this.addFrontEnd(
+      "Second",
+      { ...common, mode: sameCertificate(first, this.hosts[1]), outputs: false },
+      this.hosts[1],
+      b,
+      a.address,
+    );
+    this.frontEnds = [first, second];
+    this.virtualAddress = virtualAddress;
+    this.url = first.url;
+    const shared = { virtualAddress, virtualRouterId, advertisementMs };
+    this.keepalivedFiles = [
+      addKeepalived(first, keepalivedPath, { ...shared, ...placeOf(a), peer: b.address, priority: 101 }),
+      addKeepalived(second, keepalivedPath, { ...shared, ...placeOf(b), peer: a.address, priority: 100 }),
+    ];
+    this.order(ticketKeysOf(props) === undefined ? [] : [this.shareTicketKeys()]);
+    this.node.addValidation({ validate: () => this.acmeProblems() });
+  }
+
+  private addFrontEnd(
+    id: string,
+    { network, firewall, proxy, ...more }: CommonProps,
+    host: Host,
+    { interface: name }: PairHostProps,
+    peer: string,
+  ): FileSyncFrontEnd {
+    return new FileSyncFrontEnd(this, id, {
+      ...more,
+      host,
+      proxy: { healthListener: HEALTH, ...ticketKeysOf({ mode: more.mode, proxy }), ...proxy },
+      ...(network && { network: { ...network, interface: { name } } }),
+      ...(firewall && { firewall: { ...firewall, vrrpPeers: [...(firewall.vrrpPeers ?? []), peer] } }),
+    });
+  }
+
+  /**
+   * One host after the other, so that a deployment that fails on one does not reach the other; and the one that has the
+   * address last, so that it loses the address once at most. Which one that is, only the hosts know: the first comes
+   * before the second unless it has the address, and in any case after it, when there may be nothing left to do.
+   */
+  private order(before: TerraformResource[]): void {
+    const [first, second] = this.frontEnds.map(({ activation }) => activation!);
+    const ahead = first!.aheadWithout(this.virtualAddress, new Construct(this, "Ahead"), before);
+    second!.after(ahead);
+    first!.after(second!.resource);
+  }
+
+  /** The key is made on the first host; neither plan nor state ever has it. */
+  private shareTicketKeys(): DataResource {
+    const [first, second] = this.hosts.map((host) => host.delivery.login(host)!);
+    return new DataResource(this, "TicketKeys", {
+      triggersReplace: [first!.deployment.id, second!.deployment.id],
+      provisioners: [
+        {
+          type: "local-exec",
+          interpreter: ["/bin/sh", "-c"],
+          // Terraform prints the command.
+          command: 'eval "$EXCHANGE"',
+          environment: {
+            EXCHANGE: escapeTemplate(secretExchangeScript(TICKET_KEY_FILE)),
+            ...first!.variables("FIRST"),
+            ...second!.variables("SECOND"),
+          },
+        },
+      ],
+    });
+  }
+
+  private acmeProblems(): string[] {
+    const used = this.frontEnds.flatMap(({ proxy }) => proxy.usedTlsFiles);
+    return used.flatMap(([at, { acme }]) => (acme === undefined ? [] : [formatProblem(acmeProblem(at))]));
+  }
+}
+
+const HEALTH = { address: "127.0.0.1", port: 9180 };
+const TICKET_KEY_FILE = `${SHARED_DIRECTORY}/ticket-key`;
+const KEEPALIVED_FILE = "/etc/portico/keepalived.conf";
+
+type CommonProps = Omit<
+  FrontEndPairProps,
+  "hosts" | "virtualAddress" | "publicName" | "virtualRouterId" | "advertisementMs" | "keepalivedPath"
+>;
+
+/** Without TLS there are no tickets, and whoever names a file has brought it to both hosts. */
+function ticketKeysOf({
+  mode,
+  proxy,
+}: Pick<FrontEndPairProps, "mode" | "proxy">): Pick<ProxySettings, "ticketKeys"> | undefined {
+  if (mode.https === undefined || proxy?.ticketKeys !== undefined) return undefined;
+  return { ticketKeys: { file: TICKET_KEY_FILE } };
+}
+
+const loopbackOf = (wildcard: string): string => (wildcard === "0.0.0.0" ? "127.0.0.1" : "::1");
+
+const placeOf = ({ address, interface: name }: PairHostProps) => ({ address, interface: name });
+
+/** keepalived and what tells it whether the host is ready. */
+function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: KeepalivedInput): HostFile {
+  const { host, proxy, activation } = frontEnd;
+  const scope = new Construct(frontEnd, "Keepalived");
+  const directory = proxy.paths.unitDirectory;
+  const content = renderKeepalived(input);
+  const file = new HostFile(scope, "Configuration", {
+    host,
+    path: KEEPALIVED_FILE,
+    content,
+    role: "keepalived",
+  });
+  new SystemdUnit(scope, "Ready", {
+    host,
+    directory,
+    name: "portico-ready.service",
+    unit: () => {
+      const { address, port } = proxy.config.healthListener!;
+      return readinessUnit({ address: isWildcard(address) ? loopbackOf(address) : address, port });
+    },
+  });
+  const unit = keepalivedUnit(program, KEEPALIVED_FILE);
+  const { name } = new SystemdUnit(scope, "Address", {
+    host,
+    directory,
+    name: "portico-address.service",
+    unit,
+  });
+  activation!.useKeepalived(name);
+  return file;
+}
+
+/** Clients that have accepted the certificate of one host meet no other one. */
+function sameCertificate({ mode, tls }: FileSyncFrontEnd, host: Host): Mode {
+  if (mode.https === undefined || tls?.selfSigned === undefined) return mode;
+  const { address, ipv6Address } = mode;
+  return Mode.tls({
+    ...mode.https,
+    address,
+    ipv6Address,
+    material: new SharedMaterial(tls.selfSigned, host),
+  });
+}

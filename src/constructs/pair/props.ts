@@ -1,0 +1,191 @@
+import type { Construct } from "constructs";
+import { isWildcard, type Problem, problem } from "../../model/index.js";
+import { accepting } from "../../model/textRule.js";
+import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
+import { FRONT_END_PROPS, type FileSyncFrontEndProps } from "../fileSync/props.js";
+import { HOST_PROPS, type HostProps } from "../host.js";
+import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
+import { refuse } from "../props/checks.js";
+import {
+  fields,
+  instance,
+  listOf,
+  number,
+  type PropTable,
+  refuseProps,
+  required,
+  text,
+  without,
+} from "../props/propTable.js";
+import { isKnown } from "../props/tokens.js";
+
+/** One host of a pair. Names are the pair's, and there is no virtual IPv6 address. */
+export interface PairHostProps extends Omit<
+  HostProps,
+  "virtualAddress" | "publicName" | "ipv6Address" | "ipv6Flags"
+> {
+  /** Interface with the host's own address, as the kernel names it; the virtual address is added to it. */
+  readonly interface: string;
+}
+
+/** What a pair is made of: two hosts, an address for both, and what a front end is made of. */
+export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | "network"> {
+  /**
+   * The two hosts, in one network, each with `Delivery.ssh` (`pair.no-ssh`). Addresses must be known at synthesis.
+   */
+  readonly hosts: readonly PairHostProps[];
+  /**
+   * IPv4 address that clients use, and that one of the two hosts has at a time. A free address of the network that both
+   * are in (`host.bad-virtual-address`).
+   */
+  readonly virtualAddress: string;
+  /**
+   * Domain name of the pair, in lower case; it replaces the virtual address as server name.
+   * @default - the virtual address
+   */
+  readonly publicName?: string;
+  /**
+   * Number that tells the pair from others in its network (VRID), 1 to 255.
+   * @default 51
+   */
+  readonly virtualRouterId?: number;
+  /**
+   * How often the holder of the address says that it lives, in milliseconds from 10 to 10000, a multiple of 10. The
+   * other host takes over when it has heard nothing for somewhat more than three times as long.
+   * @default 200
+   */
+  readonly advertisementMs?: number;
+  /**
+   * Path of keepalived on the hosts.
+   * @default "/usr/sbin/keepalived"
+   */
+  readonly keepalivedPath?: string;
+  /**
+   * Write each host's static address for systemd-networkd.
+   * @default - the hosts' networks are left as they are
+   */
+  readonly network?: Omit<StaticNetworkProps, "host" | "interface" | "ipv6PrefixLength" | "ipv6Gateway">;
+}
+
+const PAIR_HOST_PROPS: PropTable<PairHostProps> = {
+  ...without(HOST_PROPS, "virtualAddress", "publicName", "ipv6Address", "ipv6Flags"),
+  interface: required(text),
+};
+
+const FRONT_END_PAIR_PROPS: PropTable<FrontEndPairProps> = {
+  ...without(FRONT_END_PROPS, "host", "network"),
+  hosts: required(listOf(fields(PAIR_HOST_PROPS))),
+  virtualAddress: required(text),
+  publicName: text,
+  virtualRouterId: number,
+  advertisementMs: number,
+  keepalivedPath: text,
+  network: fields(without(STATIC_NETWORK_PROPS, "host", "interface", "ipv6PrefixLength", "ipv6Gateway")),
+};
+
+/** @internal Refuses props from which no pair could be made. */
+export function refusePair(construct: Construct, props: FrontEndPairProps): void {
+  refuseProps(construct, props, FRONT_END_PAIR_PROPS);
+  const at = (name: string): string => `${construct.node.path}.${name}`;
+  refuse([
+    ...hostsProblems(props, at),
+    ...unknownProblems(props, at),
+    ...numberProblems(props, at),
+    ...listenProblems(props, at),
+    ...(BY_ACME.accepts(props.mode.https?.material) ? [acmeProblem(at("mode"))] : []),
+    ...programProblems(props, at),
+  ]);
+}
+
+const BY_ACME = instance("AcmeMaterial", "a certificate by ACME");
+
+type At = (name: string) => string;
+
+function hostsProblems({ hosts }: FrontEndPairProps, at: At): Problem[] {
+  if (hosts.length !== 2) {
+    const more = { received: hosts.length, allowed: "two hosts" };
+    const fix = "Give two hosts. For one, use `FileSyncFrontEnd`; for more, a cluster.";
+    return [problem("config.wrong-type", at("hosts"), "is not a pair", { ...more, fix })];
+  }
+  const [first, second] = hosts as readonly [PairHostProps, PairHostProps];
+  const same = first.address === second.address;
+  return [
+    ...(same
+      ? [
+          problem("config.duplicate-name", at("hosts[1].address"), "is the address of the first host", {
+            received: second.address,
+            fix: "Give another host: a pair on one machine is lost with it.",
+          }),
+        ]
+      : []),
+    ...hosts.flatMap((host, i) => hostProblems(host, (name) => at(`hosts[${i}].${name}`))),
+  ];
+}
+
+function hostProblems(host: PairHostProps, at: At): Problem[] {
+  const problems: Problem[] = [];
+  if (isKnown(host.interface) && !accepting(INTERFACE_NAME)(host.interface)) {
+    const { allowed } = INTERFACE_NAME;
+    const more = { received: host.interface, allowed };
+    problems.push(problem("network.bad-interface", at("interface"), "is not the name of an interface", more));
+  }
+  if (host.delivery?.needsActivation !== true) {
+    problems.push(problem("pair.no-ssh", at("delivery"), "is not over ssh"));
+  }
+  return problems;
+}
+
+/** keepalived's configuration is made from them. */
+function unknownProblems({ hosts, ...props }: FrontEndPairProps, at: At): Problem[] {
+  const values = [
+    ["virtualAddress", props.virtualAddress],
+    ["virtualRouterId", props.virtualRouterId],
+    ["advertisementMs", props.advertisementMs],
+    ["keepalivedPath", props.keepalivedPath],
+    ...hosts.flatMap((host, i) => [
+      [`hosts[${i}].address`, host.address],
+      [`hosts[${i}].interface`, host.interface],
+    ]),
+  ] as const;
+  return values.flatMap(([name, value]) => {
+    if (value === undefined || isKnown(value)) return [];
+    const fix = "Give a literal: keepalived's configuration is made from it.";
+    return [problem("config.wrong-type", at(name!), "is not known at synthesis", { fix })];
+  });
+}
+
+function numberProblems(
+  { virtualRouterId = 51, advertisementMs = 200 }: FrontEndPairProps,
+  at: At,
+): Problem[] {
+  const id = Number.isInteger(virtualRouterId) && virtualRouterId >= 1 && virtualRouterId <= 255;
+  const time = advertisementMs % 10 === 0 && advertisementMs >= 10 && advertisementMs <= 10_000;
+  const bad = (name: string, received: number, allowed: string): Problem =>
+    problem("config.out-of-range", at(name), "is out of range", { received, allowed });
+  return [
+    ...(id || !isKnown(virtualRouterId) ? [] : [bad("virtualRouterId", virtualRouterId, "1 to 255")]),
+    ...(time || !isKnown(advertisementMs)
+      ? []
+      : [bad("advertisementMs", advertisementMs, "10 to 10000 milliseconds, a multiple of 10")]),
+  ];
+}
+
+/** The host that waits does not have the virtual address yet. */
+function listenProblems({ mode }: FrontEndPairProps, at: At): Problem[] {
+  if (isWildcard(mode.address)) return [];
+  const fix =
+    "Leave the mode's `address` out: a host can only listen on the virtual address while it has it.";
+  const more = { received: mode.address, allowed: "0.0.0.0, all addresses", fix };
+  return [problem("config.bad-address", at("mode"), "listens on one address", more)];
+}
+
+/** @internal Each host would ask by itself, and only the one that has the address could prove a name. */
+export function acmeProblem(path: string): Problem {
+  return problem("pair.acme", path, "gets a certificate by ACME, which the hosts of a pair cannot share");
+}
+
+function programProblems({ keepalivedPath: path }: FrontEndPairProps, at: At): Problem[] {
+  if (path === undefined || !isKnown(path) || isProgramPath(path)) return [];
+  const more = { received: path, allowed: "an absolute path of letters, digits and ./_-+@:,=" };
+  return [problem("config.bad-file-path", at("keepalivedPath"), "is not the path of a program", more)];
+}
