@@ -174,7 +174,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/logs/logFile.ts",
-    line: /writes < 3; writes\+\+/,
+    line: /writes < 3 \|\| isFull\(\); writes\+\+/,
     why: "a fourth time there is nothing left to write",
   },
   {
