@@ -175,6 +175,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   {
     file: "src/runtime/logs/logFile.ts",
     line: /writes < 3 \|\| isFull\(\); writes\+\+/,
+    from: "3",
     why: "a fourth time there is nothing left to write",
   },
   {

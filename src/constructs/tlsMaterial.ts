@@ -238,19 +238,12 @@ function subject({ host, serverNames, forHost }: HostContext, options: SelfSigne
       ...served(),
     ]),
   ];
+  // Without a name a list is left out.
+  const list = (produce: () => string[]): string[] => Lazy.listValue({ produce }, { omitEmpty: true });
   return {
     subject: [{ commonName }],
-    // Without a name the list is left out.
-    dnsNames: Lazy.listValue(
-      { produce: () => names().filter((name) => !isAddress(name)) },
-      { omitEmpty: true },
-    ),
-    ipAddresses: Lazy.listValue(
-      {
-        produce: () => [...new Set([...(forHost() ? addresses : []), ...names().filter(isAddress)])],
-      },
-      { omitEmpty: true },
-    ),
+    dnsNames: list(() => names().filter((name) => !isAddress(name))),
+    ipAddresses: list(() => [...new Set([...(forHost() ? addresses : []), ...names().filter(isAddress)])]),
   };
 }
 

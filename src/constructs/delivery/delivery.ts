@@ -1,6 +1,13 @@
 import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
-import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource, Login } from "./way.js";
+import type {
+  DeliveredActivation,
+  DeliveredFile,
+  DeliveryHost,
+  DeliveryWay,
+  FileResource,
+  Login,
+} from "./way.js";
 import { LOCAL_DELIVERY_OPTIONS, LocalDelivery, type LocalDeliveryOptions } from "./local.js";
 import { refuseOptions } from "../props/propTable.js";
 import { SSH_DELIVERY_OPTIONS, type SshDeliveryOptions } from "./connection.js";

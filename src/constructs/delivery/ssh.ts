@@ -24,10 +24,23 @@ import {
   REMOVE_UPLOAD,
 } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
-import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource, Login } from "./way.js";
+import type {
+  DeliveredActivation,
+  DeliveredFile,
+  DeliveryHost,
+  DeliveryWay,
+  FileResource,
+  Login,
+} from "./way.js";
 import { addPreconditions } from "../props/lateChecks.js";
 import { dependOn, onDestroy } from "./provisioning.js";
-import { openSshVariables, sshConnection, type SshDeliveryOptions, type SshFields, sshFields } from "./connection.js";
+import {
+  openSshVariables,
+  sshConnection,
+  type SshDeliveryOptions,
+  type SshFields,
+  sshFields,
+} from "./connection.js";
 import { lateSshChecks, sshProblems } from "./sshRules.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
