@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { issue } from "../../proof/kit/certificates.js";
 import { mountSecret } from "../../proof/kit/mountedSecret.js";
 import { killAll, openFolder, Portico, workersOf } from "../../proof/kit/portico.js";
-import { freePorts } from "../../proof/kit/ports.js";
+import { freePorts, isRefused } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 
@@ -136,12 +136,7 @@ test("finishes what it has, however often it is asked to stop", async () => {
     await eventually(() => owed.length === 1, "for the upstream to be asked");
     // The second one comes of an engine that was started again meanwhile.
     process.kill(master, "SIGTERM");
-    const refused = (): Promise<boolean> =>
-      fetch(`http://127.0.0.1:${http}/`).then(
-        () => false,
-        () => true,
-      );
-    await eventually(refused, "for the port to be closed");
+    await eventually(() => isRefused(http), "for the port to be closed");
     process.kill(master, "SIGTERM");
     await sleep(300);
     owed[0]!.end("late");

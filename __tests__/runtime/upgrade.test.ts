@@ -9,7 +9,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { askMaster, type ControlOutcome, type ControlRequest } from "../../src/runtime/process/control.js";
 import { createLoadUpstream } from "../../proof/kit/load/loadUpstream.js";
 import { type LoadReport, SteadyLoad } from "../../proof/kit/load/steadyLoad.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { freePort, isRefused } from "../../proof/kit/ports.js";
 import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import {
@@ -575,16 +575,6 @@ function successors(): number {
 
 function parentOf(pid: number): number {
   return Number(/^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
-}
-
-async function isRefused(port: number): Promise<boolean> {
-  const socket = net.connect(port, "127.0.0.1");
-  const refused = await Promise.race([
-    once(socket, "connect").then(() => false),
-    once(socket, "error").then(() => true),
-  ]).catch(() => true);
-  socket.destroy();
-  return refused;
 }
 
 /** Connections that a process has; upstream's among them. */

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
-import { createServer, type Server } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Server } from "node:net";
 
 /**
  * Free loopback ports, all of five digits so that texts with a port in them have one length everywhere.
@@ -59,4 +60,15 @@ function listening(port: number): Promise<Server | undefined> {
     server.once("error", () => resolve(undefined));
     server.listen(port, "127.0.0.1", () => resolve(server));
   });
+}
+
+/** Whether nobody listens on a port of this machine. */
+export async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  const refused = await Promise.race([
+    once(socket, "connect").then(() => false),
+    once(socket, "error").then(() => true),
+  ]).catch(() => true);
+  socket.destroy();
+  return refused;
 }
