@@ -5,7 +5,7 @@ import { FileSyncHost } from "./fileSyncHost.js";
 let site: FileSyncHost;
 beforeAll(async () => {
   site = await FileSyncHost.boot("breakages");
-}, 240_000);
+}, 600_000);
 afterAll(() => site?.remove());
 
 breakInTurn("Delivered files", () => site);

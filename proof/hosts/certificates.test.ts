@@ -48,7 +48,7 @@ run("certificates by ACME", () => {
     await deployment.buildRuntime();
     synthesize([OFFICE], true);
     deployment.init();
-  }, FIVE_MINUTES);
+  }, 600_000);
 
   afterAll(async () => {
     ca?.remove();

@@ -40,7 +40,7 @@ run("a deployment over ssh", () => {
     await deployment.buildRuntime();
     deployment.synthesize();
     deployment.init();
-  }, FIVE_MINUTES);
+  }, 600_000);
 
   afterAll(async () => {
     deployment?.remove();

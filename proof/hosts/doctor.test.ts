@@ -9,7 +9,7 @@ import { Namespace, type Result } from "./harness/index.js";
 let site: FileSyncHost;
 beforeAll(async () => {
   site = await FileSyncHost.boot("doctor");
-}, 240_000);
+}, 600_000);
 afterAll(() => site?.remove());
 
 test("a host in order has no row that fails", async () => {

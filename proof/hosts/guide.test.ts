@@ -68,7 +68,7 @@ run("the guide for a deployment over ssh", () => {
     symlinkSync(REPOSITORY, join(folder, "node_modules/cdktf-portico"));
     mkdirSync(join(home, ".ssh"));
     writeFileSync(join(home, ".ssh/id_ed25519"), readFileSync(host.sshKey), { mode: 0o600 });
-  }, 300_000);
+  }, 600_000);
 
   afterAll(async () => {
     deployment?.remove();

@@ -9,7 +9,7 @@ let host: TestHost;
 
 beforeAll(async () => {
   host = await bootHost({ name: "smoke" });
-}, 300_000);
+}, 600_000);
 
 afterAll(async () => {
   await host?.stop();

@@ -22,7 +22,7 @@ let outside: Namespace;
 beforeAll(async () => {
   host = await bootHost({ name: "network" });
   outside = await host.outside();
-}, 300_000);
+}, 600_000);
 
 afterAll(() => host?.stop());
 

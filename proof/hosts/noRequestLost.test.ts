@@ -11,7 +11,7 @@ const TRANSFER_MS = 5_000;
 
 beforeAll(async () => {
   portico = await PorticoHost.boot({ name: "lossless" });
-}, 300_000);
+}, 600_000);
 
 afterAll(async () => {
   await portico?.remove();

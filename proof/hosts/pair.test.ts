@@ -19,7 +19,7 @@ run("a pair of hosts", () => {
   beforeAll(async () => {
     pair = await PairHosts.boot();
     await pair.synthesize();
-  }, FIVE_MINUTES);
+  }, 600_000);
 
   afterAll(async () => {
     await pair?.remove();

@@ -10,7 +10,7 @@ let portico: PorticoHost;
 
 beforeAll(async () => {
   portico = await PorticoHost.boot({ name: "units" });
-}, 300_000);
+}, 600_000);
 
 afterAll(async () => {
   await portico?.remove();

@@ -7,6 +7,9 @@ const RESTLESS = [
   "/var/log/journal",
   "/var/lib/systemd",
   "/var/tmp/systemd-private-*",
+  // Written by Debian's timers at midnight.
+  "/var/backups",
+  "/var/lib/logrotate",
 ];
 
 /** Every file of a host with its kind, mode, owner, content or target; by path. */

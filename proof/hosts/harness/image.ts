@@ -54,7 +54,8 @@ export async function hostImage(packages: readonly string[] = []): Promise<strin
     mv "$work/image.tar" "$1"`;
   // debootstrap mounts into the new tree: in a mount namespace nothing of it is left behind.
   const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, names.join(","), SUITE];
-  await mustRun(["flock", join(CACHE, "lock"), ...build], { timeoutSeconds: 600 });
+  // A lock for each image: who waits for one should not wait for the others, too.
+  await mustRun(["flock", `${tarball}.lock`, ...build], { timeoutSeconds: 600 });
   return tarball;
 }
 
