@@ -84,16 +84,14 @@ async function tried(
   const [tree] = trees as [MutatedTree];
   const reach = new Reach(tree.root);
   const near = new Map(faults.map(({ file }) => [file, reach.testsOf(file).slice(0, only ?? NEAR_MAX)]));
-  const asked = only === undefined ? reach.tests : [...new Set([...near.values()].flat())];
-  const sound = await soundTests(tree, asked);
+  const unsound = new Set<string>();
   const left: NumberedFault[] = [];
   await sideBySide(trees, faults, async (lane, fault) => {
-    const nearest = near.get(fault.file)!.filter((test) => sound.has(test));
-    const noticed = await isNoticed(lane, fault, nearest);
-    console.log(`${noticed ? "noticed" : "passed "} ${text(fault)}`);
-    if (!noticed) left.push(fault);
+    const by = await noticedBy(lane, fault, near.get(fault.file)!, unsound);
+    console.log(by === undefined ? `passed  ${text(fault)}` : `noticed ${text(fault)} by ${by}`);
+    if (by === undefined) left.push(fault);
   });
-  return only === undefined ? againstTheRest(trees, left, [...sound]) : left;
+  return only === undefined ? againstTheRest(trees, left, reach.tests, unsound) : left;
 }
 
 /** Each tree takes the next fault when it is done with one. */
@@ -109,24 +107,50 @@ async function sideBySide(
   await Promise.all(trees.map(lane));
 }
 
-/** Tests that pass with no fault switched on; those that read the sources themselves do not. */
-async function soundTests(tree: MutatedTree, tests: readonly string[]): Promise<Set<string>> {
-  const { failed } = await tree.test(tests, { bail: false, ms: SUITE_MS });
-  if (failed === undefined) throw new Error("the tests come to no end without a fault");
-  if (failed.length > 0) console.log(`left out, as they fail without a fault: ${failed.join(", ")}`);
-  return new Set(tests.filter((test) => !failed.includes(test)));
-}
-
-async function isNoticed(
+/**
+ * A test counts if it fails with the fault, fails with it once more, and passes without: neither a test that now and then
+ * fails nor one that reads the sources themselves has noticed anything.
+ *
+ * @param unsound tests that fail without a fault; those found are added
+ * @returns the test that noticed
+ */
+async function noticedBy(
   tree: MutatedTree,
   fault: NumberedFault,
   tests: readonly string[],
-): Promise<boolean> {
-  if (tests.length === 0) return false;
-  tree.switchOn([fault]);
-  const { failed } = await tree.test(tests, { bail: true, ms: NEAR_MS });
+  unsound: Set<string>,
+): Promise<string | undefined> {
+  let asked = tests.filter((test) => !unsound.has(test));
+  while (asked.length > 0) {
+    const [test] = await failing(tree, [fault], asked, true);
+    if (test === undefined) return undefined;
+    const again = await failing(tree, [fault], [test], true);
+    if (again.length > 0 && (await failing(tree, [], [test], true)).length === 0) return test;
+    if (again.length > 0) {
+      unsound.add(test);
+      console.log(`left out, as it fails without a fault: ${test}`);
+    }
+    asked = asked.slice(asked.indexOf(test) + 1);
+  }
+  return undefined;
+}
+
+/** @returns the tests that fail with these faults: the first of them, or all */
+async function failing(
+  tree: MutatedTree,
+  faults: readonly NumberedFault[],
+  tests: readonly string[],
+  bail: boolean,
+): Promise<readonly string[]> {
+  tree.switchOn(faults);
+  const { failed } = await tree.test(tests, { bail, ms: bail ? NEAR_MS : SUITE_MS });
   tree.switchOn([]);
-  return failed === undefined || failed.length > 0;
+  if (failed === undefined && tests.length > 1 && bail) {
+    // It is not known which of them came to no end.
+    for (const test of tests) if ((await failing(tree, faults, [test], true)).length > 0) return [test];
+    return [];
+  }
+  return failed ?? tests;
 }
 
 /** Several faults at once against every test; who failed is then asked about each fault by itself. */
@@ -134,18 +158,22 @@ async function againstTheRest(
   trees: readonly MutatedTree[],
   left: readonly NumberedFault[],
   tests: readonly string[],
+  unsound: Set<string>,
 ): Promise<NumberedFault[]> {
   const [tree] = trees as [MutatedTree];
   const survivors: NumberedFault[] = [];
   for (let at = 0; at < left.length; at += TOGETHER) {
     const together = left.slice(at, at + TOGETHER);
-    tree.switchOn(together);
-    const { failed } = await tree.test(tests, { bail: false, ms: SUITE_MS });
-    tree.switchOn([]);
+    const failed = await failing(
+      tree,
+      together,
+      tests.filter((test) => !unsound.has(test)),
+      false,
+    );
     await sideBySide(trees, together, async (lane, fault) => {
-      const noticed = await isNoticed(lane, fault, failed ?? tests);
-      console.log(`${noticed ? "noticed" : "survived"} ${text(fault)}`);
-      if (!noticed) survivors.push(fault);
+      const by = await noticedBy(lane, fault, failed, unsound);
+      console.log(by === undefined ? `survived ${text(fault)}` : `noticed  ${text(fault)} by ${by}`);
+      if (by === undefined) survivors.push(fault);
     });
   }
   return survivors;
