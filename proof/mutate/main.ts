@@ -84,6 +84,8 @@ async function tried(
   const [tree] = trees as [MutatedTree];
   const reach = new Reach(tree.root);
   const near = new Map(faults.map(({ file }) => [file, reach.testsOf(file).slice(0, only ?? NEAR_MAX)]));
+  if ((await failing(tree, [], [SOUND], true)).length > 0)
+    throw new Error(`${SOUND} fails in a tree without a fault: so would all tests`);
   const unsound = new Set<string>();
   const left: NumberedFault[] = [];
   await sideBySide(trees, faults, async (lane, fault) => {
@@ -179,6 +181,8 @@ async function againstTheRest(
   return survivors;
 }
 
+/** A test that cannot fail here unless jest itself does. */
+const SOUND = "proof/mutate/faults.test.ts";
 /** Test files that are asked about one fault by itself. */
 const NEAR_MAX = 12;
 const NEAR_MS = 300_000;
