@@ -60,7 +60,9 @@ export class MutatedTree {
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${report}`,
-      ...(bail ? ["--bail=1", "--runInBand", `--testSequencer=${join(this.root, "proof/mutate/sequencer.js")}`] : []),
+      ...(bail
+        ? ["--bail=1", "--runInBand", `--testSequencer=${join(this.root, "proof/mutate/sequencer.js")}`]
+        : []),
     ];
     const jest = spawn(process.execPath, [...args, "--runTestsByPath", ...files], {
       cwd: this.root,
