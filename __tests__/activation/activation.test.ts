@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ActivationFailed, editByHand, planByHand } from "../../src/activation/index.js";
+import { ActivationFailed, editByHand, planByHand, recoverHost } from "../../src/activation/index.js";
 import { type DeploymentInput, type Problem, ProblemError } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 import type { SettingsSource } from "../../src/applicationSettings/index.js";
@@ -288,6 +288,30 @@ describe("nothing is touched when", () => {
     expect(statSync(lock).ino).not.toBe(fstatSync(removed).ino);
     closeSync(removed);
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
+  });
+
+  test("a deactivation and a recovery that wait for another deactivation make nothing that stays", async () => {
+    const store = site.at("/var/lib/portico/deployment");
+    site.deliver(one);
+    await site.activate();
+    const lock = site.at("/var/lib/portico/lock");
+    const holder = spawn("flock", [lock, "sh", "-c", 'echo; read -r _; rm -r "$@"', "sh", store, lock], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    await once(holder.stdout, "data");
+    const report = (line: string): void => void site.lines.push(line);
+    const waiting = [site.deactivate(), recoverHost({ root: site.root, lockSeconds: 10, report })];
+    while (site.lines.filter((line) => line.startsWith("waiting for ")).length < 2) await nextTurn();
+    holder.stdin.end("\n");
+    const seen = new Set<boolean>();
+    const done = Promise.all(waiting).then((outcomes) => (seen.add(existsSync(store)), outcomes));
+    await once(holder, "close");
+    seen.add(existsSync(store));
+    expect(await done).toEqual([undefined, undefined]);
+    // Not for a moment either: whoever looks then would find a host that still has a deployment.
+    expect([...seen]).toEqual([false]);
+    expect(await site.deactivate()).toBeUndefined();
+    expect(existsSync(store)).toBe(false);
   });
 
   test("two come at once: one after the other", async () => {

@@ -82,10 +82,9 @@ export class ActivationFailed extends ProblemError {
  * journal, by which it first goes back to that state. Rejects with a ProblemError.
  */
 export async function activate(options: ActivationOptions): Promise<Activated> {
-  const store = await openStore(options.root);
+  const store = openStore(options.root);
   const { incoming } = options;
   return withLock(store.lock, { what: "activation", incoming }, options, async () => {
-    // The process that held the lock may have removed the store.
     await store.prepare();
     await recover(store, options);
     const last = await store.readState();

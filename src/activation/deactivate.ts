@@ -21,11 +21,9 @@ export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "l
  * not be done; undefined if nothing was deployed.
  */
 export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
-  const store = await openStore(options.root);
+  const store = openStore(options.root);
   const systemd = changesServices(options.root);
   return withLock(store.lock, { what: "deactivation" }, options, async () => {
-    // The process that held the lock may have removed the store.
-    await store.prepare();
     if (options.purge) await purgeToo(store);
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();

@@ -63,9 +63,8 @@ export async function recoverHost({
 }: Pick<RecoveryOptions, "root" | "report"> & { readonly lockSeconds: number }): Promise<
   Recovered | undefined
 > {
-  const store = await openStore(root);
+  const store = openStore(root);
   return withLock(store.lock, { what: "recovery" }, { lockSeconds, report }, async () => {
-    await store.prepare();
     const recovered = await recover(store, { root, report, dryRun: false });
     if ((await store.readState()) === undefined && recovered?.kind === "deactivation") await store.remove();
     return recovered;

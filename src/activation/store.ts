@@ -133,7 +133,10 @@ export class Store {
   /** Removes half-written files that a killed process has left. */
   async sweep(): Promise<void> {
     for (const directory of [this.directory, this.at("blobs")]) {
-      const names = await readdir(directory);
+      const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return [];
+        throw error;
+      });
       for (const name of names.filter(isTemporary)) await rm(join(directory, name), { force: true });
     }
   }
@@ -250,8 +253,8 @@ exec "$node" "$runtime" "$@"
 /** Whether units are touched: with any root other than the host's own there are only files. */
 export const changesServices = (root: string): boolean => root === "/";
 
-/** Refuses a host that cannot be changed by this process. */
-export async function openStore(root: string): Promise<Store> {
+/** Refuses a host that cannot be changed by this process. Makes nothing: that is for an activation, which has the lock. */
+export function openStore(root: string): Store {
   if (changesServices(root)) {
     if (process.geteuid!() !== 0) {
       throw new ProblemError([problem("activation.not-root", "", "only root can change the host")]);
@@ -260,9 +263,7 @@ export async function openStore(root: string): Promise<Store> {
       throw new ProblemError([problem("activation.no-systemd", "/run/systemd/system", "does not exist")]);
     }
   }
-  const store = new Store(root);
-  await store.prepare();
-  return store;
+  return new Store(root);
 }
 
 /** Every file of a deployment, the document itself at the end. */
