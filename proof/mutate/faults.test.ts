@@ -6,7 +6,7 @@ import { ROOT } from "../../build/paths.js";
 import { areaOf } from "./areas.js";
 import { type FaultKind, faultsOf } from "./faults.js";
 import { sourceFiles } from "./sources.js";
-import { apart, withSwitches } from "./switches.js";
+import { apart, reachedFile, RECORD, withSwitches } from "./switches.js";
 
 test.each<[code: string, ...faults: string[]]>([
   ["a === b;", "comparison (a) !== (b)", "step "],
@@ -58,20 +58,28 @@ test("a fault does what it says when it is on, and nothing else", () => {
   const code =
     "const seen = [1 + 2, [3, 4].every((n) => n > 3)]; if (seen[0] === 3) seen.pop(); " +
     "if (seen[0] === 4) seen.pop(); else seen.push(7); return seen;";
-  const seen = (on: boolean, ...kinds: FaultKind[]): unknown => {
+  const seen = (on: boolean | typeof RECORD, ...kinds: FaultKind[]): unknown => {
     const faults = apart(faultsOf("src/a.ts", code).filter(({ kind }) => kinds.includes(kind)));
     const switched = withSwitches(
       code,
       faults.map((fault, id) => ({ ...fault, id })),
       file,
     );
-    writeFileSync(file, on ? faults.map((_, id) => id).join(" ") : "");
+    writeFileSync(file, on === true ? faults.map((_, id) => id).join(" ") : on || "");
     return (0, eval)(`(() => { ${ts.transpile(switched)} })()`);
   };
   try {
     expect(seen(false, "step", "arithmetic", "call")).toEqual([3, 7]);
     expect(seen(true, "step")).toEqual([3, false]);
     expect(seen(true, "arithmetic", "call")).toEqual([-1, true, 7]);
+    // The `pop` of 4 is not reached.
+    expect(seen(RECORD, "step")).toEqual([3, 7]);
+    const steps = apart(faultsOf("src/a.ts", code).filter(({ kind }) => kind === "step"));
+    const reached = readFileSync(reachedFile(file), "utf8").trim().split(" ");
+    expect(reached.map((id) => steps[Number(id)]!.from)).toEqual([
+      "if (seen[0] === 3) seen.pop();",
+      "seen.push(7);",
+    ]);
   } finally {
     rmSync(folder, { recursive: true });
   }

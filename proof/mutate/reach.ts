@@ -1,64 +1,52 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import ts from "typescript";
+import { readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { sideBySide } from "./sideBySide.js";
+import type { MutatedTree, NumberedFault, Reached } from "./tree.js";
 
-/** What modules start in processes of their own, or read when they build: no import shows it. */
-const STARTED: Readonly<Record<string, readonly string[]>> = {
-  "proof/kit/portico.ts": ["proof/kit/porticoEntry.ts"],
-  "build/bundle.ts": ["src/cli/main.ts"],
-  "build/paths.ts": ["src/cli/main.ts"],
-};
-
-/** Which test files reach which modules, nearest first. */
+/** Which tests reach which faults, seen by running each of them once. */
 export class Reach {
-  private readonly importers = new Map<string, string[]>();
-  readonly tests: readonly string[];
+  private constructor(private readonly tests: ReadonlyMap<string, Reached>) {}
 
-  constructor(private readonly root: string) {
-    const modules = ["src", "__tests__", "proof", "build", "demo"].flatMap((folder) => this.below(folder));
-    for (const module of modules)
-      for (const imported of this.importsOf(module))
-        this.importers.set(imported, [...(this.importers.get(imported) ?? []), module]);
-    this.tests = modules.filter(
-      (module) => module.endsWith(".test.ts") && !module.startsWith("proof/hosts/"),
-    );
-  }
-
-  /**
-   * Test files that reach a module: first those of the same folder below `__tests__`, of these first the one of the same
-   * name, then by the number of imports between.
-   */
-  testsOf(module: string): string[] {
-    const distance = new Map([[module, 0]]);
-    for (const queue = [module]; queue.length > 0;) {
-      const next = queue.shift()!;
-      for (const importer of this.importers.get(next) ?? []) {
-        if (distance.has(importer)) continue;
-        distance.set(importer, distance.get(next)! + 1);
-        queue.push(importer);
-      }
-    }
-    const folder = `__tests__/${module.split("/")[1]}/`;
-    const own = basename(module).replace(/\.ts$/, ".test.ts");
-    const rank = (test: string): number =>
-      distance.get(test)! + (test.startsWith(folder) ? 0 : 100) - (basename(test) === own ? 50 : 0);
-    return this.tests.filter((test) => distance.has(test)).sort((a, b) => rank(a) - rank(b));
-  }
-
-  private importsOf(module: string): string[] {
-    const { importedFiles } = ts.preProcessFile(readFileSync(join(this.root, module), "utf8"));
-    const imported = importedFiles
-      .filter(({ fileName }) => fileName.startsWith("."))
-      .map(({ fileName }) => resolve(this.root, dirname(module), fileName).replace(/\.js$/, ".ts"))
-      .map((path) => (existsSync(path) ? path : `${path}.ts`));
-    return [...imported.map((path) => relative(this.root, path)), ...(STARTED[module] ?? [])];
-  }
-
-  private below(folder: string): string[] {
-    return readdirSync(join(this.root, folder)).flatMap((name) => {
-      const path = join(folder, name);
-      if (statSync(join(this.root, path)).isDirectory()) return this.below(path);
-      return path.endsWith(".ts") ? [path] : [];
+  static async of(trees: readonly MutatedTree[]): Promise<Reach> {
+    const tests = new Map<string, Reached>();
+    await sideBySide(trees, testsBelow(trees[0]!.root), async (tree, test) => {
+      // A second time, as others keep the machine busy.
+      const reached = (await tree.reach(test)) ?? (await tree.reach(test));
+      // Those that read the sources themselves fail, for example.
+      if (reached === undefined) console.log(`left out, as it fails without a fault: ${test}`);
+      else tests.set(test, reached);
     });
+    return new Reach(tests);
   }
+
+  /** Test files that reach a fault: the one of the same name first, then those of the same folder, each by its time. */
+  testsOf({ file, id }: NumberedFault): string[] {
+    const folder = `__tests__/${file.split("/")[1]}/`;
+    const own = basename(file).replace(/\.ts$/, ".test.ts");
+    const rank = ([test, { ms }]: [string, Reached]): number =>
+      ms + (basename(test) === own ? 0 : test.startsWith(folder) ? HOUR : 2 * HOUR);
+    return [...this.tests]
+      .filter(([, { ids }]) => ids.has(id))
+      .sort((a, b) => rank(a) - rank(b))
+      .map(([test]) => test);
+  }
+
+  /** As many of them as are done within a time, and at least one. */
+  within(tests: readonly string[], ms: number): string[] {
+    let left = ms;
+    return tests.filter((test, i) => (left -= this.tests.get(test)!.ms) >= 0 || i === 0);
+  }
+}
+
+const HOUR = 3_600_000;
+
+/** Test files on hosts are left out: they take minutes. */
+function testsBelow(root: string): string[] {
+  const below = (folder: string): string[] =>
+    readdirSync(join(root, folder)).flatMap((name) => {
+      const path = join(folder, name);
+      if (statSync(join(root, path)).isDirectory()) return below(path);
+      return path.endsWith(".test.ts") && !path.startsWith("proof/hosts/") ? [path] : [];
+    });
+  return ["__tests__", "proof"].flatMap(below);
 }

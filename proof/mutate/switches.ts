@@ -1,5 +1,11 @@
 import type { Fault } from "./faults.js";
 
+/** In the switch file: no fault is on, and what is reached is recorded. */
+export const RECORD = "record";
+
+/** File next to the switch file with the numbers of the faults that were reached. */
+export const reachedFile = (switchFile: string): string => `${switchFile}.reached`;
+
 /**
  * A source that has several faults built in, each switched on by its number. All faults of a run are in one tree, so that
  * it is built once; the numbers are read from a file, so that processes which start others with an environment of their
@@ -10,12 +16,17 @@ export function withSwitches(
   faults: readonly (Fault & { readonly id: number })[],
   switchFile: string,
 ): string {
-  const heading = `const __faults = new Set(process.getBuiltinModule("node:fs").readFileSync(${JSON.stringify(switchFile)}, "utf8").split(" "));`;
-  // One behind the other from the end, so that positions stay true; of two inside each other the inner one comes first.
+  const heading =
+    `const __fs = process.getBuiltinModule("node:fs"), ` +
+    `__on = __fs.readFileSync(${JSON.stringify(switchFile)}, "utf8").split(" "), __reached = []; ` +
+    `const __fault = __on[0] !== "${RECORD}" ? (id) => __on.includes(id) : (id) => { ` +
+    `if (!__reached.includes(id)) { __reached.push(id); ` +
+    `try { __fs.appendFileSync(${JSON.stringify(reachedFile(switchFile))}, id + " "); } catch {} } return false; };`;
+  // From the last to the first, so that positions stay true; of two inside each other the inner one comes first.
   let out = text;
   for (const fault of [...faults].sort((a, b) => b.start - a.start || a.end - b.end)) {
     const original = out.slice(fault.start, fault.end);
-    const on = `__faults.has("${fault.id}")`;
+    const on = `__fault("${fault.id}")`;
     // In braces: an `else` after it belongs to the `if` before it.
     const switched = fault.expression
       ? `(${on} ? (${fault.to}) : (${original}))`
@@ -27,8 +38,8 @@ export function withSwitches(
 }
 
 /** Faults that can be in one tree: none touches a part of another's. */
-export function apart(faults: readonly Fault[]): Fault[] {
-  const taken: Fault[] = [];
+export function apart<F extends Fault>(faults: readonly F[]): F[] {
+  const taken: F[] = [];
   for (const fault of faults) {
     const overlaps = taken.some(
       ({ file, start, end }) => file === fault.file && start < fault.end && fault.start < end,

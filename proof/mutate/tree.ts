@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
 import type { Fault } from "./faults.js";
-import { withSwitches } from "./switches.js";
+import { reachedFile, RECORD, withSwitches } from "./switches.js";
 
 export type NumberedFault = Fault & { readonly id: number };
 
@@ -50,6 +50,25 @@ export class MutatedTree {
   /** Has these faults and no others. */
   switchOn(faults: readonly NumberedFault[]): void {
     writeFileSync(this.switchFile, faults.map(({ id }) => id).join(" "), { mode: 0o644 });
+  }
+
+  /**
+   * Runs one test file without a fault.
+   *
+   * @returns the faults that it reached, in this process or in others, and its time; `undefined` if it failed
+   */
+  async reach(file: string): Promise<Reached | undefined> {
+    writeFileSync(this.switchFile, RECORD, { mode: 0o644 });
+    const reached = reachedFile(this.switchFile);
+    writeFileSync(reached, "");
+    // Other users' processes reach faults as well.
+    chmodSync(reached, 0o666);
+    const start = performance.now();
+    const { failed } = await this.test([file], { bail: true, ms: REACH_MS });
+    this.switchOn([]);
+    if (failed === undefined || failed.length > 0) return undefined;
+    const ids = readFileSync(reached, "utf8").split(" ").slice(0, -1).map(Number);
+    return { ids: new Set(ids), ms: performance.now() - start };
   }
 
   /** Runs test files: one after the other until one fails, or all of them side by side. */
@@ -100,6 +119,14 @@ export class MutatedTree {
 
 /** What is not a source; the large ones are linked. */
 const NOT_COPIED = /^\/(?:\.git|\.cache|dist|out|cdktf\.out)(?:\/|$)|\/node_modules(?:\/|$)/;
+
+const REACH_MS = 600_000;
+
+/** What a test file reached. */
+export interface Reached {
+  readonly ids: ReadonlySet<number>;
+  readonly ms: number;
+}
 
 interface Report {
   readonly testResults: readonly { readonly name: string; readonly status: "passed" | "failed" }[];
