@@ -3,11 +3,12 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Action } from "../../src/index.js";
-import type { Manifest } from "../../src/kubernetes/index.js";
+import { Action, type ContainerProxy } from "../../src/index.js";
+import { KubernetesFrontEnd, type Manifest, type PodResources } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { expectGolden } from "../render/golden.js";
-import { fileSync, fullSite, proxy, site, type Site } from "./site.js";
+import { newStack } from "../../proof/kit/stacks.js";
+import { fileSync, fullSite, IMAGE, proxy, site, type Site } from "./site.js";
 import { manifestsOf } from "./terraform.js";
 
 type Tree = Record<string, never>;
@@ -127,6 +128,61 @@ describe("the pods", () => {
     const { stack } = site({ resources: { cpu: "2500m" } });
     expect(renderProxyConfig(stack).workers).toBe(3);
     expect(renderProxyConfig(site({ resources: { cpu: "2", cpuLimit: "2" } }).stack).workers).toBe("auto");
+  });
+
+  describe("have limits that suit their memory", () => {
+    const limitsOf = (
+      resources: PodResources | undefined,
+      own: (made: ContainerProxy) => void = () => undefined,
+    ): unknown[] => {
+      const one = site(resources === undefined ? {} : { resources }, (stack) => {
+        const made = proxy(stack);
+        own(made);
+        return made;
+      });
+      const { connectionsMax, concurrentStreamsMax } = renderProxyConfig(one.stack).limits;
+      return [connectionsMax, concurrentStreamsMax];
+    };
+
+    test.each<[string, PodResources | undefined, number]>([
+      ["the default", undefined, 255],
+      ["256 MiB", { memory: "256Mi" }, 117],
+      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 260],
+      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 260],
+      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 54],
+      ["decimal units", { memory: "512M" }, 242],
+      ["bytes", { memory: "536870912" }, 255],
+      ["less than a worker needs", { memory: "20Mi" }, 1],
+      ["more than any limit", { memory: "1Ti" }, 16_384],
+    ])("%s", (_, resources, connections) => {
+      expect(limitsOf(resources)).toEqual([connections, 16]);
+    });
+
+    test("by the proxy's own number of workers", () => {
+      const workers = (value: unknown) =>
+        limitsOf(undefined, (made) => made.addConfigOverride("workers", value));
+      expect([workers(2), workers("auto")]).toEqual([
+        [123, 16],
+        [35, 16],
+      ]);
+    });
+
+    test("unless the proxy has its own, each by itself", () => {
+      const stack = newStack();
+      const limits = { connectionsMax: 9_000, requestLineBytesMax: 1_024 };
+      const { proxy: own } = fileSync(stack, { limits });
+      new KubernetesFrontEnd(stack, "files", {
+        namespace: "files",
+        proxy: own,
+        image: IMAGE,
+        tls: { secretName: "files-tls" },
+        volumes: [{ mountPath: "/srv/media", claimName: "media" }],
+      });
+      expect(renderProxyConfig(stack).limits).toMatchObject({ ...limits, concurrentStreamsMax: 16 });
+      expect(
+        limitsOf(undefined, (made) => made.addConfigOverride("limits.concurrentStreamsMax", 100)),
+      ).toEqual([255, 100]);
+    });
   });
 
   test("unpack the runtime that the ConfigMap holds", () => {

@@ -1,13 +1,20 @@
 import { KubernetesProvider } from "@cdktf/provider-kubernetes/lib/provider";
 import type { TerraformStack } from "cdktf";
-import { Action, ContainerProxy, FileSyncProxy, Mode, TlsMaterial } from "../../src/index.js";
+import {
+  Action,
+  ContainerProxy,
+  type ContainerProxyProps,
+  FileSyncProxy,
+  Mode,
+  TlsMaterial,
+} from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
 import { newStack } from "../../proof/kit/stacks.js";
 
 export const IMAGE = "registry.example/portico:0.1.0";
 
 /** A file-sync service whose daemons are Services. */
-export function fileSync(stack: TerraformStack): FileSyncProxy {
+export function fileSync(stack: TerraformStack, settings: ContainerProxyProps = {}): FileSyncProxy {
   return new FileSyncProxy(stack, "sync", {
     mode: Mode.tls(),
     serverNames: ["files.example.org"],
@@ -17,6 +24,7 @@ export function fileSync(stack: TerraformStack): FileSyncProxy {
       fileServer: { url: "http://file-server.sync.svc:8082" },
     },
     mediaDirectory: "/srv/media",
+    proxy: settings,
   });
 }
 

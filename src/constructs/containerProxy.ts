@@ -27,7 +27,14 @@ export class ContainerProxy extends ReverseProxyBase {
     const { own, given } = this;
     const logs = { access: { stream: "stdout" }, error: { stream: "stderr" }, ...own.logs } as const;
     const timeouts = { ...given.timeouts, ...own.timeouts };
-    return { ...given, ...own, logs, ...(Object.keys(timeouts).length === 0 ? {} : { timeouts }) };
+    const limits = { ...given.limits, ...own.limits };
+    return {
+      ...given,
+      ...own,
+      logs,
+      ...(Object.keys(timeouts).length === 0 ? {} : { timeouts }),
+      ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    };
   }
 
   /** @internal Settings that follow from how its containers are run; its own take priority. */

@@ -3,13 +3,32 @@ import { gzipSync } from "node:zlib";
 import type { Construct } from "constructs";
 import type { ContainerProxy } from "../constructs/containerProxy.js";
 import { refuse } from "../constructs/props/checks.js";
+import type { ProxyLimits } from "../constructs/proxySettings.js";
+import type { ProxySettings } from "../constructs/reverseProxyBase.js";
 import { packagedBundle } from "../constructs/proxyService.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";
-import { isWildcard, parseConfig, problem, type ProxyConfig, upstreamAuthority } from "../model/index.js";
+import {
+  connectionsWithin,
+  isWildcard,
+  parseConfig,
+  problem,
+  type ProxyConfig,
+  type ProxyConfigInput,
+  STREAMS_IN_LITTLE_MEMORY,
+  upstreamAuthority,
+  workersWithin,
+} from "../model/index.js";
+import { limits } from "../model/limits.js";
 import { CONTAINER_PATHS, proxyConfigText } from "../render/index.js";
-import type { FrontEndInput, MountedSecret, ServicePort } from "../render/kubernetes/index.js";
-import { secondsOf, wholeCpus } from "./names.js";
+import {
+  type FrontEndInput,
+  type MountedSecret,
+  type PodResources,
+  quantities,
+  type ServicePort,
+} from "../render/kubernetes/index.js";
+import { bytesOf, secondsOf, wholeCpus } from "./names.js";
 import { type KubernetesFrontEndProps, secretsOf } from "./props.js";
 import { podProblems, reachable } from "./podProblems.js";
 
@@ -59,9 +78,10 @@ export function frontEndInput(construct: Construct, props: KubernetesFrontEndPro
 }
 
 /** What a proxy in pods needs, unless it was given settings of its own. */
-function podSettings({ resources = {}, ticketKeys }: KubernetesFrontEndProps) {
-  const { cpu = "500m", cpuLimit } = resources;
+function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndProps): ProxySettings {
+  const { cpu, cpuLimit } = quantities(resources);
   return {
+    limits: limitsWithin(resources, proxy.config.workers),
     // Without a limit a pod sees all CPUs of its node, and would start a worker for each.
     ...(cpuLimit === undefined ? { workers: wholeCpus(cpu) } : {}),
     timeouts: { drainDelayMs: DRAIN_DELAY_MS },
@@ -74,6 +94,23 @@ function podSettings({ resources = {}, ticketKeys }: KubernetesFrontEndProps) {
             ...(ticketKeys.rotateMs === undefined ? {} : { rotateMs: ticketKeys.rotateMs }),
           },
         }),
+  };
+}
+
+/** Those of a host would let hostile clients take more memory than a pod may have. */
+function limitsWithin(resources: PodResources, workers: ProxyConfigInput["workers"]): ProxyLimits {
+  const { cpu, cpuLimit, memory } = quantities(resources);
+  const bytes = bytesOf(memory);
+  const room = workersWithin(bytes);
+  const automatic = (): number => {
+    if (cpuLimit !== undefined) return Math.min(wholeCpus(cpuLimit), room);
+    return workers === "auto" ? room : wholeCpus(cpu);
+  };
+  // A number that is not known yet is refused with the rest of the config.
+  const number = typeof workers === "number" && workers > 0 ? workers : automatic();
+  return {
+    connectionsMax: Math.min(connectionsWithin(bytes, number), limits.parse({}).connectionsMax),
+    concurrentStreamsMax: STREAMS_IN_LITTLE_MEMORY,
   };
 }
 

@@ -79,6 +79,12 @@ export function wholeCpus(quantity: string): number {
   return Math.max(1, Math.ceil(cpus));
 }
 
+/** Bytes of a quantity of memory. */
+export function bytesOf(quantity: string): number {
+  const [, count, unit, binary] = /^(\d+)([kMGT]?)(i?)$/.exec(quantity)!;
+  return Number(count) * (binary === "i" ? 1024 : 1000) ** ["", "k", "M", "G", "T"].indexOf(unit!);
+}
+
 export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';
 const SECONDS = { s: 1, m: 60, h: 3600 } as const;
 

@@ -23,3 +23,4 @@ export * from "./status.js";
 export * from "./target.js";
 export * from "./tlsPolicy.js";
 export { requestedUpgrade } from "./upgrade.js";
+export * from "./workerMemory.js";

@@ -1,6 +1,6 @@
 import { CONTAINER_PATHS } from "../hostPaths.js";
 import { configFiles, configMap, RUNTIME_KEY, runtimeConfigMap } from "./configMaps.js";
-import { type FrontEndInput, type Manifest, metadata, selectorLabels } from "./objects.js";
+import { type FrontEndInput, type Manifest, metadata, type PodResources, selectorLabels } from "./objects.js";
 
 /** Directory of the unpacked runtime, for pods whose image has none. */
 const RUNTIME_DIRECTORY = "/usr/lib/portico";
@@ -82,7 +82,7 @@ const SECURITY = {
 };
 
 function proxyContainer(input: FrontEndInput): object {
-  const { cpu, cpuLimit, memory } = quantities(input);
+  const { cpu, cpuLimit, memory } = quantities(input.resources);
   const probe = (path: string, rest: object): object => ({ httpGet: { path, port: "health" }, ...rest });
   return {
     name: "portico",
@@ -137,7 +137,7 @@ function unpacking(input: FrontEndInput): object | undefined {
   const program =
     'const fs = require("node:fs"); const { gunzipSync } = require("node:zlib"); ' +
     `fs.writeFileSync(${JSON.stringify(to)}, gunzipSync(fs.readFileSync(${JSON.stringify(from)})));`;
-  const { cpu, memory } = quantities(input);
+  const { cpu, memory } = quantities(input.resources);
   return {
     name: "unpack",
     image: input.image,
@@ -177,7 +177,8 @@ function volumes(input: FrontEndInput): object[] {
 
 const mediaName = (i: number): string => `media-${i + 1}`;
 
-const quantities = ({ resources: { cpu = "500m", cpuLimit, memory = "512Mi" } }: FrontEndInput) => ({
+/** What a pod may use, defaults included. */
+export const quantities = ({ cpu = "500m", cpuLimit, memory = "512Mi" }: PodResources) => ({
   cpu,
   cpuLimit,
   memory,

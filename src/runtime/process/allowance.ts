@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import type { ProxyConfig } from "../../model/serving.js";
+import { MIB, type ProxyConfig, SHARED_BYTES, WORKER_BYTES, workersWithin } from "../../model/serving.js";
 import { type CgroupLimits, cgroupLimits } from "./cgroup.js";
 
 /** How many workers there are, and how much memory each may take, so that all of them fit their control group. */
@@ -11,8 +11,7 @@ export function workerCount({ workers }: Pick<ProxyConfig, "workers">, limits = 
   const { cpus, memoryBytes } = limits;
   // Node rounds a quota down, and half a processor more is worth a worker.
   const wanted = cpus === undefined ? availableParallelism() : Math.min(Math.ceil(cpus), allowedCpus());
-  const room = memoryBytes === undefined ? wanted : Math.floor((memoryBytes - SHARED_BYTES) / WORKER_BYTES);
-  return Math.max(1, Math.min(wanted, room));
+  return memoryBytes === undefined ? wanted : Math.min(wanted, workersWithin(memoryBytes));
 }
 
 /** Most of V8's heap in each worker; undefined where memory has no limit: then V8 decides. */
@@ -53,11 +52,6 @@ export function allowanceText(
   return `the control group allows ${found.join(" and ")}: ${number} worker${number === 1 ? "" : "s"}${heaps}${scarce}`;
 }
 
-const MIB = 1024 * 1024;
-/** The master, and what all processes share of Node. */
-const SHARED_BYTES = 96 * MIB;
-/** What a worker needs under load, with few connections. */
-const WORKER_BYTES = 64 * MIB;
 /** The rest is for buffers, which are outside of the heap. */
 const HEAP_SHARE = 0.4;
 const OLD_MIB_MIN = 32;
