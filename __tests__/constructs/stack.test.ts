@@ -194,11 +194,11 @@ describe("warnings for settings that work but are probably not intended", () => 
 
   test("everyone names clients by the PROXY protocol", () => {
     const stack = newStack();
-    const proxyProtocol = { from: ["10.0.0.0/8", "0.0.0.0/0"] };
+    const proxyProtocol = { from: ["10.0.0.0/8", "0.0.0.0/0", "::ffff:0:0/96", "::ffff:10.0.0.0/104"] };
     frontEnd({ mode: Mode.plain({ proxyProtocol }) }, "files", stack);
     expect(warnings(stack)).toEqual([
       expect.stringMatching(
-        /^stack\/files\/Proxy\/http: proxyProtocol\.from has 0\.0\.0\.0\/0: every client/,
+        /^stack\/files\/Proxy\/http: proxyProtocol\.from has 0\.0\.0\.0\/0 and ::ffff:0:0\/96: every/,
       ),
     ]);
   });

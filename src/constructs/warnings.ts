@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { Annotations, Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
+import { plainRange } from "../model/addressRanges.js";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
 import type { Listener } from "./listener.js";
@@ -79,7 +80,7 @@ function warnOfParts(proxy: WarnedProxy): void {
 
 /** Ranges that have every address of a family. */
 function everyoneIn(ranges: readonly string[] = []): string | undefined {
-  const found = ranges.filter((range) => Number(range.split("/")[1]) === 0);
+  const found = ranges.filter((range) => Number(plainRange(range).split("/")[1]) === 0);
   return found.length === 0 ? undefined : found.join(" and ");
 }
 
