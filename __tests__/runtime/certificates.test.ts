@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { integer, sequence } from "../../src/runtime/acme/der.js";
-import { CertificateServers } from "../../src/runtime/listen/certificateServers.js";
+import { CertificateServers, type Secured } from "../../src/runtime/listen/certificateServers.js";
 import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
 import type { CertificateContents } from "../../src/runtime/load/tlsContents.js";
 import { type CertificateOptions, issue } from "../../proof/kit/certificates.js";
@@ -645,6 +645,31 @@ test("a renewal makes one TLS server, and no other certificate gets a new one", 
   expect(servers.for("b.example.org")).not.toBe(b);
   expect(servers.for("c.example.org")).toBe(c);
   expect(servers.default).toBe(a);
+});
+
+test("a temporary certificate holds back HSTS for its names and those above them, until it is issued", async () => {
+  const of = async (id: string, names: string[], source: "files" | "temporary") => {
+    const { key, cert } = await issue({ type: "ec", names });
+    return { id, source, names, key, cert };
+  };
+  const all = [
+    await of("default", ["example.net"], "files"),
+    await of("waiting", ["cloud.example.org", "other.example"], "temporary"),
+    await of("above", ["example.org", "www.example.com"], "files"),
+    await of("beside", ["mail.example.org", "cloud.example.org.example"], "files"),
+    await of("wildcard", ["*.example.org"], "files"),
+  ];
+  const seen = new Map<string, Secured>();
+  const servers = new CertificateServers(all, ({ id }, secured) => {
+    seen.set(id, secured);
+    return tls.createServer();
+  });
+  const held = () => [...seen].flatMap(([id, { temporary }]) => (temporary ? [id] : []));
+  expect(held()).toEqual(["waiting", "above", "wildcard"]);
+  servers.renew([await of("waiting", ["cloud.example.org", "other.example"], "files")]);
+  expect(held()).toEqual([]);
+  servers.renew([await of("beside", ["mail.example.org"], "temporary")]);
+  expect(held()).toEqual(["above", "beside", "wildcard"]);
 });
 
 test("a certificate is chosen by no name that it was not asked for", async () => {

@@ -9,8 +9,8 @@ export type Misdirected = (serverName: string) => boolean;
 /** What a connection's handshake means for the requests on it. */
 export interface Secured {
   readonly misdirected: Misdirected | undefined;
-  /** Whether its listener had a temporary certificate. */
-  readonly temporary: boolean;
+  /** Whether one of its certificate's names, or a name below it, has a temporary certificate. */
+  temporary: boolean;
 }
 
 /**
@@ -23,20 +23,15 @@ export interface Secured {
  */
 export class CertificateServers {
   all: readonly CertificateServer[];
-  /** Whether one of the certificates is temporary. */
-  hasTemporary = false;
   private byName = new CertificateNames<TlsServer>();
 
   /**
-   * @param create makes the server of a certificate; its connections come with a check of the host names that must not
-   * be requested there, undefined if there is only one certificate
+   * @param create makes the server of a certificate. What its handshakes mean comes along, with a check of the host
+   * names that must not be requested there, undefined if there is only one certificate
    */
   constructor(
     certificates: readonly CertificateContents[],
-    private readonly create: (
-      certificate: CertificateContents,
-      misdirected: Misdirected | undefined,
-    ) => TlsServer,
+    private readonly create: (certificate: CertificateContents, secured: Secured) => TlsServer,
   ) {
     this.all = certificates.map((one) => this.serverOf(one, certificates.length));
     this.index();
@@ -65,12 +60,13 @@ export class CertificateServers {
   private index(): void {
     this.byName = new CertificateNames();
     for (const { names, server } of this.all) this.byName.add(names, server);
-    this.hasTemporary = this.all.some(({ certificate }) => certificate.source === "temporary");
+    const waiting = this.all.filter(({ certificate }) => certificate.source === "temporary");
+    for (const one of this.all) one.secured.temporary = waiting.some((of) => of === one || isBelow(of, one));
   }
 
   /** @param count how many certificates there are: without a choice nothing has to be known of their names */
   private serverOf(certificate: CertificateContents, count: number): CertificateServer {
-    if (count === 1) return { certificate, names: [], server: this.create(certificate, undefined) };
+    if (count === 1) return this.withServer(certificate, [], undefined);
     const covered = sniNames(new X509Certificate(certificate.cert).subjectAltName);
     // An authority may add names, and they may be those of another certificate.
     const names = covered.filter((name) => certificate.names?.includes(name) ?? true);
@@ -78,13 +74,32 @@ export class CertificateServers {
     own.add(names, true);
     const misdirected: Misdirected = (name) =>
       own.find(name) === undefined && this.byName.find(name) !== undefined;
-    return { certificate, names, server: this.create(certificate, misdirected) };
+    return this.withServer(certificate, names, misdirected);
   }
+
+  private withServer(
+    certificate: CertificateContents,
+    names: readonly string[],
+    misdirected: Misdirected | undefined,
+  ): CertificateServer {
+    const secured = { misdirected, temporary: false };
+    return { certificate, names, secured, server: this.create(certificate, secured) };
+  }
+}
+
+/** Whether one of its names is a name of another, or below one: the other's HSTS may include subdomains. */
+function isBelow({ names: covered, certificate }: CertificateServer, other: CertificateServer): boolean {
+  const { names = covered } = certificate;
+  return other.names.some((above) => {
+    const end = above.startsWith("*.") ? above.slice(1) : `.${above}`;
+    return names.some((name) => `.${name}`.endsWith(end));
+  });
 }
 
 interface CertificateServer {
   readonly certificate: CertificateContents;
   /** By which it is chosen; empty where there is no choice. */
   readonly names: readonly string[];
+  readonly secured: Secured;
   readonly server: TlsServer;
 }

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer, type TLSSock
 import type { CertificateContents, TlsContents, TlsRenewal } from "../load/tlsContents.js";
 import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
-import { CertificateServers, type Misdirected, type Secured } from "./certificateServers.js";
+import { CertificateServers, type Secured } from "./certificateServers.js";
 import type { Endpoints } from "./client.js";
 import { type ClientHello, clientHelloOf } from "./clientHello.js";
 import { readFirst } from "./firstBytes.js";
@@ -133,8 +133,8 @@ export class ListenerServer {
   }
 
   private setTls({ certificates, dhparam }: TlsContents): void {
-    this.tlsServers = new CertificateServers(certificates, (certificate, misdirected) =>
-      this.createTlsServer(certificate, dhparam, misdirected),
+    this.tlsServers = new CertificateServers(certificates, (certificate, secured) =>
+      this.createTlsServer(certificate, dhparam, secured),
     );
   }
 
@@ -149,7 +149,7 @@ export class ListenerServer {
   private createTlsServer(
     certificate: CertificateContents,
     dhparam: string | undefined,
-    misdirected: Misdirected | undefined,
+    secured: Secured,
   ): TlsServer {
     const { listener, context } = this.options;
     const sessionIdContext = sessionContext(listener, certificate);
@@ -162,7 +162,7 @@ export class ListenerServer {
       sessionIdContext,
       ticketKeys: listenerTicketKeys(this.ticketKeys, sessionIdContext),
     });
-    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket, misdirected)));
+    server.on("secureConnection", (socket) => this.contain(socket, () => this.secured(socket, secured)));
     server.on("tlsClientError", (error: TlsError, socket) =>
       this.contain(socket, () => this.handshakeFailed(error, socket)),
     );
@@ -269,12 +269,11 @@ export class ListenerServer {
     return proof ?? this.tlsServers!.for(serverName);
   }
 
-  private secured(socket: TLSSocket, misdirected: Misdirected | undefined): void {
+  private secured(socket: TLSSocket, secured: Secured): void {
     const { listener, http1, http2 } = this.options;
     const raw = tcpSocketOf(socket);
     if (raw) this.release(raw);
     const announced = raw && this.announced?.of(raw);
-    const secured = { misdirected, temporary: this.tlsServers!.hasTemporary };
     if (socket.alpnProtocol === "h2") return http2.accept(socket, listener, secured, announced);
     socket.allowHalfOpen = true;
     http1.accept(socket, listener, secured, announced);
