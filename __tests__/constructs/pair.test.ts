@@ -94,28 +94,29 @@ describe("a pair is refused", () => {
       "config.bad-file-path",
       ".keepalivedPath",
     ],
-    [
-      "with a certificate by ACME",
-      { mode: Mode.tls({ material: TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true }) }) },
-      "pair.acme",
-      ".mode",
-    ],
   ])("%s", (_, more, code, path) => {
     expect(refused(more)).toEqual([[code, path]]);
   });
+});
 
-  test("with a certificate by ACME that was added to one of its proxies", () => {
-    const stack = newStack();
-    const [frontEnd] = pairOf({ publicName: "files.example.org" }, stack).frontEnds;
-    frontEnd.proxy.addListener("other", {
-      port: 8443,
-      tls: {
-        material: TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true, challenge: "http-01" }),
-        serverNames: ["files.example.org"],
-      },
+test("authorities are asked only by the host that has the virtual address", () => {
+  const acme = { email: "a@example.org", agreeToTerms: true };
+  const stack = newStack();
+  const material = TlsMaterial.acme(acme);
+  const pair = pairOf({ publicName: "files.example.org", mode: Mode.tls({ material }) }, stack);
+  for (const { proxy } of pair.frontEnds) {
+    proxy.addVirtualServer("office", {
+      serverNames: ["office.example.org"],
+      listeners: proxy.listeners.filter(({ tls }) => tls !== undefined),
+      tls: TlsMaterial.acme({ ...acme, directory: "https://ca.example.org/directory" }),
     });
-    expect(() => synthesize(stack)).toThrow("[pair.acme]");
-  });
+    expect(proxy.problems).toEqual([]);
+    expect(proxy.config.certificateAuthorities).toMatchObject([
+      { name: "letsencrypt", holderAddress: "192.0.2.20" },
+      { name: "ca.example.org", holderAddress: "192.0.2.20" },
+    ]);
+  }
+  synthesize(stack);
 });
 
 describe("what clients are sent to", () => {

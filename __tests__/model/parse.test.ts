@@ -87,6 +87,14 @@ const FIELD_CASES: readonly [string, unknown, string, string][] = [
   ["listeners.0.name", "a b", "config.bad-name", "listeners[0].name"],
   ["trustedProxies", ["10.0.0.0/33"], "config.bad-address", "trustedProxies[0]"],
   ["trustedProxies", ["10.0.0.0/8/8"], "config.bad-address", "trustedProxies[0]"],
+  ...["files.example.org", "[2001:db8::20]", "0.0.0.0", "::"].map(
+    (holderAddress): [string, unknown, string, string] => [
+      "certificateAuthorities",
+      [{ name: "ca", agreeToTerms: true, holderAddress }],
+      "config.bad-address",
+      "certificateAuthorities[0].holderAddress",
+    ],
+  ),
   ["workers", 0, "config.out-of-range", "workers"],
   ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url", "upstreams[0].url"],
   ["upstreams.0.url", "http://127.0.0.1:8000/x", "config.bad-url", "upstreams[0].url"],

@@ -41,6 +41,8 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
   private readonly materials = new Map<TlsMaterial, TlsFiles>();
   private readonly tlsUses: ((files: TlsFiles) => void)[] = [];
   private readonly authorities: CertificateAuthorityInput[] = [];
+  /** @internal Address that is one host's of several at a time; whoever has it asks the authorities. */
+  holderAddress?: string;
 
   /** @internal */
   constructor(scope: Construct, id: string) {
@@ -112,11 +114,16 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return {
       ...this.settings,
       version: 1,
-      ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.authorities }),
+      ...(this.authorities.length === 0 ? {} : { certificateAuthorities: this.certificateAuthorities }),
       listeners: this.listeners.map((listener) => listener.render(this.certificatesOf(listener))),
       upstreams: this.upstreams.map((upstream) => upstream.render()),
       virtualServers: this.virtualServers.map((server) => server.render()),
     };
+  }
+
+  private get certificateAuthorities(): readonly CertificateAuthorityInput[] {
+    const { authorities, holderAddress } = this;
+    return holderAddress === undefined ? authorities : authorities.map((one) => ({ ...one, holderAddress }));
   }
 
   /** Everything the proxy would refuse; empty if the config loads. Checked whenever the app is synthesized. */

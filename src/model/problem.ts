@@ -93,7 +93,6 @@ export const PROBLEM_CODES = {
   "host.ipv6-only": "Give a static IPv4 address as well: IPv6-only hosts are not supported.",
   "host.bad-root": "Give `/`, an absolute path, or a folder relative to the project.",
   "host.bad-virtual-address": "Give a free IPv4 address of the network that both hosts are in.",
-  "pair.acme": "Bring the certificate with `TlsMaterial.fromFiles`, or serve from one host.",
   "pair.no-ssh": "Give each host `delivery: Delivery.ssh({ … })`: the two exchange a secret over ssh.",
   "network.bad-interface": "Name one interface, or give its MAC address.",
   "network.bad-address": "Give what systemd-networkd needs for a static address.",

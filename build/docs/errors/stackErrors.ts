@@ -54,18 +54,6 @@ const inCluster = (...props: readonly string[]): string => {
   return `new KubernetesFrontEnd(stack, "files", {\n${all.map((prop) => `  ${prop},\n`).join("")}});`;
 };
 
-/** A pair whose first host differs from one that works. */
-const pairOf = (delivery: string, mode: string): string =>
-  `new FrontEndPair(stack, "pair", {
-  hosts: [
-    { address: "192.0.2.11", interface: "eth0", delivery: ${delivery} },
-    { address: "192.0.2.12", interface: "eth0", delivery: Delivery.ssh({ verifyHostKey: false }) },
-  ],
-  virtualAddress: "192.0.2.20",
-  mode: ${mode},
-  installDirectory: "/srv/sync",
-});`;
-
 /** Codes of stacks: they come when a construct is made. */
 export const STACK_ERRORS = {
   "container.no-host": entry(
@@ -183,15 +171,16 @@ ${inCluster()}`,
     "Browsers let nobody past a certificate error on a name that they know by HSTS, so users who made an exception for a self-signed certificate would be locked out.",
   ),
   "pair.no-ssh": entry(
-    pairOf("Delivery.local()", "Mode.plain()"),
+    `new FrontEndPair(stack, "pair", {
+  hosts: [
+    { address: "192.0.2.11", interface: "eth0", delivery: Delivery.local() },
+    { address: "192.0.2.12", interface: "eth0", delivery: Delivery.ssh({ verifyHostKey: false }) },
+  ],
+  virtualAddress: "192.0.2.20",
+  mode: Mode.plain(),
+  installDirectory: "/srv/sync",
+});`,
     "The hosts of a pair share a secret, which goes from one to the other over ssh and is never in Terraform's state.",
-  ),
-  "pair.acme": entry(
-    `const delivery = Delivery.ssh({ verifyHostKey: false });\n${pairOf(
-      "delivery",
-      'Mode.tls({ material: TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true }) })',
-    )}`,
-    "Only the host that has the virtual address could prove a name to the authority, and the other one would never get a certificate.",
   ),
   "firewall.loopback-port": entry(
     'new Firewall(stack, "firewall", { host, ports: [22, 80, 8000], loopbackPorts: [8000] });',

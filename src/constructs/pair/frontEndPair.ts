@@ -1,6 +1,6 @@
 import { DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
-import { formatProblem, isWildcard } from "../../model/index.js";
+import { isWildcard } from "../../model/index.js";
 import {
   type KeepalivedInput,
   keepalivedUnit,
@@ -16,7 +16,7 @@ import type { ProxySettings } from "../reverseProxyBase.js";
 import { HostFile } from "../hostFile.js";
 import { escapeTemplate } from "../props/tokens.js";
 import { SystemdUnit } from "../systemdUnit.js";
-import { acmeProblem, type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
+import { type FrontEndPairProps, type PairHostProps, refusePair } from "./props.js";
 import { SharedMaterial } from "./sharedMaterial.js";
 
 /**
@@ -69,7 +69,7 @@ export class FrontEndPair extends Construct {
       addKeepalived(second, keepalivedPath, { ...shared, ...placeOf(b), peer: a.address, priority: 100 }),
     ];
     this.order(ticketKeysOf(props) === undefined ? [] : [this.shareTicketKeys()]);
-    this.node.addValidation({ validate: () => this.acmeProblems() });
+    for (const { proxy } of this.frontEnds) proxy.holderAddress = virtualAddress;
   }
 
   private addFrontEnd(
@@ -119,11 +119,6 @@ export class FrontEndPair extends Construct {
         },
       ],
     });
-  }
-
-  private acmeProblems(): string[] {
-    const used = this.frontEnds.flatMap(({ proxy }) => proxy.usedTlsFiles);
-    return used.flatMap(([at, { acme }]) => (acme === undefined ? [] : [formatProblem(acmeProblem(at))]));
   }
 }
 

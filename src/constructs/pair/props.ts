@@ -8,7 +8,6 @@ import { STATIC_NETWORK_PROPS, type StaticNetworkProps } from "../network.js";
 import { refuse } from "../props/checks.js";
 import {
   fields,
-  instance,
   listOf,
   number,
   type PropTable,
@@ -92,12 +91,9 @@ export function refusePair(construct: Construct, props: FrontEndPairProps): void
     ...unknownProblems(props, at),
     ...numberProblems(props, at),
     ...listenProblems(props, at),
-    ...(BY_ACME.accepts(props.mode.https?.material) ? [acmeProblem(at("mode"))] : []),
     ...programProblems(props, at),
   ]);
 }
-
-const BY_ACME = instance("AcmeMaterial", "a certificate by ACME");
 
 type At = (name: string) => string;
 
@@ -177,11 +173,6 @@ function listenProblems({ mode }: FrontEndPairProps, at: At): Problem[] {
     "Leave the mode's `address` out: a host can only listen on the virtual address while it has it.";
   const more = { received: mode.address, allowed: "0.0.0.0, all addresses", fix };
   return [problem("config.bad-address", at("mode"), "listens on one address", more)];
-}
-
-/** @internal Each host would ask by itself, and only the one that has the address could prove a name. */
-export function acmeProblem(path: string): Problem {
-  return problem("pair.acme", path, "gets a certificate by ACME, which the hosts of a pair cannot share");
 }
 
 function programProblems({ keepalivedPath: path }: FrontEndPairProps, at: At): Problem[] {

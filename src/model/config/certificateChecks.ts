@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { ipv4Scope, ipv6Scope } from "../address.js";
+import { ipv4Scope, ipv6Scope, isWildcard } from "../address.js";
 import { type Problem, problem } from "../problem.js";
 import { keyTypeFor, takesKeyType } from "../tlsPolicy.js";
 import { certificateFields, challengeOf } from "./certificates.js";
@@ -134,8 +134,19 @@ function authorityProblems(
           },
         ),
       ];
+  const { holderAddress } = authority;
+  const holder =
+    holderAddress === undefined || !isWildcard(holderAddress)
+      ? []
+      : [
+          problem("config.bad-address", `${path}.holderAddress`, "is not an address that a host has", {
+            received: holderAddress,
+            allowed: "one address, which moves between the hosts",
+          }),
+        ];
   const plain = config.listeners.some(({ protocol }) => protocol === "http");
-  if (!isUsed || plain || challengeOf(config, authority) !== "http-01") return terms;
+  if (!isUsed || plain || challengeOf(config, authority) !== "http-01") return [...terms, ...holder];
   const message = "needs an http listener, and there is none";
-  return [...terms, problem("acme.no-http-listener", `${path}.challenge`, message, { received: "http-01" })];
+  const challenge = problem("acme.no-http-listener", `${path}.challenge`, message, { received: "http-01" });
+  return [...terms, ...holder, challenge];
 }

@@ -5,6 +5,7 @@ import {
   filePath,
   flag,
   directoryUrl,
+  ipAddress,
   line,
   mailAddress,
   MILLISECONDS_MAX,
@@ -145,6 +146,10 @@ export const certificateAuthority = z.strictObject({
     })
     .optional()
     .describe("A key that binds the account to one that you have at the authority (RFC 8555, 7.3.4)."),
+  holderAddress: ipAddress(
+    "Address that moves between hosts with the same certificates: the authority is asked only while this host has it. Until then the proxy serves certificates that are copied into its state directory. By default the authority is asked whenever a certificate is due.",
+    "192.0.2.20",
+  ).optional(),
   roots: filePath(
     "PEM file: root certificates by which the authority itself is trusted, for a private one.",
     "/etc/portico/acme-roots.pem",
