@@ -29,15 +29,19 @@ export async function awaitCertificates(
   report: Report,
 ): Promise<void> {
   if (!(await usesAcme(store, deployment))) return;
-  const deadline = performance.now() + CERTIFICATE_SECONDS * 1000;
+  const started = performance.now();
+  const deadline = started + CERTIFICATE_SECONDS * 1000;
   for (let isFirst = true; ; isFirst = false) {
     const socket = await controlSocketOf(deployment.services.proxy.service).catch(() => undefined);
     if (socket === undefined) return;
-    const waiting = await notIssued(socket);
-    if (waiting.length === 0) return;
-    if (!deployment.requireCertificate) return waiting.forEach((one) => report(waitingText(one)));
+    const lacking = await notIssued(socket);
+    if (lacking.length === 0) return;
+    const waiting = lacking.filter(({ waitsFor }) => waitsFor === undefined);
+    // A host without the address that decides who asks cannot do anything for its certificate; it may be about to get it.
+    const isOthers = waiting.length === 0 && performance.now() - started > ADDRESS_SECONDS * 1000;
+    if (!deployment.requireCertificate || isOthers) return lacking.forEach((one) => report(waitingText(one)));
     if (isFirst)
-      report(`waiting for the certificate for ${waiting.flatMap(({ names }) => names).join(", ")}`);
+      report(`waiting for the certificate for ${lacking.flatMap(({ names }) => names).join(", ")}`);
     refuseInterrupted(signal);
     const left = deadline - performance.now();
     const pause = (ms: number, ref = true): Promise<void> =>
@@ -48,7 +52,7 @@ export async function awaitCertificates(
       continue;
     }
     const hopeless = waiting.filter((one) => left < 0 || isHopeless(one, left));
-    if (hopeless.length > 0) throw new ProblemError(hopeless.map(lacking));
+    if (hopeless.length > 0) throw new ProblemError(hopeless.map(notIssuedYet));
     await pause(RETRY_MS);
   }
 }
@@ -70,6 +74,8 @@ export async function removeCertificates(store: Store, report: Report): Promise<
 
 /** Authorities issue within seconds, but may take up to two minutes to check a challenge. */
 const CERTIFICATE_SECONDS = 180;
+/** An address that moves between hosts comes a second after the proxy is ready, and is noticed five seconds later. */
+const ADDRESS_SECONDS = 10;
 const RETRY_MS = 500;
 const ASK_MS = 5_000;
 
@@ -99,8 +105,10 @@ async function askAgain(socket: string, failed: readonly ListedCertificate[], ms
 const isHopeless = ({ state, nextAttempt = 0 }: ListedCertificate, leftMs: number): boolean =>
   state === "waiting" && nextAttempt > Date.now() + leftMs;
 
-function waitingText({ names, from, lastError, nextAttempt }: ListedCertificate): string {
+function waitingText({ names, from, lastError, nextAttempt, waitsFor }: ListedCertificate): string {
   const certificate = `WAIT  certificate for ${names.join(", ")}`;
+  if (waitsFor !== undefined)
+    return `${certificate}: waiting for the address ${waitsFor} | until the host that has it shares its certificate, a temporary one serves`;
   const meanwhile = "until then a temporary one serves";
   if (lastError === undefined)
     return `${certificate}: ${from} is being asked | ${meanwhile}; see \`portico certificates\``;
@@ -110,7 +118,7 @@ function waitingText({ names, from, lastError, nextAttempt }: ListedCertificate)
   return `${certificate}: ${from} has not issued it: ${message}. ${fix} | ${meanwhile}; ${again}`;
 }
 
-function lacking({ names, from, lastError }: ListedCertificate): Problem {
+function notIssuedYet({ names, from, lastError }: ListedCertificate): Problem {
   const why =
     lastError === undefined ? `it is still being asked after ${CERTIFICATE_SECONDS} s` : lastError.message;
   const message = `has no certificate yet: ${from} has not issued it: ${why}`;

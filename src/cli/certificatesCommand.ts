@@ -19,7 +19,8 @@ export function addCertificates(program: Command, output: Output, done: (code: n
       `
 A certificate is from files, by ACME from an authority, or temporary, until the authority has issued the wanted one: then
 it is self-signed, or was issued before for other names.
-For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again.
+For a certificate by ACME, the last failure is shown with its fix, and when the authority is asked again. Where an
+address decides which of several hosts asks (holderAddress), the others wait for it.
 
 Examples:
   portico certificates
@@ -87,7 +88,8 @@ const daysLeft = (notAfter: number, now: number): string =>
 const sourceText = ({ source, from }: ListedCertificate): string =>
   source === "files" ? from : source === "acme" ? `ACME (${from})` : `temporary, until ${from} issues one`;
 
-function nextText({ state, nextAttempt }: ListedCertificate, now: number): string {
+function nextText({ state, nextAttempt, waitsFor }: ListedCertificate, now: number): string {
+  if (waitsFor !== undefined) return `waiting for the address ${waitsFor}`;
   if (state === "ordering") return "under way";
   if (nextAttempt === undefined) return "-";
   return nextAttempt <= now ? "now" : isoMinutes(nextAttempt);

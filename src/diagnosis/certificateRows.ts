@@ -73,7 +73,8 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
   const acme = certificates.filter(({ source }) => source !== "files");
   const now = Date.now();
   const lacking = acme.filter(
-    ({ source, notAfter, lastError }) => source === "temporary" || notAfter < now || lastError !== undefined,
+    ({ source, notAfter, lastError, waitsFor }) =>
+      (source === "temporary" ? waitsFor === undefined : notAfter < now) || lastError !== undefined,
   );
   if (lacking.length === 0) return ok(...acme.map(described));
   const seen = lacking.map(described);
@@ -98,11 +99,12 @@ function fixText(failures: readonly AcmeFailure[]): string {
 
 const WAIT = "Wait a minute, and look again: portico certificates";
 
-function described({ names, source, from, notAfter, nextAttempt }: ListedCertificate): string {
+function described({ names, source, from, notAfter, nextAttempt, waitsFor }: ListedCertificate): string {
   const what =
     source === "temporary"
       ? `a temporary one serves, until ${from} issues it`
       : `from ${from}, valid until ${new Date(notAfter).toISOString()}`;
   const next = nextAttempt === undefined ? "" : `; next attempt: ${new Date(nextAttempt).toISOString()}`;
-  return `${names.join(", ")}: ${what}${next}`;
+  const waiting = waitsFor === undefined ? "" : `; waiting for the address ${waitsFor}`;
+  return `${names.join(", ")}: ${what}${next}${waiting}`;
 }

@@ -1,9 +1,9 @@
-import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { DeploymentServices } from "../model/index.js";
 import { canonicalAddress, ipv4Scope } from "../model/address.js";
 import { isLoopback } from "../model/authority.js";
+import { sourceTo } from "../runtime/load/ownAddress.js";
 import { showUnits, type ShownUnit, startsWithHost } from "./shownUnits.js";
 
 /** Facts about the machine the diagnosis runs on. Nothing is changed. */
@@ -48,19 +48,6 @@ export async function translatedTo(address: string): Promise<string | undefined>
   if (ipv4Scope(address) !== "public") return undefined;
   const source = await sourceTo(address);
   return source !== undefined && ipv4Scope(source) === "private" ? source : undefined;
-}
-
-/** The source address that the kernel chooses on the way to an address; nothing is sent. */
-function sourceTo(address: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = createSocket("udp4");
-    const done = (source?: string): void => {
-      socket.close();
-      resolve(source);
-    };
-    socket.once("error", () => done());
-    socket.connect(9, address, () => done(socket.address().address));
-  });
 }
 
 /** The units of a deployment; undefined if systemd does not answer. */

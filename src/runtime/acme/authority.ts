@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { CertificateAuthorityConfig } from "../../model/serving.js";
+import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
 import { Client, type Directory, type Resource, type Signer } from "./client.js";
 import type { Clock } from "./clock.js";
@@ -32,6 +33,9 @@ export class Authority {
   /** How many certificates are ordered at once; of each authority, so that one that is slow holds up no other. */
   readonly places = new Places(ORDERS_AT_ONCE);
   private readonly path: string;
+  /** Whether this host had the address when it was looked at last. */
+  private held = false;
+  private looking: Promise<boolean> | undefined;
   private connected: Promise<Client> | undefined;
   private signedUp: Promise<Account> | undefined;
 
@@ -47,6 +51,19 @@ export class Authority {
     const folder = join(directory, `${config.name}-${hash}`);
     this.path = join(folder, "account.json");
     this.ledger = new Ledger(folder, clock);
+  }
+
+  /** Address without which it is not asked; undefined if it is asked in any case. */
+  get holderAddress(): string | undefined {
+    return this.config.holderAddress;
+  }
+
+  /** Whether this host may ask it now. */
+  mayBeAsked(): Promise<boolean> {
+    const { holderAddress } = this.config;
+    if (holderAddress === undefined) return Promise.resolve(true);
+    this.looking ??= this.look(holderAddress).finally(() => (this.looking = undefined));
+    return this.looking;
   }
 
   async directory(): Promise<Directory> {
@@ -84,6 +101,17 @@ export class Authority {
       page = next;
     }
     return last;
+  }
+
+  private async look(holderAddress: string): Promise<boolean> {
+    const held = await isOwnAddress(holderAddress);
+    if (held && !this.held) {
+      // Another host may have asked meanwhile, and what it left here is newer.
+      this.signedUp = undefined;
+      this.ledger.forget();
+    }
+    this.held = held;
+    return held;
   }
 
   /** An account that the authority does not know is made again, with its old key. */

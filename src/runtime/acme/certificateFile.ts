@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
 import type { WantedCertificate } from "./face.js";
@@ -23,6 +24,12 @@ export async function readCertificate(folder: string): Promise<Kept | undefined>
   const text = (await readState(join(folder, FILE))) ?? "";
   const key = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text)?.[0];
   return key === undefined ? undefined : parse(key, text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
+}
+
+/** Changes whenever the file is replaced; undefined if there is none. */
+export async function certificateMark(folder: string): Promise<string | undefined> {
+  const found = await stat(join(folder, FILE)).catch(() => undefined);
+  return found && `${found.ino} ${found.mtimeMs} ${found.size}`;
 }
 
 export const writeCertificate = (folder: string, { key, cert }: Issued): Promise<void> =>

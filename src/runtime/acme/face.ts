@@ -47,11 +47,13 @@ export interface CertificateStatus {
   readonly issuer?: string;
   /** Milliseconds since 1970, as all times here. */
   readonly notAfter?: number;
-  /** When the authority will be asked again. */
+  /** When the authority will be asked again; absent while it is being asked, and while `waitsFor` is set. */
   readonly nextAttempt?: number;
   /** `none`: there is no certificate, and none is being ordered. `waiting`: the last attempt failed. */
   readonly state: "none" | "ordering" | "waiting" | "valid";
   readonly lastError?: AcmeFailure;
+  /** Address without which this host does not ask; absent if it has it. */
+  readonly waitsFor?: string;
 }
 
 /** Why there is no (new) certificate, in words. */

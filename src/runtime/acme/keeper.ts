@@ -3,10 +3,10 @@ import type { WantedCertificate } from "./face.js";
 import { printableValue } from "../../model/printable.js";
 import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
-import { folderOf, type Kept, readCertificate } from "./certificateFile.js";
+import { certificateMark, folderOf, type Kept, readCertificate } from "./certificateFile.js";
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./client.js";
-import { type Clock, MINUTE_MS } from "./clock.js";
+import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
 import type { AcmeFailure, AcmeHost, CertificateStatus } from "./face.js";
 import { Order } from "./order.js";
 import {
@@ -36,12 +36,24 @@ export interface KeeperOptions {
   readonly changed: boolean;
 }
 
-/** Looks after one certificate: gets it, renews it in time, and tries again after a failure. */
+/**
+ * Looks after one certificate: gets it, renews it in time, and tries again after a failure.
+ *
+ * Where an address decides which of several hosts asks, it looks every few seconds whether this one has it. Without it,
+ * nothing is asked, and a certificate that another process put into the folder is taken. With it, the files there say
+ * how to go on: they may be the other host's.
+ */
 export class Keeper {
   private readonly folder: string;
   private readonly order: Order;
   private readonly stopping = new AbortController();
   private kept: Kept | undefined;
+  /** Whether this host asks; undefined before it was looked at. */
+  private asking: boolean | undefined;
+  /** The certificate's file as it was read last. */
+  private mark: string | undefined;
+  /** The certificate from another host that listeners were given last. */
+  private taken: string | undefined;
   private history: History = NO_HISTORY;
   private ordering = false;
   /** An order is on disk and goes on at once. */
@@ -86,13 +98,18 @@ export class Keeper {
     const { lastFailure } = this.history;
     const { id, names, authority } = wanted;
     const has = this.kept === undefined ? "none" : "valid";
-    return {
+    const shown = {
       id,
       names,
       authority: authority.name,
       ...(this.kept === undefined
         ? {}
         : { issuer: issuerOf(this.kept), notAfter: validityOf(this.kept).notAfter }),
+    };
+    const waitsFor = this.asking === false ? authority.holderAddress : undefined;
+    if (waitsFor !== undefined && !this.ordering) return { ...shown, state: has, waitsFor };
+    return {
+      ...shown,
       ...(this.ordering ? {} : { nextAttempt: Math.max(this.due(), clock.now()) }),
       state: this.ordering ? "ordering" : lastFailure === undefined ? has : "waiting",
       ...(lastFailure === undefined ? {} : { lastError: lastFailure }),
@@ -102,7 +119,6 @@ export class Keeper {
   private async run(): Promise<void> {
     const { clock } = this.options;
     const { signal } = this.stopping;
-    await this.load();
     while (!signal.aborted) {
       try {
         await this.turn();
@@ -116,7 +132,10 @@ export class Keeper {
   }
 
   private async turn(): Promise<void> {
-    const { clock } = this.options;
+    const { authority, clock } = this.options;
+    const asking = await authority.mayBeAsked();
+    if (asking !== this.asking || (await this.isReplaced())) await this.load(asking);
+    if (!asking) return this.standBy(authority.holderAddress!);
     await this.change(afterClockChange(this.history, clock.now()));
     const now = clock.now();
     if (this.isDue(now)) await this.takePlace();
@@ -124,17 +143,73 @@ export class Keeper {
     else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);
   }
 
-  private async load(): Promise<void> {
+  private async standBy(address: string): Promise<void> {
+    const message = `this host does not have the address ${address}, and only the host that has it asks`;
+    const fix = `Ask on the host that has ${address}.`;
+    this.answer({ code: "notHolder", message, fix, at: this.options.clock.now() });
+    await this.sleep(LOOK_MS);
+  }
+
+  private async load(asking: boolean): Promise<void> {
+    const isFirst = this.asking === undefined;
+    const wasAsking = this.asking;
+    this.asking = asking;
     try {
-      await removeDrafts(this.folder);
+      this.mark = await certificateMark(this.folder);
       this.kept = await readCertificate(this.folder);
+      if (this.isShared) await this.take();
       const read = await readJson<History>(join(this.folder, "history.json"));
       if (typeof read?.failures === "number") this.history = { ...read, failures: read.failures };
-      if (this.options.changed) this.history = { ...this.history, failures: 0 };
-      this.resuming = await this.order.resume();
+      if (this.options.changed && isFirst) this.history = { ...this.history, failures: 0 };
+      if (asking && wasAsking !== true) await this.resume();
+      if (!asking && wasAsking !== false) this.sayThatItWaits();
     } catch (error) {
-      await this.failed(error);
+      if (asking) await this.failed(error);
+      else this.options.host.log("error", `certificates: ${(error as AcmeError).detail}`);
     }
+  }
+
+  private async resume(): Promise<void> {
+    await removeDrafts(this.folder);
+    // Another host has got what this order was for.
+    if (this.isShared && this.kept !== undefined && this.due() > this.options.clock.now())
+      await this.order.drop();
+    this.resuming = await this.order.resume();
+  }
+
+  /** Whether several hosts have this certificate, and one of them asks for it. */
+  private get isShared(): boolean {
+    return this.wanted.authority.holderAddress !== undefined;
+  }
+
+  private async isReplaced(): Promise<boolean> {
+    return this.isShared && (await certificateMark(this.folder)) !== this.mark;
+  }
+
+  /** Gives a certificate to the listeners that did not come from this host's own order. */
+  private async take(): Promise<void> {
+    const { wanted, host } = this.options;
+    const { kept } = this;
+    if (kept === undefined || kept.cert === this.taken) return;
+    const why = await this.order.fault(kept);
+    if (why === undefined) {
+      this.taken = kept.cert;
+      return host.install(wanted.id, { key: kept.key, cert: kept.cert });
+    }
+    this.kept = undefined;
+    host.log(
+      "warn",
+      `certificate for ${wanted.names.join(", ")}: what is in the state directory is not used: ${why}`,
+    );
+  }
+
+  private sayThatItWaits(): void {
+    const { names, authority } = this.wanted;
+    const waiting = `waiting for the address ${authority.holderAddress}`;
+    this.options.host.log(
+      "info",
+      `certificate for ${names.join(", ")}: ${waiting}, without asking ${authority.name}`,
+    );
   }
 
   private due(): number {
@@ -153,14 +228,15 @@ export class Keeper {
     this.awake = new AbortController();
     // Whoever stopped or asked before this line is not slept through.
     if (this.stopping.signal.aborted || this.asked.length > 0) return;
-    await this.options.clock.wait(Math.min(Math.max(ms, 1), SLEEP_MOST_MS), this.awake.signal);
+    const most = this.isShared ? LOOK_MS : SLEEP_MOST_MS;
+    await this.options.clock.wait(Math.min(Math.max(ms, 1), most), this.awake.signal);
   }
 
   private async takePlace(): Promise<void> {
     const { authority, clock } = this.options;
     const leave = await authority.places.take();
     try {
-      if (this.stopping.signal.aborted) return;
+      if (this.stopping.signal.aborted || !(await authority.mayBeAsked())) return;
       // An authority that set a time is not asked before it, not even when somebody asks for it.
       const early = this.asked.length > 0 && (this.history.retryAt ?? 0) > clock.now();
       if (early && this.history.lastFailure !== undefined) this.answer(this.history.lastFailure);
@@ -183,6 +259,7 @@ export class Keeper {
       this.kept = await this.order.complete({ id, asked });
       this.ordering = false;
       this.resuming = false;
+      this.taken = this.kept.cert;
       await this.change({ failures: 0, issuedAt: clock.now() });
       host.install(wanted.id, { key: this.kept.key, cert: this.kept.cert });
       const until = new Date(validityOf(this.kept).notAfter).toISOString();
@@ -284,6 +361,8 @@ export class Keeper {
 }
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
+/** How long an address that has moved goes unnoticed, and a certificate that was copied. */
+const LOOK_MS = 5 * SECOND_MS;
 
 function validityOf({ leaf }: Kept): Validity {
   const { fingerprint256: fingerprint, validFrom, validTo } = leaf;

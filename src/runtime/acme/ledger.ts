@@ -69,6 +69,11 @@ export class Ledger {
     await this.add("issued", [sameNames(names)]);
   }
 
+  /** Reads it again when it is needed next. */
+  forget(): void {
+    this.counted = undefined;
+  }
+
   private add(kind: "failures" | "issued", keys: readonly string[]): Promise<void> {
     const now = this.clock.now();
     return this.write((counted) => {

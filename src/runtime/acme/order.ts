@@ -59,6 +59,14 @@ export class Order {
     return true;
   }
 
+  /** Gives up what is under way, without a word to the authority. */
+  async drop(): Promise<void> {
+    const { challenges, wanted } = this.options;
+    this.pending = undefined;
+    await removeState(this.path);
+    await challenges.close(wanted.id);
+  }
+
   /** @throws AcmeError if the authority refuses; an order that can still become a certificate is kept */
   async complete(replaced: Replaced): Promise<Kept> {
     const { wanted, folder, authority } = this.options;
@@ -86,13 +94,6 @@ export class Order {
     if (kept === undefined || kept.key !== this.pending?.key) return undefined;
     await this.drop();
     return kept;
-  }
-
-  private async drop(): Promise<void> {
-    const { challenges, wanted } = this.options;
-    this.pending = undefined;
-    await removeState(this.path);
-    await challenges.close(wanted.id);
   }
 
   private async read(): Promise<Pending | undefined> {
@@ -274,8 +275,8 @@ export class Order {
     throw new OrderOver(new AcmeError("unusableCertificate", why!));
   }
 
-  /** Why the certificate that there is has to stay. */
-  private async fault(kept: Kept): Promise<string | undefined> {
+  /** Why a certificate cannot take the place of the one that there is; undefined if it can. */
+  async fault(kept: Kept): Promise<string | undefined> {
     const { wanted, clock, unfit } = this.options;
     const missing = wanted.names.filter((name) => !coversName(kept.leaf, name));
     if (missing.length > 0) return `it does not cover ${missing.join(", ")}`;

@@ -21,6 +21,8 @@ export interface ListedCertificate {
   readonly state?: CertificateStatus["state"];
   readonly nextAttempt?: number;
   readonly lastError?: AcmeFailure;
+  /** Address that this host would have to have to ask the authority; absent if it has it, or needs none. */
+  readonly waitsFor?: string;
 }
 
 /** The certificates in use, each once, in the order of the config. */
@@ -47,6 +49,7 @@ export function listCertificates(
         ...(status === undefined ? {} : { state: status.state }),
         ...(status?.nextAttempt === undefined ? {} : { nextAttempt: status.nextAttempt }),
         ...(status?.lastError === undefined ? {} : { lastError: status.lastError }),
+        ...(status?.waitsFor === undefined ? {} : { waitsFor: status.waitsFor }),
       });
     }
   }
