@@ -73,7 +73,8 @@ function choose(count: number, seeds: readonly number[], area: string | undefine
   for (const seed of seeds) {
     const next = randomFrom(seed);
     const order = all.map((fault) => ({ fault, at: next() })).sort((a, b) => a.at - b.at);
-    const more = order.map(({ fault }) => ({ ...fault, seed }));
+    // Twice as many as are wanted: few touch each other.
+    const more = order.slice(0, 2 * count).map(({ fault }) => ({ ...fault, seed }));
     chosen = apart([...chosen, ...more]).slice(0, chosen.length + count);
   }
   return chosen.map((fault, id) => ({ ...fault, id }));
