@@ -3,10 +3,11 @@ import * as http from "node:http";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
-import { parseConfig } from "../../src/model/index.js";
+import { parseConfig, type Problem } from "../../src/model/index.js";
+import { Health } from "../../src/runtime/process/health.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { alive, installedRuntime, killAll, Portico, processes } from "../../proof/kit/portico.js";
-import { freePort } from "../../proof/kit/ports.js";
+import { freePort, freePorts } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /** The health listener, as probes see it; and what comes between SIGTERM and the drain. */
@@ -232,6 +233,28 @@ test("a reload moves it, and one that is refused leaves it where it was", async 
   );
 });
 
+test("a takeover in the middle of a reload that moves it leaves it where the reload puts it", async () => {
+  const problems: Problem[] = [];
+  const health = new Health(() => undefined, { warn: (p) => problems.push(p) });
+  const [before, after] = await freePorts(2);
+  const at = (port: number) => ({ address: "127.0.0.1", port, anyAddress: false });
+  expect(await health.open(at(before!))).toEqual([]);
+  // The reload opens the new place, the takeover settles by the config in service, and then the reload is done.
+  expect(await health.open(at(after!))).toEqual([]);
+  await health.settle(at(before!));
+  expect((await probe("/readyz", before)).status).toBe(200);
+  await health.settle(at(after!));
+  expect((await probe("/readyz", after)).status).toBe(200);
+  await expect(probe("/readyz", before)).rejects.toThrow("ECONNREFUSED");
+  const taken = net.createServer().listen(before!, "127.0.0.1");
+  await once(taken, "listening");
+  await health.settle(at(before!));
+  expect(problems).toMatchObject([{ code: "listen.address-in-use", path: "healthListener" }]);
+  await health.settle(undefined);
+  await expect(probe("/readyz", after)).rejects.toThrow("ECONNREFUSED");
+  taken.close();
+});
+
 test("a start is refused if the port is taken", async () => {
   const taken = net.createServer().listen(health, "127.0.0.1");
   portico = await Portico.start(config());
@@ -239,6 +262,10 @@ test("a start is refused if the port is taken", async () => {
   expect([portico.code, portico.errors]).toEqual([1, expect.stringContaining("listen.address-in-use")]);
   taken.close();
 });
+
+/** Code in a master that holds up a step, and says so. */
+const LATER = "new Promise((later) => setTimeout(later, 1000))";
+const SAY = 'process.stderr.write("the last step\\n"); ';
 
 describe("drainDelayMs", () => {
   test("SIGTERM: not ready at once, requests go on for that long, then it drains", async () => {
@@ -273,6 +300,36 @@ describe("drainDelayMs", () => {
     portico.signal("SIGTERM");
     await portico.gone;
     expect([portico.code, portico.errors]).toEqual([0, expect.not.stringContaining("reloaded")]);
+  });
+
+  test.each<[string, (code: string) => string, (next: number) => number]>([
+    [
+      "the old master, when the new one acts already",
+      (code) => code.replace("predecessor?.tookOver()", `if (predecessor) { ${SAY}await ${LATER}; } $&`),
+      () => portico.pid,
+    ],
+    [
+      "the new master, before it takes over",
+      (code) => code.replace('this.send({ type: "takeOver" })', `${SAY}${LATER}.then(() => $&)`),
+      (next) => next,
+    ],
+  ])("SIGTERM in the last step of an upgrade waits as well: %s", async (_, edit, asked) => {
+    const delayed = config({ timeouts: { drainDelayMs: 3_000 } });
+    portico = await Portico.start(delayed, { runtime: await installedRuntime(edit) });
+    portico.signal("SIGUSR2");
+    await portico.says(/the last step/);
+    const next = processes("master").find((pid) => pid !== portico.pid)!;
+    process.kill(asked(next), "SIGTERM");
+    const since = performance.now();
+    await eventually(async () => (await ready().catch(() => 0)) === 503, "for it not to be ready");
+    await eventually(() => !alive(portico.pid), "for the old master to go");
+    while (performance.now() - since < 2_500) {
+      const client = await KeepAliveClient.connect(port);
+      expect(await client.ask()).toMatchObject({ status: 200, closes: false });
+      client.socket.destroy();
+      await sleep(50);
+    }
+    await eventually(() => processes("master").length === 0, "for the new master to go");
   });
 
   test.each(["SIGTERM", "SIGQUIT", "SIGINT"] as const)("%s after SIGTERM ends the wait", async (signal) => {

@@ -38,7 +38,11 @@ export interface Handover {
   readonly generation: number;
 }
 
-type ToSuccessor = StartSuccessor | { readonly type: "takeOver" | "drain" | "stop" };
+type ToSuccessor =
+  | StartSuccessor
+  | { readonly type: "takeOver" | "stop" }
+  /** Releases that do not know `delayed` drain at once. */
+  | { readonly type: "drain"; readonly delayed?: boolean };
 
 type ToPredecessor =
   | { readonly type: "started"; readonly pid: number }
@@ -137,9 +141,13 @@ export class Successor implements Supervised {
     return answer;
   }
 
-  /** Uses a message, because a signal would mean that the whole service is to stop. */
-  drain(): void {
-    this.send({ type: "drain" });
+  /**
+   * Uses a message, because a signal would mean that the whole service is to stop.
+   *
+   * @param delayed after it has accepted for `drainDelayMs`
+   */
+  drain(delayed = false): void {
+    this.send({ type: "drain", delayed });
   }
 
   stop(): void {
@@ -214,7 +222,7 @@ export class Successor implements Supervised {
 
 /** What the old master may order a new one to do. */
 export interface PredecessorOrders {
-  drain(): void;
+  drain(delayed: boolean): void;
   stop(): void;
 }
 
@@ -242,7 +250,8 @@ export class Predecessor implements Supervised {
     process.on("message", (message: ToSuccessor) => {
       if (message.type === "start") resolveHandover(message);
       else if (message.type === "takeOver") resolveTakeOver();
-      else this.orders?.[message.type]();
+      else if (message.type === "drain") this.orders?.drain(message.delayed === true);
+      else this.orders?.stop();
     });
     void this.send({ type: "started", pid: process.pid });
   }

@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import { type HealthListenerConfig, isIpv6, type Problem } from "../../model/serving.js";
 import { keyOf, listenProblem } from "../listen/sockets.js";
 import { listeningDescriptor } from "../node/listeningSockets.js";
+import type { MasterLog } from "./masterLog.js";
 import type { HealthAnswer, HealthServer } from "./healthServer.js";
 
 /** The open socket of a health listener, passed from one master to the next. */
@@ -24,8 +25,14 @@ export class Health {
   private inherited: HealthSocket | undefined;
   private nobodySince: number | undefined;
 
-  /** @param notReady why no new requests should come; undefined if they should */
-  constructor(private readonly notReady: () => NotReady | undefined) {}
+  /**
+   * @param notReady why no new requests should come; undefined if they should
+   * @param logs get what keeps it from answering where it settles
+   */
+  constructor(
+    private readonly notReady: () => NotReady | undefined,
+    private readonly logs: Pick<MasterLog, "warn">,
+  ) {}
 
   adopt(socket: HealthSocket | undefined): void {
     this.inherited = socket;
@@ -53,6 +60,8 @@ export class Health {
       server.close();
       this.servers.delete(open);
     }
+    // It may have been closed again by a takeover in the middle of a reload.
+    for (const p of await this.open(at)) this.logs.warn(p);
   }
 
   /** For the next master. */

@@ -48,7 +48,7 @@ export interface MasterOptions {
  * them run one at a time.
  */
 export class Master {
-  private readonly places = new Places(() => this.notReady());
+  private readonly places: Places;
   private readonly systemd = new SystemdNotify(process.env, (message) => this.logs.write("warn", message));
   private readonly turns = new Turns();
   /** Hash of this program, taken now because the installed file may be replaced later. */
@@ -82,6 +82,7 @@ export class Master {
   constructor(private readonly options: MasterOptions) {
     const { predecessor, logToStderr } = options;
     this.logs = new MasterLog(logToStderr !== true);
+    this.places = new Places(() => this.notReady(), this.logs);
     this.ticketKeys = new TicketKeys(
       (ticketKeys) => this.supervised.broadcast({ type: "ticketKeys", ticketKeys }),
       this.logs,
@@ -91,9 +92,11 @@ export class Master {
       install: (renewal) => this.install(renewal),
       answer: (challenges) => this.answer(challenges),
     });
-    if (predecessor !== undefined) {
-      predecessor.orders = { drain: () => void this.end(), stop: () => void this.end() };
-    }
+    if (predecessor !== undefined)
+      predecessor.orders = {
+        drain: (delayed) => (delayed ? this.shutDown({ delayed }) : void this.end()),
+        stop: () => void this.end(),
+      };
   }
 
   /** Serves until it is shut down; resolves with the exit code. */
@@ -151,7 +154,7 @@ export class Master {
     // The new master decides when this one ends.
     if (this.replacedBy !== undefined) return;
     const delayMs = this.loaded?.config.timeouts.drainDelayMs ?? 0;
-    if (delayed && delayMs > 0 && this.isMain && !this.isStopping) {
+    if (delayed && delayMs > 0 && !this.isStopping) {
       this.leaving = setTimeout(() => this.shutDown(), delayMs);
       const STATUS = `Stopping: accepts for ${delayMs / 1000} s more, but is not ready`;
       return void this.notify({ STOPPING: 1, STATUS });
@@ -200,9 +203,8 @@ export class Master {
     const loaded = await this.load("warning");
     if (!loaded.ok) return loaded.problems;
     const problems = await this.begin(loaded.value);
-    if (problems.length > 0) return problems;
-    predecessor?.ready();
-    return [];
+    if (problems.length === 0) predecessor?.ready();
+    return problems;
   }
 
   private load(expiry: "problem" | "warning"): Promise<Result<LoadedForMaster>> {
@@ -269,6 +271,8 @@ export class Master {
     }
     const message = `a new master, process ${successor.pid}, has taken over`;
     this.logs.write("info", message);
+    // The stop was meant for the service.
+    if (this.leaving !== undefined && !this.stopping) successor.drain(true);
     await this.retire(successor);
     return { ok: true, value: { message, warnings: [] } };
   }
@@ -289,8 +293,6 @@ export class Master {
     if (this.replacedBy !== undefined) return Promise.resolve();
     this.replacedBy = successor;
     this.supervised.release(successor);
-    // The stop was meant for the service.
-    if (this.leaving !== undefined) successor.drain();
     successor.release();
     this.control?.close();
     void this.places.answerHealth(undefined);

@@ -1,6 +1,7 @@
 import type { ProxyConfig, Result } from "../../model/serving.js";
 import { type ListenSocket, ListenSockets } from "../listen/sockets.js";
 import type { Handover } from "./handover.js";
+import type { MasterLog } from "./masterLog.js";
 import { Health, type NotReady } from "./health.js";
 
 /** Everything that a master listens on: the sockets of the listeners, for its workers, and the health listener's. */
@@ -8,8 +9,8 @@ export class Places {
   readonly sockets = new ListenSockets();
   private readonly health: Health;
 
-  constructor(notReady: () => NotReady | undefined) {
-    this.health = new Health(notReady);
+  constructor(notReady: () => NotReady | undefined, logs: Pick<MasterLog, "warn">) {
+    this.health = new Health(notReady, logs);
   }
 
   adopt({ sockets, health }: Handover): void {
