@@ -9,7 +9,15 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { mountSecret } from "../../proof/kit/mountedSecret.js";
-import { checkAsNobody, killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
+import {
+  alive,
+  checkAsNobody,
+  installedRuntime,
+  killAll,
+  openFolder,
+  Portico,
+  processes,
+} from "../../proof/kit/portico.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -171,6 +179,22 @@ test("without a secret a front end resumes no session of another one", async () 
   expect(await resumed(one.first, session)).toBe(true);
   expect(await resumed(two.first, session)).toBe(false);
 });
+
+test("own keys change in their time, however often the runtime is replaced", async () => {
+  const runtime = await installedRuntime((code) => code.replace(/OWN_MS = 12 \* \w+/, "OWN_MS = 8000"));
+  const began = performance.now();
+  const portico = await Portico.start(config(one, undefined), { runtime });
+  running.push(portico);
+  const { session } = await visit(one.first, WAY);
+  while (performance.now() - began < 9_000) {
+    const [master] = processes("master");
+    process.kill(master!, "SIGUSR2");
+    await eventually(() => !alive(master!), "for the old master to go");
+  }
+  expect(await resumed(one.first, session)).toBe(false);
+  for (const pid of processes("master")) process.kill(pid, "SIGTERM");
+  await portico.gone;
+}, 60_000);
 
 test("all change keys when a period ends: older sessions begin anew, newer ones are shared", async () => {
   const rotateMs = 4_000;

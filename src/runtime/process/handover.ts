@@ -32,6 +32,8 @@ interface StartSuccessor extends Handover {
 export interface Handover {
   readonly sockets: readonly PassedSocket[];
   readonly ticketKeys: string;
+  /** When these keys end, in milliseconds since 1970; older releases do not know it. */
+  readonly ticketKeysUntil?: number;
   /** Where the health listener listens, if there is one. */
   readonly health?: HealthSocket | undefined;
   /** Number of the generation that serves. */

@@ -197,7 +197,7 @@ export class Master {
     const handover = await predecessor?.handover;
     if (handover !== undefined) {
       this.places.adopt(handover);
-      this.ticketKeys.adopt(handover.ticketKeys);
+      this.ticketKeys.adopt(handover);
       this.generation = handover.generation;
     }
     const loaded = await this.load("warning");
@@ -253,7 +253,7 @@ export class Master {
     const impossible = cannotHandOver();
     if (impossible.length > 0) return this.refuse(UPGRADE_REFUSED, impossible);
     const { places, ticketKeys, generation } = this;
-    const handover = { ...places.passable, ticketKeys: ticketKeys.handover, generation };
+    const handover = { ...places.passable, ...ticketKeys.passable, generation };
     const successor: Successor = new Successor(program, handover, this.systemd.environment, {
       drain: () => void this.retire(successor),
       stop: () => void this.end(),

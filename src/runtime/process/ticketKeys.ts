@@ -4,6 +4,7 @@ import type { LoadedForMaster } from "../load/config.js";
 import { credentials } from "../load/credentials.js";
 import { FileWatch } from "../load/fileWatch.js";
 import { loadTicketSecret } from "../load/ticketSecret.js";
+import type { Handover } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
 import { problemLine } from "./masterReport.js";
 
@@ -16,6 +17,8 @@ import { problemLine } from "./masterReport.js";
 export class TicketKeys {
   /** Made here, or by the master before this one. */
   private own = newKeys();
+  /** By the clock, since a runtime that is often replaced would never get to the end of a timer. */
+  private ownUntil = Date.now() + OWN_MS;
   private shared: Shared | undefined;
   private readonly watch = new FileWatch();
   private ownTimer: NodeJS.Timeout | undefined;
@@ -28,13 +31,14 @@ export class TicketKeys {
   ) {}
 
   /** What the next master goes on with; it reads the shared secret itself. */
-  get handover(): string {
-    return this.own;
+  get passable(): Pick<Handover, "ticketKeys" | "ticketKeysUntil"> {
+    return { ticketKeys: this.own, ticketKeysUntil: this.ownUntil };
   }
 
   /** Goes on with those of the master before this one. */
-  adopt(own: string): void {
-    this.own = own;
+  adopt({ ticketKeys, ticketKeysUntil = this.ownUntil }: Handover): void {
+    this.own = ticketKeys;
+    this.ownUntil = ticketKeysUntil;
   }
 
   /** The keys for a config, as of now. */
@@ -45,7 +49,7 @@ export class TicketKeys {
 
   /** From now on changes the keys of the workers of this config in time. */
   async begin(loaded: LoadedForMaster): Promise<void> {
-    this.ownTimer ??= setInterval(() => this.renewOwn(), OWN_MS).unref();
+    this.ownTimer ??= this.timerOfOwn();
     clearTimeout(this.periodTimer);
     this.shared = sharedBy(loaded);
     // The workers may have been started in the period before.
@@ -54,13 +58,21 @@ export class TicketKeys {
   }
 
   stop(): void {
-    clearInterval(this.ownTimer);
+    clearTimeout(this.ownTimer);
     clearTimeout(this.periodTimer);
     this.watch.stop();
   }
 
+  private timerOfOwn(): NodeJS.Timeout {
+    // A clock that was set back makes no key last longer.
+    const left = Math.min(Math.max(this.ownUntil - Date.now(), 0), OWN_MS);
+    return setTimeout(() => this.renewOwn(), left).unref();
+  }
+
   private renewOwn(): void {
     this.own = newKeys();
+    this.ownUntil = Date.now() + OWN_MS;
+    this.ownTimer = this.timerOfOwn();
     if (this.shared === undefined) this.install(this.own);
   }
 
