@@ -99,3 +99,22 @@ test("the table in docs/certificates.md names each of these rows, and no other",
     .map((row) => row.split("|")[2]!.trim());
   expect(new Set(named)).toEqual(new Set(CERTIFICATE_QUESTIONS.map(({ title }) => title)));
 });
+
+describe("on a host without the address that decides who asks", () => {
+  const elsewhere = { state: "none", nextAttempt: undefined, waitsFor: "192.0.2.20" } as const;
+
+  test("nothing fails while a temporary certificate serves", () => {
+    const rows = rowsOf(certificate(elsewhere));
+    expect(Object.values(rows).map(({ status }) => status)).toEqual(Object.keys(rows).map(() => "ok"));
+    expect(JSON.stringify(rows["acme-certificates"])).toContain("waiting for the address 192.0.2.20");
+  });
+
+  test("a certificate that has expired is reported", () => {
+    const rows = rowsOf(certificate({ ...elsewhere, source: "acme", notAfter: NOW - DAY }));
+    expect(rows["acme-certificates"]).toMatchObject({
+      status: "failed",
+      cause: "a certificate has expired, and the host that asks for new ones has not shared one",
+      fix: "Look on the host that has the address 192.0.2.20: portico certificates",
+    });
+  });
+});

@@ -122,7 +122,8 @@ export interface HostDescription {
    */
   readonly probe?: ResponseProbe;
   /**
-   * Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes.
+   * Whether an activation fails and rolls back unless every certificate by ACME is issued within three minutes. A host
+   * of a pair without the virtual address waits for ten seconds, and does not fail.
    * @default false
    */
   readonly requireCertificate?: boolean;

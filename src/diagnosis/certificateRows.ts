@@ -88,6 +88,13 @@ function askIssued(certificates: readonly ListedCertificate[], failed: ReadonlyS
       seen,
       "Give the service's unit StateDirectory=, or `portico serve` the option --state.",
     );
+  const elsewhere = lacking.find(({ waitsFor }) => waitsFor !== undefined)?.waitsFor;
+  if (elsewhere !== undefined)
+    return failure(
+      "a certificate has expired, and the host that asks for new ones has not shared one",
+      seen,
+      `Look on the host that has the address ${elsewhere}: portico certificates`,
+    );
   return failure("an authority is being asked, and has not issued the certificate yet", seen, WAIT);
 }
 

@@ -385,7 +385,8 @@ export interface FileSyncActivationProps {
   /**
    * Whether an apply fails, and the host rolls back, unless every certificate of `TlsMaterial.acme` is issued within
    * three minutes. `false` does not wait: a row says which certificate is still missing and why, and the proxy serves
-   * with a temporary one until it is issued.
+   * with a temporary one until it is issued. On a `FrontEndPair` only the host that has the address waits for longer
+   * than ten seconds: the other one gets its certificates from there.
    * @default false
    */
   readonly requireCertificate?: boolean;

@@ -157,7 +157,7 @@ export class Keeper {
     try {
       this.mark = await certificateMark(this.folder);
       this.kept = await readCertificate(this.folder);
-      if (this.isShared) await this.take();
+      if (this.isShared) await this.take(isFirst);
       const read = await readJson<History>(join(this.folder, "history.json"));
       if (typeof read?.failures === "number") this.history = { ...read, failures: read.failures };
       if (this.options.changed && isFirst) this.history = { ...this.history, failures: 0 };
@@ -187,20 +187,24 @@ export class Keeper {
   }
 
   /** Gives a certificate to the listeners that did not come from this host's own order. */
-  private async take(): Promise<void> {
+  private async take(isFirst: boolean): Promise<void> {
     const { wanted, host } = this.options;
     const { kept } = this;
     if (kept === undefined || kept.cert === this.taken) return;
     const why = await this.order.fault(kept);
-    if (why === undefined) {
-      this.taken = kept.cert;
-      return host.install(wanted.id, { key: kept.key, cert: kept.cert });
+    const certificate = `certificate for ${wanted.names.join(", ")}`;
+    if (why !== undefined) {
+      this.kept = undefined;
+      return host.log("warn", `${certificate}: what is in the state directory is not used: ${why}`);
     }
-    this.kept = undefined;
-    host.log(
-      "warn",
-      `certificate for ${wanted.names.join(", ")}: what is in the state directory is not used: ${why}`,
-    );
+    this.taken = kept.cert;
+    host.install(wanted.id, { key: kept.key, cert: kept.cert });
+    const until = new Date(validityOf(kept).notAfter).toISOString();
+    if (!isFirst)
+      host.log(
+        "info",
+        `${certificate}: taken from another host, issued by ${issuerOf(kept)}, valid until ${until}`,
+      );
   }
 
   private sayThatItWaits(): void {

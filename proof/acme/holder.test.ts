@@ -1,0 +1,336 @@
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as tls from "node:tls";
+import { run } from "../../src/cli/program.js";
+import type { ProxyConfigInput } from "../../src/model/index.js";
+import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
+import type { ListedCertificate } from "../../src/runtime/process/certificateList.js";
+import { askMaster, type ControlOutcome } from "../../src/runtime/process/control.js";
+import { openFolder, Portico } from "../kit/portico.js";
+import { eventually } from "../kit/waiting.js";
+import { Between } from "./between.js";
+import { TestCa } from "./ca.js";
+import { MovedAddress } from "./movedAddress.js";
+import { issued, type Stage, startStage } from "./stage.js";
+
+/** Two hosts with one address and the same certificates: whoever has the address asks the authority. */
+
+const address = new MovedAddress();
+afterEach(() => address.moveTo(undefined));
+
+const NEW_ACCOUNT = "/sign-me-up";
+
+describe("two proxies", () => {
+  const NAME = "files.example.net";
+  let ca: TestCa;
+  let between: Between;
+  const started: Host[] = [];
+  beforeAll(async () => {
+    ca = await TestCa.start();
+    between = await Between.start(ca);
+  });
+  afterEach(async () => {
+    for (const host of started.splice(0)) await host.portico.stop();
+  });
+  afterAll(async () => {
+    await between.stop();
+    await ca.stop();
+  });
+
+  function config(own: string): ProxyConfigInput {
+    const acme = { authority: "ca", names: [NAME] };
+    return {
+      version: 1,
+      workers: 1,
+      certificateAuthorities: [
+        {
+          name: "ca",
+          directory: between.directory,
+          agreeToTerms: true,
+          roots: ca.roots,
+          challenge: "http-01",
+          holderAddress: own,
+        },
+      ],
+      listeners: [
+        { name: "http", address: own, port: ca.httpPort, protocol: "http" },
+        {
+          name: "https",
+          address: own,
+          port: ca.tlsPort,
+          protocol: "https",
+          tls: { acme, policy: "mozilla-intermediate" },
+        },
+      ],
+      virtualServers: [
+        {
+          name: "site",
+          serverNames: ["_"],
+          listeners: ["http", "https"],
+          default: true,
+          routes: [
+            { name: "ok", path: "/", match: "prefix", action: { type: "respond", status: 200, body: "ok" } },
+          ],
+        },
+      ],
+    };
+  }
+
+  interface Host {
+    readonly portico: Portico;
+    readonly state: string;
+    readonly control: string;
+    ask(request: Parameters<typeof askMaster>[1]): Promise<ControlOutcome>;
+    listed(): Promise<ListedCertificate>;
+    /** Serial number of the certificate that a new connection gets. */
+    served(): Promise<string>;
+  }
+
+  async function start(own: string): Promise<Host> {
+    const folder = openFolder();
+    for (const name of ["state", "run"]) mkdirSync(join(folder, name));
+    const env = { STATE_DIRECTORY: join(folder, "state"), RUNTIME_DIRECTORY: join(folder, "run") };
+    const portico = await Portico.start(config(own), { env });
+    const control = join(folder, "run/control.sock");
+    const ask: Host["ask"] = (request) => askMaster(control, request, 20_000);
+    const host: Host = {
+      portico,
+      control,
+      state: join(folder, "state/acme"),
+      ask,
+      listed: async () => {
+        const outcome = await ask({ command: "certificates" });
+        if (!outcome.ok) throw new Error(JSON.stringify(outcome.problems));
+        return outcome.value.certificates![0]!;
+      },
+      served: async () => {
+        const options = { host: own, port: ca.tlsPort, servername: NAME, rejectUnauthorized: false };
+        const socket = tls.connect(options);
+        await once(socket, "secureConnect");
+        const { raw } = socket.getPeerCertificate();
+        socket.destroy();
+        return new X509Certificate(raw).serialNumber;
+      },
+    };
+    started.push(host);
+    return host;
+  }
+
+  /** What `portico certificates` prints. */
+  async function shown({ control }: Host): Promise<string> {
+    let text = "";
+    await run(["certificates", "--control", control], {
+      out: (more) => void (text += more),
+      err: (more) => void (text += more),
+    });
+    return text;
+  }
+
+  const shows = (host: Host, expected: object, what: string): Promise<void> =>
+    eventually(
+      async () => {
+        const found: Partial<ListedCertificate> = await host.listed();
+        return Object.entries(expected).every(
+          ([key, value]) => found[key as keyof ListedCertificate] === value,
+        );
+      },
+      what,
+      { seen: () => host.portico.errors, everyMs: 50, ms: 20_000 },
+    );
+
+  test("only the one with the address asks; the other takes what is copied, and goes on when the address comes", async () => {
+    const [ownA, ownB] = address.addresses;
+    const [a, b] = [await start(ownA), await start(ownB)];
+    await shows(a, { source: "temporary", state: "none", waitsFor: ownA }, "for the first to wait");
+    await shows(b, { source: "temporary", state: "none", waitsFor: ownB }, "for the second to wait");
+    expect(await shown(b)).toMatch(
+      new RegExp(
+        `files\\.example\\.net .* temporary, until ca issues one +waiting for the address ${ownB}\n$`,
+      ),
+    );
+    const refused = await b.ask({ command: "renew" });
+    expect(refused).toMatchObject({ ok: false, problems: [{ code: "acme.not-issued" }] });
+    expect(JSON.stringify(refused)).toContain(`does not have the address ${ownB}`);
+    expect(between.steps).toEqual([]);
+
+    await ca.setAddress(NAME, ownA);
+    address.moveTo(0);
+    await shows(a, { source: "acme", state: "valid", waitsFor: undefined }, "for the first certificate");
+    expect(await b.listed()).toMatchObject({ source: "temporary", waitsFor: ownB });
+    expect(between.orders).toBe(1);
+
+    const first = await a.served();
+    const [pid, temporary] = [b.portico.pid, await b.served()];
+    expect(temporary).not.toBe(first);
+    cpSync(a.state, b.state, { recursive: true });
+    await shows(b, { source: "acme", state: "valid", waitsFor: ownB }, "for the copy");
+    expect([await b.served(), b.portico.pid]).toEqual([first, pid]);
+    expect(b.portico.errors).toContain("taken from another host, issued by Pebble");
+
+    await ca.setAddress(NAME, ownB);
+    address.moveTo(1);
+    await shows(
+      b,
+      { source: "acme", state: "valid", waitsFor: undefined },
+      "for the second to have the address",
+    );
+    await shows(a, { source: "acme", state: "valid", waitsFor: ownA }, "for the first to wait again");
+    expect(between.orders).toBe(1);
+    expect(await b.ask({ command: "renew" })).toMatchObject({ ok: true });
+    expect(between.orders).toBe(2);
+    expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
+
+    const second = await b.served();
+    expect(await a.served()).toBe(first);
+    cpSync(b.state, a.state, { recursive: true });
+    await eventually(async () => (await a.served()) === second, "for the copy back", { ms: 20_000 });
+    expect(second).not.toBe(first);
+    expect(between.orders).toBe(2);
+  }, 120_000);
+});
+
+describe("two engines", () => {
+  const SECONDS = 1_000;
+  const DAY = 86_400 * SECONDS;
+  let stage: Stage;
+  const folders: string[] = [];
+  const engines: AcmeCertificates[] = [];
+  beforeEach(async () => (stage = await startStage()));
+  afterEach(async () => {
+    await Promise.all(engines.splice(0).map((engine) => engine.stop()));
+    await stage.stop();
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+
+  function engine(): { readonly state: string; readonly certificates: AcmeCertificates } {
+    const state = mkdtempSync(join(tmpdir(), "portico-holder-"));
+    folders.push(state);
+    const certificates = new AcmeCertificates(state, stage.host, stage.clock);
+    engines.push(certificates);
+    return { state, certificates };
+  }
+
+  const wantedBy = (host: 0 | 1, name = "a.example.net") =>
+    stage.wanted([name], { authority: { holderAddress: address.addresses[host] } });
+  const fileOf = (state: string, id: string): string => join(state, "certificates", id, "certificate.pem");
+
+  /** Lets the clock run on until something is so. */
+  const passing = (isSo: () => boolean, what: string): Promise<void> =>
+    eventually(
+      () => {
+        stage.clock.advance(10 * SECONDS);
+        return isSo();
+      },
+      what,
+      { seen: () => stage.host.lines.join("\n"), everyMs: 20, ms: 20_000 },
+    );
+
+  test("a renewal that is due waits for the address, and is the one order of both", async () => {
+    const { host, clock, between } = stage;
+    address.moveTo(0);
+    const [a, b] = [engine(), engine()];
+    const one = wantedBy(0);
+    a.certificates.lookAfter([one]);
+    await issued(stage, one.id);
+    const first = host.installed.get(one.id)!;
+    cpSync(a.state, b.state, { recursive: true });
+    b.certificates.lookAfter([wantedBy(1)]);
+    await passing(() => b.certificates.status()[0]!.waitsFor !== undefined, "for the second to wait");
+    address.moveTo(undefined);
+    // Of 90; the authority's window of renewal may end after 81.
+    clock.advance(82 * DAY);
+    await passing(() => a.certificates.status()[0]!.waitsFor !== undefined, "for both to wait");
+    const before = between.steps.length;
+    clock.advance(SECONDS * 60);
+    await sleep(300);
+    expect([between.steps.length, between.orders]).toEqual([before, 1]);
+    address.moveTo(1);
+    clock.advance(10 * SECONDS);
+    await eventually(() => host.installed.get(one.id)!.cert !== first.cert, "for the renewal", {
+      ms: 20_000,
+    });
+    expect(between.orders).toBe(2);
+    expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
+    expect(readFileSync(fileOf(a.state, one.id), "utf8")).toContain(first.cert);
+  });
+
+  test("an order under way ends after the address is lost, and none begins", async () => {
+    const { between, host } = stage;
+    address.moveTo(0);
+    const { certificates } = engine();
+    // Four are ordered at once.
+    const all = ["a", "b", "c", "d", "e", "f"].map((name) => wantedBy(0, `${name}.example.net`));
+    let finalized = 0;
+    between.before = ({ path }) => {
+      if (path.startsWith("/finalize-order") && finalized++ === 0) address.moveTo(undefined);
+      return Promise.resolve();
+    };
+    certificates.lookAfter(all);
+    await passing(() => host.installed.size === 4, "for the orders under way");
+    await passing(
+      () => certificates.status().every(({ waitsFor }) => waitsFor === address.addresses[0]),
+      "for all to wait",
+    );
+    expect([between.orders, host.installed.size]).toEqual([4, 4]);
+  });
+
+  test("an order that another host made unnecessary is forgotten", async () => {
+    const { between, host } = stage;
+    address.moveTo(0);
+    const [a, b] = [engine(), engine()];
+    const [one, other] = [wantedBy(0), wantedBy(1)];
+    // The first host dies in the middle of its order.
+    let stopped: Promise<void> | undefined;
+    between.before = ({ path }) => {
+      if (stopped !== undefined || !path.startsWith("/finalize-order")) return Promise.resolve();
+      stopped = a.certificates.stop();
+      return Promise.resolve("cut");
+    };
+    a.certificates.lookAfter([one]);
+    const order = join(a.state, "certificates", one.id, "order.json");
+    await eventually(() => stopped !== undefined, "for the first order", { ms: 20_000 });
+    await stopped;
+    expect(JSON.parse(readFileSync(order, "utf8"))).toMatchObject({ order: expect.any(String) });
+    address.moveTo(1);
+    b.certificates.lookAfter([other]);
+    await issued(stage, one.id);
+    cpSync(b.state, a.state, { recursive: true });
+    address.moveTo(0);
+    const again = new AcmeCertificates(a.state, host, stage.clock);
+    engines.push(again);
+    again.lookAfter([one]);
+    await eventually(() => again.status()[0]?.state === "valid", "for the first to go on");
+    await sleep(300);
+    expect(between.orders).toBe(2);
+    expect(() => readFileSync(order)).toThrow("ENOENT");
+  });
+
+  test("a copy that cannot be used is reported and not taken, and a good one is", async () => {
+    const { host } = stage;
+    address.moveTo(0);
+    const [a, b] = [engine(), engine()];
+    const one = wantedBy(0);
+    const other = wantedBy(0, "b.example.net");
+    a.certificates.lookAfter([one, other]);
+    await eventually(() => host.installed.size === 2, "for two certificates", { ms: 20_000 });
+    const good = readFileSync(fileOf(a.state, one.id), "utf8");
+    const waiting = wantedBy(1);
+    b.certificates.lookAfter([waiting]);
+    await passing(() => b.certificates.status()[0]!.waitsFor !== undefined, "for the second to wait");
+    host.installed.clear();
+    mkdirSync(join(fileOf(b.state, one.id), ".."), { recursive: true });
+    writeFileSync(fileOf(b.state, one.id), readFileSync(fileOf(a.state, other.id)));
+    const line =
+      "warn certificate for a.example.net: what is in the state directory is not used: it does not cover";
+    await passing(() => host.lines.some((one) => one.startsWith(line)), "for the warning");
+    expect([host.installed.size, b.certificates.status()[0]!.state]).toEqual([0, "none"]);
+    writeFileSync(fileOf(b.state, one.id), good);
+    await passing(() => host.installed.get(one.id) !== undefined, "for the good one");
+    expect(b.certificates.status()[0]).toMatchObject({ state: "valid", waitsFor: address.addresses[1] });
+    expect(good).toContain(host.installed.get(one.id)!.cert);
+  });
+});
