@@ -138,6 +138,26 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   expect(performance.now() - asked).toBeLessThan(4_000);
 }, 30_000);
 
+test("a socket that nobody reads holds up neither reload nor the end", async () => {
+  portico = await Portico.start(config(2));
+  // What ends resets the socket: from then on a write to it waits.
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  const [first] = portico.workers();
+  portico.readOutput(false);
+  const hammer = new Hammer(port, 2);
+  await eventually(() => hammer.answers > 5_000, "for more lines than the socket takes");
+  portico.signal("SIGHUP");
+  await eventually(() => !portico!.workers().includes(first!), "for the workers before to end");
+  await hammer.stop();
+  expect(hammer.failures).toEqual([]);
+  const asked = performance.now();
+  portico.signal("SIGTERM");
+  await eventually(() => portico!.workers().length === 0, "for the workers to end");
+  expect(performance.now() - asked).toBeLessThan(4_000);
+  portico.readOutput(true);
+}, 60_000);
+
 test("SIGUSR1 changes nothing, and a reload continues on the same streams", async () => {
   await start(config(1, { logs: { ...LOGS, error: { stream: "stdout" } } }));
   const client = await KeepAliveClient.connect(port);

@@ -110,6 +110,12 @@ export class Portico {
     this.child.kill(name);
   }
 
+  /** Whether anybody reads its standard output, which is a socket. */
+  readOutput(isRead: boolean): void {
+    if (isRead) this.child.stdout!.resume();
+    else this.child.stdout!.pause();
+  }
+
   rewrite(config: ProxyConfigInput | string): void {
     writeConfig(this.configFile, config);
   }

@@ -4,7 +4,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Problem, problem } from "../../model/serving.js";
 import { logFix } from "../load/files.js";
 import { systemReason } from "../load/systemReason.js";
-import { cutLine, openStream, STREAM_LINE_BYTES_MAX, type StreamName, wholeLines } from "./streams.js";
+import {
+  cutLine,
+  openStream,
+  STREAM_LINE_BYTES_MAX,
+  type StreamName,
+  wholeLines,
+  writesMayWait,
+} from "./streams.js";
 
 /** A file by its path, or a stream of the process. */
 export type LogTarget = { readonly path: string } | { readonly stream: StreamName };
@@ -25,6 +32,8 @@ export class LogFile {
   /** Longest line, its line feed included. */
   readonly lineBytesMax: number;
   private fd: number | undefined;
+  /** Whether a write takes as long as the reader of a stream likes. */
+  private mayWait = false;
   private pending = "";
   private batch: Buffer | undefined;
   private writing = false;
@@ -116,8 +125,12 @@ export class LogFile {
     }
   }
 
-  /** Writes what waits at once; for the last moment of a process. A write in progress is left to the kernel. */
+  /**
+   * Writes what waits at once; for the last moment of a process. A write in progress is left to the kernel. So are lines
+   * of a stream whose reader could hold up this process.
+   */
   flushSync(): void {
+    if (this.mayWait) return;
     const waiting = this.writing ? undefined : this.batch;
     const bytes = Buffer.concat([waiting ?? Buffer.alloc(0), Buffer.from(this.pending, "utf8")]);
     const fd = bytes.length === 0 ? undefined : this.opened();
@@ -142,6 +155,11 @@ export class LogFile {
     this.fd = undefined;
   }
 
+  /** Whether a thread of this process may wait for a reader that does not read. */
+  get isHeldUp(): boolean {
+    return this.writing && this.mayWait;
+  }
+
   /** How much waits, in bytes for lines of ASCII. */
   private get held(): number {
     return this.pending.length + (this.batch?.length ?? 0);
@@ -159,7 +177,10 @@ export class LogFile {
 
   /** A stream is opened by its first line: most services have none. */
   private opened(): number | undefined {
-    if ("stream" in this.target) this.fd ??= openStream(this.target.stream);
+    if ("stream" in this.target && this.fd === undefined) {
+      this.fd = openStream(this.target.stream);
+      this.mayWait = writesMayWait(this.fd);
+    }
     return this.fd;
   }
 

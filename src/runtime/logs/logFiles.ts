@@ -61,6 +61,11 @@ export class LogFiles {
     return route.errorLog === undefined ? this.mainError : this.errorLog(route.errorLog, false);
   }
 
+  /** Whether a write waits for a reader. */
+  get isHeldUp(): boolean {
+    return this.stdout.isHeldUp || this.stderr.isHeldUp;
+  }
+
   /** Opens every file; a problem for each that cannot be written. */
   open(): Problem[] {
     const problems = this.each((file) => file.open());

@@ -30,6 +30,18 @@ export function openStream(name: StreamName): number {
   return fd;
 }
 
+/**
+ * Whether a write to what was opened for a stream may wait for its reader: a socket, as systemd passes it, or a pipe of
+ * another user, cannot be opened again.
+ */
+export function writesMayWait(fd: number): boolean {
+  try {
+    return fd <= DESCRIPTORS.stderr && !fs.fstatSync(fd).isFile();
+  } catch {
+    return false;
+  }
+}
+
 /** Length of the whole lines that one write may take; all of a text that fits. */
 export function wholeLines(lines: Buffer): number {
   if (lines.length <= STREAM_LINE_BYTES_MAX) return lines.length;

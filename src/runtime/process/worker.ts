@@ -93,14 +93,23 @@ class Worker {
   private async open(service: WorkerServer): Promise<void> {
     const problems = await service.open();
     if (problems.length === 0) return send({ type: "ready" });
-    await fail(problems);
+    await failed(problems);
+    await this.exit(WORKER_EXIT.failed);
   }
 
   private async exit(code: number): Promise<void> {
-    setTimeout(() => process.exit(code), FLUSH_MS);
+    setTimeout(() => this.leave(code), FLUSH_MS);
     this.service?.stopAccepting();
     await this.service?.closeAll();
     await this.service?.logs.close();
+    this.leave(code);
+  }
+
+  private leave(code: number): void {
+    // Before a process exits it waits for its threads. Where one of them waits for a reader, only this ends it.
+    process.on("exit", () => {
+      if (this.service?.logs.isHeldUp === true) process.kill(process.pid, "SIGKILL");
+    });
     process.exit(code);
   }
 }
@@ -112,10 +121,11 @@ function send(message: WorkerMessage): void {
   if (process.connected) process.send!(message, undefined, undefined, () => undefined);
 }
 
-function fail(problems: readonly Problem[]): Promise<never> {
-  return new Promise(() => {
+/** Resolves when the master has it. */
+function failed(problems: readonly Problem[]): Promise<void> {
+  return new Promise((resolve) => {
     const message: WorkerMessage = { type: "failed", problems };
-    if (!process.connected) process.exit(WORKER_EXIT.failed);
-    process.send!(message, undefined, undefined, () => process.exit(WORKER_EXIT.failed));
+    if (!process.connected) return resolve();
+    process.send!(message, undefined, undefined, () => resolve());
   });
 }
