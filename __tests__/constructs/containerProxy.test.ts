@@ -1,5 +1,5 @@
 import { Testing } from "cdktf";
-import { Action, ContainerProxy, TlsMaterial } from "../../src/index.js";
+import { Action, ContainerProxy, Listener, TlsMaterial } from "../../src/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
 import { newStack } from "../../proof/kit/stacks.js";
 
@@ -69,3 +69,9 @@ test.each(["tls", "/etc/tls/", { secretName: "files-tls" }])(
     );
   },
 );
+
+test("a part outside of any proxy is refused with where it belongs", () => {
+  expect(() => new Listener(newStack(), "l", { port: 8080 })).toThrow(
+    /below a ReverseProxy or a ContainerProxy[^]*Use a ReverseProxy, a ContainerProxy, or a construct below/,
+  );
+});

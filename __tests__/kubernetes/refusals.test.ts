@@ -1,7 +1,8 @@
 import { TerraformVariable, Testing } from "cdktf";
 import { Action, type ContainerProxy, ProblemError, TlsMaterial } from "../../src/index.js";
-import type { KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
-import { fileSync, proxy, site } from "./site.js";
+import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
+import { renderProxyConfig } from "../../src/testing/index.js";
+import { fileSync, IMAGE, proxy, site } from "./site.js";
 
 /** `CODE PATH` of everything that is refused. */
 function refused(
@@ -190,6 +191,24 @@ describe("a proxy that pods cannot run", () => {
     ],
   ])("%s", (_, change, problem) => {
     expect(refused({}, change)).toEqual([problem]);
+  });
+
+  test("a proxy of another front end, unless its pods are the same", () => {
+    const { stack, frontEnd } = site();
+    const second = (id: string, memory: string) =>
+      new KubernetesFrontEnd(stack, id, {
+        namespace: id,
+        proxy: stack.node.findChild("proxy") as ContainerProxy,
+        image: IMAGE,
+        tls: { secretName: "files-tls" },
+        resources: { memory },
+      });
+    expect(() => second("other", "1Gi")).toThrow(
+      "stack/other.proxy: also runs in the pods of another front end",
+    );
+    expect(second("same", "512Mi").problems).toEqual([]);
+    expect(frontEnd.problems).toEqual([]);
+    expect(renderProxyConfig(stack).limits.connectionsMax).toBe(255);
   });
 
   test("media of the service without their volume", () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Construct } from "constructs";
 import { problem } from "../model/index.js";
 import { CONTAINER_PATHS, dhParametersPem } from "../render/index.js";
@@ -12,7 +13,7 @@ import type { TlsPlace } from "./tlsMaterial.js";
  */
 export class ContainerProxy extends ReverseProxyBase {
   private readonly own: ProxySettings;
-  private given: ProxySettings = {};
+  private given: ProxySettings | undefined;
   private readonly contents = new Map<string, string>();
 
   constructor(scope: Construct, id: string, props: ContainerProxyProps = {}) {
@@ -24,7 +25,7 @@ export class ContainerProxy extends ReverseProxyBase {
 
   /** @internal */
   protected get settings(): ProxySettings {
-    const { own, given } = this;
+    const { own, given = {} } = this;
     const logs = { access: { stream: "stdout" }, error: { stream: "stderr" }, ...own.logs } as const;
     const timeouts = { ...given.timeouts, ...own.timeouts };
     const limits = { ...given.limits, ...own.limits };
@@ -37,10 +38,15 @@ export class ContainerProxy extends ReverseProxyBase {
     };
   }
 
-  /** @internal Settings that follow from how its containers are run; its own take priority. */
-  give(settings: ProxySettings): void {
+  /**
+   * @internal Settings that follow from how its containers are run; its own take priority.
+   *
+   * @returns whether it has them now: it runs in one way, and what was given before stays
+   */
+  give(settings: ProxySettings): boolean {
     refuseProxy(this, { version: 1, ...settings });
-    this.given = settings;
+    this.given ??= settings;
+    return isDeepStrictEqual(this.given, settings);
   }
 
   /** Adds a small file that containers need besides the config, such as a page. Not for secrets. */

@@ -16,9 +16,9 @@ export interface ProxyScope extends IConstruct {
 export function proxyOf(construct: IConstruct): ProxyScope {
   const proxy = construct.node.scopes.reverse().find((scope): scope is ProxyScope => PROXY in scope);
   if (proxy === undefined) {
-    const fix = "Use a ReverseProxy, or a construct below one, as its scope.";
-    const more = { allowed: "a place below a ReverseProxy", fix };
-    refuse([problem("config.unknown-reference", construct.node.path, "is not below a ReverseProxy", more)]);
+    const fix = "Use a ReverseProxy, a ContainerProxy, or a construct below one of them, as its scope.";
+    const more = { allowed: "a place below a ReverseProxy or a ContainerProxy", fix };
+    refuse([problem("config.unknown-reference", construct.node.path, "is not below a proxy", more)]);
   }
   return proxy!;
 }

@@ -41,10 +41,17 @@ const TICKET_DIRECTORY = "/etc/portico/ticket-keys";
 /** What the objects are made from. Throws for everything that would not run in pods. */
 export function frontEndInput(construct: Construct, props: KubernetesFrontEndProps): FrontEndInput {
   const { proxy, exposure = "loadBalancer", externalTrafficPolicy = "Local" } = props;
-  proxy.give(podSettings(props));
+  const path = construct.node.path;
+  if (!proxy.give(podSettings(props)))
+    refuse([
+      problem(
+        "kubernetes.shared-proxy",
+        `${path}.proxy`,
+        "also runs in the pods of another front end, which need other settings",
+      ),
+    ]);
   const config = knownConfig(proxy);
   const secrets = mountedSecrets(props);
-  const path = construct.node.path;
   const { drainMs, drainDelayMs } = config.timeouts;
   const grace = props.transferGrace === undefined ? drainMs / 1000 : secondsOf(props.transferGrace)!;
   refuse(podProblems({ path, props, config, grace, secrets }));

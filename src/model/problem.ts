@@ -142,6 +142,8 @@ export const PROBLEM_CODES = {
   "kubernetes.not-known": "Give a literal.",
   "kubernetes.no-volume": "Mount a volume or a Secret there.",
   "kubernetes.privileged-port": "Listen on a port above 1023, and give `publishedPort`.",
+  "kubernetes.shared-proxy":
+    "Give each KubernetesFrontEnd a proxy of its own, or all of them the same `resources` and `ticketKeys`.",
   "kubernetes.short-grace": "Give a longer `transferGrace`, or the proxy a shorter `timeouts.drainMs`.",
   "tls.bad-policy": "Give protocols, ciphers and curves that this OpenSSL knows.",
   "listen.address-in-use": "Stop what listens there, or choose another port.",

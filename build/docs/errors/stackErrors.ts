@@ -114,6 +114,11 @@ containers.addVirtualServer("second", { serverNames: ["_"], listeners: [more], d
 ${inCluster()}`,
     "Pods run without privileges, so they listen above 1023. The Service publishes any port.",
   ),
+  "kubernetes.shared-proxy": entry(
+    `${inCluster()}
+new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, image: "registry.example/portico:0.1.0", resources: { memory: "1Gi" } });`,
+    "Workers, limits and ticket keys of a proxy follow from how its pods run. Of two front ends with different pods, one would get the settings of the other.",
+  ),
   "kubernetes.short-grace": entry(
     inCluster('transferGrace: "1h"'),
     "Kubernetes would kill a pod while the proxy still lets transfers finish.",
