@@ -199,7 +199,9 @@ describe("two engines", () => {
   let stage: Stage;
   const folders: string[] = [];
   const engines: AcmeCertificates[] = [];
-  beforeEach(async () => (stage = await startStage()));
+  /** With several profiles Pebble chooses one by chance. */
+  const profiles = { default: { description: "three months", validityPeriod: (90 * DAY) / SECONDS } };
+  beforeEach(async () => (stage = await startStage({ profiles })));
   afterEach(async () => {
     await Promise.all(engines.splice(0).map((engine) => engine.stop()));
     await stage.stop();
@@ -251,6 +253,7 @@ describe("two engines", () => {
     address.moveTo(1);
     clock.advance(10 * SECONDS);
     await eventually(() => host.installed.get(one.id)!.cert !== first.cert, "for the renewal", {
+      seen: () => host.lines.join("\n"),
       ms: 20_000,
     });
     expect(between.orders).toBe(2);
@@ -307,6 +310,30 @@ describe("two engines", () => {
     await sleep(300);
     expect(between.orders).toBe(2);
     expect(() => readFileSync(order)).toThrow("ENOENT");
+  });
+
+  test("what another host ordered counts when the address comes back", async () => {
+    const { between } = stage;
+    address.moveTo(0);
+    const [a, b] = [engine(), engine()];
+    const [one, other] = [wantedBy(0), wantedBy(1)];
+    a.certificates.lookAfter([one]);
+    await issued(stage, one.id);
+    cpSync(a.state, b.state, { recursive: true });
+    address.moveTo(1);
+    b.certificates.lookAfter([other]);
+    await eventually(() => b.certificates.status()[0]!.state === "valid", "for the second to go on");
+    // Four for the same names in a week; Let's Encrypt allows five.
+    for (let renewal = 0; renewal < 3; renewal++)
+      expect(await b.certificates.renewNow()).toMatchObject({ ok: true });
+    await passing(() => a.certificates.status()[0]!.waitsFor !== undefined, "for the first to wait");
+    cpSync(b.state, a.state, { recursive: true });
+    address.moveTo(0);
+    await passing(() => a.certificates.status()[0]!.waitsFor === undefined, "for the address to come back");
+    const refused = await a.certificates.renewNow();
+    expect(JSON.stringify(refused)).toContain("4 certificates for the same names in seven days");
+    expect(between.orders).toBe(4);
+    expect(between.steps.filter(({ path }) => path === NEW_ACCOUNT)).toHaveLength(1);
   });
 
   test("a copy that cannot be used is reported and not taken, and a good one is", async () => {

@@ -165,7 +165,7 @@ export class Keeper {
       if (!asking && wasAsking !== false) this.sayThatItWaits();
     } catch (error) {
       if (asking) await this.failed(error);
-      else this.options.host.log("error", `certificates: ${(error as AcmeError).detail}`);
+      else this.options.host.log("error", `certificates: ${acmeError(error).detail}`);
     }
   }
 
@@ -279,7 +279,7 @@ export class Keeper {
 
   private async failed(error: unknown): Promise<void> {
     const { wanted, host, clock } = this.options;
-    const known = error instanceof AcmeError ? error : new AcmeError("internal", String(error));
+    const known = acmeError(error);
     const lastFailure = failureOf(known, wanted, clock.now());
     // Somebody asked for more than the authority allows, of a certificate that needs nothing: that is their
     // answer, and no more.
@@ -367,6 +367,9 @@ export class Keeper {
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */
 const LOOK_MS = 5 * SECOND_MS;
+
+const acmeError = (error: unknown): AcmeError =>
+  error instanceof AcmeError ? error : new AcmeError("internal", String(error));
 
 function validityOf({ leaf }: Kept): Validity {
   const { fingerprint256: fingerprint, validFrom, validTo } = leaf;
