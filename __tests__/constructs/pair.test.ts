@@ -88,6 +88,7 @@ describe("a pair is refused", () => {
       ".virtualRouterId",
     ],
     ["with a time that VRRP cannot say", { advertisementMs: 25 }, "config.out-of-range", ".advertisementMs"],
+    ["with a port that is none", { copyPort: 0 }, "config.out-of-range", ".copyPort"],
     [
       "with a program of no path",
       { keepalivedPath: "keepalived" },
@@ -117,6 +118,54 @@ test("authorities are asked only by the host that has the virtual address", () =
     ]);
   }
   synthesize(stack);
+});
+
+describe("certificates by ACME", () => {
+  const material = TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true });
+  const names = { publicName: "files.example.org", firewall: {} };
+  const COPIES = "/etc/systemd/system/portico-copies.service";
+  const filesOf = ({ frontEnds }: FrontEndPair): string[] =>
+    frontEnds.flatMap(({ activation }) => activation!.files.map(({ path }) => path));
+
+  /** What of the copying each host has: the command's arguments, and the firewall's rule. */
+  function copying(pair: FrontEndPair): string[][] {
+    return pair.frontEnds.map((one) => [
+      /--own .*$/m.exec(synthesizedFile(one, COPIES).content!)![0],
+      /^.* dport 9\d+ .*$/m.exec(synthesizedFile(one, "/etc/portico/firewall.nft").content!)![0].trim(),
+    ]);
+  }
+
+  const between = (own: string, peer: string, port: number): string[] => [
+    `--own ${own} --peer ${peer} --port ${port} --key /var/lib/portico/shared/copy-key`,
+    `ip saddr { ${peer} } tcp dport ${port} accept`,
+  ];
+
+  test("go from each host to the other, which lets it in", () => {
+    const pair = pairOf({ ...names, mode: Mode.tls({ material }) });
+    expect(copying(pair)).toEqual([
+      between("192.0.2.11", "192.0.2.12", 9181),
+      between("192.0.2.12", "192.0.2.11", 9181),
+    ]);
+  });
+
+  test("do so by another port, beside what is allowed already, and when they were added later", () => {
+    const firewall = { allowed: [{ port: 161, protocol: "udp" as const }] };
+    const pair = pairOf({ ...names, firewall, copyPort: 9000 });
+    expect(filesOf(pair)).not.toContain(COPIES);
+    const [{ proxy, listeners }] = pair.frontEnds;
+    proxy.addVirtualServer("office", {
+      serverNames: ["office.example.org"],
+      listeners: [listeners.https!],
+      tls: material,
+    });
+    expect(copying(pair)).toEqual([
+      between("192.0.2.11", "192.0.2.12", 9000),
+      between("192.0.2.12", "192.0.2.11", 9000),
+    ]);
+    for (const one of pair.frontEnds)
+      expect(synthesizedFile(one, "/etc/portico/firewall.nft").content).toContain("udp dport 161 accept");
+    expect(firewall.allowed).toHaveLength(1);
+  });
 });
 
 describe("what clients are sent to", () => {
@@ -211,6 +260,20 @@ describe("in Terraform", () => {
       FIRST_BECOME: "",
       SECOND_HOST: "192.0.2.12",
     });
+  });
+
+  test("the key by which certificates are copied is made like the secret, where there are certificates by ACME", () => {
+    const [withAcme, without] = [newStack(), newStack()];
+    const material = TlsMaterial.acme({ email: "a@example.org", agreeToTerms: true });
+    pairOf({ publicName: "files.example.org", mode: Mode.tls({ material }) }, withAcme);
+    pairOf({}, without);
+    const data = dataOf(withAcme);
+    expect(names(data("Ahead").depends_on)).toContain("terraform_data.pair_CopyKey");
+    const scripts = ["TicketKeys", "CopyKey"].map(
+      (id) => data(id).provisioner[0]["local-exec"].environment.EXCHANGE as string,
+    );
+    expect(scripts[1]).toBe(scripts[0]!.replaceAll("/shared/ticket-key", "/shared/copy-key"));
+    expect(dataOf(without)("CopyKey")).toBeUndefined();
   });
 
   test("logins are given to OpenSSH as they are to Terraform", () => {

@@ -106,7 +106,7 @@ run("a pair of hosts", () => {
     "both are upgraded, and no request is lost",
     async () => {
       const holder = await pair.holder();
-      await pair.synthesize("0.1.1");
+      await pair.synthesize({ version: "0.1.1" });
       const load = await startLoad(pair.hosts[0], VIRTUAL);
       const said = await pair.must("apply -input=false -auto-approve");
       const { failures, transfers } = await load.stop();

@@ -42,7 +42,7 @@ export class PairHosts {
   }
 
   /** @param version another one makes another runtime */
-  async synthesize(version?: string): Promise<void> {
+  async synthesize({ version, acme }: { version?: string } & Pick<PairApp, "acme"> = {}): Promise<void> {
     await buildBundle(this.bundle);
     if (version !== undefined) {
       const code = readFileSync(this.bundle, "utf8");
@@ -52,6 +52,7 @@ export class PairHosts {
       hosts: await this.logins(),
       virtualAddress: VIRTUAL,
       runtimeBundle: this.bundle,
+      ...(acme && { acme }),
     };
     this.workspace.synthesize(join(__dirname, "deploy/pairApp.ts"), { PORTICO_TEST: JSON.stringify(app) });
     this.workspace.terraform("init", "-input=false");
@@ -91,6 +92,11 @@ export class PairHosts {
 
   get state(): string {
     return readFileSync(join(this.workspace.folder, "terraform.tfstate"), "utf8");
+  }
+
+  /** What was synthesized. */
+  get synthesized(): string {
+    return readFileSync(join(this.workspace.stack, "cdk.tf.json"), "utf8");
   }
 
   /** Hosts that have the virtual address. */

@@ -2,6 +2,9 @@ import type { Command } from "commander";
 import { askMaster } from "../runtime/process/control.js";
 import { isoMinutes, type ListedCertificate } from "../runtime/process/certificateList.js";
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
+import { DEFAULT_FILE } from "./document.js";
+import { wholeNumber } from "./options.js";
+import type { ShareFlags } from "./shareCommand.js";
 import { EXIT, json, type Output } from "./output.js";
 
 interface ListFlags {
@@ -48,6 +51,20 @@ Examples:
       const { control, timeout } = command.optsWithGlobals<ListFlags>();
       const request = { command: "renew", ...(name === undefined ? {} : { name }) } as const;
       done(printOutcome(await askMaster(control, request, timeout * 1000), "renewal", output));
+    });
+  // What portico-copies.service of a pair runs; nobody else needs it.
+  certificates
+    .command("share", { hidden: true })
+    .argument("[FILE]", "the config", DEFAULT_FILE)
+    .description("copy certificates by ACME between the hosts of a pair, until stopped")
+    .requiredOption("--own <ADDRESS>", "this host's own address")
+    .requiredOption("--peer <ADDRESS>", "the other host's")
+    .requiredOption("--port <PORT>", "TCP port of both", wholeNumber(1, 65_535))
+    .requiredOption("--key <FILE>", "secret that both have, in base64")
+    .option("--state <DIR>", "where certificates by ACME are kept (default: $STATE_DIRECTORY)")
+    .action(async (file: string, flags: ShareFlags) => {
+      const { share } = await import("./shareCommand.js");
+      done(await share(file, flags, output));
     });
 }
 

@@ -1,4 +1,5 @@
 export * from "./applicationSettings.js";
+export * from "./certificateCopies.js";
 export * from "./daemonUnits.js";
 export * from "./defaultPage.js";
 export * from "./dhParameters.js";

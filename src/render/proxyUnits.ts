@@ -78,7 +78,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       RuntimeDirectory: "portico",
       RuntimeDirectoryMode: "0700",
       ...logs(input.logDirectory),
-      ...(input.acme === true ? { StateDirectory: STATE_DIRECTORY, StateDirectoryMode: "0700" } : {}),
+      ...(input.acme === true ? CERTIFICATE_DIRECTORY : {}),
       ...hardening(input.servedDirectories),
     },
     Install:
@@ -143,7 +143,10 @@ export function renewalServiceUnit(): UnitDocument {
 }
 
 /** Not `portico`, which is root's: systemd would give it to the service's user. */
-const STATE_DIRECTORY = CERTIFICATE_STORE.replace("/var/lib/", "");
+export const CERTIFICATE_DIRECTORY: UnitSection = {
+  StateDirectory: CERTIFICATE_STORE.replace("/var/lib/", ""),
+  StateDirectoryMode: "0700",
+};
 
 /** Where a reload hands over renewed credentials. */
 const HANDED_OVER = "/run/portico-credentials";
@@ -210,7 +213,7 @@ function logs(directory: string | undefined): UnitSection {
 }
 
 /** No MemoryDenyWriteExecute: the JIT of Node writes the code it runs. */
-function hardening(servedDirectories: readonly string[]): UnitSection {
+export function hardening(servedDirectories: readonly string[]): UnitSection {
   // A directory that is not known yet may be in a home.
   const inHome = servedDirectories.some(
     (directory) => !directory.startsWith("/") || /^\/(?:home|root|run\/user)(?:\/|$)/.test(directory),

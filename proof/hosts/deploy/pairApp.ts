@@ -14,12 +14,20 @@ export interface PairApp {
   readonly hosts: readonly { readonly address: string; readonly ssh: SshDeliveryOptions }[];
   readonly virtualAddress: string;
   readonly runtimeBundle: string;
+  /** A private authority that issues the certificate; without one it is in files. */
+  readonly acme?: { readonly directory: string; readonly roots: string };
 }
 
 const given = JSON.parse(process.env.PORTICO_TEST!) as PairApp;
 
 const app = new App();
 const stack = new TerraformStack(app, "portico");
+
+/** Files, or an authority, so that no key is in Terraform's state. */
+const material =
+  given.acme === undefined
+    ? TlsMaterial.fromFiles({ certificate: "/srv/tls/cert.pem", key: "/srv/tls/key.pem" })
+    : TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, ...given.acme });
 
 const pair = new FrontEndPair(stack, "pair", {
   hosts: given.hosts.map(({ address, ssh }): PairHostProps => ({
@@ -29,10 +37,7 @@ const pair = new FrontEndPair(stack, "pair", {
     delivery: Delivery.ssh(ssh),
   })),
   virtualAddress: given.virtualAddress,
-  // Files, so that no key is in Terraform's state.
-  mode: Mode.tls({
-    material: TlsMaterial.fromFiles({ certificate: "/srv/tls/cert.pem", key: "/srv/tls/key.pem" }),
-  }),
+  mode: Mode.tls({ material }),
   installDirectory: "/srv/sync",
   service: { runtimeBundle: given.runtimeBundle, nodePath: "/srv/sync/bin/node" },
   firewall: {},
@@ -51,6 +56,7 @@ const pair = new FrontEndPair(stack, "pair", {
       apply: true,
     },
     probe: { timeoutSeconds: 30 },
+    requireCertificate: given.acme !== undefined,
   },
 });
 

@@ -2,6 +2,8 @@ import { DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
 import { isWildcard } from "../../model/index.js";
 import {
+  type AllowedPort,
+  certificateCopiesUnit,
   type KeepalivedInput,
   keepalivedUnit,
   readinessUnit,
@@ -46,19 +48,22 @@ export class FrontEndPair extends Construct {
       virtualRouterId = 51,
       advertisementMs = 200,
       keepalivedPath = "/usr/sbin/keepalived",
+      copyPort = 9181,
       ...common
     } = rest;
     const [a, b] = hosts as readonly [PairHostProps, PairHostProps];
     const hostOf = (id: string, { interface: _, ...host }: PairHostProps): Host =>
       new Host(this, id, { ...host, virtualAddress, publicName });
     this.hosts = [hostOf("FirstHost", a), hostOf("SecondHost", b)];
-    const first = this.addFrontEnd("First", common, this.hosts[0], a, b.address);
+    const open: [AllowedPort[], AllowedPort[]] = [[], []];
+    const first = this.addFrontEnd("First", common, this.hosts[0], a, b.address, open[0]);
     const second = this.addFrontEnd(
       "Second",
       { ...common, mode: sameCertificate(first, this.hosts[1]), outputs: false },
       this.hosts[1],
       b,
       a.address,
+      open[1],
     );
     this.frontEnds = [first, second];
     this.virtualAddress = virtualAddress;
@@ -68,8 +73,16 @@ export class FrontEndPair extends Construct {
       addKeepalived(first, keepalivedPath, { ...shared, ...placeOf(a), peer: b.address, priority: 101 }),
       addKeepalived(second, keepalivedPath, { ...shared, ...placeOf(b), peer: a.address, priority: 100 }),
     ];
-    this.order(ticketKeysOf(props) === undefined ? [] : [this.shareTicketKeys()]);
+    const before = ticketKeysOf(props) === undefined ? [] : [this.shareSecret("TicketKeys", TICKET_KEY_FILE)];
+    this.order(before);
     for (const { proxy } of this.frontEnds) proxy.holderAddress = virtualAddress;
+    this.onAcme(() => {
+      before.push(this.shareSecret("CopyKey", COPY_KEY_FILE));
+      addCopies(first, a.address, b.address, copyPort);
+      addCopies(second, b.address, a.address, copyPort);
+      open[0].push({ port: copyPort, from: [b.address] });
+      open[1].push({ port: copyPort, from: [a.address] });
+    });
   }
 
   private addFrontEnd(
@@ -78,13 +91,17 @@ export class FrontEndPair extends Construct {
     host: Host,
     { interface: name }: PairHostProps,
     peer: string,
+    open: AllowedPort[],
   ): FileSyncFrontEnd {
+    open.push(...(firewall?.allowed ?? []));
     return new FileSyncFrontEnd(this, id, {
       ...more,
       host,
       proxy: { healthListener: HEALTH, ...ticketKeysOf({ mode: more.mode, proxy }), ...proxy },
       ...(network && { network: { ...network, interface: { name } } }),
-      ...(firewall && { firewall: { ...firewall, vrrpPeers: [...(firewall.vrrpPeers ?? []), peer] } }),
+      ...(firewall && {
+        firewall: { ...firewall, allowed: open, vrrpPeers: [...(firewall.vrrpPeers ?? []), peer] },
+      }),
     });
   }
 
@@ -100,10 +117,21 @@ export class FrontEndPair extends Construct {
     first!.after(second!.resource);
   }
 
-  /** The key is made on the first host; neither plan nor state ever has it. */
-  private shareTicketKeys(): DataResource {
+  /** Calls once, as soon as a certificate by ACME is used; it may be added later than this is made. */
+  private onAcme(used: () => void): void {
+    let once: (() => void) | undefined = used;
+    for (const { proxy } of this.frontEnds)
+      proxy.onTlsFiles(({ acme }) => {
+        if (acme === undefined) return;
+        once?.();
+        once = undefined;
+      });
+  }
+
+  /** It is made on the first host; neither plan nor state ever has it. */
+  private shareSecret(id: string, file: string): DataResource {
     const [first, second] = this.hosts.map((host) => host.delivery.login(host)!);
-    return new DataResource(this, "TicketKeys", {
+    return new DataResource(this, id, {
       triggersReplace: [first!.deployment.id, second!.deployment.id],
       provisioners: [
         {
@@ -112,7 +140,7 @@ export class FrontEndPair extends Construct {
           // Terraform prints the command.
           command: 'eval "$EXCHANGE"',
           environment: {
-            EXCHANGE: escapeTemplate(secretExchangeScript(TICKET_KEY_FILE)),
+            EXCHANGE: escapeTemplate(secretExchangeScript(file)),
             ...first!.variables("FIRST"),
             ...second!.variables("SECOND"),
           },
@@ -124,11 +152,18 @@ export class FrontEndPair extends Construct {
 
 const HEALTH = { address: "127.0.0.1", port: 9180 };
 const TICKET_KEY_FILE = `${SHARED_DIRECTORY}/ticket-key`;
+const COPY_KEY_FILE = `${SHARED_DIRECTORY}/copy-key`;
 const KEEPALIVED_FILE = "/etc/portico/keepalived.conf";
 
 type CommonProps = Omit<
   FrontEndPairProps,
-  "hosts" | "virtualAddress" | "publicName" | "virtualRouterId" | "advertisementMs" | "keepalivedPath"
+  | "hosts"
+  | "virtualAddress"
+  | "publicName"
+  | "virtualRouterId"
+  | "advertisementMs"
+  | "keepalivedPath"
+  | "copyPort"
 >;
 
 /** Without TLS there are no tickets, and whoever names a file has brought it to both hosts. */
@@ -174,6 +209,27 @@ function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: Keepa
   });
   activation!.useKeepalived(name);
   return file;
+}
+
+/** What gives the other host the certificates that this one gets, and takes those that the other one gets. */
+function addCopies(frontEnd: FileSyncFrontEnd, address: string, peer: string, port: number): void {
+  const { host, proxy, service } = frontEnd;
+  const { runtime, config, unitDirectory } = proxy.paths;
+  const unit = certificateCopiesUnit({
+    nodePath: service.nodePath,
+    runtime,
+    config,
+    address,
+    peer,
+    port,
+    keyFile: COPY_KEY_FILE,
+  });
+  new SystemdUnit(frontEnd, "Copies", {
+    host,
+    directory: unitDirectory,
+    name: "portico-copies.service",
+    unit,
+  });
 }
 
 /** Clients that have accepted the certificate of one host meet no other one. */

@@ -1,5 +1,5 @@
 import type { Construct } from "constructs";
-import { isWildcard, type Problem, problem } from "../../model/index.js";
+import { isPort, isWildcard, type Problem, problem } from "../../model/index.js";
 import { accepting } from "../../model/textRule.js";
 import { INTERFACE_NAME, isProgramPath } from "../../render/index.js";
 import { FRONT_END_PROPS, type FileSyncFrontEndProps } from "../fileSync/props.js";
@@ -60,6 +60,12 @@ export interface FrontEndPairProps extends Omit<FileSyncFrontEndProps, "host" | 
    */
   readonly keepalivedPath?: string;
   /**
+   * TCP port, 1 to 65535, of both hosts' own addresses: by it certificates by ACME are copied from the host that has the
+   * virtual address to the other one. Without certificates by ACME nothing listens there.
+   * @default 9181
+   */
+  readonly copyPort?: number;
+  /**
    * Write each host's static address for systemd-networkd.
    * @default - the hosts' networks are left as they are
    */
@@ -79,6 +85,7 @@ const FRONT_END_PAIR_PROPS: PropTable<FrontEndPairProps> = {
   virtualRouterId: number,
   advertisementMs: number,
   keepalivedPath: text,
+  copyPort: number,
   network: fields(without(STATIC_NETWORK_PROPS, "host", "interface", "ipv6PrefixLength", "ipv6Gateway")),
 };
 
@@ -131,13 +138,14 @@ function hostProblems(host: PairHostProps, at: At): Problem[] {
   return problems;
 }
 
-/** keepalived's configuration is made from them. */
+/** keepalived's configuration and units are made from them. */
 function unknownProblems({ hosts, ...props }: FrontEndPairProps, at: At): Problem[] {
   const values = [
     ["virtualAddress", props.virtualAddress],
     ["virtualRouterId", props.virtualRouterId],
     ["advertisementMs", props.advertisementMs],
     ["keepalivedPath", props.keepalivedPath],
+    ["copyPort", props.copyPort],
     ...hosts.flatMap((host, i) => [
       [`hosts[${i}].address`, host.address],
       [`hosts[${i}].interface`, host.interface],
@@ -145,13 +153,13 @@ function unknownProblems({ hosts, ...props }: FrontEndPairProps, at: At): Proble
   ] as const;
   return values.flatMap(([name, value]) => {
     if (value === undefined || isKnown(value)) return [];
-    const fix = "Give a literal: keepalived's configuration is made from it.";
+    const fix = "Give a literal: keepalived's configuration, or a unit, is made from it.";
     return [problem("config.wrong-type", at(name!), "is not known at synthesis", { fix })];
   });
 }
 
 function numberProblems(
-  { virtualRouterId = 51, advertisementMs = 200 }: FrontEndPairProps,
+  { virtualRouterId = 51, advertisementMs = 200, copyPort = 9181 }: FrontEndPairProps,
   at: At,
 ): Problem[] {
   const id = Number.isInteger(virtualRouterId) && virtualRouterId >= 1 && virtualRouterId <= 255;
@@ -160,6 +168,7 @@ function numberProblems(
     problem("config.out-of-range", at(name), "is out of range", { received, allowed });
   return [
     ...(id || !isKnown(virtualRouterId) ? [] : [bad("virtualRouterId", virtualRouterId, "1 to 255")]),
+    ...(isPort(copyPort) || !isKnown(copyPort) ? [] : [bad("copyPort", copyPort, "1 to 65535")]),
     ...(time || !isKnown(advertisementMs)
       ? []
       : [bad("advertisementMs", advertisementMs, "10 to 10000 milliseconds, a multiple of 10")]),

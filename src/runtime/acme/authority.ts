@@ -12,7 +12,16 @@ import { readJson, readState, removeDrafts, writeJson } from "./stateFiles.js";
 import { type Answer, Transport } from "./transport.js";
 import { keyPem, newKey } from "./x509.js";
 
-interface StoredAccount {
+/** Under one name there may be an authority's staging directory first, and its real one later. */
+export function accountIdOf({ name, directory }: CertificateAuthorityConfig): string {
+  const hash = createHash("sha256").update(directory).digest("hex").slice(0, 8);
+  return `${name}-${hash}`;
+}
+
+export const accountFile = (directory: string, config: CertificateAuthorityConfig): string =>
+  join(directory, accountIdOf(config), "account.json");
+
+export interface StoredAccount {
   /** PEM. */
   readonly key: string;
   /** By which the authority knows it; absent until the authority has made it. */
@@ -46,10 +55,8 @@ export class Authority {
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
   ) {
-    // Under one name there may be an authority's staging directory first, and its real one later.
-    const hash = createHash("sha256").update(config.directory).digest("hex").slice(0, 8);
-    const folder = join(directory, `${config.name}-${hash}`);
-    this.path = join(folder, "account.json");
+    const folder = join(directory, accountIdOf(config));
+    this.path = accountFile(directory, config);
     this.ledger = new Ledger(folder, clock);
   }
 

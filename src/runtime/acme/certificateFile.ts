@@ -15,25 +15,30 @@ export interface Kept extends Issued {
 
 export const folderOf = (directory: string, id: string): string => join(directory, "certificates", id);
 
-const FILE = "certificate.pem";
+export const certificateFile = (folder: string): string => join(folder, "certificate.pem");
+
 /** A client gets all of them in each handshake; public authorities send two or three. */
 const CHAIN_MAX = 10;
 
 /** @throws AcmeError `file` if it is there and cannot be read */
 export async function readCertificate(folder: string): Promise<Kept | undefined> {
-  const text = (await readState(join(folder, FILE))) ?? "";
+  return certificateIn((await readState(certificateFile(folder))) ?? "");
+}
+
+/** What such a file says, if it is whole. */
+export function certificateIn(text: string): Kept | undefined {
   const key = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text)?.[0];
   return key === undefined ? undefined : parse(key, text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
 }
 
 /** Changes whenever the file is replaced; undefined if there is none. */
 export async function certificateMark(folder: string): Promise<string | undefined> {
-  const found = await stat(join(folder, FILE)).catch(() => undefined);
+  const found = await stat(certificateFile(folder)).catch(() => undefined);
   return found && `${found.ino} ${found.mtimeMs} ${found.size}`;
 }
 
 export const writeCertificate = (folder: string, { key, cert }: Issued): Promise<void> =>
-  writeState(join(folder, FILE), key + cert);
+  writeState(certificateFile(folder), key + cert);
 
 /**
  * Key and chain, if they are whole and belong together. What else is between the certificates is left out: OpenSSL

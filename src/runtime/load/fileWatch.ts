@@ -42,7 +42,7 @@ export class FileWatch {
 
   private async look(watched: readonly State[], round: number): Promise<void> {
     for (const one of watched) {
-      const state = (await Promise.all(one.files.paths.map(stateOf))).join(" ");
+      const state = await stateOfAll(one.files.paths);
       const settled = state === one.seen;
       one.seen = state;
       if (!settled || state === one.taken) continue;
@@ -60,6 +60,10 @@ interface State {
   /** When a change was reported last; at first unknown. */
   taken: string;
 }
+
+/** Changes when one of the files is written or replaced. */
+export const stateOfAll = async (paths: readonly string[]): Promise<string> =>
+  (await Promise.all(paths.map(stateOf))).join(" ");
 
 /** The file at a path and its state; stays the same until the file is written or replaced. */
 async function stateOf(path: string): Promise<string> {

@@ -1,0 +1,270 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { connect as connectPlain } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "node:tls";
+import { once } from "node:events";
+import type { WantedCertificate } from "../../src/model/serving.js";
+import { accountIdOf } from "../../src/runtime/acme/authority.js";
+import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
+import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
+import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
+import { issue, type CertificateOptions } from "../../proof/kit/certificates.js";
+import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** Certificates by ACME that one host of a pair gives to the other. */
+
+const AUTHORITY = {
+  name: "ca",
+  directory: "https://ca.example/dir",
+  agreeToTerms: true,
+} as const;
+const WANTED: WantedCertificate = {
+  id: "ca-0123456789abcdef",
+  names: ["a.example.net", "b.example.net"],
+  keyType: "ecdsa-p256",
+  authority: AUTHORITY,
+  challenge: "http-01",
+};
+const { names } = WANTED;
+const ACCOUNT = accountIdOf(AUTHORITY);
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-copies-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const textOf = async (options: CertificateOptions = {}): Promise<string> => {
+  const { key, cert } = await issue({ names, type: "ec", ...options });
+  return key + cert;
+};
+const certificates = (text: unknown): object => ({ certificates: { [WANTED.id]: text } });
+const place = (host: string): string => join(folder, host, "certificates", WANTED.id, "certificate.pem");
+const take = (message: unknown, host = "here") =>
+  takeCopies(join(folder, host), [WANTED], message, Date.now());
+const newAccountKey = (namedCurve = "P-256"): string =>
+  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+
+function keep(host: string, text: string): void {
+  mkdirSync(dirname(place(host)), { recursive: true });
+  writeFileSync(place(host), text);
+}
+
+describe("what a host takes", () => {
+  test("is a certificate that it wants, with its key, for its owner alone", async () => {
+    const text = await textOf();
+    expect(await take(certificates(text))).toEqual({
+      taken: ["certificate for a.example.net, b.example.net"],
+      refused: [],
+    });
+    expect(readFileSync(place("here"), "utf8").replaceAll("\n", "")).toBe(text.replaceAll("\n", ""));
+    expect([statSync(place("here")).mode & 0o777, statSync(dirname(place("here"))).mode & 0o777]).toEqual([
+      0o600, 0o700,
+    ]);
+    expect(readdirSync(dirname(place("here")))).toEqual(["certificate.pem"]);
+    // The same once more is no news.
+    expect(await take(certificates(text))).toEqual({ taken: [], refused: [] });
+  });
+
+  test("is a newer one in place of an older one, and an older one in place of one that has expired", async () => {
+    keep("here", await textOf({ from: -10 }));
+    const newer = await textOf({ from: -2 });
+    expect((await take(certificates(newer))).taken).toHaveLength(1);
+    keep("here", await textOf({ from: -5, to: -1 }));
+    expect((await take(certificates(await textOf({ from: -9 })))).taken).toHaveLength(1);
+  });
+
+  test("is the key of an account, unless there is one", async () => {
+    const [key, other] = [newAccountKey(), newAccountKey()];
+    expect((await copiesOf(join(folder, "here"), [WANTED])).accounts).toEqual({});
+    const account = (text: string): object => ({ accounts: { [ACCOUNT]: text } });
+    expect(await take(account(key))).toEqual({ taken: ["account at ca"], refused: [] });
+    expect(await take(account(other))).toEqual({ taken: [], refused: [] });
+    expect((await copiesOf(join(folder, "here"), [WANTED])).accounts).toEqual({ [ACCOUNT]: key });
+  });
+});
+
+describe("a host that was taken over gets nothing in:", () => {
+  const BLOCK = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  const own = (more?: CertificateOptions) => () => textOf(more).then(certificates);
+  test.each<[string, () => unknown, RegExp | undefined]>([
+    ["no object", () => "text", undefined],
+    ["nothing", () => null, undefined],
+    ["lists", () => ({ accounts: [], certificates: [] }), undefined],
+    ["no text", () => certificates({ length: 1 }), undefined],
+    ["an empty text", () => certificates(""), /not a whole certificate/],
+    ["a text that is too long", async () => certificates((await textOf()) + " ".repeat(200_000)), undefined],
+    [
+      "no key",
+      async () => certificates((await issue({ names, type: "ec" })).cert),
+      /not a whole certificate/,
+    ],
+    [
+      "the key of another certificate",
+      async () => certificates((await issue({ type: "ec" })).key + (await issue({ names, type: "ec" })).cert),
+      /not a whole certificate/,
+    ],
+    ["a damaged chain", async () => certificates((await textOf()) + BLOCK), /not a whole certificate/],
+    [
+      "a chain without end",
+      async () => certificates((await textOf()) + (await issue({ type: "ec" })).cert.repeat(12)),
+      /not a whole certificate/,
+    ],
+    ["a certificate for other names", own({ names: ["a.example.net"] }), /does not cover b\.example\.net/],
+    ["a key of another type", own({ type: "rsa" }), /not of the type ecdsa-p256/],
+    ["a certificate that has expired", own({ from: -9, to: -1 }), /expired on/],
+    ["one that would be newer than all others", own({ from: 2 }), /not valid before/],
+    ["an older one", own({ from: -20 }), undefined],
+    [
+      "a certificate that is not wanted",
+      async () => ({ certificates: { "ca-ffffffffffffffff": await textOf() } }),
+      /does not want it/,
+    ],
+    ["a path", async () => ({ certificates: { "../../other": await textOf() } }), /does not want it/],
+    ["a name that every object has", () => ({ certificates: JSON.parse('{"__proto__":"x"}') }), /not want/],
+    [
+      "the account of another authority",
+      () => ({ accounts: { "other-00000000": newAccountKey() } }),
+      undefined,
+    ],
+    ["an account's key that is none", () => ({ accounts: { [ACCOUNT]: "key" } }), /not one for ECDSA/],
+    ["one of another kind", () => ({ accounts: { [ACCOUNT]: newAccountKey("P-384") } }), /not one for ECDSA/],
+  ])("%s", async (_, message, says) => {
+    const here = await textOf({ from: -10 });
+    keep("here", here);
+    const { taken, refused } = await take(await message());
+    expect(taken).toEqual([]);
+    if (says === undefined) expect(refused).toEqual([]);
+    else expect(refused).toEqual([expect.stringMatching(says)]);
+    expect(readFileSync(place("here"), "utf8")).toBe(here);
+    expect(readdirSync(folder)).toEqual(["here"]);
+    expect(readdirSync(join(folder, "here"))).toEqual(["certificates"]);
+  });
+});
+
+test("a file that cannot be written is said, and the others are taken", async () => {
+  const other = { ...WANTED, id: "ca-1111111111111111" };
+  mkdirSync(join(folder, "here", "certificates"), { recursive: true });
+  writeFileSync(join(folder, "here", "certificates", WANTED.id), "no directory");
+  const text = await textOf();
+  const message = { certificates: { [WANTED.id]: text, [other.id]: text } };
+  const outcome = await takeCopies(join(folder, "here"), [WANTED, other], message, Date.now());
+  expect(outcome.taken).toHaveLength(1);
+  expect(outcome.refused).toEqual([
+    expect.stringMatching(/^certificate for .*certificate\.pem cannot be read/),
+  ]);
+});
+
+describe("between two hosts", () => {
+  const key = randomBytes(32);
+  const stopping: (() => void)[] = [];
+  afterEach(() => stopping.splice(0).forEach((stop) => stop()));
+
+  const linkOf = (port: number, own: string, peer: string): Link => ({ own, peer, port, key });
+  const listen = async (link: Link, got: unknown[]): Promise<void> => {
+    const server = await listenForCopies(link, async (message) => {
+      got.push(message);
+      return { taken: ["all"], refused: [] };
+    });
+    stopping.push(() => void server.close());
+  };
+
+  test("whoever has not the key is neither heard nor believed, and others do not get so far", async () => {
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    const got: unknown[] = [];
+    await listen(second, got);
+    const copies = { accounts: {}, certificates: { a: "text" } };
+    const wrong = { ...first, key: randomBytes(32) };
+    await expect(sendCopies(wrong, copies)).rejects.toThrow();
+    await expect(sendCopies({ ...first, own: "127.0.0.3" }, copies)).rejects.toThrow();
+    const withoutKey = connect({
+      port,
+      host: "127.0.0.2",
+      localAddress: "127.0.0.1",
+      rejectUnauthorized: false,
+    } as object);
+    await expect(once(withoutKey, "secureConnect")).rejects.toThrow();
+    const plain = connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" });
+    plain.end(`${JSON.stringify(copies)}\n`);
+    plain.resume();
+    await once(plain, "close");
+    expect(got).toEqual([]);
+    expect(await sendCopies(first, copies)).toEqual({ taken: ["all"], refused: [] });
+    expect(got).toEqual([copies]);
+  });
+
+  test.each([
+    ["what is no JSON", "{\n"],
+    ["two lines", "{}\n{}\n"],
+    ["more than any host has", " ".repeat(17 * 1024 * 1024)],
+  ])("%s ends the connection, and the next one is heard", async (_, text) => {
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    const got: unknown[] = [];
+    await listen(second, got);
+    const socket = connect({
+      socket: connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }),
+      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+      maxVersion: "TLSv1.2",
+      pskCallback: () => ({ psk: key, identity: "portico" }),
+      checkServerIdentity: () => undefined,
+    });
+    socket.on("error", () => undefined).resume();
+    socket.write(text);
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(got).toEqual([]);
+    await sendCopies(first, { accounts: {}, certificates: {} });
+    expect(got).toHaveLength(1);
+  });
+
+  test("each gets what the other one got, when that one is there again, and from then on", async () => {
+    const port = await freePort();
+    const logs: Record<string, string[]> = { first: [], second: [] };
+    const begun = Date.now();
+    const start = (name: string, own: string, peer: string): void => {
+      const stop = new AbortController();
+      stopping.push(() => stop.abort());
+      void new CertificateSharing({
+        link: linkOf(port, own, peer),
+        directory: join(folder, name),
+        wanted: () => Promise.resolve([WANTED]),
+        log: (line) => logs[name]!.push(line),
+        // A hundred times as fast.
+        clock: { now: () => begun + (Date.now() - begun) * 100, wait: () => sleep(20) },
+      }).run(stop.signal);
+    };
+    const kept = (host: string): string => readFileSync(place(host), "utf8").replaceAll("\n", "");
+    const same = (): boolean => existsSync(place("second")) && kept("second") === kept("first");
+    keep("first", await textOf({ from: -10 }));
+    start("first", "127.0.0.1", "127.0.0.2");
+    await eventually(() => logs["first"]!.length > 0);
+    expect(logs["first"]).toEqual([
+      "not copied to 127.0.0.2: (111: Connection refused); tried again every 10 s",
+    ]);
+    start("second", "127.0.0.2", "127.0.0.1");
+    await eventually(same);
+    await eventually(() => logs["first"]!.length > 1);
+    expect(logs["first"]!.slice(1)).toEqual([
+      "copied to 127.0.0.2: certificate for a.example.net, b.example.net",
+    ]);
+    expect(logs["second"]).toEqual(["taken from 127.0.0.1: certificate for a.example.net, b.example.net"]);
+    keep("first", await textOf({ from: -8 }));
+    await eventually(same);
+    keep("second", await textOf({ from: -6 }));
+    await eventually(same);
+    const taken = "taken from 127.0.0.2: certificate for a.example.net, b.example.net";
+    await eventually(() => logs["first"]!.at(-1) === taken);
+  });
+});

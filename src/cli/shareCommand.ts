@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import type { WantedCertificate } from "../model/serving.js";
+import { CertificateSharing } from "../runtime/acme/sharing.js";
+import { credentials } from "../runtime/load/credentials.js";
+import { stateOfAll } from "../runtime/load/fileWatch.js";
+import { wantedCertificates } from "../runtime/load/wantedCertificates.js";
+import { acmeDirectory } from "../runtime/process/certificateKeeper.js";
+import { readDocument } from "./document.js";
+import { EXIT, type Output, problemsText } from "./output.js";
+
+export interface ShareFlags {
+  own: string;
+  peer: string;
+  port: number;
+  key: string;
+  state?: string;
+}
+
+/** One host's side of certificates that the hosts of a pair share; runs until it is stopped. */
+export async function share(
+  file: string,
+  { own, peer, port, key, state }: ShareFlags,
+  output: Output,
+): Promise<number> {
+  const directory = acmeDirectory(state);
+  if (directory === undefined) {
+    output.err("there is no directory for certificates: give --state DIR\n");
+    return EXIT.usage;
+  }
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => stop.abort());
+  const config = new Config(file, output);
+  const programs = await stateOfAll(PROGRAMS);
+  await new CertificateSharing({
+    link: { own, peer, port, key: await keyIn(key) },
+    directory,
+    wanted: async () => {
+      // A deployment has replaced the runtime: systemd starts the new one.
+      if ((await stateOfAll(PROGRAMS)) !== programs) stop.abort();
+      return config.wanted();
+    },
+    log: (line) => output.out(`${line}\n`),
+  }).run(stop.signal);
+  return EXIT.ok;
+}
+
+const PROGRAMS = [process.execPath, process.argv[1]!];
+
+/** The config as it is now; one that cannot be used changes nothing. */
+class Config {
+  private state = "";
+  private last: readonly WantedCertificate[] = [];
+
+  constructor(
+    private readonly file: string,
+    private readonly output: Output,
+  ) {}
+
+  async wanted(): Promise<readonly WantedCertificate[]> {
+    const state = await stateOfAll([this.file]);
+    if (state === this.state) return this.last;
+    this.state = state;
+    const read = await readDocument(this.file);
+    if (read.ok) this.last = wantedCertificates(read.value);
+    else this.output.err(problemsText(this.file, read.problems));
+    return this.last;
+  }
+}
+
+async function keyIn(named: string): Promise<Buffer> {
+  const find = await credentials();
+  const key = Buffer.from(await readFile((await find(named)) ?? named, "utf8"), "base64");
+  if (key.length < KEY_BYTES_MIN) throw new Error(`${named} has not the ${KEY_BYTES_MIN} bytes of a secret`);
+  return key;
+}
+
+const KEY_BYTES_MIN = 32;

@@ -1,0 +1,166 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import { coversName } from "../../model/certificateName.js";
+import { AcmeError } from "./acmeError.js";
+import { accountFile, accountIdOf, type StoredAccount } from "./authority.js";
+import {
+  certificateFile,
+  certificateIn,
+  folderOf,
+  type Kept,
+  readCertificate,
+  writeCertificate,
+} from "./certificateFile.js";
+import { HOUR_MS } from "./clock.js";
+import type { KeyType, WantedCertificate } from "./face.js";
+import { readJson, writeJson } from "./stateFiles.js";
+import { keyPem } from "./x509.js";
+
+/** What one host of a pair gives to the other, each by its id. */
+export interface Copies {
+  /** Keys of accounts. All else the authority says again to whoever has the key (RFC 8555, 7.3.1). */
+  readonly accounts: Readonly<Record<string, string>>;
+  /** Key and chain, as they are kept. */
+  readonly certificates: Readonly<Record<string, string>>;
+}
+
+/** What became of them, a line each; of what was there already, none. */
+export interface Outcome {
+  readonly taken: readonly string[];
+  readonly refused: readonly string[];
+}
+
+/** Files that are copied, whether they are there or not. */
+export const copiedFiles = (directory: string, wanted: readonly WantedCertificate[]): readonly string[] => [
+  ...new Set(wanted.map(({ authority }) => accountFile(directory, authority))),
+  ...wanted.map(({ id }) => certificateFile(folderOf(directory, id))),
+];
+
+/** @throws AcmeError `file` if something cannot be read */
+export async function copiesOf(directory: string, wanted: readonly WantedCertificate[]): Promise<Copies> {
+  const accounts: Record<string, string> = {};
+  const certificates: Record<string, string> = {};
+  for (const { id, authority } of wanted) {
+    const account = await readJson<StoredAccount>(accountFile(directory, authority));
+    if (account?.key !== undefined) accounts[accountIdOf(authority)] = account.key;
+    const kept = await readCertificate(folderOf(directory, id));
+    if (kept !== undefined) certificates[id] = kept.key + kept.cert;
+  }
+  return { accounts, certificates };
+}
+
+/**
+ * Takes what the config of this host wants, and nothing else: the other host may have been taken over. It cannot name a
+ * file, replace an account or bring back an old certificate.
+ *
+ * @param message what the other host sent, whatever it is
+ */
+export async function takeCopies(
+  directory: string,
+  wanted: readonly WantedCertificate[],
+  message: unknown,
+  now: number,
+): Promise<Outcome> {
+  const taken: string[] = [];
+  const refused: string[] = [];
+  const attempt = async (what: string, take: () => Promise<boolean>): Promise<void> => {
+    try {
+      if (await take()) taken.push(what);
+    } catch (error) {
+      refused.push(`${what}: ${reasonOf(error)}`);
+    }
+  };
+  for (const [id, authority] of new Map(wanted.map((one) => [accountIdOf(one.authority), one.authority]))) {
+    const sent = textIn(message, "accounts", id);
+    if (sent === undefined) continue;
+    await attempt(`account at ${authority.name}`, () => takeAccount(accountFile(directory, authority), sent));
+  }
+  for (const one of wanted) {
+    const sent = textIn(message, "certificates", one.id);
+    if (sent === undefined) continue;
+    const folder = folderOf(directory, one.id);
+    await attempt(`certificate for ${one.names.join(", ")}`, () => takeCertificate(folder, one, sent, now));
+  }
+  return { taken, refused: [...refused, ...unwanted(message, wanted)] };
+}
+
+/** The other host tries again: a deployment reaches one host after the other. */
+function unwanted(message: unknown, wanted: readonly WantedCertificate[]): string[] {
+  const ids = new Set(wanted.map(({ id }) => id));
+  return Object.keys(ownValue(message, "certificates") ?? {})
+    .filter((id) => !ids.has(id))
+    .map((id) => `certificate ${id}: the config there does not want it`);
+}
+
+/** RSA with 4096 bits and a chain of ten certificates are a quarter of it. */
+const TEXT_MAX = 128 * 1024;
+
+function textIn(message: unknown, kind: keyof Copies, id: string): string | undefined {
+  const ofKind = ownValue(message, kind);
+  const text = ownValue(ofKind, id);
+  return typeof text === "string" && text.length <= TEXT_MAX ? text : undefined;
+}
+
+const ownValue = (from: unknown, name: string): unknown =>
+  typeof from === "object" && from !== null && Object.hasOwn(from, name)
+    ? (from as Record<string, unknown>)[name]
+    : undefined;
+
+/** An account that is there stays: whoever has taken over the other host must not replace it by one of theirs. */
+async function takeAccount(file: string, sent: string): Promise<boolean> {
+  const stored = await readJson<StoredAccount>(file);
+  if (stored?.key !== undefined) return false;
+  const key = parsedKey(sent);
+  if (key === undefined || !isOfType(key, "ecdsa-p256"))
+    throw new Refusal("its key is not one for ECDSA P-256");
+  await writeJson(file, { key: keyPem(key) });
+  return true;
+}
+
+async function takeCertificate(
+  folder: string,
+  { names, keyType }: WantedCertificate,
+  sent: string,
+  now: number,
+): Promise<boolean> {
+  const found = certificateIn(sent);
+  if (found === undefined) throw new Refusal("it is not a whole certificate with its own key");
+  const missing = names.filter((name) => !coversName(found.leaf, name));
+  if (missing.length > 0) throw new Refusal(`it does not cover ${missing.join(", ")}`);
+  if (!isOfType(found.privateKey, keyType)) throw new Refusal(`its key is not of the type ${keyType}`);
+  const { from, to } = timesOf(found);
+  if (to <= now) throw new Refusal(`it expired on ${new Date(to).toISOString()}`);
+  // Nothing would ever be newer.
+  if (from > now + HOUR_MS) throw new Refusal(`it is not valid before ${new Date(from).toISOString()}`);
+  const here = await readCertificate(folder);
+  if (here?.key === found.key && here.cert === found.cert) return false;
+  // The other host gets it in its turn.
+  if (here !== undefined && timesOf(here).to > now && timesOf(here).from >= from) return false;
+  await writeCertificate(folder, found);
+  return true;
+}
+
+const timesOf = ({ leaf }: Kept): { from: number; to: number } => ({
+  from: Date.parse(leaf.validFrom),
+  to: Date.parse(leaf.validTo),
+});
+
+function isOfType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, type: KeyType): boolean {
+  if (type === "ecdsa-p256")
+    return asymmetricKeyType === "ec" && asymmetricKeyDetails?.namedCurve === "prime256v1";
+  return (
+    asymmetricKeyType === "rsa" && asymmetricKeyDetails?.modulusLength === Number(type.slice("rsa-".length))
+  );
+}
+
+function parsedKey(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+class Refusal extends Error {}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof AcmeError ? error.detail : (error as Error).message;

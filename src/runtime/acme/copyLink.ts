@@ -1,0 +1,118 @@
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import { connect, createServer, type Server, type TLSSocket } from "node:tls";
+import type { Copies, Outcome } from "./copies.js";
+import { SECOND_MS } from "./clock.js";
+
+/** Which host, which other one, and the key that both have. */
+export interface Link {
+  /** This host's own address. */
+  readonly own: string;
+  /** The other host's. */
+  readonly peer: string;
+  readonly port: number;
+  readonly key: Buffer;
+}
+
+/**
+ * Nobody who does not have the key can speak, or listen, on either side; a key that is stolen later opens nothing that
+ * was recorded before. Without certificates, of which some would have to be there before others can be copied.
+ */
+const TLS = {
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+} as const;
+const IDENTITY = "portico";
+
+/** Two hundred certificates with the longest keys and chains that are usual are a quarter of it. */
+const LINE_MAX = 16 * 1024 * 1024;
+const CONNECT_MS = 5 * SECOND_MS;
+const EXCHANGE_MS = 30 * SECOND_MS;
+
+/** Listens for the other host. @param take what to do with what it sends; whatever that may be */
+export function listenForCopies(
+  { own, peer, port, key }: Link,
+  take: (message: unknown) => Promise<Outcome>,
+): Promise<Server> {
+  const server = createServer({
+    ...TLS,
+    handshakeTimeout: EXCHANGE_MS,
+    pskCallback: (_socket, identity) => (identity === IDENTITY ? key : null),
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on("connection", (socket) => {
+    if (socket.remoteAddress !== peer) socket.destroy();
+  });
+  server.on("secureConnection", (socket) => {
+    void answer(socket, take).catch(() => socket.destroy());
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, own, () => resolve(server));
+  });
+}
+
+const CONNECTIONS_MAX = 4;
+
+async function answer(socket: TLSSocket, take: (message: unknown) => Promise<Outcome>): Promise<void> {
+  const message = await readLine(socket);
+  socket.end(lineOf(await take(message)));
+}
+
+/** Sends copies to the other host. @throws if it does not answer, or not as it should */
+export async function sendCopies({ own, peer, port, key }: Link, copies: Copies): Promise<Outcome> {
+  const connection = createConnection({ host: peer, port, localAddress: own });
+  const timer = setTimeout(() => connection.destroy(new Error("nothing answered")), CONNECT_MS);
+  await once(connection, "connect").finally(() => clearTimeout(timer));
+  const socket = connect({
+    ...TLS,
+    socket: connection,
+    pskCallback: () => ({ psk: key, identity: IDENTITY }),
+    // There is none; the key is what the other side proves itself by.
+    checkServerIdentity: () => undefined,
+  });
+  try {
+    const answered = readLine(socket);
+    socket.write(lineOf(copies));
+    const { taken, refused } = (await answered) as Partial<Outcome>;
+    return { taken: textsIn(taken), refused: textsIn(refused) };
+  } finally {
+    socket.destroy();
+  }
+}
+
+const lineOf = (value: object): string => `${JSON.stringify(value)}\n`;
+
+const textsIn = (value: unknown): string[] =>
+  Array.isArray(value)
+    ? value.flatMap((one) => (typeof one === "string" ? [one.slice(0, 500)] : [])).slice(0, 500)
+    : [];
+
+/** JSON on one line: one that was cut off has no end. */
+function readLine(socket: TLSSocket): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => void socket.destroy(new Error(why));
+    const timer = setTimeout(() => fail(`nothing came for ${EXCHANGE_MS / SECOND_MS} s`), EXCHANGE_MS);
+    socket.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > LINE_MAX) return fail("what came is too long");
+      chunks.push(chunk);
+      if (chunk.at(-1) !== NEWLINE) return;
+      try {
+        resolve(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+      } catch {
+        fail("what came is not JSON");
+      }
+    });
+    socket.on("error", reject);
+    socket.on("close", () => {
+      clearTimeout(timer);
+      reject(new Error("the connection was closed before the answer"));
+    });
+  });
+}
+
+const NEWLINE = 0x0a;
