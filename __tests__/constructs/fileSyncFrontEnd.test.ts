@@ -681,6 +681,40 @@ describe("composition", () => {
   });
 });
 
+describe("what activation knows of the host", () => {
+  const host = { address: "192.0.2.10", ipv6Address };
+  const described = (props: Partial<FileSyncFrontEndProps>) => {
+    const { files: _, config: _config, version: _version, ...rest } = frontEnd(props).activation!.deployment;
+    return rest;
+  };
+  const services = { proxy: { service: "portico.service", socket: "portico.socket" } };
+
+  test("is little if nothing is given", () => {
+    const { media, network, ...rest } = described({ host: { address: "192.0.2.10" }, activation: {} });
+    expect(rest).toEqual({ services });
+    expect(media).toEqual({ directory: "/srv/sync/media", fix: false });
+    expect(network!.addresses).toEqual(["192.0.2.10"]);
+  });
+
+  test("is all that is given", () => {
+    const files = { networkDaemon: "/s/n.conf", webApplication: "/s/w.py", fileServer: "/s/f.conf" };
+    const units = { webApplication: "web.service", fileServer: "files.service", webdav: "dav.service" };
+    const database = { host: "db.example.org", port: 3306, name: "web", user: "reader" };
+    const probe = { enabled: false, mediaPath: "img/a.png", timeoutSeconds: 5 };
+    const given = { units, settings: { files, apply: true }, fixMedia: true, database, probe };
+    const { settings, media, network, ...rest } = described({
+      host,
+      mediaDirectory: "/srv/media",
+      avatarDirectory: "/srv/avatars",
+      activation: { ...given, requireCertificate: false },
+    });
+    expect(settings).toMatchObject({ files, apply: true, values: { serviceUrl: "https://192.0.2.10/sync" } });
+    expect(media).toEqual({ directory: "/srv/media", avatarDirectory: "/srv/avatars", fix: true });
+    expect(network).toMatchObject({ addresses: ["192.0.2.10", ipv6Address], exposedPorts: [22, 80, 443] });
+    expect(rest).toEqual({ services: { ...services, ...units }, database, probe, requireCertificate: false });
+  });
+});
+
 describe("application settings", () => {
   const settings = (more: Partial<FileSyncFrontEndProps>) => frontEnd(more).settings.values;
 

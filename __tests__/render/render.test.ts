@@ -362,10 +362,17 @@ describe("proxy config", () => {
     expect(rest).toEqual(direct.value);
   });
 
-  test("a mistake is kept, so that it is reported", () => {
-    const wrong = { ...config, lisseners: [] } as ProxyConfigInput;
-    const read = parseConfigText(proxyConfigText(wrong));
-    expect(read.ok || read.problems.map((p) => p.code)).toEqual(["config.unknown-field"]);
+  test.each<[string, unknown, string]>([
+    ["lisseners", [], "config.unknown-field"],
+    ["version", [1], "config.not-one-of"],
+    ["version", { number: 1 }, "config.not-one-of"],
+    ["listeners", {}, "config.wrong-type"],
+    ["listeners", ["l"], "config.wrong-type"],
+  ])("a mistake is kept, so that it is reported: %s = %j", (name, value, code) => {
+    const text = proxyConfigText({ ...config, [name]: value } as ProxyConfigInput);
+    expect((JSON.parse(text) as Record<string, unknown>)[name]).toEqual(value);
+    const read = parseConfigText(text);
+    expect(read.ok || read.problems.map((p) => p.code)).toContain(code);
   });
 });
 

@@ -93,7 +93,7 @@ export const LATE_VALUES: readonly LateValue[] = [
     "settings.serverNames[0]",
     NAME,
   ),
-  value("settingsName6", "string", "2001:db8::5", "[2001:db8::5]", "settings.serverNames[1]", NAME),
+  value("settingsName6", "string", "2001:db8::5", "2001:db8:0::5", "settings.serverNames[1]", NAME),
   value("publicPort", "number", 443, "65536", "settings.publicPort", "a whole number from 1 to 65535"),
   value("prefix", "string", "sync", "/sync", "settings.pathPrefix", "one word of letters"),
   value("fileServerHost", "string", "127.0.0.1", "127.0.0.1:8082", "settings.fileServer.host", NAME),
