@@ -2,7 +2,7 @@ import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { pass } from "../../proof/kit/clock.js";
-import { END_STREAM, Frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
+import { END_HEADERS, END_STREAM, Frame, frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
 import {
   answer,
   ask,
@@ -450,6 +450,103 @@ describe("the end of a connection", () => {
     await eventually(() => server.connections.size === 0);
     expect([breaksRules.closed, idles.closed]).toEqual([false, false]);
     breaksRules.destroy();
+  });
+});
+
+describe("a connection that has ended", () => {
+  const SEND_MS = 60_000;
+  let lasting: Http2Server;
+
+  /** A server with long deadlines, and a client of it that never closes its side. */
+  async function begin(keepAliveMs: number, answered: (exchange: Exchange) => void): Promise<void> {
+    lasting = await startHttp2Server({
+      actions: { "/": answered },
+      route: { sendTimeoutMs: SEND_MS },
+      config: { timeouts: { keepAliveMs } },
+    });
+    client.destroy();
+    client = await RawClient.connect(lasting.port);
+    client.socket.allowHalfOpen = true;
+  }
+  const ended = (): Promise<unknown> => client.next((f) => f.type === Frame.GOAWAY);
+  const stays = (): void => expect(lasting.connections.size).toBe(1);
+  const goes = (): Promise<void> => eventually(() => lasting.connections.size === 0, undefined, { ms: 5_000 });
+  afterEach(() => lasting.close());
+
+  /** Ends it so long after its answer. */
+  async function endAfter(ms: number): Promise<void> {
+    await begin(10 * SEND_MS, (exchange) => answer(exchange, 200));
+    client.request(1, GET);
+    expect(await client.outcome(1)).toBe("200");
+    await pass(ms);
+    lasting.connections.drain();
+    await pass(1_100);
+    await ended();
+  }
+
+  test("stays for a send timeout, as its client may still read", async () => {
+    await endAfter(0);
+    await pass(SEND_MS - 5_000);
+    stays();
+    await pass(8_000);
+    await goes();
+  });
+
+  test("goes soon if its last answer is older than that", async () => {
+    await endAfter(SEND_MS + 100);
+    await pass(3_000);
+    stays();
+    await pass(3_000);
+    await goes();
+  });
+
+  test("stays while its client sends something, but not for more than ten minutes", async () => {
+    await endAfter(0);
+    for (const seconds of [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 25]) {
+      client.send(Frame.PING, 0, 0, "12345678");
+      await pass(seconds * 1_000);
+      stays();
+    }
+    client.send(Frame.PING, 0, 0, "12345678");
+    await pass(30_000);
+    await goes();
+  });
+
+  /** More than the kernel takes, answered at once; nobody reads it. */
+  async function answerMuch(keepAliveMs: number): Promise<void> {
+    let answers = 0;
+    const headers = ["X-Long", "x".repeat(60_000)];
+    await begin(keepAliveMs, (exchange) => (answers++, answer(exchange, 204, "", headers)));
+    await client.next((f) => f.type === Frame.SETTINGS);
+    client.socket.pause();
+    // In one read, as no other follows while much is to be written.
+    const requests = Array.from({ length: 100 }, (_, i) =>
+      frame(Frame.HEADERS, END_HEADERS | END_STREAM, 2 * i + 1, hpack(GET)),
+    );
+    client.socket.write(Buffer.concat(requests));
+    await eventually(() => answers === 100);
+  }
+
+  test("goes after a send timeout if its client reads nothing", async () => {
+    await answerMuch(1_000);
+    await pass(SEND_MS - 5_000);
+    stays();
+    await pass(8_000);
+    await goes();
+  });
+
+  test("stays for a client that has just read its old answers", async () => {
+    await answerMuch(SEND_MS + 20_000);
+    await pass(SEND_MS - 20_000);
+    const read = client.frames.length;
+    client.socket.resume();
+    await eventually(() => client.frames.length > read + 50);
+    client.socket.pause();
+    await pass(SEND_MS - 15_000);
+    client.socket.resume();
+    await ended();
+    await pass(10_000);
+    stays();
   });
 });
 
