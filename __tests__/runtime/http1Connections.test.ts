@@ -37,6 +37,15 @@ afterEach(async () => {
 });
 
 const get = (path = "/page", fields = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+
+/** When the kernel next looks whether the peer of a connection that it has nothing to send to still exists. */
+function keepAliveSeconds(local: number, remote: number): number | undefined {
+  const hex = (at: number): string => at.toString(16).toUpperCase().padStart(4, "0");
+  const ends = new RegExp(`:${hex(local)} \\w+:${hex(remote)} 01 \\S+ 02:(\\w+) `);
+  const jiffies = ends.exec(readFileSync("/proc/net/tcp", "latin1"))?.[1];
+  return jiffies === undefined ? undefined : parseInt(jiffies, 16) / 100;
+}
+
 const heads = ({ received }: Accepted): string[] => received.match(/HTTP\/1\.1 \d+/g) ?? [];
 
 test("a connection serves its limit of requests, and the last answer announces the close", async () => {
@@ -148,9 +157,46 @@ describe("deadlines of a connection", () => {
     client.send(get("/web"));
     const peer = await (await upstream.connection()).receives("\r\n\r\n");
     await pass(40_000);
-    peer.send(OK);
+    // The kernel looks whether the upstream still exists.
+    expect(keepAliveSeconds(peer.socket.remotePort!, upstream.port)).toBeGreaterThan(30);
+    peer.send(OK.slice(0, -1));
+    await client.receives(/o$/);
+    await pass(40_000);
+    peer.send("k");
     await client.receives("ok");
     client.socket.destroy();
+  });
+
+  test("a client that has ended its side is given up after a second without an answer", async () => {
+    script = () => undefined;
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    client.send(get("/web"));
+    client.socket.end();
+    await (await upstream.connection()).receives("\r\n\r\n");
+    await pass(1_200);
+    await eventually(() => proxy.connections() === 0, undefined, { ms: 500 });
+  });
+
+  test("a client that has ended its side waits a second for its answer, and for every piece of it", async () => {
+    script = () => undefined;
+    await start({ timeouts: TIMEOUTS });
+    const client = await connectTo(proxy.port);
+    client.send(get("/web"));
+    client.socket.end();
+    const peer = await (await upstream.connection()).receives("\r\n\r\n");
+    await pass(400);
+    expect(proxy.connections()).toBe(1);
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    for (let pieces = 1; pieces <= 4; pieces++) {
+      peer.send("x");
+      await client.receives(new RegExp(`x{${pieces}}$`));
+      await pass(400);
+      expect(proxy.connections()).toBe(1);
+    }
+    await pass(1_000);
+    await eventually(() => proxy.connections() === 0, undefined, { ms: 500 });
+    await client.until(({ closed }) => closed);
   });
 });
 
@@ -219,6 +265,9 @@ describe("a client that does not read, or is gone", () => {
     client.send(Buffer.alloc(32 << 20));
     const peer = await upstream.connection();
     await sleep(500);
+    await pass(6_000);
+    // Without a reset, the kernel finds out.
+    expect(keepAliveSeconds(proxy.port, client.socket.localPort!)).toBeLessThanOrEqual(30);
     client.socket.resetAndDestroy();
     await pass(12_000);
     await eventually(() => proxy.connections() === 0);

@@ -96,7 +96,7 @@ export async function startHttp2Server(options: Http2ServerOptions): Promise<Htt
     log.call(dispatcher, exchange);
   };
   const connections = new Http2Connections({ ...serving, dispatcher });
-  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"] }, (socket) =>
+  const server = tls.createServer({ key, cert, ALPNProtocols: ["h2"], noDelay: true }, (socket) =>
     connections.accept(socket, config.listeners[0]!),
   );
   server.on("tlsClientError", () => undefined);

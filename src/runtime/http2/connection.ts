@@ -84,8 +84,6 @@ export class Http2Connection implements FramedConnection {
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
     this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
-    // Answers wait for nothing but the end of the turn.
-    socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => socket.destroy());
     socket.on("close", () => guarded(this, this.closed));
