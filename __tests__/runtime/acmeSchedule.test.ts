@@ -1,12 +1,14 @@
 import fc from "../../proof/kit/property.js";
 import {
   afterClockChange,
+  afterRenewalFailure,
   asksToRenew,
   type History,
   nextAttempt,
   nextRenewalQuestion,
   NO_HISTORY,
   renewalTime,
+  retryTime,
   type Validity,
 } from "../../src/runtime/acme/schedule.js";
 
@@ -101,6 +103,30 @@ describe("after a failure", () => {
     expect(nextAttempt("id", undefined, history)).toBe(T + 3 * DAY);
   });
 
+  test("of a rate limit, only a time that the authority named makes the pause short", () => {
+    expect(pause("rateLimited", 1)).toBeGreaterThanOrEqual(10 * MINUTE);
+    const lastFailure = failure("rateLimited", T);
+    const named = (retryAt: number) =>
+      nextAttempt("id", undefined, { failures: 1, lastFailure, retryAt }) - T;
+    expect(named(T)).toBeGreaterThanOrEqual(MINUTE);
+    expect(named(T)).toBeLessThan(1.1 * MINUTE);
+    expect(retryTime(T, undefined)).toBeUndefined();
+    expect([retryTime(T, T + DAY), retryTime(T, T + 30 * DAY)]).toEqual([T + DAY, T + 7 * DAY]);
+  });
+
+  test.each([
+    ...["unreachable", "untrusted", "clock", "badAnswer", "badNonce", "serverInternal", "timeout", "file"],
+    ...["orderNotReady", "accountDoesNotExist"],
+  ])("%s may be over soon", (code) => {
+    expect(pause(code, 1)).toBeLessThan(1.1 * MINUTE);
+    expect(pause("connection", 1)).toBeGreaterThanOrEqual(10 * MINUTE);
+  });
+
+  test("of a question about a renewal, it is asked again after an hour, then twice as long each time, up to a day", () => {
+    const pauses = [1, 2, 3, 4, 5, 6, 40].map((failures) => (afterRenewalFailure(T, failures) - T) / HOUR);
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 24, 24]);
+  });
+
   test("a certificate is not renewed before it is due", () => {
     const history = { failures: 1, lastFailure: failure("connection", T) };
     expect(nextAttempt("id", certificate(90), history)).toBe(renewalTime(certificate(90), history));
@@ -118,4 +144,35 @@ test("wherever the clock jumps, the next attempt after a failure is not further 
   );
   const recent: History = { failures: 1, lastFailure: failure("connection", T) };
   expect(afterClockChange(recent, T - 1_000)).toBe(recent);
+});
+
+test("after the clock was set back, what lies ahead happened now, and what is waited for stays as far away", () => {
+  const renewal = { certificate: "AA", askAgainAt: T + 9 * DAY, failures: 2 };
+  const before: History = {
+    failures: 3,
+    lastFailure: failure("connection", T + 2 * HOUR),
+    retryAt: T + 5 * HOUR,
+    issuedAt: T + HOUR,
+    renewal,
+  };
+  expect(afterClockChange(before, T)).toEqual({
+    failures: 3,
+    lastFailure: failure("connection", T),
+    retryAt: T + 3 * HOUR,
+    issuedAt: T,
+    renewal: { ...renewal, askAgainAt: T },
+  });
+  expect(afterClockChange({ failures: 0, issuedAt: T + HOUR }, T)).toStrictEqual({
+    failures: 0,
+    issuedAt: T,
+  });
+  const failed: History = { failures: 1, lastFailure: failure("connection", T + HOUR), issuedAt: T - DAY };
+  expect(afterClockChange(failed, T)).toStrictEqual({
+    ...{ failures: 1, lastFailure: failure("connection", T) },
+    issuedAt: T - DAY,
+  });
+  // Clocks that are set a little are set often.
+  const little: History = { failures: 0, issuedAt: T + MINUTE };
+  expect(afterClockChange(little, T)).toBe(little);
+  expect(afterClockChange(little, T - 1)).not.toBe(little);
 });
