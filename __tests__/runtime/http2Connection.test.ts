@@ -2,7 +2,15 @@ import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { pass } from "../../proof/kit/clock.js";
-import { END_HEADERS, END_STREAM, Frame, frame, GET, hpack, RawClient } from "../../proof/kit/http2RawClient.js";
+import {
+  END_HEADERS,
+  END_STREAM,
+  Frame,
+  frame,
+  GET,
+  hpack,
+  RawClient,
+} from "../../proof/kit/http2RawClient.js";
 import {
   answer,
   ask,
@@ -470,7 +478,8 @@ describe("a connection that has ended", () => {
   }
   const ended = (): Promise<unknown> => client.next((f) => f.type === Frame.GOAWAY);
   const stays = (): void => expect(lasting.connections.size).toBe(1);
-  const goes = (): Promise<void> => eventually(() => lasting.connections.size === 0, undefined, { ms: 5_000 });
+  const goes = (): Promise<void> =>
+    eventually(() => lasting.connections.size === 0, undefined, { ms: 5_000 });
   afterEach(() => lasting.close());
 
   /** Ends it so long after its answer. */

@@ -74,11 +74,14 @@ export async function startEveryProtocol(options: {
   const plain = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     http1.accept(socket, plainListener),
   );
-  const secure = tls.createServer({ key, cert, ALPNProtocols: ["h2", "http/1.1"], noDelay: true }, (socket) => {
-    if (socket.alpnProtocol === "h2") return http2.accept(socket, secureListener);
-    socket.allowHalfOpen = true;
-    http1.accept(socket, secureListener);
-  });
+  const secure = tls.createServer(
+    { key, cert, ALPNProtocols: ["h2", "http/1.1"], noDelay: true },
+    (socket) => {
+      if (socket.alpnProtocol === "h2") return http2.accept(socket, secureListener);
+      socket.allowHalfOpen = true;
+      http1.accept(socket, secureListener);
+    },
+  );
   secure.on("tlsClientError", () => undefined);
   for (const server of [plain, secure]) {
     server.listen(0, "127.0.0.1");
