@@ -83,7 +83,7 @@ const problemOf = (type: string, detail: string, more: object = {}) => ({
   ...more,
 });
 
-type Place = "newAccount" | "newOrder" | "authorization" | "finalize" | "order";
+type Place = "newAccount" | "newOrder" | "authorization" | "finalize" | "order" | "issuance";
 
 const PATHS: Readonly<Record<Place, string>> = {
   newAccount: "/sign-me-up",
@@ -91,13 +91,16 @@ const PATHS: Readonly<Record<Place, string>> = {
   authorization: "/authZ/",
   finalize: "/finalize-order/",
   order: "/my-order/",
+  /** The same once all names are proved, and the certificate was asked for. */
+  issuance: "/my-order/",
 };
 
 /** What stands in place of the authority's answer: a refusal, or the state of a resource with the reason for it. */
 function replaced(place: Place, problem: object, step: Step, answer: Answer): Answer | undefined {
   if (!step.path.startsWith(PATHS[place])) return undefined;
-  if (place === "authorization" || place === "order") {
+  if (place === "authorization" || place === "order" || place === "issuance") {
     const value = JSON.parse(answer.body) as Record<string, unknown>;
+    if (place === "issuance" && ["pending", "ready"].includes(value["status"] as string)) return undefined;
     const challenges = (value["challenges"] as object[] | undefined)?.map((one) => ({
       ...one,
       status: "invalid",
@@ -241,6 +244,19 @@ const ROWS: readonly (readonly [Place, object, Said])[] = [
       row: "acme-certificates",
     },
   ],
+  ...(["finalize", "issuance"] as const).map(
+    (place) =>
+      [
+        place,
+        problemOf("unauthorized", "the account is not allowed to finalize"),
+        {
+          error:
+            "the authority does not allow the account this certificate: the account is not allowed to finalize",
+          fix: "Ask the authority what the account of AUTHORITY lacks: all names were proved. It is tried again by itself.",
+          row: "acme-account",
+        },
+      ] as const,
+  ),
   [
     "finalize",
     problemOf("badCSR", "unsupported curve"),

@@ -29,6 +29,7 @@ export const CERTIFICATE_QUESTIONS: readonly Question[] = [
       "invalidContact",
       "unsupportedContact",
       "accountDoesNotExist",
+      "notAllowed",
     ],
     "the certificate authority wants something else of the account",
   ),

@@ -28,6 +28,14 @@ export class AcmeError extends Error {
     this.name = "AcmeError";
   }
 
+  /** The same of an order whose names were all proved: what it does not allow then is no proof that it misses. */
+  afterProof(): AcmeError {
+    const { detail, more } = this;
+    const code = (of: string): string => (of === "unauthorized" ? "notAllowed" : of);
+    const subproblems = more.subproblems?.map((one) => ({ ...one, code: code(one.code) }));
+    return new AcmeError(code(this.code), detail, { ...more, ...(subproblems && { subproblems }) });
+  }
+
   /** A connection that failed, in words. */
   static ofNetwork(host: string, error: NodeJS.ErrnoException): AcmeError {
     const { code = "" } = error;

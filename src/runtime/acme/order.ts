@@ -256,11 +256,12 @@ export class Order {
       const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
       await this.request(String(finalize), { csr: csr.toString("base64url") }).catch((error) => {
         // The authority says so too if it is at work on it already (RFC 8555, 7.4).
-        if (!(error instanceof AcmeError) || error.code !== "orderNotReady") throw error;
+        if (!(error instanceof AcmeError)) throw error;
+        if (error.code !== "orderNotReady") throw error.afterProof();
       });
     }
     const done = await this.poll(url, (now) => now === "valid" || now === "invalid");
-    if (done.value["status"] === "invalid") throw new OrderOver(errorOf(done));
+    if (done.value["status"] === "invalid") throw new OrderOver(errorOf(done).afterProof());
     return done;
   }
 

@@ -132,6 +132,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     fix: ({ instance }) =>
       instance === undefined ? "Log in at the authority, and do what it asks for." : `Visit ${instance}.`,
   },
+  notAllowed: {
+    what: () => "the authority does not allow the account this certificate",
+    fix: ({ wanted }) =>
+      `Ask the authority what the account of ${wanted.authority.name} lacks: all names were proved. ${RETRIED}`,
+  },
   invalidContact: {
     what: () => "the authority refuses the mail address",
     fix: ({ wanted }) => `Give a mail address that receives mail as email of ${wanted.authority.name}.`,
