@@ -525,6 +525,40 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       ],
     ],
     [
+      "a name that leads elsewhere, of a host with a public address",
+      publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+      { hairpin: "failed" },
+      [
+        "hairpin",
+        /^files\.example\.org leads to an address that is not the host's\n198\.41\.0\.9: failed: ECONNREFUSED\nfrom here[^]*\nLet the A and AAAA records of files\.example\.org name/,
+      ],
+    ],
+    [
+      "a name that leads elsewhere, of a host whose public address is known",
+      {
+        publicAddresses: [
+          { address: ADDRESS, own: false, outcome: answer(200) },
+          { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
+        ],
+        ownAddresses: new Set(["10.0.0.5", ADDRESS]),
+      },
+      { hairpin: "failed" },
+      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
+    ],
+    [
+      "a name that leads to the router, as far as can be seen",
+      {
+        ...publicAddress({ address: "198.41.0.9", name: "files.example.org" }),
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+        deployment: deploymentOf(),
+      },
+      { hairpin: "failed" },
+      [
+        "hairpin",
+        /^the router lacks NAT loopback[^]* Check that 198\.41\.0\.9, the address of files\.example\.org, is the router's\.$/,
+      ],
+    ],
+    [
       "a provider's NAT",
       publicAddress({ translatedTo: "10.0.0.5" }),
       { hairpin: "unknown" },

@@ -101,6 +101,8 @@ export interface PublicAddress {
   readonly address: string;
   /** Whether it is one of this machine's own. */
   readonly own: boolean;
+  /** The name that resolves to it; undefined if it is known to be the host's in another way. */
+  readonly name?: string;
   /** The address of this machine that it is translated to, if a provider's NAT does that: see `translatedTo`. */
   readonly translatedTo?: string;
   readonly outcome: ProbeOutcome;

@@ -180,8 +180,9 @@ async function askPublicAddresses(
   const translated = (deployment?.network?.addresses ?? [])
     .map(canonicalAddress)
     .filter((address) => !own.has(address));
-  const given = [...options.publicAddresses, ...records, ...named, ...translated];
-  const addresses = [...new Set(given.map(canonicalAddress))].filter((address) => !isLoopback(address));
+  const known = [...options.publicAddresses, ...records, ...translated].map(canonicalAddress);
+  const all = new Set([...known, ...named.map(canonicalAddress)]);
+  const addresses = [...all].filter((address) => !isLoopback(address));
   return Promise.all(
     addresses.map(async (address) => {
       const rows = expectedResponses(config, {
@@ -199,6 +200,7 @@ async function askPublicAddresses(
       return {
         address,
         own: own.has(address),
+        ...(known.includes(address) || own.has(address) ? {} : { name: host! }),
         ...(inner === undefined ? {} : { translatedTo: inner }),
         outcome,
       };

@@ -1,7 +1,7 @@
-import { type Problem } from "../model/index.js";
+import { ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
-import type { Drift, Evidence, SeenResponse } from "./evidence.js";
+import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
 import { HOST_QUESTIONS, NODE_QUESTION, SERVING_QUESTIONS } from "./hostRows.js";
@@ -287,12 +287,36 @@ function askHairpin(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
   const inside = answersTo(evidence, "default", "web", "redirect", "media");
   if (inside.length === 0)
     return outage(evidence, failed) ?? unknown("Neither the public nor the internal address answers.");
+  const here = `from here, by another address: ${describe(inside[0]!)}`;
+  const [stray] = silent.filter((one) => leadsElsewhere(evidence, one));
+  if (stray !== undefined)
+    return failure(
+      `${stray.name} leads to an address that is not the host's`,
+      [...seen, here],
+      `Let the A and AAAA records of ${stray.name} name the host's public addresses, and no others.`,
+    );
+  const named = silent.find(({ name }) => name !== undefined);
+  const record =
+    named === undefined ? "" : ` Check that ${named.address}, the address of ${named.name}, is the router's.`;
   return failure(
     "the router lacks NAT loopback (hairpinning)",
-    [...seen, `from here, by another address: ${describe(inside[0]!)}`],
+    [...seen, here],
     "Turn NAT loopback on in the router, or make the name resolve to the internal address inside the LAN (split DNS). " +
-      "If it does not work from outside either, the router lacks the forwards of ports 80 and 443.",
+      `If it does not work from outside either, the router lacks the forwards of ports 80 and 443.${record}`,
   );
+}
+
+/** Whether the host has another public address of that family: then a name's is not that of a router in front of it. */
+function leadsElsewhere(
+  { ownAddresses = new Set(), publicAddresses = [] }: Evidence,
+  { address, name }: PublicAddress,
+): boolean {
+  const isPublic = (own: string): boolean => (ipv4Scope(own) ?? ipv6Scope(own)) === "public";
+  const known = [
+    ...[...ownAddresses].filter(isPublic),
+    ...publicAddresses.flatMap((one) => (one.name === undefined ? one.address : [])),
+  ];
+  return name !== undefined && known.some((one) => isIpv6(one) === isIpv6(address));
 }
 
 /** One row of the table of expected responses (service 5.1). */
