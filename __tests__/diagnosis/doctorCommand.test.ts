@@ -163,6 +163,27 @@ describe("on the host itself", () => {
     expect(await notOk()).toEqual({});
   });
 
+  test("the health listener is asked, at loopback if it listens everywhere", async () => {
+    const health = createServer((request, response) => {
+      response.writeHead(request.url === "/readyz" ? 200 : 404).end();
+    });
+    await new Promise<void>((done) => health.listen(0, "127.0.0.1", done));
+    const { port: at } = health.address() as { port: number };
+    const healthListener = { address: "0.0.0.0", port: at, anyAddress: true };
+    const deployed = JSON.parse(readFileSync(configFile, "utf8")) as object;
+    writeFileSync(configFile, JSON.stringify({ ...deployed, healthListener }));
+    const row = async (): Promise<DiagnosisRow | undefined> =>
+      (JSON.parse((await doctorHere("--json")).out) as { rows: DiagnosisRow[] }).rows.find(
+        ({ id }) => id === "health",
+      );
+    expect(await row()).toMatchObject({ status: "ok", evidence: [`GET /readyz at 0.0.0.0:${at}: 200`] });
+    await new Promise((done) => health.close(done));
+    expect(await row()).toMatchObject({
+      status: "failed",
+      evidence: [expect.stringContaining("ECONNREFUSED")],
+    });
+  });
+
   test("settings that were changed by hand", async () => {
     edit("settings.py", "SITE_ROOT = '/sync/'", "SITE_ROOT = '/'");
     edit("daemon.conf", "SERVICE_URL", "#SERVICE_URL");

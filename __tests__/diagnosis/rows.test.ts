@@ -68,6 +68,12 @@ const publicAddress = (more: Partial<PublicAddress> = {}): Partial<Evidence> => 
   publicAddresses: [{ address: ADDRESS, own: false, outcome: silent, ...more }],
 });
 
+/** What came from a health listener. */
+const ready = (health: ProbeOutcome): Partial<Evidence> => ({
+  config: { ...HEALTHY.config, healthListener: { address: "127.0.0.1", port: 9180, anyAddress: false } },
+  health,
+});
+
 /** The expected answer of a row, by a server that shows its version. */
 function withVersion(subject: ExpectedResponse["subject"]): ProbeOutcome {
   const { answer: expected } = asExpected(
@@ -173,6 +179,33 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     ],
     ["logs", { logs: [finding] }, { logs: "failed" }],
     ["space", { space: [finding] }, { space: "failed" }],
+    ["a health listener", ready(answer(200)), {}, ["health", /^GET \/readyz at 127\.0\.0\.1:9180: 200$/]],
+    [
+      "a health listener that is not ready",
+      ready(answer(503)),
+      { health: "failed" },
+      [
+        "health",
+        /^the proxy stops, or none of its workers [^]*: 503\nSee .*: journalctl -u portico\.service$/,
+      ],
+    ],
+    [
+      "a health listener that does not answer",
+      ready(silent),
+      { health: "failed" },
+      ["health", /^nothing answers where the health listener should be\n.*failed: ECONNREFUSED\n/],
+    ],
+    [
+      "a health listener of something else",
+      ready(answer(404)),
+      { health: "failed" },
+      ["health", /^another program answers [^]*: 404\nStop what listens there .*:9180/],
+    ],
+    [
+      "a health listener that was not loaded",
+      { ...ready(silent), ...drift({ running: [finding] }) },
+      { running: "failed", health: "because running" },
+    ],
     [
       "a Node with less",
       { missingPieces: "no such piece" },

@@ -40,6 +40,8 @@ export interface Evidence {
   readonly space?: readonly Finding[];
   /** Certificates that the running proxy serves; undefined where none is by ACME, or it could not be asked. */
   readonly certificates?: readonly ListedCertificate[];
+  /** What the health listener said to `/readyz`; only on the host, and only with one in the config. */
+  readonly health?: ProbeOutcome;
   /** What the proxy uses and this Node lacks; undefined if it has everything. */
   readonly missingPieces?: string;
 }

@@ -6,7 +6,11 @@ import {
   canonicalAddress,
   clientPort,
   type Deployment,
+  endpoint,
+  type HealthListenerConfig,
+  isIpv6,
   isLoopback,
+  isWildcard,
   parseConfigText,
   parseDeploymentText,
   type ProxyConfig,
@@ -24,7 +28,7 @@ import { piecesText } from "../runtime/node/pieces.js";
 import { missingPieces } from "../runtime/node/probe.js";
 import { planSettings, readOverrides } from "../applicationSettings/index.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse, SettingsSeen } from "./evidence.js";
-import { expectedResponses } from "./expectedResponses.js";
+import { expectedResponses, type ProbeRequest } from "./expectedResponses.js";
 import { isElsewhere, isOpen, ownAddresses, translatedTo, unitsOf } from "./hostFacts.js";
 import { judge } from "./liveCheck.js";
 import { logFindings } from "./logState.js";
@@ -223,12 +227,14 @@ async function hostEvidence(
   deployment: Deployment | undefined,
   options: DiagnosisOptions,
 ): Promise<Partial<Evidence>> {
-  const [loaded, units, settings, media, certificates] = await Promise.all([
+  const { healthListener } = config;
+  const [loaded, units, settings, media, certificates, health] = await Promise.all([
     loadConfig({ file: configFile, logToStderr: true }),
     deployment === undefined ? undefined : unitsOf(deployment.services),
     deployment?.settings === undefined ? undefined : seenSettings(deployment, deployment.settings, options),
     deployment?.media === undefined ? undefined : seenMedia(deployment.media),
     config.certificateAuthorities.length === 0 ? undefined : seenCertificates(options.control),
+    healthListener === undefined ? undefined : probe(readyRequest(healthListener), options),
   ]);
   const unit = units?.proxy;
   await missingPieces();
@@ -243,10 +249,17 @@ async function hostEvidence(
     sockets: listeningSockets(),
     ...(lacking === undefined ? {} : { missingPieces: lacking }),
     ...(certificates === undefined ? {} : { certificates }),
+    ...(health === undefined ? {} : { health }),
     ...(units === undefined ? {} : { units }),
     ...(settings === undefined ? {} : { settings }),
     ...(media === undefined ? {} : { media }),
   };
+}
+
+/** What asks whether it is ready; a wildcard is asked at loopback. */
+function readyRequest({ address: at, port }: HealthListenerConfig): ProbeRequest {
+  const address = isWildcard(at) ? (isIpv6(at) ? "::1" : "127.0.0.1") : at;
+  return { scheme: "http", address, port, host: endpoint({ host: address, port }), path: "/readyz" };
 }
 
 async function seenCertificates(

@@ -1,7 +1,7 @@
-import { canonicalAddress, isLoopback, isWildcard } from "../model/index.js";
+import { canonicalAddress, endpoint, isLoopback, isWildcard } from "../model/index.js";
 import { KNOWN_VERSIONS } from "../runtime/node/probe.js";
 import type { Evidence, Finding } from "./evidence.js";
-import { failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
+import { explained, failure, notSeen, ok, type Question, unknown, type Verdict } from "./verdict.js";
 
 /**
  * Questions about the host as it was deployed: whether files, units, rules, addresses and logs are still as they were.
@@ -25,6 +25,13 @@ export const SERVING_QUESTIONS: readonly Question[] = [
   { id: "addresses", title: "The host has its addresses", ask: askAddresses },
   { id: "firewall", title: "The packet filter is loaded as delivered", ask: askFirewall },
 ];
+
+/** Asked only where the config has a health listener. */
+export const HEALTH_QUESTION: Question = {
+  id: "health",
+  title: "The health listener says that the proxy is ready",
+  ask: askHealth,
+};
 
 /** Asked only if Node lacks something. */
 export const NODE_QUESTION: Question = {
@@ -131,6 +138,24 @@ function askAddresses(evidence: Evidence): Verdict {
     lacking.map((at) => ({ at, what: `no interface has it; the host has: ${own || "none"}`, fix })),
     "the host lacks an address that it was deployed for",
   );
+}
+
+/** Rows that keep the health listener from answering, or say why it answers something else. */
+const NOT_READY = ["config", "proxy", "running"];
+
+function askHealth({ config, health, units }: Evidence, failed: ReadonlySet<string>): Verdict {
+  const { address: host, port } = config.healthListener!;
+  const seen = "failure" in health! ? health.failure.message : String(health!.answer.status);
+  const at = `GET /readyz at ${endpoint({ host, port })}: ${seen}`;
+  if (seen === "200") return ok(at);
+  const cause = NOT_READY.find((id) => failed.has(id));
+  if (cause !== undefined) return explained(cause, at);
+  const log = `See what the proxy says: journalctl -u ${units?.proxy?.name ?? "portico.service"}`;
+  if (seen === "503")
+    return failure("the proxy stops, or none of its workers accepts connections", [at], log);
+  if ("failure" in health!) return failure("nothing answers where the health listener should be", [at], log);
+  const fix = `Stop what listens there (ss -ltnp 'sport = :${port}'), or give healthListener another port.`;
+  return failure("another program answers where the health listener should be", [at], fix);
 }
 
 /** Findings listed in one row; the next run shows the others. */
