@@ -47,8 +47,11 @@ function leftOut() {
 module.exports = {
   testEnvironment: "node",
   roots: ["<rootDir>/__tests__", "<rootDir>/proof"],
-  // Sources import with the extension they are compiled to.
-  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
+  moduleNameMapper: {
+    "^\\.{1,2}/(?:.*/)?stack-trace$": "<rootDir>/__tests__/noStackTrace.js",
+    // Sources import with the extension they are compiled to.
+    "^(\\.{1,2}/.*)\\.js$": "$1",
+  },
   testMatch: ["**/*.test.ts"],
   // Tests on real hosts take minutes: `npm run test:hosts`.
   testPathIgnorePatterns: [

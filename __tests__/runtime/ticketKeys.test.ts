@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { handOver } from "../../src/runtime/load/credentialSet.js";
-import { issue } from "../../proof/kit/certificates.js";
+import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { mountSecret } from "../../proof/kit/mountedSecret.js";
 import {
   alive,
@@ -32,16 +32,20 @@ let two: Ports;
 const running: Portico[] = [];
 const at = (name: string): string => join(folder, name);
 
+const pairs: Issued[] = [];
+beforeAll(async () => {
+  for (let i = 0; i < 2; i++) pairs.push(await issue({ type: "rsa" }));
+});
+
 beforeEach(async () => {
   folder = openFolder();
   const free = await freePorts(6);
   const named = (ports: number[]): Ports =>
     Object.fromEntries(LISTENERS.map((name, i) => [name, ports[i]!])) as Ports;
   [one, two] = [named(free.slice(0, 3)), named(free.slice(3))];
-  for (const name of ["a", "b"]) {
-    const issued = await issue({ type: "rsa" });
-    writeFileSync(at(`${name}.key`), issued.key, { mode: 0o600 });
-    writeFileSync(at(`${name}.pem`), issued.cert);
+  for (const [i, name] of ["a", "b"].entries()) {
+    writeFileSync(at(`${name}.key`), pairs[i]!.key, { mode: 0o600 });
+    writeFileSync(at(`${name}.pem`), pairs[i]!.cert);
   }
 });
 

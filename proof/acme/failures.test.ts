@@ -3,22 +3,28 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../kit/waiting.js";
-import type { CaOptions } from "./ca.js";
+import { TestCa } from "./ca.js";
 import { buildProgram, startChild } from "./child.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
 /** What an authority, a network, a disk and a process can do while a certificate is on its way. */
 
 let stage: Stage;
-const begin = async (options?: CaOptions): Promise<Stage> => (stage = await startStage(options));
+const begin = async (): Promise<Stage> => (stage = await startStage());
 afterEach(() => stage.stop());
+
+/** For what is tried again at each step, each time with an empty state directory, as a client that is new. */
+let sharedCa: TestCa;
+const beginAgain = async (): Promise<Stage> => (stage = await startStage({}, sharedCa));
+beforeAll(async () => (sharedCa = await TestCa.start()));
+afterAll(() => sharedCa.stop());
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** Requests of an order from an empty state directory: directory, nonce, account, order, proof, certificate. */
 const stepsOfAnOrder = async (): Promise<number> => {
-  const { engine, wanted, between } = await begin();
+  const { engine, wanted, between } = await beginAgain();
   const one = wanted(["a.example.net"]);
   const certificates = engine();
   certificates.lookAfter([one]);
@@ -65,7 +71,7 @@ test.each(["before", "after"] as const)(
   async (when) => {
     const steps = await stepsOfAnOrder();
     for (let at = 1; at <= steps; at++) {
-      const { engine, wanted, between, state } = await begin();
+      const { engine, wanted, between, state } = await beginAgain();
       const one = wanted(["a.example.net"]);
       const cut = ({ number }: { number: number }): Promise<"cut" | undefined> =>
         Promise.resolve(number === at ? "cut" : undefined);
@@ -92,7 +98,7 @@ describe("kill -9", () => {
     async (when) => {
       const steps = await stepsOfAnOrder();
       for (let at = 1; at <= steps; at++) {
-        const { wanted, between, state, host } = await begin();
+        const { wanted, between, state, host } = await beginAgain();
         const one = wanted(["a.example.net"]);
         const child = startChild(program.file, host, { state, wanted: one });
         between[when] = async ({ number }: { number: number }) => {
@@ -120,7 +126,7 @@ describe("kill -9", () => {
     "at any change of a file, %s it: one order, one certificate",
     async (when) => {
       for (let change = 1, last = false; !last; change++) {
-        const { wanted, between, state, host } = await begin();
+        const { wanted, between, state, host } = await beginAgain();
         const one = wanted(["a.example.net"]);
         const child = startChild(program.file, host, { state, wanted: one, dieAt: { change, when } });
         await Promise.race([child.gone, eventually(() => host.lines.length > 1, "for a certificate")]);

@@ -29,8 +29,9 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-export async function startStage(options: CaOptions = {}): Promise<Stage> {
-  const ca = await TestCa.start(options);
+/** @param shared an authority that several stages have, one after the other; whoever started it stops it */
+export async function startStage(options: CaOptions = {}, shared?: TestCa): Promise<Stage> {
+  const ca = shared ?? (await TestCa.start(options));
   const [between, host] = await Promise.all([Between.start(ca), Responder.start(ca)]);
   const clock = new TestClock();
   const state = mkdtempSync(join(tmpdir(), "portico-acme-"));
@@ -63,7 +64,7 @@ export async function startStage(options: CaOptions = {}): Promise<Stage> {
     }),
     stop: async () => {
       await Promise.all(engines.map((engine) => engine.stop()));
-      await Promise.all([between.stop(), host.stop(), ca.stop()]);
+      await Promise.all([between.stop(), host.stop(), ...(shared === undefined ? [ca.stop()] : [])]);
       rmSync(state, { recursive: true, force: true });
     },
   };

@@ -4,9 +4,12 @@ import { configJsonSchema, type ProxyConfigInput } from "../model/index.js";
 /** Where editors find the JSON Schema of the config: next to the runtime it belongs to. */
 export const CONFIG_SCHEMA_FILE = "/usr/lib/portico/portico.schema.json";
 
-/** The JSON Schema file. */
+let configSchemaText: string | undefined;
+
+/** The JSON Schema file; made once, as every front end of an app has the same. */
 export function renderConfigSchema(): string {
-  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+  configSchemaText ??= `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+  return configSchemaText;
 }
 
 /**

@@ -9,10 +9,14 @@ const PROGRAMS = join(ROOT, ".cache/pebble");
 export const PEBBLE = join(PROGRAMS, "pebble");
 export const DNS_SERVER = join(PROGRAMS, "pebble-challtestsrv");
 
+let built = false;
+
 /** Builds both, unless they are there. */
 export function buildPebble(): void {
+  if (built) return;
   const { status } = spawnSync(join(__dirname, "build.sh"), [PROGRAMS], { stdio: ["ignore", 2, 2] });
   if (status !== 0) throw new Error("Pebble cannot be built");
+  built = true;
 }
 
 /** Writes Pebble's config next to `roots.pem` and `key.pem`, the identity of its own server. @returns its path */
