@@ -368,7 +368,7 @@ const CALLS =
 /** Runs the command traced. @returns calls in a directory by anybody but its owner, and how many there were by that one */
 function traced(directory: string, ...args: readonly string[]): { by: number; wrong: string[] } {
   const log = join(base, "trace");
-  const strace = ["-f", "-qq", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
+  const strace = ["-f", "--seccomp-bpf", "-qq", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
   const { error } = spawnSync("strace", [...strace, process.execPath, ownerProgram.path, ...args], {
     stdio: "ignore",
   });
