@@ -140,6 +140,16 @@ test("files that leave the deployment become what they were before; directories 
   expect(await site.deactivate()).toBeUndefined();
 });
 
+test("a deactivation removes the link that systemd leaves of a unit's runtime directory", async () => {
+  const link = site.at("/run/portico-ready");
+  mkdirSync(path.dirname(link));
+  symlinkSync("private/portico-ready", link);
+  site.deliver(one);
+  await site.activate();
+  expect(await site.deactivate()).toEqual([]);
+  expect(readdirSync(path.dirname(link))).toEqual([]);
+});
+
 describe("nothing is touched when", () => {
   test.each<[string, (s: Site) => void, string[]]>([
     [

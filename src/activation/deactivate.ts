@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { dirname } from "node:path";
 import type { Problem } from "../model/index.js";
+import { READY_FILE } from "../render/keepalived.js";
 import type { ActivationOptions } from "./activate.js";
 import { removeCertificates } from "./certificates.js";
 import { withLock } from "./lock.js";
+import { removeLinkedIfEmpty } from "./durableFiles.js";
 import { logsOf } from "./logs.js";
 import { runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
@@ -30,7 +33,7 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
     if (last === undefined) {
       // A first activation that failed leaves no state, but its proxy may have had an account and certificates.
       const left = options.purge ? await removeCertificates(store, options.report) : [];
-      await store.remove();
+      await removeAll(store);
       return recovered === undefined && left.length === 0
         ? undefined
         : [...(recovered?.problems ?? []), ...left];
@@ -42,9 +45,16 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
     await store.writeJournal(journal);
     const problems = await rollBack(store, journal, undefined, systemd, options.report);
     if ((await store.readJournal()) !== undefined) return problems;
-    await store.remove();
+    await removeAll(store);
     return problems;
   });
+}
+
+/** Removes what is left once all files and units are gone. */
+async function removeAll(store: Store): Promise<void> {
+  await store.remove();
+  // A runtime directory of a dynamic user that stays over restarts has a link, which systemd leaves behind.
+  await removeLinkedIfEmpty(store.onHost(dirname(READY_FILE)));
 }
 
 /** Makes a deactivation that was cut off purge, whatever its original options. */

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { removeIfEmpty } from "./durableFiles.js";
 import type { Programs } from "./programs.js";
 import { run } from "../diagnosis/command.js";
 import { systemdIsHere } from "./systemctl.js";
@@ -86,13 +87,14 @@ export async function runDetached(
   args: readonly string[],
   streams: Streams,
 ): Promise<number> {
-  mkdirSync(RECORDS, { recursive: true, mode: 0o700 });
-  await showUnwatched(streams);
   const id = randomUUID();
   // The name shows which process follows it.
   const file = join(RECORDS, `${process.pid}-${id}.record`);
   const command = [node, ...process.execArgv, runtime, ...args, "--record", file];
+  mkdirSync(RECORDS, { recursive: true, mode: 0o700 });
+  // At once: a deactivation that ends removes the directory if it is empty.
   closeSync(openSync(file, "a", 0o600));
+  await showUnwatched(streams);
   const isAlive = await start(`portico-activation-${id}`, command);
   const leave = (): never => {
     streams.err("it continues without this terminal; the next `portico activate` shows how it ended\n");
@@ -103,6 +105,7 @@ export async function runDetached(
     return await follow(file, isAlive, streams);
   } finally {
     process.off("SIGINT", leave).off("SIGTERM", leave);
+    if (args[0] === "deactivate") await removeIfEmpty(RECORDS);
   }
 }
 

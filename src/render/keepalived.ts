@@ -18,7 +18,7 @@ export interface KeepalivedInput {
 }
 
 /** `0` in it says that this host is ready; keepalived learns of a change at once (inotify). */
-const READY_FILE = "/run/portico-ready/state";
+export const READY_FILE = "/run/portico-ready/state";
 
 /**
  * keepalived.conf(5). A host that is not ready is in state FAULT: it has no address, and says so to the other one. Both
