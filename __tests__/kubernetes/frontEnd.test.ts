@@ -18,6 +18,15 @@ type Tree = Record<string, never>;
 const of = ({ frontEnd }: Site, kind: string): any => frontEnd.manifests.find((one) => one.kind === kind);
 const podOf = (one: Site) => of(one, "Deployment").spec.template.spec;
 
+/** Names that the provider has in another way, where they are a user's own. */
+const calledAsLists = (): Site =>
+  site({
+    labels: { ports: "a", containers: "b" },
+    podAnnotations: { volumes: "c" },
+    serviceAnnotations: { metrics: "d" },
+    nodeSelector: { tolerations: "e" },
+  });
+
 describe("the manifests", () => {
   test("of the smallest front end", () => {
     expectGolden("kubernetes-smallest.json", site().frontEnd.manifestsText);
@@ -44,6 +53,7 @@ describe("the manifests", () => {
     ["the smallest front end", () => site()],
     ["the whole service", fullSite],
     ["a Service within the cluster", () => site({ exposure: "clusterIP", networkPolicy: false })],
+    ["data that is called as lists are", calledAsLists],
   ])("are the same objects as the resources: %s", (_, make) => {
     const { stack, frontEnd } = make();
     const byKind = (all: readonly Manifest[]) =>

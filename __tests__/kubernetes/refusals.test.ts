@@ -1,6 +1,19 @@
 import { TerraformVariable, Testing } from "cdktf";
 import { Action, type ContainerProxy, ProblemError, TlsMaterial } from "../../src/index.js";
 import { KubernetesFrontEnd, type KubernetesFrontEndProps } from "../../src/kubernetes/index.js";
+import {
+  bytesOf,
+  FRONT_END_NAME,
+  imageWarning,
+  LABEL_NAME,
+  labelProblems,
+  nameProblems,
+  type NameRule,
+  OBJECT_NAME,
+  quantityProblems,
+  secondsOf,
+  wholeCpus,
+} from "../../src/kubernetes/names.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
 import { fileSync, IMAGE, proxy, site } from "./site.js";
 
@@ -94,6 +107,57 @@ describe("props", () => {
     ["an https listener without a Secret", { tls: undefined }, "kubernetes.no-volume stack/proxy/https.tls"],
   ])("%s", (_, props, problem) => {
     expect(refused(props)).toEqual([problem]);
+  });
+
+  test.each<[prop: string, props: (value: number) => object, min: number, max: number]>([
+    ["replicas", (replicas) => ({ replicas }), 1, 1_000],
+    [
+      "autoscaling.min",
+      (min) => ({ autoscaling: { min, max: Math.max(1, Math.min(min, 1_000)) } }),
+      1,
+      1_000,
+    ],
+    ["autoscaling.max", (max) => ({ autoscaling: { min: 1, max } }), 1, 1_000],
+    ["autoscaling.cpuPercent", (cpuPercent) => ({ autoscaling: { min: 1, max: 2, cpuPercent } }), 1, 100],
+    ["egressPorts[0]", (port) => ({ egressPorts: [port] }), 1, 65_535],
+    ["nodePorts.https", (https) => ({ nodePorts: { https } }), 1, 65_535],
+  ])("%s is a whole number in a range", (prop, props, min, max) => {
+    for (const value of [min, max]) expect([value, ...refused(props(value))]).toEqual([value]);
+    for (const value of [min - 1, max + 1, min + 0.5])
+      expect([value, ...refused(props(value))]).toContain(`config.out-of-range stack/files.${prop}`);
+  });
+
+  test.each([
+    [
+      "no mount path",
+      { mountPath: "/", claimName: "a" },
+      "config.bad-file-path stack/files.volumes[0].mountPath",
+    ],
+    [
+      "two sources",
+      { mountPath: "/a", claimName: "a", nfs: { server: "b", path: "/c" } },
+      "kubernetes.bad-value stack/files.volumes[0]",
+    ],
+    [
+      "a claim with a slash",
+      { mountPath: "/a", claimName: "a/b" },
+      "kubernetes.bad-name stack/files.volumes[0].claimName",
+    ],
+  ])("a volume with %s", (_, volume, problem) => {
+    expect(refused({ volumes: [volume] })).toEqual([problem]);
+  });
+
+  test("small files fill a ConfigMap to its last byte", () => {
+    const one = site();
+    const config = one.frontEnd.manifests.find(({ kind }) => kind === "ConfigMap")!.data as Record<
+      string,
+      string
+    >;
+    const room = 1_048_576 - Buffer.byteLength(Object.values(config).join(""));
+    const adding = (bytes: number) => (made: ContainerProxy) =>
+      made.addFile("/srv/big.txt", "x".repeat(bytes));
+    expect(refused({}, adding(room))).toEqual([]);
+    expect(refused({}, adding(room + 1))).toEqual(["kubernetes.bad-value stack/files.proxy"]);
   });
 
   test.each([
@@ -244,4 +308,92 @@ test.each([
     .filter((text) => text.includes("rollback"));
   expect(messages.length).toBe(warned ? 1 : 0);
   expect(() => Testing.synth(frontEnd.deployment.cdktfStack as never, true)).not.toThrow();
+});
+
+describe("what Kubernetes accepts", () => {
+  const named = (rule: NameRule) => (name: string) => nameProblems("p", name, rule);
+  const label = (value: unknown) => labelProblems("p", { key: value });
+  test.each<[what: string, problems: (text: string) => unknown[], accepted: string[], refused: string[]]>([
+    [
+      "a name of a front end",
+      named(FRONT_END_NAME),
+      ["a", "a-b", "a1", "f".repeat(46)],
+      ["", "1a", "a-", "-a", "A", "a.b", "f".repeat(47), "a\n"],
+    ],
+    [
+      "a namespace",
+      named(LABEL_NAME),
+      ["1", "1a", "a-b", "f".repeat(63)],
+      ["", "a.b", "-a", "a-", "f".repeat(64)],
+    ],
+    [
+      "a name of an object",
+      named(OBJECT_NAME),
+      ["1", "a.b-c", "f".repeat(253)],
+      ["", ".a", "a.", "A", "a/b", "f".repeat(254)],
+    ],
+    [
+      "the key of a label",
+      (key) => labelProblems("p", { [key]: "" }),
+      ["a", "A", "a.b_c-D", "example.org/a", "x/A9", "a1/b"],
+      ["", "-a", "a-", "_a", "a/", "/a", "A.org/a", "-x/a", "x-/a", "a/b/c", "a b", " a", "a\n", "x_y/a"],
+    ],
+    [
+      "the value of a label",
+      label,
+      ["", "a", "a.b_c-D", "x".repeat(63)],
+      ["-a", "a-", "a b", " a", "x".repeat(64)],
+    ],
+    [
+      "CPUs",
+      (text) => quantityProblems("p", "cpu", text),
+      ["2", "16", "0.5", "1.125", "500m"],
+      ["", "0", "0m", "0.0", "1.1234", "m", "1.", ".5", "500 m", "x2", "2x", "1.5m"],
+    ],
+    [
+      "memory",
+      (text) => quantityProblems("p", "memory", text),
+      ["512Mi", "1G", "1073741824", "1k", "2Ki", "1Ti"],
+      ["", "0", "0Mi", "1.5Gi", "512 Mi", "1m", "Mi", "1K", "1ki", "1i", "x1", "1Gix"],
+    ],
+  ])("%s", (_, problems, accepted, refused) => {
+    expect(accepted.filter((text) => problems(text).length > 0)).toEqual([]);
+    expect(refused.filter((text) => problems(text).length !== 1)).toEqual([]);
+  });
+
+  test("a label is text, and has a key of its own", () => {
+    expect(label(5)).toMatchObject([{ code: "kubernetes.bad-value", path: "p.key" }]);
+    expect(labelProblems("p", { key: "x" }, ["key"])).toMatchObject([{ code: "kubernetes.bad-name" }]);
+  });
+
+  test("quantities and durations in numbers", () => {
+    const cpus = { 2: 2, "500m": 1, "1000m": 1, "1001m": 2, "0.5": 1, "2.5": 3 };
+    expect(Object.keys(cpus).map(wholeCpus)).toEqual(Object.values(cpus));
+    const bytes = {
+      7: 7,
+      "2k": 2e3,
+      "2Ki": 2048,
+      "3M": 3e6,
+      "3Mi": 3 * 2 ** 20,
+      "1G": 1e9,
+      "1Gi": 2 ** 30,
+      "1T": 1e12,
+      "1Ti": 2 ** 40,
+    };
+    expect(Object.keys(bytes).map(bytesOf)).toEqual(Object.values(bytes));
+    const seconds = { "90s": 90, "30m": 1_800, "10h": 36_000, "1s": 1, "9999999s": 9_999_999 };
+    expect(Object.keys(seconds).map(secondsOf)).toEqual(Object.values(seconds));
+    const none = ["", "0s", "01s", "10", "10 h", "h", "1d", "x1s", "1sx", "12345678s", "1.5h"];
+    expect(none.map(secondsOf).filter((one) => one !== undefined)).toEqual([]);
+  });
+
+  test.each([
+    ["a:1", false],
+    ["a:latest-1", false],
+    ["a:latest", true],
+    ["a:5000/b", true],
+    [`a:latest@sha256:${"0".repeat(64)}`, false],
+  ])("an image whose content stays: %s", (image, warned) => {
+    expect(imageWarning(image) !== undefined).toBe(warned);
+  });
 });

@@ -73,7 +73,12 @@ function fieldOf(name: string, value: unknown, kind: string): unknown {
   // The selector of a Service is a map, those of other kinds are blocks.
   if (DATA.includes(name) && !(name === "selector" && kind !== "Service")) return texts(value);
   if (name === "default_mode") return Number.parseInt(value as string, 8);
-  if (NUMBERS.includes(name) && typeof value === "string" && /^\d+$/.test(value)) return Number(value);
+  if (NUMBERS.includes(name) && typeof value !== "object") {
+    // The provider has numbers in the ports of a Service, and text everywhere else.
+    const type = kind === "Service" && name === "port" ? "number" : "string";
+    if (typeof value !== type) throw new Error(`${kind} has ${typeof value} as ${name}`);
+    return /^\d+$/.test(String(value)) ? Number(value) : value;
+  }
   const inner = object(value, kind);
   return name === "label_selector" ? (inner as unknown[])[0] : inner;
 }

@@ -155,6 +155,16 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the host of every request that is made here can be parsed",
   },
   {
+    file: "src/kubernetes/podProblems.ts",
+    from: "places.indexOf(place)",
+    why: "of equal places it does not matter which is the first",
+  },
+  {
+    file: "src/render/kubernetes/providerBlocks.ts",
+    line: /^ {2}"(?:binaryData|data|limits|requests)",$/,
+    why: "no file and no resource is called as a list that is renamed",
+  },
+  {
     file: "src/runtime/http2/outbox.ts",
     line: /^ +give\(|pool\.free\.push/,
     why: "a buffer that does not go back to the pool goes to the garbage collector",

@@ -63,7 +63,7 @@ export const QUANTITIES = {
     pattern: /^(?:\d+m|\d+(?:\.\d{1,3})?)$/,
     allowed: 'a quantity as text, such as "2", "0.5" or "500m"',
   },
-  memory: { pattern: /^\d+(?:[kMGT]i?)?$/, allowed: 'a quantity as text, such as "512Mi" or "1Gi"' },
+  memory: { pattern: /^\d+(?:[kMGT]|[KMGT]i)?$/, allowed: 'a quantity as text, such as "512Mi" or "1Gi"' },
 } as const;
 
 export function quantityProblems(path: string, kind: "cpu" | "memory", value: string | undefined): Problem[] {
@@ -81,8 +81,10 @@ export function wholeCpus(quantity: string): number {
 
 /** Bytes of a quantity of memory. */
 export function bytesOf(quantity: string): number {
-  const [, count, unit, binary] = /^(\d+)([kMGT]?)(i?)$/.exec(quantity)!;
-  return Number(count) * (binary === "i" ? 1024 : 1000) ** ["", "k", "M", "G", "T"].indexOf(unit!);
+  const [, count, unit, binary] = /^(\d+)([kKMGT]?)(i?)$/.exec(quantity)!;
+  return (
+    Number(count) * (binary === "i" ? 1024 : 1000) ** ["", "K", "M", "G", "T"].indexOf(unit!.toUpperCase())
+  );
 }
 
 export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';

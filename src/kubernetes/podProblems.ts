@@ -6,6 +6,7 @@ import {
   type ProxyConfig,
   upstreamAuthority,
 } from "../model/index.js";
+import { proxyConfigText } from "../render/index.js";
 import type { MountedSecret } from "../render/kubernetes/index.js";
 import { LABEL_NAME, nameProblems } from "./names.js";
 import type { KubernetesFrontEndProps } from "./props.js";
@@ -222,8 +223,8 @@ function nodePortProblems({ path, props, config }: PodPlan): Problem[] {
 
 const CONFIG_MAP_BYTES_MAX = 1024 * 1024;
 
-function sizeProblems({ path, props, config }: PodPlan): Problem[] {
-  const texts = [JSON.stringify(config, null, 2), ...props.proxy.files.values()];
+function sizeProblems({ path, props }: PodPlan): Problem[] {
+  const texts = [proxyConfigText(props.proxy.config), ...props.proxy.files.values()];
   const received = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (received <= CONFIG_MAP_BYTES_MAX) return [];
   const more = {
