@@ -32,6 +32,7 @@ const UNITS = [
 ];
 
 interface Case {
+  readonly services?: Situation["services"];
   readonly changed?: Readonly<Record<string, FileRole>>;
   readonly settings?: readonly ("networkDaemon" | "webApplication" | "fileServer")[];
   readonly domainOnly?: boolean;
@@ -41,7 +42,8 @@ interface Case {
 }
 
 function stepsOf(given: Case): string[] {
-  const { changed = {}, settings = [], domainOnly = false, now = {}, wanted = {}, stale } = given;
+  const { services = SERVICES, changed = {}, settings = [], domainOnly = false } = given;
+  const { now = {}, wanted = {}, stale } = given;
   const running: UnitStatus = {
     known: true,
     masked: false,
@@ -51,7 +53,7 @@ function stepsOf(given: Case): string[] {
     enabled: true,
   };
   const situation: Situation = {
-    services: SERVICES,
+    services,
     changed: Object.entries(changed).map(([path, role]) => ({ path, role })),
     settings: new Set(settings),
     domainOnly,
@@ -191,6 +193,20 @@ test.each<[string, Case, string[]]>([
     ["write files", "daemon-reload", "reload-or-restart address"],
   ],
   [
+    "the configuration of keepalived alone",
+    { changed: { "/etc/portico/keepalived.conf": "keepalived" } },
+    ["write files", "reload-or-restart address"],
+  ],
+  [
+    "everything, and there is nothing but a proxy",
+    {
+      services: { proxy: SERVICES.proxy },
+      settings: ["networkDaemon", "webApplication", "fileServer"],
+      changed: { "/etc/p.json": "config", "/etc/fw.nft": "firewall", "/etc/k.conf": "keepalived" },
+    },
+    ["write files", "reload portico"],
+  ],
+  [
     "the first time",
     {
       changed: {
@@ -248,7 +264,7 @@ test.each<[string, Case, string[]]>([
   ["a page", { changed: { "/i.html": "page" } }, ["write files", "reload portico"]],
   [
     "a drop-in of another role",
-    { changed: { "/etc/systemd/system/x.service.d/a.conf": "other" } },
+    { changed: { "/etc/systemd/system/web.service.d/a.conf": "other" } },
     ["write files", "daemon-reload"],
   ],
   [

@@ -85,6 +85,15 @@ describe("version 1", () => {
     write({ "sys/memory/memory.limit_in_bytes": String(64 * MIB) });
     expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: 64 * MIB });
   });
+
+  test.each([
+    ["in a group below the one that is mounted", "/docker", "sys/memory/abc"],
+    ["where another group is mounted", "/other", "sys/memory"],
+  ])("%s", (_, root, at) => {
+    write({ mountinfo: mount("sys/memory", "cgroup", "rw,memory", root), cgroup });
+    write({ [`${at}/memory.limit_in_bytes`]: String(64 * MIB) });
+    expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: 64 * MIB });
+  });
 });
 
 test("without procfs there is no limit", () => {

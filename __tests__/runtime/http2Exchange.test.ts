@@ -1,3 +1,4 @@
+import { constants } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
@@ -115,6 +116,24 @@ describe("an answer", () => {
     expect(result.headers).toMatchObject({ server: "portico", "content-length": "4" });
     expect(Date.parse(String(result.headers["date"]))).toBeGreaterThan(Date.now() - 5_000);
     expect(result.raw.join("|")).toContain("set-cookie|a=1|set-cookie|b=2|vary|a|vary|b");
+  });
+
+  test.each([
+    [0, "", 0],
+    [3, "abc", 0],
+    [-1, "abc", 0],
+    [0, "a", constants.NGHTTP2_INTERNAL_ERROR],
+    [3, "abcd", constants.NGHTTP2_INTERNAL_ERROR],
+    [3, "ab", constants.NGHTTP2_INTERNAL_ERROR],
+  ])("that announces %i bytes and has %j ends with code %i", async (announced, body, code) => {
+    handler = (exchange) => {
+      exchange.sendHead(200, "", [], announced);
+      if (body !== "") exchange.sendData(Buffer.from(body));
+      exchange.end();
+    };
+    const result = await ask(session, {});
+    expect(result.code).toBe(code);
+    if (code === 0) expect(result.body).toBe(body);
   });
 
   test("drops connection-specific fields and handles repeated and odd ones", async () => {

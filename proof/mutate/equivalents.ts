@@ -165,6 +165,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "no file and no resource is called as a list that is renamed",
   },
   {
+    file: "src/activation/serviceSteps.ts",
+    from: /\.filter\(\(unit\) => unit !== undefined\)$/,
+    why: "of a unit that is not there nothing is known or wanted, so there is nothing to do",
+  },
+  {
     file: "src/runtime/http2/outbox.ts",
     line: /^ +give\(|pool\.free\.push/,
     why: "a buffer that does not go back to the pool goes to the garbage collector",
