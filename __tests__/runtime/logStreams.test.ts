@@ -6,7 +6,7 @@ import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { cutLine, fittingLine } from "../../src/runtime/logs/streams.js";
 import { FakeExchange } from "../../proof/kit/fakeExchange.js";
 import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -156,6 +156,27 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   await eventually(() => portico!.workers().length === 0, "for the workers to end");
   expect(performance.now() - asked).toBeLessThan(4_000);
   portico.readOutput(true);
+}, 60_000);
+
+test("standard error that nobody reads does not hold up the end of the master", async () => {
+  const stderr = { stream: "stderr" } as const;
+  portico = await Portico.start(config(1, { logs: { access: stderr, error: stderr } }));
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  portico.readOutput(false);
+  const hammer = new Hammer(port, 2);
+  await eventually(() => hammer.answers > 5_000, "for more lines than the socket takes");
+  await hammer.stop();
+  const [first] = portico.workers();
+  portico.signal("SIGHUP");
+  await eventually(() => !portico!.workers().includes(first!), "for the worker before to end");
+  const asked = performance.now();
+  portico.signal("SIGTERM");
+  await eventually(() => !alive(portico!.pid), "for the master to end");
+  expect(performance.now() - asked).toBeLessThan(6_000);
+  portico.readOutput(true);
+  await portico.gone;
+  expect(portico.code).toBe(0);
 }, 60_000);
 
 test("SIGUSR1 changes nothing, and a reload continues on the same streams", async () => {

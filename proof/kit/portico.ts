@@ -110,10 +110,12 @@ export class Portico {
     this.child.kill(name);
   }
 
-  /** Whether anybody reads its standard output, which is a socket. */
+  /** Whether anybody reads its standard output and error, which are sockets. */
   readOutput(isRead: boolean): void {
-    if (isRead) this.child.stdout!.resume();
-    else this.child.stdout!.pause();
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      if (isRead) stream.resume();
+      else stream.pause();
+    }
   }
 
   rewrite(config: ProxyConfigInput | string): void {

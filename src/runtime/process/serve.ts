@@ -62,8 +62,14 @@ export async function serve(options: ServeOptions): Promise<number> {
   } finally {
     for (const [signal, listener] of entries) process.off(signal, listener);
     for (const stream of streams) stream.off("error", ignore);
+    // What nobody reads would keep the process for ever.
+    if (streams.some(({ writableLength }) => writableLength > 0))
+      setTimeout(() => process.exit(), UNREAD_MS).unref();
   }
 }
+
+/** How long a process that is done waits for a reader of its last messages. */
+const UNREAD_MS = 1_000;
 
 /**
  * A container engine that starts anew no longer knows which containers it has asked to stop, and asks them again. It means
