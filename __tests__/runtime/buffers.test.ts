@@ -268,11 +268,11 @@ describe("the writer of a client's answers", () => {
   });
 
   /** One whose client has taken enough for large pieces, if any are left. */
-  function proven(): AnswerWriter {
+  function proven(bytes = 8 * MIB): AnswerWriter {
     const socket = {
       writableLength: 0,
       destroyed: false,
-      write: () => true,
+      write: (_: Buffer, written?: () => void) => (last = { socket, written }),
       cork: () => {},
       uncork: () => {},
     };
@@ -280,10 +280,12 @@ describe("the writer of a client's answers", () => {
     const writer = new AnswerWriter(socket as unknown as Socket, listener);
     writers.push(writer);
     expect(writer.pieceBytesMax).toBe(32 * KIB);
-    writer.framing.beginAnswer("GET", 200, 8 * MIB, true, undefined);
+    writer.framing.beginAnswer("GET", 200, bytes, true, undefined);
     expect(writer.body(EIGHT, false)).toBe(true);
     return writer;
   }
+  /** What was written last, and what is called once the kernel has taken it. */
+  let last: { readonly socket: { writableLength: number }; readonly written: (() => void) | undefined };
   const EIGHT = Buffer.alloc(8 * MIB);
 
   test.each(["rest", "close"] as const)("gives back what it was lent: %s", (end) => {
@@ -291,6 +293,19 @@ describe("the writer of a client's answers", () => {
     expect(all.map((writer) => writer.pieceBytesMax)).toEqual([...Array<number>(16).fill(MIB), 32 * KIB]);
     all[3]![end]();
     expect([all[3]!.pieceBytesMax, proven().pieceBytesMax]).toEqual([32 * KIB, MIB]);
+  });
+
+  test("gives back what it was lent for a piece that waits once the kernel has taken it", () => {
+    const all = Array.from({ length: 16 }, () => proven(9 * MIB));
+    const [{ socket }, waiting] = [last, all.at(-1)!];
+    socket.writableLength = MIB;
+    expect(waiting.body(EIGHT.subarray(0, MIB), false)).toBe(false);
+    const { written } = last;
+    waiting.rest();
+    expect(proven().pieceBytesMax).toBe(32 * KIB);
+    socket.writableLength = 0;
+    written!();
+    expect(proven().pieceBytesMax).toBe(MIB);
   });
 });
 
