@@ -3,6 +3,7 @@ import {
   answeredByUpstream,
   type Expectation,
   field,
+  fieldAbsent,
   fieldPresent,
   fieldWith,
   http2,
@@ -96,6 +97,8 @@ test.each<[Expectation, ProbeAnswer, holds: boolean, says: string, seen: string]
   [fieldPresent("ETag"), answered(200, { etag: "1" }), true, "ETag", "ETag: 1"],
   [fieldPresent("ETag"), answered(200, { etag: "" }), false, "ETag", "ETag: "],
   [fieldPresent("ETag"), answered(200), false, "ETag", "no ETag"],
+  [fieldAbsent("ETag"), answered(200), true, "no ETag", "no ETag"],
+  [fieldAbsent("ETag"), answered(200, { etag: "" }), false, "no ETag", "ETag: "],
   [
     serverField(true),
     answered(200, { server: "portico/1" }),
@@ -255,6 +258,24 @@ describe("what is asked", () => {
     expect(redirects.filter((one) => one.startsWith("redirect"))).toEqual([
       expect.stringContaining("301, Location: https://a.example:444/sync/, "),
     ]);
+  });
+
+  test("fields that the config sets or removes are expected as it says", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "plain" });
+    const said = (name: string, responseHeaders: object): string =>
+      expectedResponses(
+        configOf({
+          ...rest,
+          virtualServers: virtualServers.map((server) =>
+            server.name === name ? { ...server, responseHeaders } : server,
+          ),
+        }),
+      )
+        .find(({ subject }) => subject === "web")!
+        .expected.at(-1)!.says;
+    expect(said("application", { set: { "content-language": "en" } })).toBe("content-language: en");
+    expect(said("application", { remove: ["CONTENT-LANGUAGE"] })).toBe("no Content-Language");
+    expect(said("default", { remove: ["Content-Language"] })).toBe("Content-Language");
   });
 
   test("missing parts are not probed", () => {

@@ -170,6 +170,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "of a unit that is not there nothing is known or wanted, so there is nothing to do",
   },
   {
+    file: "src/diagnosis/logState.ts",
+    from: "/^Uid:\\s+(\\d+)/m",
+    to: "/Uid:\\s+(\\d+)/m",
+    why: "the kernel writes the word once",
+  },
+  {
     file: "src/runtime/http2/outbox.ts",
     line: /^ +give\(|pool\.free\.push/,
     why: "a buffer that does not go back to the pool goes to the garbage collector",

@@ -8,14 +8,14 @@ import type { Finding } from "./evidence.js";
  * Directories of logs that are gone, or that the running proxy no longer sees: a service keeps the directory it was
  * started with, even if that was removed or created again since.
  *
- * @param pid the proxy's main process; 0 if it does not run
+ * @param pid the proxy's main process; 0, of which procfs has nothing, if it does not run
  */
 export function lostLogDirectories(config: ProxyConfig, pid: number): string[] {
   const directories = new Set(logPaths(config).map((path) => dirname(path)));
   return [...directories].filter((directory) => {
     if (!existsSync(directory)) return true;
     const seen = `/proc/${pid}/root${directory}`;
-    return pid !== 0 && existsSync(seen) && statSync(seen).ino !== statSync(directory).ino;
+    return existsSync(seen) && statSync(seen).ino !== statSync(directory).ino;
   });
 }
 
@@ -28,7 +28,7 @@ export function logFindings(config: ProxyConfig, pid: number, unit: string): Fin
     return { at, what, fix: restart };
   });
   const paths = logPaths(config).filter((path) => !lost.includes(dirname(path)));
-  const user = pid === 0 ? undefined : userOf(pid);
+  const user = userOf(pid);
   return [
     ...directories,
     ...paths.flatMap((path) => fileFindings(path, user, unit)),
@@ -59,8 +59,7 @@ function userOf(pid: number): number | undefined {
 
 /** Files next to the logs that the proxy still has open: they were rotated or removed without a signal to it. */
 function stillWritten(paths: readonly string[], pid: number, unit: string): Finding[] {
-  if (pid === 0) return [];
-  const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  const workers = readOr(`/proc/${pid}/task/${pid}/children`).split(" ").map(Number);
   const held = new Set([pid, ...workers].flatMap(openFiles));
   const names = paths.map((path) => path.slice(path.lastIndexOf("/") + 1));
   return [...held].flatMap((file) => {
