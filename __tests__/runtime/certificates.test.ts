@@ -133,6 +133,29 @@ async function ask({ servername, host = servername ?? "127.0.0.1", version, sess
   return { certificate, status: Number(status), body, reused, session: newest! };
 }
 
+/** A way to the proxy on which messages arrive in pieces, so that a handshake is on its way for long and costs little. */
+async function slowRelay(): Promise<{ readonly port: number; close(): void }> {
+  const pass = (from: net.Socket, to: net.Socket, pieceBytes: number): void => {
+    from.on("data", async (message: Buffer) => {
+      from.pause();
+      for (let at = 0; at < message.length; at += pieceBytes) {
+        to.write(message.subarray(at, at + pieceBytes));
+        // The kernel sends what was written before on its own; so do pauses.
+        await sleep(5);
+      }
+      from.resume();
+    });
+    from.on("close", () => to.destroy()).on("error", () => undefined);
+  };
+  const relay = net.createServer({ noDelay: true }, (client) => {
+    const server = net.connect(port, "127.0.0.1").setNoDelay(true);
+    pass(client, server, 100);
+    pass(server, client, 400);
+  });
+  await once(relay.listen(0, "127.0.0.1"), "listening");
+  return { port: (relay.address() as net.AddressInfo).port, close: () => void relay.close() };
+}
+
 const VERSIONS = ["TLSv1.2", "TLSv1.3"] as const;
 
 /** A look is a handshake. */
@@ -164,24 +187,9 @@ describe("which certificate a client gets", () => {
 
   test("does not depend on how the first message arrives", async () => {
     portico = await Portico.start(config());
-    const relay = net.createServer((client) => {
-      const server = net.connect(port, "127.0.0.1").setNoDelay(true);
-      server.pipe(client);
-      // The kernel sends what was written before on its own; so do pauses.
-      client.once("data", async (hello: Buffer) => {
-        client.pause();
-        for (let i = 0; i < hello.length; i += 100) {
-          server.write(hello.subarray(i, i + 100));
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
-        client.pipe(server);
-      });
-      for (const socket of [client, server]) socket.on("error", () => client.destroy());
-    });
-    await once(relay.listen(0, "127.0.0.1"), "listening");
-    const { port: through } = relay.address() as net.AddressInfo;
+    const relay = await slowRelay();
     try {
-      expect(await ask({ servername: "office.example.org", through })).toMatchObject({
+      expect(await ask({ servername: "office.example.org", through: relay.port })).toMatchObject({
         certificate: "office 1",
         body: "office",
       });
@@ -466,13 +474,13 @@ describe("renewed files", () => {
       const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
       stream.resume();
       await once(stream, "close");
+      await sleep(5);
       return Number(headers[":status"]);
     };
-    const loads = [
-      load(overOld),
-      load(async () => (await ask({ servername: "office.example.org" })).status),
-      load(async () => (await ask({ servername: "files.example.org" })).status),
-    ];
+    const relay = await slowRelay();
+    const overNew = (servername: string) => async () =>
+      (await ask({ servername, through: relay.port })).status;
+    const loads = [load(overOld), load(overNew("office.example.org")), load(overNew("files.example.org"))];
     await certify("office", 2);
     await eventually(
       async () => (await served("office.example.org")) === "office 2",
@@ -494,6 +502,7 @@ describe("renewed files", () => {
     going = false;
     const counts = await Promise.all(loads);
     session.close();
+    relay.close();
     expect(failures).toEqual([]);
     expect(Math.min(...counts)).toBeGreaterThan(10);
     expect(await served("www.example.org")).toBe("wide 1");
