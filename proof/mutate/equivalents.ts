@@ -144,6 +144,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "looks four times a second instead of every few seconds; what is found is said once all the same",
   },
   {
+    file: "src/runtime/acme/ledger.ts",
+    from: /^(?:longest\.until > now|at > now - ms)$/,
+    why: "what ends at this moment is left out by each of the two",
+  },
+  {
     file: "src/runtime/acme/schedule.ts",
     line: /const ahead = /,
     from: "0",
