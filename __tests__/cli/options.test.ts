@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { withControl } from "../../src/cli/controlOptions.js";
 import { wholeNumber } from "../../src/cli/options.js";
 import { sourceOf } from "../../src/cli/document.js";
+import { collectUpstream } from "../../src/cli/previewOptions.js";
 import { addDatabaseOptions } from "../../src/cli/storedSettingsOptions.js";
 
 /** How options are read. */
@@ -61,4 +62,14 @@ test.each([
   ["a.json", "/srv/../x", { file: "a.json", root: "/x" }],
 ])("the config of %j below %j", (file, root, source) => {
   expect(sourceOf(file, root)).toEqual(source);
+});
+
+test("upstreams of a preview are given by name, the last of a name counts", () => {
+  const given = ["a=b", "web=http://127.0.0.1:1?x=y", "a=c"].reduce(
+    (before, text) => collectUpstream(text, before),
+    {},
+  );
+  expect(given).toEqual({ a: "c", web: "http://127.0.0.1:1?x=y" });
+  for (const text of ["", "web", "=", "=b", "web="])
+    expect(() => collectUpstream(text, {})).toThrow("Give NAME=URL, as web=http://127.0.0.1:18000.");
 });

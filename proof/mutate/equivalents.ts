@@ -181,6 +181,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the kernel writes the word once",
   },
   {
+    file: "src/model/serverName.ts",
+    from: 'value.indexOf(":")',
+    why: "a second colon fits neither a name nor a port",
+  },
+  {
     file: "src/runtime/http2/outbox.ts",
     line: /^ +give\(|pool\.free\.push/,
     why: "a buffer that does not go back to the pool goes to the garbage collector",

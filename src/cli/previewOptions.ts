@@ -37,7 +37,8 @@ Examples:
     });
 }
 
-function collectUpstream(text: string, before: Record<string, string>): Record<string, string> {
+/** What `--upstream` says, given several times. */
+export function collectUpstream(text: string, before: Record<string, string>): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1 || at === text.length - 1)
     throw new InvalidArgumentError("Give NAME=URL, as web=http://127.0.0.1:18000.");
