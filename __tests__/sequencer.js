@@ -1,6 +1,6 @@
 const Sequencer = require("@jest/test-sequencer").default;
 
-/** Suites of half a minute and more. A clean checkout knows no durations, and one of these at the end would run alone. */
+/** Suites of a quarter of a minute and more. A clean checkout knows no durations, and one of these at the end would run alone. */
 const LONG = [
   "__tests__/runtime/upgrade",
   "proof/package/package",
@@ -16,6 +16,13 @@ const LONG = [
   "__tests__/asOwner/attacks",
   "proof/application/application",
   "__tests__/activation/activation",
+  "proof/terraform/lateValues",
+  "__tests__/runtime/ticketKeys",
+  "proof/acme/manyCertificates",
+  "proof/hostile/memory",
+  "proof/demo/demo",
+  "proof/terraform/localActivation",
+  "proof/transfer/largeTransfer",
 ];
 
 /** The long suites first, the others as jest orders them. */

@@ -92,6 +92,7 @@ test("a switched link is taken under load: no request fails, and the log has not
     const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
     if (Number(headers[":status"]) !== 200) failures.push(headers);
     await once(stream.resume(), "close");
+    await sleep(5);
   };
   const loads = [load(anew), load(overOld)];
   const names = ["two", "three", "four"];
