@@ -279,3 +279,13 @@ describe("addresses", () => {
     ["80", false],
   ])("%j is a port: %s", (port, is) => expect(isPort(port)).toBe(is));
 });
+
+test("every byte can be written as two hex digits, in both cases", () => {
+  for (let byte = 1; byte < 256; byte++) {
+    const hex = byte.toString(16).padStart(2, "0");
+    for (const digits of [hex, hex.toUpperCase()])
+      expect([digits, normalisePath(`/a%${digits}b`)]).toEqual([digits, `/a${String.fromCharCode(byte)}b`]);
+  }
+  for (const digits of ["0", "", "g0", "0g", "/0", "0/", ":0", "0:", "@0", "0@", "`0", "0`", "G0", "0G"])
+    expect([digits, normalisePath(`/a%${digits}`)]).toEqual([digits, undefined]);
+});
