@@ -173,10 +173,14 @@ describe("between two hosts", () => {
 
   const linkOf = (port: number, own: string, peer: string): Link => ({ own, peer, port, key });
   const listen = async (link: Link, got: unknown[]): Promise<void> => {
-    const server = await listenForCopies(link, async (message) => {
-      got.push(message);
-      return { taken: ["all"], refused: [] };
-    });
+    const server = await listenForCopies(
+      link,
+      async (message) => {
+        got.push(message);
+        return { taken: ["all"], refused: [] };
+      },
+      () => undefined,
+    );
     stopping.push(() => void server.close());
   };
 
@@ -266,5 +270,52 @@ describe("between two hosts", () => {
     await eventually(same);
     const taken = "taken from 127.0.0.2: certificate for a.example.net, b.example.net";
     await eventually(() => logs["first"]!.at(-1) === taken);
+  });
+
+  test("hosts with different keys both end, to be started with the key that is there then", async () => {
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    const logs: string[] = [];
+    const start = (link: Link): Promise<void> =>
+      new CertificateSharing({
+        link,
+        directory: join(folder, link.own),
+        wanted: () => Promise.resolve([WANTED]),
+        log: (line) => logs.push(line),
+        clock: { now: () => Date.now(), wait: () => sleep(20) },
+      }).run(AbortSignal.timeout(10_000));
+    const old = start(second);
+    // It has sent what it has, and would not do so again for minutes.
+    const before = await listenForCopies(
+      first,
+      async () => ({ taken: ["all"], refused: [] }),
+      () => undefined,
+    );
+    await eventually(() => logs.includes("copied to 127.0.0.1: all"));
+    await new Promise((resolve) => before.close(resolve));
+    const anew = start({ ...first, key: randomBytes(32) });
+    await Promise.all([old, anew]);
+    expect(logs).toContain("not copied to 127.0.0.2: it has another key; tried again every 10 s");
+    expect(logs).toContain("not copied to 127.0.0.1: it has another key; tried again every 10 s");
+  });
+
+  test("what the other host answers stays on a line of ours", async () => {
+    const port = await freePort();
+    const server = await listenForCopies(
+      linkOf(port, "127.0.0.2", "127.0.0.1"),
+      async () => ({ taken: ["a\nroot logged in\u001b[2J"], refused: [] }),
+      () => undefined,
+    );
+    stopping.push(() => void server.close());
+    const logs: string[] = [];
+    const stop = new AbortController();
+    await new CertificateSharing({
+      link: linkOf(port, "127.0.0.1", "127.0.0.2"),
+      directory: join(folder, "first"),
+      wanted: () => Promise.resolve([WANTED]),
+      log: (line) => logs.push(line),
+      clock: { now: () => Date.now(), wait: async () => stop.abort() },
+    }).run(stop.signal);
+    expect(logs).toEqual(["copied to 127.0.0.2: a\\nroot logged in\\u001b[2J"]);
   });
 });

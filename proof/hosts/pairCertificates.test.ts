@@ -138,6 +138,28 @@ run("certificates by ACME on a pair", () => {
   );
 
   test(
+    "where one host has another key, the other one follows",
+    async () => {
+      const key = await pair.hosts[0].must(`cat ${COPY_KEY} && rm ${COPY_KEY}`);
+      const address = /terraform_data\.pair_CopyKey_\w+/.exec(await pair.must("state list"))![0];
+      said += await pair.must(`apply -input=false -auto-approve -replace=${address}`);
+      const keys = await Promise.all(pair.hosts.map((host) => host.must(`cat ${COPY_KEY}`)));
+      expect(keys[1]).toBe(keys[0]);
+      expect(keys[0]).not.toBe(key);
+      await pair.hosts[0].must("systemctl restart portico-copies.service");
+      const holder = await pair.holder();
+      expect((await holder.run(`${PORTICO} certificates renew`)).code).toBe(0);
+      const next = await served(VIRTUAL);
+      await eventually(
+        async () => (await served(pair.other(holder).address)) === next,
+        "until the other one serves the renewed one",
+        { ms: 60_000, everyMs: 500 },
+      );
+    },
+    FIVE_MINUTES,
+  );
+
+  test(
     "a destroy leaves both hosts as they were",
     async () => {
       await pair.must("destroy -auto-approve");

@@ -30,10 +30,16 @@ const LINE_MAX = 16 * 1024 * 1024;
 const CONNECT_MS = 5 * SECOND_MS;
 const EXCHANGE_MS = 30 * SECOND_MS;
 
-/** Listens for the other host. @param take what to do with what it sends; whatever that may be */
+/**
+ * Listens for the other host.
+ *
+ * @param take what to do with what it sends; whatever that may be
+ * @param keysDiffer called when it came with another key
+ */
 export function listenForCopies(
   { own, peer, port, key }: Link,
   take: (message: unknown) => Promise<Outcome>,
+  keysDiffer: () => void,
 ): Promise<Server> {
   const server = createServer({
     ...TLS,
@@ -43,6 +49,9 @@ export function listenForCopies(
   server.maxConnections = CONNECTIONS_MAX;
   server.on("connection", (socket) => {
     if (socket.remoteAddress !== peer) socket.destroy();
+  });
+  server.on("tlsClientError", (error) => {
+    if (isOtherKey(error)) keysDiffer();
   });
   server.on("secureConnection", (socket) => {
     void answer(socket, take).catch(() => socket.destroy());
@@ -81,6 +90,10 @@ export async function sendCopies({ own, peer, port, key }: Link, copies: Copies)
     socket.destroy();
   }
 }
+
+/** Whether that is how a handshake of hosts with different keys fails: on one with an alert, on the other by what it reads. */
+export const isOtherKey = ({ code = "" }: NodeJS.ErrnoException): boolean =>
+  code === "EPROTO" || code.startsWith("ERR_SSL_");
 
 const lineOf = (value: object): string => `${JSON.stringify(value)}\n`;
 

@@ -5,7 +5,7 @@ import { systemReason } from "../load/systemReason.js";
 import { AcmeError } from "./acmeError.js";
 import { type Clock, MINUTE_MS, SECOND_MS, systemClock } from "./clock.js";
 import { copiedFiles, copiesOf, type Outcome, takeCopies } from "./copies.js";
-import { type Link, listenForCopies, sendCopies } from "./copyLink.js";
+import { isOtherKey, type Link, listenForCopies, sendCopies } from "./copyLink.js";
 
 export interface SharingOptions {
   readonly link: Link;
@@ -24,17 +24,28 @@ export interface SharingOptions {
 export class CertificateSharing {
   /** What the other host has, by the state of the files here. */
   private sent: { readonly files: string; readonly at: number } | undefined;
+  private keysDiffer = false;
   /** What was said last: the same is not said again. */
   private last = "";
 
   constructor(private readonly options: SharingOptions) {}
 
-  /** Listens and sends until it is stopped. @throws if it cannot listen */
+  /**
+   * Listens and sends until it is stopped, or the other host has another key: whoever started it starts it again, with
+   * the key that is there then.
+   *
+   * @throws if it cannot listen
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { link, clock = systemClock } = this.options;
-    const server = await listenForCopies(link, (message) => this.take(message));
+    const server = await listenForCopies(
+      link,
+      (message) => this.take(message),
+      // Whether it is this host's key that is old shows when it sends.
+      () => (this.sent = undefined),
+    );
     try {
-      while (!signal.aborted) {
+      while (!signal.aborted && !this.keysDiffer) {
         const done = await this.turn(clock.now());
         await clock.wait(done ? TURN_MS : RETRY_MS, signal);
       }
@@ -58,7 +69,8 @@ export class CertificateSharing {
       this.sent = refused.length === 0 ? { files, at: now } : undefined;
       return refused.length === 0;
     } catch (error) {
-      const why = error instanceof AcmeError ? error.detail : systemReason(error as Error);
+      this.keysDiffer = isOtherKey(error as Error);
+      const why = this.keysDiffer ? "it has another key" : reasonOf(error as Error);
       this.say([`not copied to ${link.peer}: ${why}; tried again every ${RETRY_MS / SECOND_MS} s`]);
       return false;
     }
@@ -79,6 +91,8 @@ export class CertificateSharing {
     if (text !== "") this.options.log(text);
   }
 }
+
+const reasonOf = (error: Error): string => (error instanceof AcmeError ? error.detail : systemReason(error));
 
 /** How soon a change is noticed. */
 const TURN_MS = 2 * SECOND_MS;
