@@ -62,8 +62,12 @@ describe("the watch on readiness", () => {
     new Promise((done) => {
       server = createServer((socket) => {
         socket.on("error", () => undefined);
+        let request = "";
         socket.on("data", (data) => {
-          asked = String(data);
+          request += String(data);
+          // The shell writes it line by line.
+          if (!request.endsWith("\r\n\r\n")) return;
+          asked = request;
           if (answer !== "") socket.end(answer);
         });
       });
