@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { configJsonSchema } from "../src/model/index.js";
 import { buildBundle } from "./bundle.js";
-import { DIST, ROOT } from "./paths.js";
+import { DIST, NATIVE_TSC, ROOT } from "./paths.js";
 
 /**
  * `npm run build`: the bundle first (everything else waits for it), then the schema, then the library.
@@ -35,8 +35,7 @@ function buildSchema(): number {
 async function buildLibrary(): Promise<string> {
   const lib = path.join(DIST, "lib");
   rmSync(lib, { recursive: true, force: true });
-  const tsc = require.resolve("typescript/bin/tsc");
-  const { status } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
+  const { status } = spawnSync(process.execPath, [NATIVE_TSC, "-p", "tsconfig.build.json"], {
     cwd: ROOT,
     stdio: "inherit",
   });

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { NATIVE_TSC } from "./paths.js";
 
 /**
  * `npm test`: everything that must hold. Building keeps one processor busy, and jest waits for sockets and processes half
@@ -6,14 +7,14 @@ import { spawn } from "node:child_process";
  * Arguments go to jest (`npm test -- __tests__/model`).
  */
 const CHECKS: readonly Step[] = [
-  ["types", ["tsc", "--noEmit"]],
+  ["types", [process.execPath, NATIVE_TSC, "--noEmit"]],
   ["eslint", ["eslint", "."]],
-  ["prettier", ["prettier", "--check", "--log-level", "warn", "."]],
+  ["prettier", ["prettier", "--plugin", "@prettier/plugin-oxc", "--check", "--log-level", "warn", "."]],
   ["generated pages", ["tsx", "build/docs/main.ts", "--check"]],
   ["reliability page", ["tsx", "proof/report/main.ts", "--check"]],
 ];
 
-type Step = readonly [name: string, command: readonly string[]];
+type Step = readonly [name: string, command: readonly [program: string, ...args: string[]]];
 
 const times: string[] = [];
 const failed: string[] = [];
@@ -22,9 +23,10 @@ const failed: string[] = [];
  * @param output shown at once, or only if the step fails
  * @returns whether it passed
  */
-async function run([name, command]: Step, output: "inherit" | "pipe"): Promise<boolean> {
+async function run([name, [program, ...args]]: Step, output: "inherit" | "pipe"): Promise<boolean> {
   const start = performance.now();
-  const child = spawn("npx", ["--no-install", ...command], { stdio: ["inherit", output, output] });
+  // npm has put the programs of its packages on the path.
+  const child = spawn(program, args, { stdio: ["inherit", output, output] });
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr])
     stream?.on("data", (chunk: Buffer) => chunks.push(chunk));
