@@ -1,8 +1,8 @@
-import { isIPv6 } from "node:net";
 import {
   type ActionConfig,
   type ListenerConfig,
   listenerLedTo,
+  loopbackOf,
   parseConfig,
   type Problem,
   problem,
@@ -70,7 +70,7 @@ function unknownUpstreams(config: ProxyConfig, overrides: Readonly<Record<string
 function moveListeners(listeners: readonly ListenerConfig[], offset: number): ListenerConfig[] {
   const taken = new Set<string>();
   return listeners.map((listener) => {
-    const address = isIPv6(listener.address) ? "::1" : "127.0.0.1";
+    const address = loopbackOf(listener.address);
     let port = listener.port + offset;
     while (taken.has(`${address} ${port}`)) port++;
     taken.add(`${address} ${port}`);

@@ -70,7 +70,8 @@ class Config {
 async function keyIn(named: string): Promise<Buffer> {
   const find = await credentials();
   const key = Buffer.from(await readFile((await find(named)) ?? named, "utf8"), "base64");
-  if (key.length < KEY_BYTES_MIN) throw new Error(`${named} has not the ${KEY_BYTES_MIN} bytes of a secret`);
+  if (key.length < KEY_BYTES_MIN)
+    throw new Error(`${named} does not have the ${KEY_BYTES_MIN} bytes of a secret`);
   return key;
 }
 

@@ -6,11 +6,11 @@ import {
   CATCH_ALL,
   clientPort,
   directoriesOf,
-  isWildcard,
   type ListenerConfig,
   normalisePath,
   parseHost,
   type ProxyConfig,
+  reachableAt,
   redirectPort,
   type RouteConfig,
   Router,
@@ -340,8 +340,7 @@ class Site {
 
   private addressOf(listener: ListenerConfig): string {
     if (this.options.connect !== undefined) return this.options.connect;
-    if (!isWildcard(listener.address)) return listener.address;
-    return isIPv6(listener.address) ? "::1" : "127.0.0.1";
+    return reachableAt(listener.address);
   }
 }
 

@@ -8,9 +8,8 @@ import {
   type Deployment,
   endpoint,
   type HealthListenerConfig,
-  isIpv6,
   isLoopback,
-  isWildcard,
+  reachableAt,
   parseConfigText,
   parseDeploymentText,
   type ProxyConfig,
@@ -258,7 +257,7 @@ async function hostEvidence(
 
 /** What asks whether it is ready; a wildcard is asked at loopback. */
 function readyRequest({ address: at, port }: HealthListenerConfig): ProbeRequest {
-  const address = isWildcard(at) ? (isIpv6(at) ? "::1" : "127.0.0.1") : at;
+  const address = reachableAt(at);
   return { scheme: "http", address, port, host: endpoint({ host: address, port }), path: "/readyz" };
 }
 

@@ -59,6 +59,12 @@ export const canonicalAddress = (address: string): string => canonicalIpv6(addre
 /** Whether a listener there takes connections to every address of its family. */
 export const isWildcard = (address: string): boolean => ["0.0.0.0", "::"].includes(canonicalAddress(address));
 
+/** The loopback address of an address's family. */
+export const loopbackOf = (address: string): string => (isIpv6(address) ? "::1" : "127.0.0.1");
+
+/** Where a listener can be reached on its own host: at loopback if it takes connections to every address. */
+export const reachableAt = (address: string): string => (isWildcard(address) ? loopbackOf(address) : address);
+
 /** True for an IP address, or a range of them such as `10.0.0.0/8`. */
 export function isCidr(value: string): boolean {
   const [address = "", length, ...rest] = value.split("/");

@@ -1,6 +1,6 @@
 import { DataResource, type TerraformResource } from "cdktf";
 import { Construct } from "constructs";
-import { isWildcard } from "../../model/index.js";
+import { reachableAt } from "../../model/index.js";
 import {
   type AllowedPort,
   certificateCopiesUnit,
@@ -175,8 +175,6 @@ function ticketKeysOf({
   return { ticketKeys: { file: TICKET_KEY_FILE } };
 }
 
-const loopbackOf = (wildcard: string): string => (wildcard === "0.0.0.0" ? "127.0.0.1" : "::1");
-
 const placeOf = ({ address, interface: name }: PairHostProps) => ({ address, interface: name });
 
 /** keepalived and what tells it whether the host is ready. */
@@ -197,7 +195,7 @@ function addKeepalived(frontEnd: FileSyncFrontEnd, program: string, input: Keepa
     name: "portico-ready.service",
     unit: () => {
       const { address, port } = proxy.config.healthListener!;
-      return readinessUnit({ address: isWildcard(address) ? loopbackOf(address) : address, port });
+      return readinessUnit({ address: reachableAt(address), port });
     },
   });
   const unit = keepalivedUnit(program, KEEPALIVED_FILE);

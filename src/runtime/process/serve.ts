@@ -62,7 +62,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   } finally {
     for (const [signal, listener] of entries) process.off(signal, listener);
     for (const stream of streams) stream.off("error", ignore);
-    // What nobody reads would keep the process for ever.
+    // What nobody reads would keep the process forever.
     if (streams.some(({ writableLength }) => writableLength > 0))
       setTimeout(() => process.exit(), UNREAD_MS).unref();
   }
