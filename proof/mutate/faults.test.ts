@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseSync } from "@swc/core";
 import ts from "typescript";
 import { ROOT } from "../../build/paths.js";
 import { areaOf } from "./areas.js";
@@ -41,16 +42,18 @@ test("every source has faults of a known area, and can be compiled with them bui
     const text = readFileSync(join(ROOT, file), "utf8");
     const faults = apart(faultsOf(file, text)).map((fault, id) => ({ ...fault, id }));
     expect(areaOf(file)).not.toBe("");
-    const { diagnostics } = ts.transpileModule(withSwitches(text, faults, "/none"), {
-      reportDiagnostics: true,
-      compilerOptions: { target: ts.ScriptTarget.ES2023 },
-    });
-    expect({ file, faults: diagnostics!.map(({ messageText }) => messageText) }).toEqual({
-      file,
-      faults: [],
-    });
+    expect({ file, error: errorOf(withSwitches(text, faults, "/none")) }).toEqual({ file, error: undefined });
   }
 });
+
+function errorOf(code: string): string | undefined {
+  try {
+    parseSync(code, { syntax: "typescript" });
+  } catch (error) {
+    return String(error);
+  }
+  return undefined;
+}
 
 test("a fault does what it says when it is on, and nothing else", () => {
   const folder = mkdtempSync(join(tmpdir(), "portico-faults-"));

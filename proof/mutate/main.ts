@@ -5,27 +5,31 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../build/paths.js";
 import { randomFrom } from "../kit/randomFrom.js";
-import { writeResult } from "../kit/results.js";
 import { areaOf, AREAS } from "./areas.js";
 import { equivalence } from "./equivalents.js";
 import { type Fault, faultsOf } from "./faults.js";
-import { Reach } from "./reach.js";
+import { Progress } from "./progress.js";
+import { Reach, within } from "./reach.js";
 import { sideBySide } from "./sideBySide.js";
 import { sourceFiles } from "./sources.js";
 import { apart } from "./switches.js";
-import { MutatedTree, type NumberedFault } from "./tree.js";
+import { type ChosenFault, record, recordedRun, runOf, show, text } from "./tables.js";
+import { type AskedTests, type FailedTest, MutatedTree, type NumberedFault } from "./tree.js";
 
 /**
- * `npm run mutate -- [--count N] [--seed S[,S...]] [--area NAME] [--near]`: gives `src` single faults chosen at random, and
+ * `npm run mutate -- [--count N] [--seed S[,S...]] [--area NAME]`: gives `src` single faults chosen at random, and
  * counts those that the tests notice. Each test runs once without a fault, which shows what it reaches. Then each fault
  * meets those that reach it, nearest first; what they let pass is tried together against all others that reach it.
  *
  *   --count N    how many faults of each seed (default 100)
  *   --seed S     which; several with commas share one run (default: one, printed)
  *   --area NAME  only of this area
+ *   --tests P    only test files whose path matches this regular expression
  *   --near       only the nearest tests of each fault: what they let pass may be noticed by others
- *   --lanes N    how many faults are tried side by side (default: one more than there are cores, as tests wait a lot)
+ *   --lanes N    how many faults are tried side by side (default: three a core, as tests wait most of their time)
  *   --record     keeps the table for docs/reliability.md
+ *   --progress F keeps in this file what is known so far; a run that was cut off goes on from there
+ *   --again      only the faults of the recorded run that it did not notice; after tests were added
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -33,14 +37,23 @@ async function main(): Promise<void> {
       count: { type: "string", default: "100" },
       seed: { type: "string", default: String(randomInt(1, 2 ** 31)) },
       area: { type: "string" },
+      tests: { type: "string", default: "" },
       near: { type: "boolean", default: false },
-      lanes: { type: "string", default: String(availableParallelism() + 1) },
+      lanes: { type: "string", default: String(3 * availableParallelism()) },
       record: { type: "boolean", default: false },
+      again: { type: "boolean", default: false },
+      progress: { type: "string" },
     },
   });
-  if (values.near && values.record) throw new Error("--record keeps runs against all tests, not --near");
-  const faults = choose(Number(values.count), values.seed.split(",").map(Number), values.area);
-  console.log(`seed ${values.seed}, ${faults.length} faults`);
+  if ((values.near || values.tests !== "") && values.record)
+    throw new Error("--record keeps runs against all tests: leave out --near and --tests");
+  if (values.area !== undefined && !AREAS.some(([name]) => name === values.area))
+    throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${values.area}`);
+  const all = everyFault(values.area);
+  const again = values.again ? recordedRun(all) : undefined;
+  const faults = again?.faults ?? choose(all, Number(values.count), values.seed.split(",").map(Number));
+  console.log(`${again ? "once more" : `seed ${values.seed}`}, ${faults.length} faults`);
+  const progress = new Progress(values.progress, faults);
   const trees: MutatedTree[] = [];
   const remove = (): void => trees.forEach((tree) => tree.remove());
   for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -50,25 +63,25 @@ async function main(): Promise<void> {
     });
   try {
     for (let lane = 0; lane < Number(values.lanes); lane++) trees.push(new MutatedTree(faults));
-    const survivors = await tried(trees, faults, values.near);
-    report(faults, survivors, values.record);
+    const { near, tests } = values;
+    const survivors = await tried(trees, faults, { near, among: new RegExp(tests), progress });
+    const run = again?.with(survivors) ?? runOf(faults, survivors);
+    show(run);
+    if (values.record) record(run);
   } finally {
     remove();
   }
 }
 
-interface ChosenFault extends NumberedFault {
-  readonly seed: number;
-}
-
-/** Faults chosen at random, each as likely as any other; one that touches a fault of an earlier seed gives way to the next. */
-function choose(count: number, seeds: readonly number[], area: string | undefined): ChosenFault[] {
-  if (area !== undefined && !AREAS.some(([name]) => name === area))
-    throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${area}`);
-  const all = sourceFiles()
+/** Those of the sources, or of one area of them, that change something. */
+const everyFault = (area: string | undefined): Fault[] =>
+  sourceFiles()
     .filter((file) => area === undefined || areaOf(file) === area)
     .flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")))
     .filter((fault) => equivalence(fault) === undefined);
+
+/** Faults chosen at random, each as likely as any other; one that touches a fault of an earlier seed gives way to the next. */
+function choose(all: readonly Fault[], count: number, seeds: readonly number[]): ChosenFault[] {
   let chosen: (Fault & { readonly seed: number })[] = [];
   for (const seed of seeds) {
     const next = randomFrom(seed);
@@ -83,19 +96,19 @@ function choose(count: number, seeds: readonly number[], area: string | undefine
 /** @returns the faults that no test noticed */
 async function tried(
   trees: readonly MutatedTree[],
-  faults: readonly NumberedFault[],
-  near: boolean,
-): Promise<NumberedFault[]> {
-  const reach = await Reach.of(trees);
-  const left: NumberedFault[] = [];
+  faults: readonly ChosenFault[],
+  { near, among, progress }: { near: boolean; among: RegExp; progress: Progress },
+): Promise<ChosenFault[]> {
+  const reach = await Reach.of(trees, among, progress);
+  const left: ChosenFault[] = [];
   await sideBySide(trees, faults, async (tree, fault) => {
     const tests = reach.testsOf(fault);
-    const by = await noticedBy(tree, fault, reach.within(tests, NEAR_MS));
+    const by = await progress.noticed("near", fault, () => noticedBy(tree, fault, within(tests, NEAR_MS)));
     const verdict = tests.length === 0 ? `not reached ${text(fault)}` : `passed ${text(fault)}`;
     console.log(by === undefined ? verdict : `noticed ${text(fault)} by ${by}`);
     if (by === undefined) left.push(fault);
   });
-  return near ? left : againstTheRest(trees, left, reach);
+  return near ? left : againstTheRest(trees, left, reach, progress);
 }
 
 /**
@@ -107,55 +120,76 @@ async function tried(
 async function noticedBy(
   tree: MutatedTree,
   fault: NumberedFault,
-  tests: readonly string[],
+  tests: readonly AskedTests[],
 ): Promise<string | undefined> {
   for (let asked = tests; asked.length > 0;) {
-    const [test] = await failing(tree, [fault], asked);
-    if (test === undefined) return undefined;
-    const again = (await failing(tree, [fault], [test])).length > 0;
-    if (again && (await failing(tree, [], [test])).length === 0) return test;
-    asked = asked.slice(asked.indexOf(test) + 1);
+    const [first] = await failing(tree, [fault], asked);
+    if (first === undefined) return undefined;
+    if ((await failsAgain(tree, [fault], first)) && (await passes(tree, first))) return first.file;
+    asked = asked.slice(asked.findIndex(({ file }) => file === first.file) + 1);
   }
   return undefined;
 }
 
-/** @returns the first test that fails with these faults, or with `all` every one */
+/** Without a fault; each test is asked once. */
+function passes(tree: MutatedTree, test: FailedTest): Promise<boolean> {
+  const key = `${test.file} ${test.name}`;
+  const known = passing.get(key) ?? failsAgain(tree, [], test).then((fails) => !fails);
+  passing.set(key, known);
+  return known;
+}
+
+const passing = new Map<string, Promise<boolean>>();
+
+/** By itself, or else with those before it in its file, on which it may depend. */
+async function failsAgain(
+  tree: MutatedTree,
+  faults: readonly NumberedFault[],
+  { file, name }: FailedTest,
+): Promise<boolean> {
+  const fails = async (asked: AskedTests): Promise<boolean> =>
+    (await failing(tree, faults, [asked])).length > 0;
+  const byItself = name !== undefined && (await fails({ file, names: [name] }));
+  return byItself === faults.length > 0 ? byItself : fails({ file });
+}
+
+/** @returns the first test that fails with these faults, or with `all` the first of every file */
 async function failing(
   tree: MutatedTree,
   faults: readonly NumberedFault[],
-  tests: readonly string[],
+  tests: readonly AskedTests[],
   all = false,
-): Promise<readonly string[]> {
+): Promise<readonly FailedTest[]> {
   if (tests.length === 0) return [];
   tree.switchOn(faults);
-  const { failed } = await tree.test(tests, { bail: !all, ms: all ? SUITE_MS : TEST_MS });
+  const failed = await tree.test(tests, all);
   tree.switchOn([]);
-  if (failed !== undefined) return failed;
-  if (all || tests.length === 1) return tests;
-  // It is not known which of them came to no end.
-  for (const test of tests) if ((await failing(tree, faults, [test])).length > 0) return [test];
-  return [];
+  return failed;
 }
 
 /** Several faults at once against every test that reaches one; who failed is then asked about each fault by itself. */
 async function againstTheRest(
   trees: readonly MutatedTree[],
-  left: readonly NumberedFault[],
+  left: readonly ChosenFault[],
   reach: Reach,
-): Promise<NumberedFault[]> {
+  progress: Progress,
+): Promise<ChosenFault[]> {
   const [tree] = trees as [MutatedTree];
-  const survivors: NumberedFault[] = [];
+  const survivors: ChosenFault[] = [];
   for (let at = 0; at < left.length; at += TOGETHER) {
     const together = left.slice(at, at + TOGETHER);
-    const failed = new Set(
-      await failing(tree, together, [...new Set(together.flatMap((fault) => reach.testsOf(fault)))], true),
-    );
+    let found: Promise<readonly string[]> | undefined;
     await sideBySide(trees, together, async (lane, fault) => {
-      const by = await noticedBy(
-        lane,
-        fault,
-        reach.testsOf(fault).filter((test) => failed.has(test)),
-      );
+      const by = await progress.noticed("rest", fault, async () => {
+        const suspects = await (found ??= suspectsOf(tree, together, reach));
+        // Whole files: processes that live long do not say of every test that it reached a fault.
+        const files = reach.testsOf(fault).map(({ file }) => ({ file }));
+        return noticedBy(
+          lane,
+          fault,
+          files.filter(({ file }) => suspects.includes(file)),
+        );
+      });
       console.log(by === undefined ? `survived ${text(fault)}` : `noticed ${text(fault)} by ${by}`);
       if (by === undefined) survivors.push(fault);
     });
@@ -163,56 +197,19 @@ async function againstTheRest(
   return survivors;
 }
 
+/** Test files that fail with these faults together. */
+async function suspectsOf(
+  tree: MutatedTree,
+  together: readonly ChosenFault[],
+  reach: Reach,
+): Promise<readonly string[]> {
+  const files = [...new Set(together.flatMap((fault) => reach.testsOf(fault).map(({ file }) => file)))];
+  const asked = files.map((file) => ({ file }));
+  return (await failing(tree, together, asked, true)).map(({ file }) => file);
+}
+
 /** So long the nearest tests of one fault may take by themselves. */
 const NEAR_MS = 60_000;
-const TEST_MS = 300_000;
-const SUITE_MS = 1_800_000;
-const TOGETHER = 12;
-
-const text = ({ file, line, kind, from, to }: Fault): string =>
-  `${file}:${line} ${kind}: ${short(from)} -> ${to === "" ? "(left out)" : short(to)}`;
-
-const short = (code: string): string => {
-  const line = code.replace(/\s+/g, " ");
-  return line.length > 70 ? `${line.slice(0, 67)}...` : line;
-};
-
-function report(faults: readonly ChosenFault[], survivors: readonly NumberedFault[], isKept: boolean): void {
-  const rows = count(faults, survivors, ({ file }) => areaOf(file));
-  const kinds = count(faults, survivors, ({ kind }) => kind);
-  const seeds = count(faults, survivors, ({ seed }) => `seed ${seed}`);
-  console.log("");
-  for (const [name, noticed, all] of [...rows, ...kinds, ...seeds])
-    console.log(`${noticed} of ${all}  ${name}`);
-  console.log(`\n${faults.length - survivors.length} of ${faults.length} were noticed; not noticed:`);
-  for (const fault of survivors) console.log(text(fault));
-  if (!isKept) return;
-  const noticed = (counted: readonly Count[]): Record<string, string> =>
-    Object.fromEntries(counted.map(([name, some, all]) => [name, `${some} of ${all}`]));
-  writeResult({
-    name: "mutate",
-    passed: rows.every(([, some, all]) => some >= 0.95 * all),
-    faults: faults.length,
-    noticed: faults.length - survivors.length,
-    "by seed": noticed(seeds),
-    "by area": noticed(rows),
-    "by kind": noticed(kinds),
-    "not noticed": survivors.map(text),
-  });
-}
-
-type Count = readonly [name: string, noticed: number, all: number];
-
-function count(
-  faults: readonly ChosenFault[],
-  survivors: readonly NumberedFault[],
-  by: (fault: ChosenFault) => string,
-): Count[] {
-  const names = [...new Set(faults.map(by))].sort();
-  return names.map((name) => {
-    const all = faults.filter((fault) => by(fault) === name);
-    return [name, all.filter((fault) => !survivors.includes(fault)).length, all.length];
-  });
-}
+const TOGETHER = 24;
 
 void main();

@@ -3,7 +3,10 @@ import type { Fault } from "./faults.js";
 /** In the switch file: no fault is on, and what is reached is recorded. */
 export const RECORD = "record";
 
-/** File next to the switch file with the numbers of the faults that were reached. */
+/** So often a process says once more that it reached a fault, as meanwhile another test may have begun. */
+const AGAIN_MS = 20;
+
+/** File next to the switch file with the numbers of the faults that were reached, below the name of the test that ran. */
 export const reachedFile = (switchFile: string): string => `${switchFile}.reached`;
 
 /**
@@ -18,9 +21,10 @@ export function withSwitches(
 ): string {
   const heading =
     `const __fs = process.getBuiltinModule("node:fs"), ` +
-    `__on = __fs.readFileSync(${JSON.stringify(switchFile)}, "utf8").split(" "), __reached = []; ` +
+    `__on = __fs.readFileSync(${JSON.stringify(switchFile)}, "utf8").split(" "); ` +
     `const __fault = __on[0] !== "${RECORD}" ? (id) => __on.includes(id) : (id) => { ` +
-    `if (!__reached.includes(id)) { __reached.push(id); ` +
+    `const reached = (globalThis.__reached ??= new Map()), now = Date.now(); ` +
+    `if (now - (reached.get(id) ?? 0) > ${AGAIN_MS}) { reached.set(id, now); ` +
     `try { __fs.appendFileSync(${JSON.stringify(reachedFile(switchFile))}, id + " "); } catch {} } return false; };`;
   // From the last to the first, so that positions stay true; of two inside each other the inner one comes first.
   let out = text;

@@ -1,5 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
@@ -8,10 +17,16 @@ import { reachedFile, RECORD, withSwitches } from "./switches.js";
 
 export type NumberedFault = Fault & { readonly id: number };
 
-/** What became of a run of tests. */
-export interface Verdict {
-  /** Test files that failed; `undefined` if the run itself came to no end. */
-  readonly failed: readonly string[] | undefined;
+/** Tests of one file: those of these full names, or all of it. */
+export interface AskedTests {
+  readonly file: string;
+  readonly names?: readonly string[] | undefined;
+}
+
+export interface FailedTest {
+  readonly file: string;
+  /** Its full name; `undefined` if the file failed before one did. */
+  readonly name: string | undefined;
 }
 
 /** A copy of the repository with all faults of a run built in, each switched off. */
@@ -20,6 +35,8 @@ export class MutatedTree {
   /** Elsewhere, as the build refuses a bundle that names the folder it was made in. */
   private readonly switches = mkdtempSync(join(tmpdir(), "portico-faults-"));
   private readonly switchFile = join(this.switches, "on");
+  /** How long tests take. */
+  private readonly usualFile = join(this.switches, "usual.json");
   /** Ends the tests that run now. */
   private stop = (): void => undefined;
 
@@ -47,6 +64,12 @@ export class MutatedTree {
     this.npx("tsx", "build/build.ts");
   }
 
+  /** Says how long each test of each file takes without a fault. */
+  expect(usual: readonly (readonly [file: string, ms: ReadonlyMap<string, number>])[]): void {
+    const text = usual.map(([file, ms]) => [join(this.root, file), Object.fromEntries(ms)]);
+    writeFileSync(this.usualFile, JSON.stringify(Object.fromEntries(text)));
+  }
+
   /** Has these faults and no others. */
   switchOn(faults: readonly NumberedFault[]): void {
     writeFileSync(this.switchFile, faults.map(({ id }) => id).join(" "), { mode: 0o644 });
@@ -55,7 +78,7 @@ export class MutatedTree {
   /**
    * Runs one test file without a fault.
    *
-   * @returns the faults that it reached, in this process or in others, and its time; `undefined` if it failed
+   * @returns which tests of it reached which faults, in this process or in others; `undefined` if one failed
    */
   async reach(file: string): Promise<Reached | undefined> {
     writeFileSync(this.switchFile, RECORD, { mode: 0o644 });
@@ -64,22 +87,72 @@ export class MutatedTree {
     // Other users' processes reach faults as well.
     chmodSync(reached, 0o666);
     const start = performance.now();
-    const { failed } = await this.test([file], { bail: true, ms: REACH_MS });
+    const results = await this.jest([file], {
+      inBand: true,
+      env: { PORTICO_REACHED: reached },
+      isOverdue: () => performance.now() - start > REACH_MS,
+    });
     this.switchOn([]);
-    if (failed === undefined || failed.length > 0) return undefined;
-    const ids = readFileSync(reached, "utf8").split(" ").slice(0, -1).map(Number);
-    return { ids: new Set(ids), ms: performance.now() - start };
+    if (results === undefined || results.some(({ status }) => status === "failed")) return undefined;
+    const tests = results[0]!.assertionResults.map(
+      ({ fullName, duration }) => [fullName, duration ?? 0] as const,
+    );
+    return { tests: new Map(tests), ms: performance.now() - start, byFault: readReached(reached) };
   }
 
-  /** Runs test files: one after the other until one fails, or all of them side by side. */
-  async test(files: readonly string[], { bail, ms }: { bail: boolean; ms: number }): Promise<Verdict> {
+  /**
+   * Runs tests one after the other until one fails, or with `all` so many files side by side as there is room for.
+   *
+   * @returns which tests failed or came to no end, the first of each file
+   */
+  async test(asked: readonly AskedTests[], all: boolean): Promise<readonly FailedTest[]> {
+    const cases = join(this.switches, "cases.json");
+    const begun = join(this.switches, "begun");
+    writeFileSync(begun, "");
+    const named = asked.filter(({ names }) => names !== undefined);
+    writeFileSync(
+      cases,
+      JSON.stringify(Object.fromEntries(named.map(({ file, names }) => [join(this.root, file), names]))),
+    );
+    const files = asked.map(({ file }) => file);
+    const standsStill = (): boolean => Date.now() - statSync(begun).mtimeMs > STANDSTILL_MS;
+    const results = await this.jest(files, {
+      inBand: !all,
+      env: { PORTICO_CASES: cases, PORTICO_BEGUN: begun, PORTICO_USUAL: this.usualFile },
+      isOverdue: standsStill,
+    });
+    if (results === undefined && all) return files.map((file) => ({ file, name: undefined }));
+    if (results === undefined) return [this.lastBegun(begun) ?? { file: files[0]!, name: undefined }];
+    return results
+      .filter(({ status }) => status === "failed")
+      .map((file) => ({
+        file: file.name.slice(this.root.length + 1),
+        name: file.assertionResults.find(({ status }) => status === "failed")?.fullName,
+      }));
+  }
+
+  private lastBegun(begun: string): FailedTest | undefined {
+    const last = readFileSync(begun, "utf8").trim().split("\n").at(-1)!;
+    if (last === "") return undefined;
+    const { path, name } = JSON.parse(last) as { readonly path: string; readonly name?: string };
+    return { file: path.slice(this.root.length + 1), name };
+  }
+
+  /** @returns undefined if the run itself came to no end */
+  private async jest(
+    files: readonly string[],
+    { inBand, env, isOverdue }: { inBand: boolean; env: NodeJS.ProcessEnv; isOverdue: () => boolean },
+  ): Promise<Report["testResults"] | undefined> {
     const report = join(this.root, ".report.json");
     rmSync(report, { force: true });
     const args = [
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${report}`,
-      ...(bail
+      // A test that fails may leave open what its suite would have closed, and nothing would end the run.
+      "--forceExit",
+      `--env=${join(this.root, "proof/mutate/environment.js")}`,
+      ...(inBand
         ? ["--bail=1", "--runInBand", `--testSequencer=${join(this.root, "proof/mutate/sequencer.js")}`]
         : []),
     ];
@@ -87,19 +160,17 @@ export class MutatedTree {
       cwd: this.root,
       stdio: "ignore",
       detached: true,
-      env: { ...process.env, CI: "true", PORTICO_SEED: "20261121" },
+      env: { ...process.env, ...env, CI: "true", PORTICO_SEED: "20261121" },
     });
     this.stop = () => process.kill(-jest.pid!, "SIGKILL");
-    const overdue = setTimeout(this.stop, ms);
+    const watch = setInterval(() => isOverdue() && this.stop(), 1_000);
     await new Promise((done) => jest.once("close", done));
-    clearTimeout(overdue);
+    clearInterval(watch);
     this.stop = () => undefined;
     try {
-      const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
-      const failed = testResults.filter(({ status }) => status === "failed");
-      return { failed: failed.map(({ name }) => name.slice(this.root.length + 1)) };
+      return (JSON.parse(readFileSync(report, "utf8")) as Report).testResults;
     } catch {
-      return { failed: undefined };
+      return undefined;
     }
   }
 
@@ -121,13 +192,40 @@ export class MutatedTree {
 const NOT_COPIED = /^\/(?:\.git|\.cache|dist|out|cdktf\.out)(?:\/|$)|\/node_modules(?:\/|$)/;
 
 const REACH_MS = 600_000;
+/** No test takes so long without a fault, also beside others. */
+const STANDSTILL_MS = 100_000;
 
 /** What a test file reached. */
 export interface Reached {
-  readonly ids: ReadonlySet<number>;
+  /** Each test by its full name, with its time. */
+  readonly tests: ReadonlyMap<string, number>;
   readonly ms: number;
+  /** Tests by the fault that they reached; `""` among them is what runs for all of them, such as a module when it loads. */
+  readonly byFault: ReadonlyMap<number, ReadonlySet<string>>;
+}
+
+function readReached(path: string): Map<number, Set<string>> {
+  const byFault = new Map<number, Set<string>>();
+  let test = "";
+  for (const line of readFileSync(path, "utf8").split("\n"))
+    if (line.startsWith('"')) test = JSON.parse(line) as string;
+    else
+      for (const id of line
+        .split(" ")
+        .filter((word) => word !== "")
+        .map(Number))
+        byFault.set(id, (byFault.get(id) ?? new Set()).add(test));
+  return byFault;
 }
 
 interface Report {
-  readonly testResults: readonly { readonly name: string; readonly status: "passed" | "failed" }[];
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: "passed" | "failed";
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly duration?: number | null;
+    }[];
+  }[];
 }
