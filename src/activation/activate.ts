@@ -8,7 +8,7 @@ import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./f
 import type { FileState } from "./fileState.js";
 import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
 import { withLock } from "./lock.js";
-import { foreignDirectories, missingRoom, unopenable } from "./preconditions.js";
+import { contentsToKeep, foreignDirectories, missingRoom, unopenable } from "./preconditions.js";
 import { type Programs, programsOf, runningPrograms } from "./programs.js";
 import { recover } from "./recovery.js";
 import { rollBack } from "./rollBack.js";
@@ -16,15 +16,7 @@ import { formatStep } from "./serviceSteps.js";
 import { formatMode, mergeModes, planModes } from "./mediaModes.js";
 import { editedPaths, mergeEdits, planEdits } from "./settingsEdits.js";
 import { checkStaged, maskedUnits, missingUnits } from "./stagedCheck.js";
-import {
-  changesServices,
-  filesOf,
-  type GoodState,
-  type Journal,
-  keptFiles,
-  openStore,
-  type Store,
-} from "./store.js";
+import { changesServices, filesOf, type GoodState, type Journal, openStore, type Store } from "./store.js";
 import {
   deliveredUnits,
   isDomainOnly,
@@ -162,7 +154,7 @@ async function carryOutOrRollBack(
   options: ActivationOptions,
 ): Promise<readonly CheckedResponse[]> {
   const { report, signal } = options;
-  const before = beforePortico(delivered, plan, last);
+  const before = beforePortico(delivered, last);
   await keepContents(store, delivered, plan);
   refuseInterrupted(signal);
   const journal = await journalOf(store, plan, delivered.deployment, last);
@@ -191,15 +183,10 @@ async function carryOutOrRollBack(
 /** What follows on success. None of it may turn the success into a failure; the next activation does it again. */
 async function tidyUp(store: Store, state: GoodState, options: ActivationOptions): Promise<void> {
   const { incoming, report } = options;
-  const isNeeded = (directory: string): boolean =>
-    state.deployment.files.some(({ path }) => path.startsWith(`${directory}/`));
   try {
     await store.closeJournal();
     await keepCommand(store, programsOf(state.deployment));
-    await removeDirectories(
-      store,
-      state.directories.filter((directory) => !isNeeded(directory)),
-    );
+    await removeDirectories(store, state.directories);
     await store.collectGarbage(state, incoming);
   } catch (error) {
     report(`not tidied up: ${(error as Error).message}`);
@@ -211,29 +198,19 @@ async function keepCommand(store: Store, programs: Programs): Promise<void> {
   if (changesServices(store.root)) await store.writeCommand(programs);
 }
 
-/** Puts everything that may be needed into the store: the new contents, and those that will be replaced. */
-async function keepContents(store: Store, delivered: Delivered, plan: Plan): Promise<void> {
-  for (const { path, now } of plan.files) {
-    if (now.kind === "file") await store.keep(store.onHost(path), now.sha256);
-  }
-  const wanted = new Set(keptFiles(delivered).map(({ sha256 }) => sha256));
-  for (const { to } of plan.files) if (to.kind === "file") wanted.add(to.sha256);
-  for (const [sha256, { from, path }] of delivered.contents) {
-    // Uploads are copied too: a new delivery writes to them.
-    if (from !== "store" && wanted.has(sha256)) await store.keep(path, sha256);
-  }
+/** Puts everything that may be needed into the store. Uploads are copied too: a new delivery writes to them. */
+async function keepContents(store: Store, delivered: Delivered, { files }: Plan): Promise<void> {
+  for (const [sha256, path] of contentsToKeep(store, delivered, files)) await store.keep(path, sha256);
 }
 
 /** What was at each path before the first deployment: known from earlier, or seen now. */
 function beforePortico(
   delivered: Delivered,
-  plan: Plan,
   last: GoodState | undefined,
 ): Record<string, FileState | "unknown"> {
-  const seen = new Map(plan.files.map(({ path, now }) => [path, now]));
   return Object.fromEntries(
     filesOf(delivered.deployment, delivered.document).map(({ path }) => {
-      const now = delivered.inPlace ? "unknown" : (seen.get(path) ?? delivered.now.get(path)!);
+      const now = delivered.inPlace ? "unknown" : delivered.now.get(path)!;
       return [path, last?.before[path] ?? now];
     }),
   );
@@ -265,7 +242,7 @@ function goodState(
     deployment,
     document,
     before,
-    directories: [...new Set([...(last?.directories ?? []), ...plan.directories])].sort(),
+    directories: [...new Set([...(last?.directories ?? []), ...plan.directories])],
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     media: mergeModes(last?.media ?? [], plan.media),
   };

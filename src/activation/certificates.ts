@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -44,16 +45,13 @@ export async function awaitCertificates(
       report(`waiting for the certificate for ${lacking.flatMap(({ names }) => names).join(", ")}`);
     refuseInterrupted(signal);
     const left = deadline - performance.now();
-    const pause = (ms: number, ref = true): Promise<void> =>
-      sleep(ms, undefined, { signal, ref }).catch(() => refuseInterrupted(signal));
-    const failed = waiting.filter(failedBefore);
-    if (isFirst && failed.length > 0) {
-      await Promise.race([askAgain(socket, failed, left), pause(left, false)]);
+    if (isFirst) {
+      await Promise.race([askAgain(socket, waiting.filter(failedBefore), left), once(signal, "abort")]);
       continue;
     }
-    const hopeless = waiting.filter((one) => left < 0 || isHopeless(one, left));
+    const hopeless = waiting.filter((one) => performance.now() > deadline || isHopeless(one, left));
     if (hopeless.length > 0) throw new ProblemError(hopeless.map(notIssuedYet));
-    await pause(RETRY_MS);
+    await sleep(RETRY_MS, undefined, { signal }).catch(() => refuseInterrupted(signal));
   }
 }
 
@@ -102,8 +100,8 @@ async function askAgain(socket: string, failed: readonly ListedCertificate[], ms
 }
 
 /** Whether the next attempt comes only after this wait is over. */
-const isHopeless = ({ state, nextAttempt = 0 }: ListedCertificate, leftMs: number): boolean =>
-  state === "waiting" && nextAttempt > Date.now() + leftMs;
+const isHopeless = ({ state, nextAttempt }: ListedCertificate, leftMs: number): boolean =>
+  state === "waiting" && nextAttempt !== undefined && nextAttempt > Date.now() + leftMs;
 
 function waitingText({ names, from, lastError, nextAttempt, waitsFor }: ListedCertificate): string {
   const certificate = `WAIT  certificate for ${names.join(", ")}`;

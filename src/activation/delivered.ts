@@ -19,16 +19,11 @@ export interface Delivered {
   /** Hash of the document's text. */
   readonly document: string;
   /** Where each content is, by its hash. */
-  readonly contents: ReadonlyMap<string, Content>;
+  readonly contents: ReadonlyMap<string, string>;
   /** What is at each path of the deployment now. */
   readonly now: ReadonlyMap<string, FileState>;
-  /** Whether the delivery itself wrote the files to their places, so what was there before is not known. */
+  /** Whether nothing was uploaded: the delivery may have written files to their places, where nobody saw what was before. */
   readonly inPlace: boolean;
-}
-
-export interface Content {
-  readonly from: "incoming" | "store" | "host";
-  readonly path: string;
 }
 
 /**
@@ -51,8 +46,7 @@ export async function readDelivered(
       problem("activation.corrupt-blob", file, message, { received: `SHA-256 ${document}` }),
     ]);
   }
-  const from = incoming === undefined ? "host" : "incoming";
-  return findContents(store, text, { from, path: file }, incoming, incoming === undefined);
+  return findContents(store, text, file, incoming);
 }
 
 /** The same for the last activated deployment, whatever has happened to its files on the host since. */
@@ -64,7 +58,7 @@ export async function readLast(store: Store, last: GoodState | undefined): Promi
   for (const path of [store.blob(last.document), store.onHost(DEPLOYMENT_FILE)]) {
     const text = await readFile(path).catch(() => Buffer.alloc(0));
     if (createHash("sha256").update(text).digest("hex") !== last.document) continue;
-    return findContents(store, text, { from: path === store.blob(last.document) ? "store" : "host", path });
+    return findContents(store, text, path);
   }
   const message = "is missing or damaged, and so is the document on the host";
   throw new ProblemError([problem("activation.damaged-store", store.blob(last.document), message)]);
@@ -73,13 +67,12 @@ export async function readLast(store: Store, last: GoodState | undefined): Promi
 async function findContents(
   store: Store,
   text: Buffer,
-  source: Content,
+  source: string,
   incoming?: string,
-  inPlace = false,
 ): Promise<Delivered> {
   const parsed = parseDeploymentText(text.toString("utf8"));
   if (!parsed.ok) {
-    const at = (p: Problem): string => (p.path === "" ? source.path : `${source.path}: ${p.path}`);
+    const at = (p: Problem): string => (p.path === "" ? source : `${source}: ${p.path}`);
     throw new ProblemError(parsed.problems.map((p) => ({ ...p, path: at(p) })));
   }
   const deployment = parsed.value;
@@ -88,16 +81,15 @@ async function findContents(
     store,
     filesOf(deployment, document).map(({ path }) => path),
   );
-  const contents = new Map<string, Content>([[document, source]]);
+  const contents = new Map([[document, source]]);
   const problems: Problem[] = [];
   for (const { path, sha256 } of deployment.files) {
-    if (contents.has(sha256)) continue;
     const found = await find(sha256, path, now, store, incoming);
-    if ("from" in found) contents.set(sha256, found);
+    if (typeof found === "string") contents.set(sha256, found);
     else problems.push(found);
   }
   if (problems.length > 0) throw new ProblemError(problems);
-  return { deployment, document, contents, now, inPlace };
+  return { deployment, document, contents, now, inPlace: incoming === undefined };
 }
 
 /** What is at paths of the host; a directory where a file belongs is a problem. */
@@ -105,14 +97,17 @@ export async function observeAll(store: Store, paths: readonly string[]): Promis
   const states = new Map<string, FileState>();
   const problems: Problem[] = [];
   for (const path of paths) {
-    const state = await observe(store.onHost(path)).catch((error: Error) => error);
-    if (state instanceof Error) {
-      problems.push(problem("activation.bad-target", path, `cannot be looked at ${systemReason(state)}`));
-    } else if (state !== "unfit") states.set(path, state);
-    else
-      problems.push(
-        problem("activation.bad-target", path, "is not a file, or its parent is not a directory"),
-      );
+    try {
+      const state = await observe(store.onHost(path));
+      if (state !== "unfit") states.set(path, state);
+      else
+        problems.push(
+          problem("activation.bad-target", path, "is not a file, or its parent is not a directory"),
+        );
+    } catch (error) {
+      const message = `cannot be looked at ${systemReason(error as Error)}`;
+      problems.push(problem("activation.bad-target", path, message));
+    }
   }
   if (problems.length > 0) throw new ProblemError(problems);
   return states;
@@ -124,11 +119,11 @@ async function find(
   now: ReadonlyMap<string, FileState>,
   store: Store,
   incoming: string | undefined,
-): Promise<Content | Problem> {
+): Promise<string | Problem> {
   for (const [path, state] of now) {
-    if (state.kind === "file" && state.sha256 === sha256) return { from: "host", path: store.onHost(path) };
+    if (state.kind === "file" && state.sha256 === sha256) return store.onHost(path);
   }
-  if (await store.has(sha256)) return { from: "store", path: store.blob(sha256) };
+  if (await store.has(sha256)) return store.blob(sha256);
   if (incoming === undefined) {
     const fix = "Let the delivery write the file again, for example by `terraform apply`.";
     const message = "is not there, or not as the deployment says";
@@ -136,7 +131,7 @@ async function find(
   }
   const path = join(incoming, sha256);
   const hash = await hashOf(path).catch((error: NodeJS.ErrnoException) => error);
-  if (hash === sha256) return { from: "incoming", path };
+  if (hash === sha256) return path;
   if (typeof hash === "string") {
     const message = `does not match the hash in its name, and ${wanted} needs it`;
     return problem("activation.corrupt-blob", path, message, { received: `SHA-256 ${hash}` });

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import type { Drift, Finding } from "../diagnosis/evidence.js";
 import {
@@ -15,7 +15,7 @@ import { runningPrograms } from "./programs.js";
 import { foreignDirectories } from "./preconditions.js";
 import { showUnits, type ShownUnit, startsWithHost } from "../diagnosis/shownUnits.js";
 import { run } from "../diagnosis/command.js";
-import { type GoodState, goodFiles, keptFiles, Store } from "./store.js";
+import { contentsBefore, type GoodState, goodFiles, keptFiles, Store } from "./store.js";
 import { deliveredUnits, namedUnits } from "./transition.js";
 
 /** How this host differs from what was activated on it, and that deployment. Changes nothing. */
@@ -89,7 +89,7 @@ function lostState(store: Store): Finding {
 
 /** Whether an activation holds the lock now. */
 async function isRunning(store: Store): Promise<boolean> {
-  const { code } = await run(["flock", "--nonblock", "--exclusive", store.lock, "true"], 5);
+  const { code } = await run(["flock", "--nonblock", store.lock, "true"], SHOW_SECONDS);
   return code === 1;
 }
 
@@ -118,19 +118,30 @@ async function storeFindings(store: Store, last: GoodState): Promise<Finding[]> 
   }
   // A content that is also in place is not hashed twice.
   for (const { path, sha256 } of keptFiles(last)) {
-    const blob = lstatSync(store.blob(sha256), { throwIfNoEntry: false });
-    const file = lstatSync(path, { throwIfNoEntry: false });
+    const blob = statIfThere(store.blob(sha256));
+    const file = statIfThere(path);
     const whole = blob !== undefined && (blob.size === file?.size || (await store.has(sha256)));
     const what = `is ${blob === undefined ? "missing" : "damaged"}: ${path} could not be put back`;
     if (!whole) findings.push({ at: store.blob(sha256), what, fix: again(store) });
   }
-  for (const [path, before] of Object.entries(last.before)) {
-    if (before === "unknown" || before.kind !== "file" || existsSync(store.blob(before.sha256))) continue;
+  for (const [path, before] of contentsBefore(last)) {
+    if (existsSync(store.blob(before.sha256))) continue;
     const what = `is missing: a destroy cannot put back what was at ${path} before`;
     const fix = `Put it back from a backup of ${DEPLOYMENT_STORE}, or write ${path} by hand after a destroy`;
     findings.push({ at: store.blob(before.sha256), what, fix });
   }
   return findings;
+}
+
+/** Undefined also below a file, where `throwIfNoEntry: false` would throw. */
+function statIfThere(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
 }
 
 const octal = (mode: number): string => `mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
@@ -148,7 +159,7 @@ async function fileFindings(store: Store, last: GoodState): Promise<Finding[]> {
     }
   }
   for (const directory of directoriesOf(last)) {
-    const found = lstatSync(directory, { throwIfNoEntry: false });
+    const found = statIfThere(directory);
     if (found === undefined || (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0))
       continue;
     const what = found.isDirectory()

@@ -135,11 +135,12 @@ export async function removeTree(path: string): Promise<boolean> {
 
 /** Makes a directory; it may already exist. Its parent must exist. */
 export async function makeDirectory(path: string, mode = "0755"): Promise<void> {
+  const bits = parseInt(mode, 8);
   await explained(path, "cannot be made", async () => {
     try {
-      await mkdir(path, { mode: parseInt(mode, 8) });
+      await mkdir(path, { mode: bits });
       // mkdir applied the umask.
-      await chmod(path, parseInt(mode, 8));
+      await chmod(path, bits);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
       throw error;

@@ -11,7 +11,7 @@ import {
   removeIfEmpty,
   temporaryOf,
 } from "./durableFiles.js";
-import { ABSENT, differences, type FileState, sameState } from "./fileState.js";
+import { differences, type FileState, sameState } from "./fileState.js";
 import { filesOf, goodFiles, type GoodState, stateOf, type Store } from "./store.js";
 
 /** A path whose content, permissions or owner are not as they should be. */
@@ -39,7 +39,7 @@ export function fileChanges(
   const wanted = files.map((file) => ({ path: file.path, role: file.role, to: stateOf(file) }));
   const good = new Map((last === undefined ? [] : goodFiles(last)).map(({ path, state }) => [path, state]));
   return [...wanted, ...leaving(files, last)].flatMap(({ path, role, to }) => {
-    const state = now.get(path) ?? ABSENT;
+    const state = now.get(path)!;
     const why = differences(state, to);
     if (why.length > 0) return [{ path, role, now: state, to, why: describe(state, to, why) }];
     // The services do not know yet what the delivery itself has written.

@@ -14,7 +14,7 @@ export async function loadedRules(file: string, nft = "nft"): Promise<LoadedRule
   const script = `${nft} -f "$1" && ${nft} --stateless --numeric list ruleset`;
   const wanted = await run(["unshare", "--net", "sh", "-c", script, "nft", file], SECONDS);
   if (wanted.code !== 0) return { state: "unknown", why: said(wanted) };
-  const tables = [...wanted.stdout.matchAll(/^table (\S+ \S+) \{$/gm)].map(([, table]) => table!);
+  const tables = [...wanted.stdout.matchAll(/^table (.*) \{/gm)].map(([, table]) => table!);
   const found: [string, Outcome][] = [];
   for (const table of tables) {
     const [family = "", name = ""] = table.split(" ");
@@ -33,7 +33,7 @@ export async function loadedRules(file: string, nft = "nft"): Promise<LoadedRule
 function tableIn(ruleSet: string, table: string): string {
   const from = ruleSet.indexOf(`table ${table} {`);
   const end = ruleSet.indexOf("\n}", from);
-  return ruleSet.slice(from, end + 2).trim();
+  return `${ruleSet.slice(from, end)}\n}`;
 }
 
 const said = ({ stderr, code }: Outcome): string => stderr.trim() || `status ${code}`;

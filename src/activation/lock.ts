@@ -27,7 +27,7 @@ export async function withLock<T>(
 ): Promise<T> {
   const handle = await acquire(file, lockSeconds, report);
   try {
-    await handle.truncate(0);
+    await handle.truncate();
     await handle.write(`${JSON.stringify(describe(holder))}\n`, 0);
     return await act();
   } finally {
@@ -42,7 +42,7 @@ async function acquire(file: string, seconds: number, report: Report): Promise<F
     await mkdir(dirname(file), { recursive: true });
     // Not accessible to others: a process that may open a file may lock it.
     const handle = await open(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-    const left = reported ? Math.max(0, (end - performance.now()) / 1000) : 0;
+    const left = reported ? (end - performance.now()) / 1000 : 0;
     const outcome = await lockDescriptor(handle.fd, left);
     if (outcome === "locked" && (await leadsTo(file, handle))) return handle;
     const who = outcome === "locked" ? undefined : await holderOf(handle);
@@ -55,9 +55,9 @@ async function acquire(file: string, seconds: number, report: Report): Promise<F
   }
 }
 
-/** Waits for the lock, with 0 seconds not at all; resolves with the reason if locking fails. */
+/** Waits for the lock, if there is time left; resolves with the reason if locking fails. */
 function lockDescriptor(fd: number, seconds: number): Promise<"locked" | "busy" | (string & {})> {
-  const wait = seconds === 0 ? ["--nonblock"] : ["--wait", seconds.toFixed(3)];
+  const wait = seconds > 0 ? ["--wait", seconds.toFixed(3)] : ["--nonblock"];
   const child = spawn("flock", ["--exclusive", ...wait, "3"], {
     stdio: ["ignore", "ignore", "pipe", fd],
     // A Ctrl-C must not reach it.

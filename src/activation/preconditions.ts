@@ -7,8 +7,9 @@ import { quote } from "../render/hostScripts.js";
 import { listenOwner } from "../runtime/listen/listenOwner.js";
 import type { Delivered } from "./delivered.js";
 import type { FileChange } from "./fileChanges.js";
+import { sameState } from "./fileState.js";
 import type { Step } from "./serviceSteps.js";
-import type { Store } from "./store.js";
+import { keptFiles, type Store } from "./store.js";
 
 /** Causes that would make an activation fail halfway, and can be detected before anything is touched. */
 
@@ -21,9 +22,8 @@ export async function unopenable(
   steps: readonly Step[],
 ): Promise<Problem[]> {
   const { config: path, services } = deployment;
-  const file = deployment.files.find((one) => one.path === path);
-  if (steps.length === 0 || file === undefined) return [];
-  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!.path, "utf8"));
+  const file = deployment.files.find((one) => one.path === path)!;
+  const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));
   if (!parsed.ok) return [];
   const { socket, service } = services.proxy;
   const opens = steps.some((step) => "unit" in step && step.unit === socket && /start/.test(step.do));
@@ -35,8 +35,8 @@ export async function unopenable(
     if (without6 && isIpv6(address))
       return [problem("activation.no-ipv6", at, "cannot be listened on: IPv6 is off on this host")];
     const owner = opens ? listenOwner(address, port) : undefined;
-    if (owner === undefined || isOurs(owner, [...ending, service])) return [];
-    return [problem("activation.port-in-use", at, `is taken: ${owner} listens there`)];
+    if (owner === undefined || isOurs(owner.pid, [...ending, service])) return [];
+    return [problem("activation.port-in-use", at, `is taken: ${owner.text} listens there`)];
   });
 }
 
@@ -77,16 +77,33 @@ function hasIpv6(): boolean {
   }
 }
 
-/** Whether a process belongs to a unit that this activation stops, or is systemd with its sockets. */
-function isOurs(owner: string, units: readonly string[]): boolean {
-  const pid = /\(pid (\d+)\)$/.exec(owner)![1]!;
-  if (pid === "1") return units.some((unit) => unit.endsWith(".socket"));
+/** Whether a process belongs to a unit that this activation stops, or is systemd with its sockets; or it is gone. */
+function isOurs(pid: string, units: readonly string[]): boolean {
   try {
-    const group = readFileSync(`/proc/${pid}/cgroup`, "utf8");
-    return units.some((unit) => group.includes(`/${unit}\n`) || group.includes(`/${unit}/`));
+    return isOfUnit(pid, readFileSync(`/proc/${pid}/cgroup`, "utf8"), units);
   } catch {
     return true;
   }
+}
+
+/** @param groups the process's `/proc/PID/cgroup` */
+export function isOfUnit(pid: string, groups: string, units: readonly string[]): boolean {
+  if (pid === "1") return units.some((unit) => unit.endsWith(".socket"));
+  return units.some((unit) => groups.includes(`/${unit}\n`) || groups.includes(`/${unit}/`));
+}
+
+/** What the store will keep, and where it is now: the contents that will be replaced, and the new ones. */
+export function contentsToKeep(
+  store: Store,
+  delivered: Delivered,
+  files: readonly FileChange[],
+): ReadonlyMap<string, string> {
+  const replaced = files.flatMap(({ path, now }): [string, string][] =>
+    now.kind === "file" ? [[now.sha256, store.onHost(path)]] : [],
+  );
+  const wanted = new Set(keptFiles(delivered).map(({ sha256 }) => sha256));
+  for (const { to } of files) if (to.kind === "file") wanted.add(to.sha256);
+  return new Map([...replaced, ...[...delivered.contents].filter(([sha256]) => wanted.has(sha256))]);
 }
 
 /**
@@ -105,14 +122,12 @@ export async function missingRoom(
     const sum = needs.get(dev) ?? { at, bytes: MARGIN_BYTES };
     needs.set(dev, { ...sum, bytes: sum.bytes + (await stat(source)).size });
   };
-  for (const { path, to, now } of files) {
-    if (now.kind === "file" && !(await store.has(now.sha256))) await need(store.at(), store.onHost(path));
-    const content = to.kind === "file" ? delivered.contents.get(to.sha256)?.path : undefined;
-    const changes = to.kind === "file" && !(now.kind === "file" && now.sha256 === to.sha256);
-    if (content !== undefined && changes) await need(dirname(store.onHost(path)), content);
+  for (const [sha256, path] of contentsToKeep(store, delivered, files)) {
+    if (!(await store.has(sha256))) await need(store.at(), path);
   }
-  for (const [sha256, { from, path }] of delivered.contents) {
-    if (from === "incoming" && !(await store.has(sha256))) await need(store.at(), path);
+  for (const { path, to, now } of files) {
+    const content = to.kind === "file" ? delivered.contents.get(to.sha256) : undefined;
+    if (content !== undefined && !sameState(now, to)) await need(dirname(store.onHost(path)), content);
   }
   const problems: Problem[] = [];
   for (const { at, bytes } of needs.values()) {

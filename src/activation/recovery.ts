@@ -66,7 +66,7 @@ export async function recoverHost({
   const store = openStore(root);
   return withLock(store.lock, { what: "recovery" }, { lockSeconds, report }, async () => {
     const recovered = await recover(store, { root, report, dryRun: false });
-    if ((await store.readState()) === undefined && recovered?.kind === "deactivation") await store.remove();
+    if (recovered?.kind === "deactivation") await store.remove();
     return recovered;
   });
 }

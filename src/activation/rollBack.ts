@@ -35,6 +35,7 @@ export async function rollBack(
     report(formatStep(step));
     if (step.do === "files") {
       const restored = await restoreFiles(store, journal, report);
+      await undoModes(media, report);
       filesRestored = restored.unwritten.length === 0;
       problems.push(...restored.unwritten, ...restored.lost);
     } else problems.push(...(await tryStep(step)));
@@ -100,7 +101,6 @@ async function restoreFiles(store: Store, journal: Journal, report: Report): Pro
       if (changed.length === 0) report(`  ${path}: our settings are undone`);
     });
   }
-  await undoModes(journal.media ?? [], report);
   return restored;
 }
 

@@ -91,7 +91,7 @@ async function layOut(
 }
 
 async function copy(file: DeployedFile, contents: Delivered["contents"], path: string): Promise<void> {
-  await copyFile(contents.get(file.sha256)!.path, path);
+  await copyFile(contents.get(file.sha256)!, path);
   await chmod(path, parseInt(file.mode, 8));
 }
 
@@ -143,7 +143,7 @@ function isNotYetThere(line: string, delivered: ReadonlySet<string>): boolean {
 async function checkRules({ deployment, contents }: Delivered): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const file of deployment.files.filter(({ role }) => role === "firewall")) {
-    const source = contents.get(file.sha256)!.path;
+    const source = contents.get(file.sha256)!;
     if (isDropIn(file.path)) continue;
     const { code, stderr } = await run(["nft", "--check", "--file", source], 60);
     if (code !== 0) {
@@ -159,7 +159,7 @@ async function checkRules({ deployment, contents }: Delivered): Promise<Problem[
 async function checkKeepalived({ deployment, contents }: Delivered): Promise<Problem[]> {
   const files = deployment.files.filter(({ role }) => role === "keepalived");
   const found = files.map(async (file) => {
-    const source = contents.get(file.sha256)!.path;
+    const source = contents.get(file.sha256)!;
     const { code, stderr } = await run(["keepalived", "--config-test", `--use-file=${source}`], 60);
     if (code === 0) return [];
     const said = stderr.trim().replaceAll(source, file.path);

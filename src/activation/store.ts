@@ -205,7 +205,7 @@ export class Store {
   async collectGarbage(state: GoodState, incoming: string | undefined): Promise<void> {
     const wanted = new Set([
       ...keptFiles(state).map(({ sha256 }) => sha256),
-      ...Object.values(state.before).flatMap((s) => (s !== "unknown" && s.kind === "file" ? [s.sha256] : [])),
+      ...contentsBefore(state).map(([, { sha256 }]) => sha256),
     ]);
     const names = await readdir(this.at("blobs"));
     for (const name of names) if (!wanted.has(name)) await rm(this.at("blobs", name), { force: true });
@@ -280,6 +280,13 @@ export function keptFiles({
   document,
 }: Pick<GoodState, "deployment" | "document">): readonly DeployedFile[] {
   return filesOf(deployment, document).filter(({ role }) => role !== "node");
+}
+
+/** Files that were there before the first deployment, by their paths. */
+export function contentsBefore({ before }: GoodState): [path: string, FileState & { kind: "file" }][] {
+  return Object.entries(before).flatMap(([path, state]): [string, FileState & { kind: "file" }][] =>
+    typeof state === "object" && state.kind === "file" ? [[path, state]] : [],
+  );
 }
 
 /** Every file of a good state, as it was. */

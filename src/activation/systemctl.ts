@@ -102,7 +102,7 @@ async function mustRun(command: readonly [string, ...string[]], seconds: number)
 }
 
 function commandFailed(command: string, { code, stderr, stdout }: Outcome, more = ""): ProblemError {
-  const said = stderr.trim() === "" ? stdout.trim() : stderr.trim();
+  const said = stderr.trim() || stdout.trim();
   return new ProblemError([commandProblem(command, `failed with status ${code}: ${said}${more}`)]);
 }
 

@@ -74,7 +74,7 @@ export async function wantedUnits(
   const wanted = new Map<string, WantedUnit>();
   for (const unit of removedUnits(deployment, last)) wanted.set(unit, { active: false, enabled: false });
   for (const { unit, file } of deliveredUnits(deployment.files)) {
-    const starts = await hasInstallSection(contents.get(file.sha256)!.path);
+    const starts = await hasInstallSection(contents.get(file.sha256)!);
     if (starts) wanted.set(unit, { active: true, enabled: true });
   }
   for (const unit of Object.values(namedUnits(services))) {

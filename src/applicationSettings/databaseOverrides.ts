@@ -99,7 +99,7 @@ function runClient(
     `--port=${port}`,
     `--user=${user}`,
     `--database=${name}`,
-    `--connect-timeout=${Math.max(1, Math.ceil(timeoutMs / 1000))}`,
+    `--connect-timeout=${Math.ceil(timeoutMs / 1000)}`,
     "--batch",
     "--skip-column-names",
     // Any program on that port could ask for the password in clear, or for one of our files. So only the methods built

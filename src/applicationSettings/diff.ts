@@ -79,7 +79,8 @@ function changesOf(text: string, splices: readonly Splice[]): Change[] {
   const groups: { from: number; to: number; splices: Splice[] }[] = [];
   for (const splice of splices.toSorted((a, b) => a.from - b.from)) {
     const from = lineAt(splice.from);
-    const inserted = splice.from === splice.to && starts[from] === splice.from;
+    // Whole lines that come in before a line leave that one as it is.
+    const inserted = splice.from === splice.to && starts[from] === splice.from && /[\r\n]$/.test(splice.text);
     const to = inserted ? from : lineAt(splice.to) + 1;
     const last = groups.at(-1);
     if (last !== undefined && from < last.to) {
@@ -91,7 +92,7 @@ function changesOf(text: string, splices: readonly Splice[]): Change[] {
   }
   return groups.map(({ from, to, splices: inside }) => {
     const offset = starts[from]!;
-    const before = text.slice(offset, starts[to] ?? text.length);
+    const before = text.slice(offset, starts[to]);
     const moved = inside.map((s) => ({ ...s, from: s.from - offset, to: s.to - offset }));
     return narrowed({ from, to, lines: contentLines(applySplices(before, moved)) }, contentLines(before));
   });

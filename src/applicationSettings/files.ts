@@ -24,7 +24,7 @@ export interface FoundFile {
 /** Reads a file that is to be edited. */
 export async function readFound(path: string): Promise<Result<FoundFile>> {
   return settled(path, async () => {
-    const acting = await actingOn(Buffer.from(path, "utf8").toString("latin1"));
+    const acting = await actingOn(Buffer.from(path).toString("latin1"));
     const { content, target, version, links, uid } = await asOwner(
       "read",
       { path: acting.path, label: path },
@@ -46,7 +46,7 @@ export async function readFound(path: string): Promise<Result<FoundFile>> {
 /** Removes what a replacement that was killed may have left next to a file: it would contain what the file contains. */
 export async function sweepBeside(path: string): Promise<void> {
   await settled(path, async () => {
-    const acting = await actingOn(Buffer.from(path, "utf8").toString("latin1"));
+    const acting = await actingOn(Buffer.from(path).toString("latin1"));
     return asOwner("sweep", { path: acting.path, label: path }, acting);
   });
 }

@@ -66,7 +66,8 @@ export function editIni(text: string, items: readonly IniItem[], path: string): 
 
 export interface IniLine {
   readonly number: number;
-  readonly kind: "header" | "key" | "other" | "comment" | "blank";
+  /** Undefined for a key, and for a line that no reader understands. */
+  readonly kind?: "header" | "comment" | "blank";
   /** Section it is in; for a header, the one it begins. Undefined before the first. */
   readonly section: string | undefined;
   /** Number of leading blanks. */
@@ -85,7 +86,7 @@ export interface IniLine {
 
 const LINE = /([^\n]*?)(\r?\n|$)/y;
 const HEADER = /^\[(.+)\](.*)/s;
-const KEY = /^([^=:]*?)[ \t]*([=:])[ \t]*/;
+const KEY = /^([^=:]*)([=:])[ \t]*/;
 
 /** @internal The lines of a file as both readers see them. */
 export function readLines(text: string): IniLine[] {
@@ -121,12 +122,12 @@ function readLine(
   const header = HEADER.exec(bare);
   if (header !== null) return { ...base, kind: "header", section: header[1]!, rest: header[2]! };
   const match = KEY.exec(bare);
-  if (match === null) return { ...base, kind: "other" };
+  if (match === null) return base;
   const from = at + indent;
   // GKeyFile reads blanks at the end as a part of the value.
   const [valueFrom, to] = [from + match[0].length, at + content.length];
   const value = { from: valueFrom, to, text: content.slice(valueFrom - at) };
-  return { ...base, kind: "key", key: match[1]!, separator: match[2] as "=" | ":", value };
+  return { ...base, key: match[1]!.trimEnd(), separator: match[2] as "=" | ":", value };
 }
 
 const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";

@@ -178,8 +178,8 @@ function planFile(
 /** Values that cannot be quoted safely for every reader of these files. */
 function valueProblems(values: ApplicationSettingsValues): Problem[] {
   return Object.entries(values).flatMap(([name, value]: [string, unknown]) => {
-    const texts = [value].flat().filter((v) => typeof v !== "boolean");
-    if (texts.map(String).every((text) => /^[!-~]+$/.test(text) && !/["'\\%#;]/.test(text))) return [];
+    const texts = [value].flat().map(String);
+    if (texts.every((text) => /^[!-~]+$/.test(text) && !/["'\\%#;]/.test(text))) return [];
     const message = "cannot be written into settings";
     return [problem("settings.bad-value", `settings.values.${name}`, message, { received: value })];
   });

@@ -27,7 +27,7 @@ export function editList(
   const cuts = elements.flatMap(({ from }, i) => {
     // Neighbours are removed together, so that exactly one comma goes with each.
     if (stays[i] || (i > 0 && !stays[i - 1])) return [];
-    const next = elements.findIndex((_, later) => later > i && stays[later]);
+    const next = stays.indexOf(true, i);
     if (i === 0 && next !== -1) return [{ from, to: elements[next]!.from, text: "" }];
     const last = elements.at(next === -1 ? -1 : next - 1)!;
     const comma = list.find((token) => token.text === "," && token.from >= last.to);
@@ -48,8 +48,9 @@ function cutOf(
 ): Splice {
   if (previous === undefined) return { from, to: end, text: "" };
   if (/^[ \t]*,[ \t]*$/.test(text.slice(previous.to, from))) return { from: previous.to, to, text: "" };
-  const lead = /[ \t]*$/.exec(text.slice(0, from))![0].length;
+  let begin = from;
+  while (text[begin - 1] === " " || text[begin - 1] === "\t") begin--;
   const rest = /^[ \t]*(?:\r\n|\n|\r)/.exec(text.slice(end));
-  const alone = rest !== null && /[\r\n]$/.test(text.slice(0, from - lead));
-  return alone ? { from: from - lead, to: end + rest[0].length, text: "" } : { from, to: end, text: "" };
+  const alone = rest !== null && /[\r\n]/.test(text[begin - 1]!);
+  return alone ? { from: begin, to: end + rest[0].length, text: "" } : { from, to: end, text: "" };
 }

@@ -1,5 +1,6 @@
 import { bindingsOf } from "./python/bindings.js";
 import { unitsOf } from "./python/statements.js";
+import type { LogicalLine } from "./python/tokens.js";
 import { lineOf, splitLines } from "./textEdit.js";
 
 /** Words that hint at a secret in or next to them, and a password in a URL. */
@@ -27,7 +28,7 @@ export function secretPythonLines(text: string): ReadonlySet<number> {
   const matching = splitLines(text).flatMap((line, i) =>
     SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],
   );
-  return new Set([...naming.flatMap((line) => numbers(text, line.from, line.to)), ...matching]);
+  return new Set([...naming.flatMap((line) => numbers(text, line)), ...matching]);
 }
 
 /** The same for an ini file: such a key with the indented lines below it, and comments. */
@@ -39,8 +40,8 @@ export function secretIniLines(text: string): ReadonlySet<number> {
   return hidden;
 }
 
-function numbers(text: string, from: number, to: number): number[] {
+function numbers(text: string, { from, tokens }: LogicalLine): number[] {
   const first = lineOf(text, from);
-  const last = lineOf(text, Math.max(from, to - 1));
+  const last = lineOf(text, tokens.at(-1)!.to);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

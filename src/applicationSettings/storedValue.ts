@@ -64,6 +64,6 @@ function fromPickle(text: string): string | undefined {
 function stringAt(bytes: Buffer, from: number, length: number): string | undefined {
   const rest = bytes.subarray(from + length).toString("latin1");
   // MEMOIZE, BINPUT, LONG_BINPUT, and STOP.
-  const bare = from + length < bytes.length && /^(?:\x94|q[^]|r[^]{4})?\.$/.test(rest);
+  const bare = /^(?:\x94|q[^]|r[^]{4})?\.$/.test(rest);
   return bare ? bytes.subarray(from, from + length).toString("utf8") : undefined;
 }

@@ -29,7 +29,7 @@ export function insertLines(text: string, at: number, lines: readonly string[]):
 
 /** The line end before an offset; if there is none, the first in the text. */
 function lineEndBefore(text: string, at: number): string {
-  const before = /\r\n$|\n$|\r$/.exec(text.slice(Math.max(0, at - 2), at));
+  const before = /(?:\r\n|\n|\r)$/.exec(text.slice(0, at));
   return (before ?? /\r\n|\n|\r/.exec(text))?.[0] ?? "\n";
 }
 

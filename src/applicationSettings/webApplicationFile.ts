@@ -81,7 +81,7 @@ function unknownEncoding(text: string): { fault: Fault } | undefined {
   if (name === undefined || /^(?:utf-?8|(?:us-)?ascii|latin-?1|iso-?8859-\d+|cp125\d)\b/.test(name))
     return undefined;
   return {
-    fault: { at: declared!.index + declared![0].length, message: `the encoding ${name} is not known here` },
+    fault: { at: declared![0].length, message: `the encoding ${name} is not known here` },
   };
 }
 

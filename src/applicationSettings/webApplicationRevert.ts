@@ -84,9 +84,9 @@ function withoutStatement(text: string, { at, value }: Assignment, { lineEndAdde
   const behind = /[ \t\f]*(?:;[ \t\f]*)?/.exec(text.slice(end))![0];
   const lineEnd = /^(?:\r\n|\n|\r)/.exec(text.slice(end + behind.length))?.[0];
   const lineEnds = lineEnd !== undefined || end + behind.length === text.length;
-  if (before.trim() !== "" && before !== "\ufeff") {
+  if (before.trim() !== "") {
     // `A = 1; ITEM = 2`: the separator before it is removed, the one after it stays for the next statement.
-    const separator = /;[ \t\f]*$/.exec(before)?.[0].length ?? 0;
+    const separator = /;[ \t\f]*$/.exec(before)![0].length;
     return cut(text, at - separator, end);
   }
   if (!lineEnds) return cut(text, at, end + behind.length);

@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { lstat, readlink, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { promisify } from "node:util";
-import { problem, ProblemError } from "../model/index.js";
+import { problem, ProblemError } from "../model/problem.js";
 import { fsPath, shown } from "../runtime/actions/permissions.js";
 
 /**
@@ -46,10 +46,10 @@ async function followAsRoot(path: string): Promise<Acting> {
   let links = 0;
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === "" || name === ".") continue;
-    const here = name === ".." ? posix.dirname(at) : posix.join(at, name);
+    const here = posix.join(at, name);
     const remaining = posix.join(here, ...rest);
     const found = await lstat(fsPath(here)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+      if (error.code === "ENOENT") return undefined;
       throw error;
     });
     if (found === undefined) {
@@ -75,16 +75,17 @@ async function followAsRoot(path: string): Promise<Acting> {
   return { uid: ROOT, path: at };
 }
 
-/** Whether only root can change a directory of root's, or everyone can add to it but replace nothing (`/tmp`). */
-function directoryOf(path: string, found: Stats): "alone" | "sticky" {
+/** Undefined if only root can change a directory of root's; or everyone can add to it but replace nothing (`/tmp`). */
+function directoryOf(path: string, found: Stats): "sticky" | undefined {
   const kind = howShared(found);
   if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");
   return kind;
 }
 
-export function howShared({ mode }: { readonly mode: number | bigint }): "alone" | "sticky" | "shared" {
+/** What users other than the owner can do in a directory; undefined if nothing. */
+export function howShared({ mode }: { readonly mode: number | bigint }): "sticky" | "shared" | undefined {
   const bits = Number(mode);
-  if ((bits & 0o022) === 0) return "alone";
+  if ((bits & 0o022) === 0) return undefined;
   return (bits & 0o1000) === 0 ? "shared" : "sticky";
 }
 
@@ -102,11 +103,10 @@ export async function identityOf(uid: number): Promise<Identity> {
   const NOBODY = 65_534;
   try {
     const { stdout } = await promisify(execFile)("id", ["-G", String(uid)], { timeout: 10_000 });
-    const groups = stdout.trim().split(" ").map(Number);
-    const [gid] = groups;
-    if (gid !== undefined && groups.every((each) => Number.isInteger(each))) return { uid, gid, groups };
+    const groups = stdout.split(" ").map(Number);
+    return { uid, gid: groups[0]!, groups };
   } catch {
     // The exit status means that there is no such user.
+    return { uid, gid: NOBODY, groups: [] };
   }
-  return { uid, gid: NOBODY, groups: [] };
 }

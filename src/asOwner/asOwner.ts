@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { type Problem, problem, ProblemError } from "../model/index.js";
+import { type Problem, problem, ProblemError } from "../model/problem.js";
 import { shown } from "../runtime/actions/permissions.js";
 import { type Acting, identityOf } from "./acting.js";
 import { type Operation, OPERATIONS, type Operations } from "./operations.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { ProblemError } from "../model/index.js";
+import { ProblemError } from "../model/problem.js";
 import type { Answered } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
 

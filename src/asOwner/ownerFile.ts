@@ -4,7 +4,7 @@ import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { type Problem, problem, ProblemError } from "../model/index.js";
+import { type Problem, problem, ProblemError } from "../model/problem.js";
 import { fsPath } from "../runtime/actions/permissions.js";
 import { systemReason } from "../runtime/load/systemReason.js";
 
@@ -119,8 +119,8 @@ export async function replaceOwnerFile(request: ReplaceRequest): Promise<{ versi
 
 /** Removes what a replacement that was killed has left next to a file. */
 export async function sweepBeside({ path }: ReadRequest): Promise<null> {
-  const target = await realpath(fsPath(path), "buffer").catch(() => fsPath(path));
-  await rm(temporaryBeside(target.toString()), { force: true });
+  const target = await realpath(fsPath(path)).catch(() => fsPath(path).toString());
+  await rm(temporaryBeside(target), { force: true });
   return null;
 }
 
@@ -171,13 +171,12 @@ async function copyAttributes(
   file: FileHandle,
 ): Promise<void> {
   const { uid, gid, mode } = stats;
-  const own = await file.stat({ bigint: true });
   // If that is not permitted, the check of the result below reports it.
-  if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => undefined);
+  await file.chown(Number(uid), Number(gid)).catch(() => undefined);
   await file.chmod(Number(mode & 0o7777n));
   // Access lists and labels, which Node does not support.
   const copy = ["--attributes-only", "--preserve=all", "--", target, temporary];
-  await promisify(execFile)("cp", copy).catch(() => undefined);
+  await promisify(execFile)("cp", copy, { env: { PATH: process.env["PATH"] } }).catch(() => undefined);
   const now = await file.stat({ bigint: true });
   // A group with the same permissions as everyone makes no difference.
   const groupMatters = ((mode >> 3n) & 7n) !== (mode & 7n);

@@ -116,7 +116,7 @@ async function toItsEnd<F extends ActivateFlags>(
   }
   const record = new RecordWriter(flags.record, output);
   const code = await command(flags, record).catch((error: Error) => {
-    record.err(`${error.stack ?? error.message}\n`);
+    record.err(`${error.stack!}\n`);
     return EXIT.failed;
   });
   record.exit(code);
@@ -216,13 +216,9 @@ function interruption(): { signal: AbortSignal; release: () => void } {
   const interrupt = (name: NodeJS.Signals): void => controller.abort(name);
   const ignore = (): void => undefined;
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt).on("SIGHUP", ignore);
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignore);
   return {
     signal: controller.signal,
-    release: () => {
-      process.off("SIGINT", interrupt).off("SIGTERM", interrupt).off("SIGHUP", ignore);
-      for (const stream of [process.stdout, process.stderr]) stream.off("error", ignore);
-    },
+    release: () => void process.off("SIGINT", interrupt).off("SIGTERM", interrupt).off("SIGHUP", ignore),
   };
 }
 

@@ -27,7 +27,8 @@ export async function preview(source: Source, options: PreviewOptions, output: O
   });
 }
 
-function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): string {
+/** Where a preview serves what. */
+export function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): string {
   const addresses = moved.listeners.map((listener, i) => {
     const { address, port, protocol } = listener;
     const url = `${protocol}://${endpoint({ host: address, port })}/`;
@@ -39,8 +40,7 @@ function readyText(file: string, original: ProxyConfig, moved: ProxyConfig): str
 /** On loopback the server name has to be given too, unless the config has loopback as a server name. */
 function nameHint(config: ProxyConfig): string {
   const name = applicationHost(config);
-  const listener = config.listeners.find((l) => !isIPv6(l.address));
-  if (name === undefined || listener === undefined || name === listener.address) return "";
-  const { address, port, protocol } = listener;
+  const { address, port, protocol } = config.listeners.find((l) => !isIPv6(l.address))!;
+  if (name === undefined || name === address) return "";
   return `Ask for it by name: curl -k --resolve ${name}:${port}:${address} ${protocol}://${name}:${port}/\n`;
 }

@@ -82,7 +82,8 @@ Examples:
     });
 }
 
-function collectCredential(text: string, before: CredentialSource[]): CredentialSource[] {
+/** What `--credential` says, given several times. */
+export function collectCredential(text: string, before: readonly CredentialSource[]): CredentialSource[] {
   const at = text.indexOf(":");
   if (at < 1 || at === text.length - 1) {
     throw new InvalidArgumentError("Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem.");

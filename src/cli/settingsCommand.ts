@@ -1,16 +1,10 @@
 import path from "node:path";
 import type { Command } from "commander";
 import { editByHand, planByHand, type PlannedEdits } from "../activation/index.js";
-import {
-  DEPLOYMENT_FILE,
-  formatProblem,
-  parseDeploymentText,
-  type Problem,
-  problem,
-  type Result,
-} from "../model/index.js";
+import { DEPLOYMENT_FILE, formatProblem, parseDeploymentText, problem, type Result } from "../model/index.js";
 import { printableValue } from "../model/printable.js";
 import { readParsed } from "../runtime/load/files.js";
+import { problemCount } from "../runtime/process/masterReport.js";
 import type { ItemFinding, PlannedFile, SettingsPlan, SettingsSource } from "../applicationSettings/index.js";
 import { EXIT, json, type Output } from "./output.js";
 
@@ -135,12 +129,9 @@ async function sourceOf(flags: SettingsFlags): Promise<Result<SettingsSource>> {
 function refuse(plan: SettingsPlan, flags: SettingsFlags, output: Output): number {
   const { problems } = plan;
   if (flags.json === true) output.out(json({ ok: false, files: plan.files.map(described), problems }));
-  else output.out(`${problems.map(formatProblem).join("\n")}\n${counted(problems)}; nothing was changed\n`);
+  else
+    output.out(`${problems.map(formatProblem).join("\n")}\n${problemCount(problems)}; nothing was changed\n`);
   return EXIT.failed;
-}
-
-function counted(problems: readonly Problem[]): string {
-  return problems.length === 1 ? "1 problem" : `${problems.length} problems`;
 }
 
 function described({ role, path: file, findings, notes, changed }: PlannedFile): object {

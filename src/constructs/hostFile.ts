@@ -54,7 +54,7 @@ export class HostFile extends Construct {
     refuseSecond(this);
     this.sha256 = delivered.sha256;
     this.checkLate(() => lateCheck(pathProblem(this.node.path), [PATH_NODE], path));
-    Aspects.of(this).add({ visit: (node) => node === this && this.writeLateChecks() });
+    Aspects.of(this.resource).add({ visit: () => this.writeLateChecks() });
   }
 
   /** @internal Has Terraform check values that it alone knows before it writes the file. */

@@ -35,7 +35,10 @@ export function downloadNode(release: NodeRelease, cacheDirectory = defaultCache
       ["pack", name, "--loglevel=error", "--ignore-scripts", "--pack-destination", work],
       work,
     );
-    const tarball = join(work, readdirSync(work).find((file) => file.endsWith(".tgz")) ?? "");
+    const tarball = join(
+      work,
+      readdirSync(work).find((file) => file.endsWith(".tgz"))!,
+    );
     const received = `sha512-${createHash("sha512").update(readFileSync(tarball)).digest("base64")}`;
     if (received !== integrity) {
       const message = "is not the package that was pinned";

@@ -23,7 +23,6 @@ export function commandWords(unit: UnitDocument): string[] {
   return directives
     .filter(([directive]) => directive.startsWith("Exec") || directive === "Environment")
     .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
-    .filter((value) => value !== undefined)
     .flatMap((value) => (typeof value === "object" && "command" in value ? value.command : [value]))
     .filter((word) => typeof word === "string");
 }

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { Annotations, Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
@@ -109,8 +109,7 @@ function warnOfNames(
 ): void {
   if (selfSigned !== undefined || certificate === undefined) return;
   const here = proxy.onThisMachine(certificate);
-  if (here === undefined || !existsSync(here)) return;
-  const missing = notCovered(here, names);
+  const missing = here === undefined ? [] : notCovered(here, names);
   if (missing.length === 0) return;
   Annotations.of(user).addWarning(
     `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
@@ -124,7 +123,7 @@ function notCovered(file: string, names: readonly string[]): string[] {
       (name) => name !== CATCH_ALL && isKnown(name) && !coversName(certificate, name),
     );
   } catch {
-    // Whether it is a certificate at all is checked where it is used.
+    // It may not be there yet; whether it is a certificate at all is checked where it is used.
     return [];
   }
 }

@@ -37,10 +37,11 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   if (failure.code === "ECONNREFUSED") {
     return `nothing listens on ${at}: the proxy does not run there, or the config in use has other listeners`;
   }
-  if (isLoopback(address) && /^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(failure.code)) {
+  const isUnreachable = UNREACHABLE.has(failure.code);
+  if (isUnreachable && isLoopback(address)) {
     return `nothing answers on ${at}: the proxy or the daemon behind it hangs, or a packet filter of this host drops what is sent to itself`;
   }
-  if (failure.code === "ETIMEDOUT" || failure.code === "EHOSTUNREACH" || failure.code === "ENETUNREACH") {
+  if (isUnreachable) {
     return `${at} cannot be reached: a firewall or a missing port forward; or, if it works from outside the LAN but not from inside, the router lacks NAT loopback (hairpinning)`;
   }
   if (failure.code === "ENOTFOUND" || failure.code === "EAI_AGAIN") {
@@ -54,6 +55,8 @@ export function causeOfFailure(row: ExpectedResponse, failure: ProbeFailure): st
   }
   return `the connection to ${at} was lost: see the proxy's error log`;
 }
+
+const UNREACHABLE = new Set(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 
 const WRONG_NAME =
   "the server name in the proxy config is not the host address or domain used in the request, or the config is not enabled";

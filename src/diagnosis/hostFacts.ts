@@ -31,7 +31,7 @@ export type Units = Readonly<
 
 /** Addresses of this machine, in canonical form. */
 export function ownAddresses(): Set<string> {
-  const all = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+  const all = Object.values(networkInterfaces()).flatMap((one) => one!);
   return new Set(all.map(({ address }) => canonicalAddress(address)));
 }
 

@@ -11,7 +11,7 @@ const OWNERS_MAX = 20;
  * be read. The search runs as the user who can change the directory.
  */
 export async function findMediaFile(directory: string): Promise<string | undefined> {
-  const found = await imageIn(Buffer.from(path.resolve(directory), "utf8").toString("latin1"));
+  const found = await imageIn(Buffer.from(path.resolve(directory)).toString("latin1"));
   return found === undefined ? undefined : urlPath(found);
 }
 

@@ -58,7 +58,7 @@ export async function checkMediaPermissions(options: MediaOptions): Promise<Medi
 }
 
 function treeOf(part: MediaTask["part"], directory: string): MediaTask {
-  return { path: Buffer.from(directory, "utf8").toString("latin1"), part, kind: "tree", outside: false };
+  return { path: Buffer.from(directory).toString("latin1"), part, kind: "tree", outside: false };
 }
 
 async function realPath(acting: Acting): Promise<string | null> {
@@ -108,7 +108,7 @@ class Seen {
   constructor(private readonly entriesMax: number) {}
 
   get left(): number {
-    return Math.max(0, this.entriesMax - this.looked);
+    return this.entriesMax - this.looked;
   }
 
   isKnown({ kind, path }: MediaTask): boolean {

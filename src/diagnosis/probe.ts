@@ -69,11 +69,11 @@ function connectTcp(request: ProbeRequest, signal: AbortSignal): Promise<Socket>
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     socket.on("error", reject).once("connect", () => {
-      if (headerFrom !== undefined && withinRanges(headerFrom)(socket.localAddress ?? ""))
+      if (headerFrom !== undefined && withinRanges(headerFrom)(socket.localAddress!))
         socket.write(LOCAL_HEADER);
       resolve(socket);
     });
-    signal.addEventListener("abort", () => socket.destroy(new Error("timeout")), { once: true });
+    signal.addEventListener("abort", () => socket.destroy(signal.reason as Error));
   });
 }
 
@@ -142,7 +142,7 @@ function sendHttp2(
     const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_STATUS } = http2.constants;
     const stream = session.request(
       { [HTTP2_HEADER_METHOD]: method, [HTTP2_HEADER_PATH]: request.path },
-      { endStream: true, signal },
+      { signal },
     );
     stream.once("error", reject);
     stream.once("response", (headers) => {
@@ -172,9 +172,7 @@ function readBody(
 }
 
 function joined(headers: http.IncomingHttpHeaders | http2.IncomingHttpHeaders): Record<string, string> {
-  const fields = Object.entries(headers).filter(
-    ([name, value]) => !name.startsWith(":") && value !== undefined,
-  );
+  const fields = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
   return Object.fromEntries(
     fields.map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value!]),
   );

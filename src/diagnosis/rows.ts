@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { ipv4Scope, ipv6Scope, isIpv6, type Problem } from "../model/index.js";
 import { startVariantProblems } from "../render/systemdUnit.js";
 import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
@@ -43,7 +44,7 @@ export function unreadable(problems: readonly Problem[], drift: Drift | undefine
   };
   if (drift === undefined) return [row];
   // They only use how the host differs from its deployment.
-  const evidence = { place: "host", drift } as Evidence;
+  const evidence = { drift } as Evidence;
   return [
     ...HOST_QUESTIONS.map(({ ask, ...question }) => ({ ...question, ...ask(evidence, new Set()) })),
     row,
@@ -162,19 +163,16 @@ function askMediaPermissions(evidence: Evidence, failed: ReadonlySet<string>): V
   return outage(evidence, failed) ?? notSeen(evidence, "Permissions of all media files");
 }
 
-function askAvatars(evidence: Evidence, failed: ReadonlySet<string>): Verdict {
+function askAvatars(evidence: Evidence): Verdict {
   const { media, deployment } = evidence;
   if (media === undefined) return notSeen(evidence, "Permissions of avatars");
   const avatars = violationsOf(media, "avatars");
   if (avatars.length > 0)
     return failure("the avatar path is not world readable", listed(avatars), fixes(avatars));
   // Directories above both are reported once, with the media.
-  const above = violationsOf(media, "media").filter(({ kind }) => kind === "directory");
   const way = deployment?.media?.avatarDirectory;
-  const broken = above.filter(({ path }) => way !== undefined && way.startsWith(path));
-  return failed.has("media-permissions") && broken.length > 0
-    ? explained("media-permissions", ...listed(broken))
-    : ok();
+  const above = violationsOf(media, "media").filter(({ path }) => way?.startsWith(posix.join(path, "/")));
+  return above.length > 0 ? explained("media-permissions", ...listed(above)) : ok();
 }
 
 type Violations = MediaPermissions["violations"];
@@ -327,15 +325,11 @@ function responseQuestion(seen: SeenResponse): Question {
     id: `response: ${row.name}`,
     title: `Expected response: ${row.name}`,
     ask: (_evidence, failed) => {
-      if (outcome === undefined) return unknown(checked.cause ?? "It was not requested.");
+      if (outcome === undefined) return unknown(checked.cause!);
       if (checked.pass) return ok(describe(seen));
       const cause = explanation(seen, failed);
       if (cause !== undefined) return explained(cause, describe(seen));
-      return failure(
-        checked.cause ?? "the response is not as expected",
-        [describe(seen)],
-        `It should be: ${checked.expected}.`,
-      );
+      return failure(checked.cause!, [describe(seen)], `It should be: ${checked.expected}.`);
     },
   };
 }

@@ -29,8 +29,8 @@ export async function showUnits(units: readonly string[], seconds: number): Prom
   if (units.length === 0) return [];
   const outcome = await run(["systemctl", "show", `--property=${PROPERTIES}`, "--", ...units], seconds);
   if (outcome.code !== 0) return outcome;
-  const blocks = outcome.stdout.trimEnd().split("\n\n");
-  return units.map((unit, i) => shownUnit(unit, blocks[i] ?? ""));
+  const blocks = outcome.stdout.split("\n\n");
+  return units.map((unit, i) => shownUnit(unit, blocks[i]!));
 }
 
 /** What `systemctl show` prints about one unit. */

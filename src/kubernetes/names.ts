@@ -81,10 +81,8 @@ export function wholeCpus(quantity: string): number {
 
 /** Bytes of a quantity of memory. */
 export function bytesOf(quantity: string): number {
-  const [, count, unit, binary] = /^(\d+)([kKMGT]?)(i?)$/.exec(quantity)!;
-  return (
-    Number(count) * (binary === "i" ? 1024 : 1000) ** ["", "K", "M", "G", "T"].indexOf(unit!.toUpperCase())
-  );
+  const unit = quantity.replace(/[\di]/g, "").toUpperCase();
+  return Number.parseInt(quantity, 10) * (quantity.endsWith("i") ? 1024 : 1000) ** " KMGT".indexOf(unit);
 }
 
 export const DURATION = 'a duration as text, such as "90s", "30m" or "10h"';

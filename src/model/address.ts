@@ -16,8 +16,8 @@ export function netmaskLength(netmask: string): number | undefined {
   const bits = ipv4Bits(netmask);
   if (bits === undefined) return undefined;
   const ones = bits.toString(2).padStart(32, "0");
-  const length = ones.indexOf("0") === -1 ? 32 : ones.indexOf("0");
-  return ones.slice(length).includes("1") ? undefined : length;
+  const length = ones.lastIndexOf("1") + 1;
+  return ones.slice(0, length).includes("0") ? undefined : length;
 }
 
 /** The eight 16-bit groups of an IPv6 address, zone id removed; undefined for anything else. */
@@ -43,9 +43,9 @@ export function canonicalIpv6(address: string): string | undefined {
   const groups = ipv6Groups(address);
   if (groups === undefined) return undefined;
   let best = { at: -1, length: 1 };
-  for (let at = 0; at < 8; at++) {
+  for (const at of groups.keys()) {
     let end = at;
-    while (end < 8 && groups[end] === 0) end++;
+    while (groups[end] === 0) end++;
     if (end - at > best.length) best = { at, length: end - at };
   }
   const hex = groups.map((g) => g.toString(16));

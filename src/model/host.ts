@@ -81,17 +81,13 @@ function virtualAddressProblems(
   const { virtualAddress, netmask, gateway, dhcpRange, address } = known;
   if (virtualAddress === undefined) return [];
   const path = field("virtualAddress");
-  const own = ipv4Bits(virtualAddress);
-  const refuse = (message: string, allowed: string, fix?: string): Problem[] => [
-    problem("host.bad-virtual-address", path, message, {
-      received: virtualAddress,
-      allowed,
-      ...(fix && { fix }),
-    }),
+  const refuse = (message: string, allowed: string): Problem[] => [
+    problem("host.bad-virtual-address", path, message, { received: virtualAddress, allowed }),
   ];
-  if (own === undefined || addressProblems(virtualAddress, path).length > 0) {
+  if (addressProblems(virtualAddress, path).length > 0) {
     return refuse("is not an address that hosts can share", "a static IPv4 address such as 192.0.2.10");
   }
+  const own = ipv4Bits(virtualAddress)!;
   const others = { address, gateway };
   const same = Object.entries(others).find(([, other]) => other !== undefined && ipv4Bits(other) === own);
   if (same !== undefined) return refuse(`is the host's ${same[0]}`, "an address of its own");

@@ -15,13 +15,12 @@ function isNear(word: string, { k, distance }: { readonly k: string; readonly di
 /** Edits that turn one word into the other; two letters that changed places are one edit. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  let row = [0, ...Array.from(b, (_, j) => j + 1)];
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped =
-        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity;
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity;
       next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1));
     }
     before = row;

@@ -17,7 +17,7 @@ const PERCENT = 0x25;
  */
 export function normalisePath(target: string): NormalisedPath | undefined {
   // A target has no fragment (RFC 9112, 3.2): peers differ in whether a `#` ends its path, its query or nothing.
-  if (target.charCodeAt(0) !== SLASH || target.indexOf("#") !== -1) return undefined;
+  if (target.charCodeAt(0) !== SLASH || target.includes("#")) return undefined;
   const query = endOfPath(target);
   const path = query === target.length ? target : target.slice(0, query);
   if (!NEEDS_WORK.test(path)) return path;
@@ -35,7 +35,6 @@ export function endOfPath(target: string): number {
 const NEEDS_WORK = /%|\/\/|\/\./;
 
 function percentDecode(path: string): string | undefined {
-  if (path.indexOf("%") === -1) return path;
   let out = "";
   let from = 0;
   for (let at = path.indexOf("%"); at !== -1; at = path.indexOf("%", from)) {
@@ -108,7 +107,7 @@ export function upstreamTarget(strip: Strip, prefix: string, target: string, pat
 function isLiteralRest(target: string, cut: number, end: number): boolean {
   if (cut < end && target.charCodeAt(cut) !== SLASH) return false;
   const rest = target.slice(cut, end);
-  return rest === "" || !MAY_CLIMB.test(rest) || normalisePath(rest) !== undefined;
+  return !MAY_CLIMB.test(rest) || normalisePath(rest) !== undefined;
 }
 
 const MAY_CLIMB = /\.\.|%2e/i;

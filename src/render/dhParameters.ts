@@ -5,7 +5,7 @@
  * and no randomness, so every synthesis writes the same bytes.
  */
 export function dhParametersPem(): string {
-  pem ??= encodePem(derSequence(derInteger(ffdhe2048Prime()), derInteger(2n)));
+  pem ??= encodePem(Buffer.from(derHex(ffdhe2048Prime()), "hex"));
   return pem;
 }
 
@@ -28,28 +28,11 @@ function scaledE(bits: bigint): bigint {
   return sum >> guard;
 }
 
-/** DER of a non-negative INTEGER (X.690, 8.3): big-endian, a zero byte first where the top bit is set. */
-function derInteger(value: bigint): Buffer {
-  const hex = value.toString(16);
-  const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex");
-  return der(0x02, bytes[0]! < 0x80 ? bytes : Buffer.concat([Buffer.of(0), bytes]));
-}
-
-/** DER of a SEQUENCE; `DHParameter` of PKCS #3 is one of prime and base. */
-function derSequence(...items: Buffer[]): Buffer {
-  return der(0x30, Buffer.concat(items));
-}
-
-function der(tag: number, content: Buffer): Buffer {
-  const { length } = content;
-  const head =
-    length < 0x80
-      ? [tag, length]
-      : length < 0x100
-        ? [tag, 0x81, length]
-        : [tag, 0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from(head), content]);
-}
+/**
+ * `DHParameter` of PKCS #3 in DER (X.690, 8.3): a SEQUENCE of 264 bytes, of the prime as an INTEGER of 257, a zero byte
+ * first because the top bit is set, and of the base 2.
+ */
+const derHex = (prime: bigint): string => `308201080282010100${prime.toString(16)}020102`;
 
 function encodePem(bytes: Buffer): string {
   const lines = bytes.toString("base64").match(/.{1,64}/g)!;

@@ -35,17 +35,14 @@ function ordered(value: unknown, nodes: readonly SchemaNode[]): unknown {
   const fields = value as Record<string, unknown>;
   const table = kinds.flatMap((node) => Object.keys(node.properties ?? {}));
   // Fields that the table does not have stay in order at the end: header names, which are data, and mistakes.
-  const place = (name: string): number => (table.includes(name) ? table.indexOf(name) : table.length);
-  const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
+  const names = [...new Set([...table, ...Object.keys(fields)])].filter((name) => fields[name] !== undefined);
   return Object.fromEntries(
-    names
-      .sort((a, b) => place(a) - place(b))
-      .map((name) => [
-        name,
-        ordered(
-          fields[name],
-          kinds.flatMap((node) => node.properties?.[name] ?? []),
-        ),
-      ]),
+    names.map((name) => [
+      name,
+      ordered(
+        fields[name],
+        kinds.flatMap((node) => node.properties?.[name] ?? []),
+      ),
+    ]),
   );
 }

@@ -95,7 +95,7 @@ interface Answerer {
  */
 export function resolve(target: ProxyConfig | IConstruct, request: TestRequest | string): Resolution {
   const config = "node" in target ? renderProxyConfig(target) : target;
-  const asked = typeof request === "string" ? { url: request } : request;
+  const asked = withDefaults(typeof request === "string" ? { url: request } : request);
   const url = splitUrl(asked.url);
   const listener = listenerFor(config, url, asked.listener);
   const router = new Router(config);
@@ -110,9 +110,17 @@ export function resolve(target: ProxyConfig | IConstruct, request: TestRequest |
   return answer({ config, asked, url, listener, serverName: host.serverName, server, route, path });
 }
 
+type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
+
+const withDefaults = (request: TestRequest): AskedRequest => ({
+  ...request,
+  method: request.method ?? "GET",
+  clientAddress: request.clientAddress ?? "198.51.100.7",
+});
+
 interface Routed {
   readonly config: ProxyConfig;
-  readonly asked: TestRequest;
+  readonly asked: AskedRequest;
   readonly url: SplitUrl;
   readonly listener: ListenerConfig;
   readonly serverName: string;
@@ -124,10 +132,9 @@ interface Routed {
 function answer(routed: Routed): Resolution {
   const { route, asked } = routed;
   const answerer = answererOf(routed.listener, routed.server, route);
-  const method = asked.method ?? "GET";
   const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
-  if (method === "CONNECT") return fail(CONNECT_REFUSAL.status);
-  if (method === "TRACE") return fail(TRACE_REFUSAL.status);
+  if (asked.method === "CONNECT") return fail(CONNECT_REFUSAL.status);
+  if (asked.method === "TRACE") return fail(TRACE_REFUSAL.status);
   if (route === undefined) return fail(404);
   if (isBodyTooLong(bodyLength(asked), route.requestBodyBytesMax)) return fail(413);
   return { ...answerer, ...answered(routed, route, route.action) };
@@ -176,9 +183,9 @@ const ANSWERS: Answers = {
 function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
   const { config, asked, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
-  const clientAddress = asked.clientAddress ?? "198.51.100.7";
+  const { method, clientAddress } = asked;
   const request = {
-    method: asked.method ?? "GET",
+    method,
     target: url.target,
     path: routed.path,
     headers: headerList(asked),
@@ -205,7 +212,7 @@ function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"p
 
 /** The file that a path names; the first index file for a directory. */
 function staticFile({ asked, path }: Routed, route: RouteConfig, action: ActionOf<"staticFiles">): Answered {
-  if (!isFileMethod(asked.method ?? "GET")) return { kind: "error", status: 405 };
+  if (!isFileMethod(asked.method)) return { kind: "error", status: 405 };
   const rest = restBelow(route, path);
   if (rest === undefined) return { kind: "error", status: 404 };
   const index = rest.endsWith("/") ? (action.index[0] ?? "") : "";
@@ -255,10 +262,10 @@ function headerList({ headers = {} }: TestRequest): HeaderList {
 }
 
 /** As over HTTP/1.1, which clients use for an upgrade unless they ask for it by CONNECT. */
-function upgradeOf(request: TestRequest): string | undefined {
+function upgradeOf(request: AskedRequest): string | undefined {
   const connectionUpgrade = connectionOptions(headerList(request))?.has("upgrade") ?? false;
   const upgrade = fieldOf(request, "upgrade")?.toLowerCase();
-  const line = { method: request.method ?? "GET", version: "1.1" } as const;
+  const line = { method: request.method, version: "1.1" } as const;
   return requestedUpgrade(line, { connectionUpgrade, upgrade }, bodyLength(request));
 }
 

@@ -73,9 +73,10 @@ function scopeBindings(statements: (readonly Token[])[], name: string, unit: num
 }
 
 function definedName(statement: readonly Token[], name: string): Found | undefined {
+  // A decorator has no keyword, and its `@` is not a name.
   const keyword = statement.findIndex((t) => t.text === "def" || t.text === "class");
   const token = statement[keyword + 1];
-  if (keyword === -1 || token?.text !== name) return undefined;
+  if (token?.text !== name) return undefined;
   return { at: token.from, what: `a \`${statement[keyword]!.text}\`` };
 }
 
@@ -97,13 +98,13 @@ const ASSIGNS = new Set([
 ]);
 
 function isAssigning(token: Token): boolean {
-  return token.depth === 0 && token.kind === "operator" && ASSIGNS.has(token.text);
+  return token.depth === 0 && ASSIGNS.has(token.text);
 }
 
 /** The value of `NAME = value` or `NAME: type = value`; undefined for every other statement. */
 function assignedValue(statement: readonly Token[], name: string): readonly Token[] | undefined {
   const [first, second] = statement;
-  if (first!.kind !== "name" || first!.text !== name) return undefined;
+  if (first!.text !== name) return undefined;
   if (second?.text !== "=" && second?.text !== ":") return undefined;
   const equals = statement.findIndex(isAssigning);
   if (equals === -1 || statement[equals]!.text !== "=") return undefined;
@@ -113,7 +114,7 @@ function assignedValue(statement: readonly Token[], name: string): readonly Toke
 }
 
 /** Statements that bind every name they mention. */
-const BINDING_STATEMENTS = new Set(["del", "import", "from", "global", "nonlocal", "case"]);
+const BINDING_STATEMENTS = new Set(["del", "import", "from", "global", "case"]);
 
 function otherBinding(statement: readonly Token[], name: string): Found | undefined {
   const [first, second] = statement;
@@ -125,7 +126,7 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
   for (const [i, token] of statement.entries()) {
     const previous = statement[i - 1]?.text;
     const next = statement[i + 1]?.text;
-    if (token.kind !== "name" || token.text !== name || previous === ".") continue;
+    if (token.text !== name || previous === ".") continue;
     const found = (what: string): Found => ({ at: token.from, what });
     if (i < lastAssigning) return found(assignmentWords(statement));
     // A list that is appended to, an element that is set.
@@ -149,11 +150,12 @@ function assignedInside(statement: readonly Token[], name: string): Found | unde
   return token === undefined ? undefined : { at: token.from, what: "`:=`" };
 }
 
-/** The parts of an f-string or template string that may be expressions; empty for any other token. */
+/** The parts of an f-string or template string that may be expressions; nothing that could be one for any other token. */
 function fieldsOf({ kind, text }: Token): string {
   if (kind !== "string" || !/^[a-z]*[ft][a-z]*['"]/i.test(text)) return "";
   const whole = text.replaceAll("{{", "");
-  return whole.includes("{") ? whole.slice(whole.indexOf("{")) : "";
+  // Without a field, the closing quote.
+  return whole.slice(whole.indexOf("{"));
 }
 
 function assignmentWords(statement: readonly Token[]): string {
@@ -170,9 +172,8 @@ function openEnded(statement: readonly Token[]): Found | undefined {
   }
   for (const [i, token] of statement.entries()) {
     const around = [statement[i - 1]?.text, statement[i + 1]?.text, statement[i + 2]?.text] as const;
-    const isName = token.kind === "name" && reachesForNames(token.text, ...around);
     const inField = ANY_NAME_IN_FIELD.exec(fieldsOf(token).normalize("NFKC"))?.[0];
-    const what = isName ? token.text : inField;
+    const what = reachesForNames(token.text, ...around) ? token.text : inField;
     if (what !== undefined) return { at: token.from, what: `\`${what}\``, openEnded: true };
   }
   return undefined;

@@ -3,14 +3,17 @@ import type { Token } from "./tokens.js";
 
 export type LiteralValue = string | boolean | readonly string[];
 
-/** The value of an expression that is only a string, a boolean or a list of strings; undefined for any other. */
+/**
+ * The value of an expression that is only a string, a boolean or a list of strings; undefined for any other.
+ *
+ * @param expression never empty
+ */
 export function literalValue(expression: readonly Token[]): LiteralValue | undefined {
   const inner = withoutParentheses(expression);
-  const [first] = inner;
-  if (first === undefined) return undefined;
-  if (inner.length === 1 && first.text === "True") return true;
-  if (inner.length === 1 && first.text === "False") return false;
-  if (first.text === "[") return listElements(inner)?.map((e) => e.value);
+  const first = inner[0]!.text;
+  if (inner.length === 1 && first === "True") return true;
+  if (inner.length === 1 && first === "False") return false;
+  if (first === "[") return listElements(inner)?.map((e) => e.value);
   return stringValue(inner);
 }
 
@@ -23,27 +26,24 @@ export interface ListElement {
 
 /** The elements of a list of plain strings, as it is written; undefined if it is anything else. */
 export function listElements(expression: readonly Token[]): ListElement[] | undefined {
-  const [first] = expression;
-  const last = expression.at(-1);
-  if (first?.text !== "[" || last?.text !== "]") return undefined;
-  const inner = expression.slice(1, -1);
-  if (inner.some((t) => t.depth === first.depth)) return undefined;
-  const pieces = splitAt(inner, ",", first.depth + 1);
+  const first = expression[0]!;
+  if (first.text !== "[") return undefined;
+  // If anything follows its `]`, that is in a piece, which is then not a string.
+  const pieces = splitAt(expression.slice(1, -1), ",", first.depth + 1);
   // `[]`, and a comma after the last element.
   if (pieces.at(-1)!.length === 0) pieces.pop();
-  const elements = pieces.map((piece) => ({
-    value: stringValue(piece),
-    from: piece[0]?.from ?? 0,
-    to: piece.at(-1)?.to ?? 0,
-  }));
-  return elements.every((e): e is ListElement => e.value !== undefined) ? elements : undefined;
+  const elements = pieces.flatMap((piece): ListElement[] => {
+    const value = stringValue(piece);
+    return value === undefined ? [] : [{ value, from: piece[0]!.from, to: piece.at(-1)!.to }];
+  });
+  return elements.length === pieces.length ? elements : undefined;
 }
 
 /** Removes parentheses that only group: not those of a tuple. */
 export function withoutParentheses(expression: readonly Token[]): readonly Token[] {
-  const [first] = expression;
-  const last = expression.at(-1);
-  if (first?.text !== "(" || last?.text !== ")" || last.depth !== first.depth) return expression;
+  const first = expression[0]!;
+  if (first.text !== "(") return expression;
+  // If anything follows its `)`, that is as deep as the `(`.
   const inner = expression.slice(1, -1);
   const isGroup =
     inner.length > 0 &&

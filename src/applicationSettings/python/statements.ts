@@ -80,10 +80,10 @@ export function statementsOf(unit: Unit): (readonly Token[])[] {
   });
 }
 
-/** Index of the colon that ends a header; -1 if the line has none. */
+/** Index of the colon that ends a header; -1 if the line has none that a statement could follow. */
 function headerEnd(tokens: readonly Token[]): number {
   const first = tokens[0]!.text;
-  const opens = BLOCK.has(first) || SCOPE.has(first) || tokens.at(-1)!.text === ":" || first === "case";
+  const opens = BLOCK.has(first) || SCOPE.has(first) || first === "case";
   return opens ? tokens.findIndex((t) => t.depth === 0 && t.text === ":") : -1;
 }
 

@@ -87,10 +87,11 @@ class Scanner {
     if (this.skip(LINE_END)) {
       if (this.open.length === 0) this.endLine();
     } else if (this.text[this.at] === "\\") {
+      const from = this.at;
       // The backslash would belong to nothing, and the next line would not begin a statement.
-      if (this.tokens.length === 0) fail(this.at, "a backslash with nothing in front of it");
-      if (!this.skip(CONTINUATION)) fail(this.at, "a backslash that does not end the line");
-      if (this.at === this.text.length) fail(this.at - 1, "the file ends after a backslash");
+      if (this.tokens.length === 0) fail(from, "a backslash with nothing in front of it");
+      if (!this.skip(CONTINUATION)) fail(from, "a backslash that does not end the line");
+      if (this.at === this.text.length) fail(from, "the file ends after a backslash");
     } else {
       this.token();
     }
@@ -151,7 +152,6 @@ interface StringBegin {
   /** Offset after the opening quotes. */
   readonly at: number;
   readonly quotes: string;
-  readonly raw: boolean;
   /** Whether `{` begins an expression. */
   readonly formatted: boolean;
 }
@@ -162,16 +162,16 @@ function stringBegin(text: string, from: number): StringBegin | undefined {
   if (match === null) return undefined;
   const prefix = (match[1] ?? "").toLowerCase();
   const at = from + match[0].length;
-  return { from, at, quotes: match[2]!, raw: prefix.includes("r"), formatted: /[ft]/.test(prefix) };
+  return { from, at, quotes: match[2]!, formatted: /[ft]/.test(prefix) };
 }
 
 function endOfString(text: string, begin: StringBegin): number {
-  const { quotes, raw, formatted } = begin;
+  const { quotes, formatted } = begin;
   for (let at = begin.at; at < text.length;) {
     if (text.startsWith(quotes, at)) return at + quotes.length;
     const c = text[at]!;
     if (c === "\\") {
-      at = endOfEscape(text, at, raw, formatted);
+      at = endOfEscape(text, at, formatted);
     } else if (isLineEnd(c) && quotes.length === 1) {
       break;
     } else if (formatted && c === "{") {
@@ -183,10 +183,12 @@ function endOfString(text: string, begin: StringBegin): number {
   return fail(begin.from, "a string that is never closed");
 }
 
-/** A backslash escapes the next character, in raw strings as well; but not `{`. */
-function endOfEscape(text: string, at: number, raw: boolean, formatted: boolean): number {
-  if (formatted && !raw && text.startsWith("\\N{", at)) return at + 3;
-  if (formatted && /[{}]/.test(text[at + 1] ?? "")) return at + 1;
+/**
+ * A backslash escapes the next character, in raw strings as well; but not `{`. The name in `\N{BULLET}` may be read as a
+ * field: it ends at the same place.
+ */
+function endOfEscape(text: string, at: number, formatted: boolean): number {
+  if (formatted && text.startsWith("{", at + 1)) return at + 1;
   return text.startsWith("\\\r\n", at) ? at + 3 : at + 2;
 }
 

@@ -111,11 +111,10 @@ function problemOf(nodes: readonly SchemaNode[], path: string): Problem {
 /** cdktf's operators write a bare 0 as `undefined`. */
 const limit = (number: number): unknown => Fn.tonumber(String(number));
 
-/** Makes Terraform check before it makes a resource; users of the construct may have added their own preconditions. */
+/** Makes Terraform check before it makes a resource, after the preconditions that the user of the construct added. */
 export function addPreconditions(resource: TerraformResource, checks: readonly LateCheck[]): void {
-  if (checks.length === 0) return;
-  const own = resource.lifecycle?.precondition ?? [];
-  resource.addOverride("lifecycle.precondition", [...own, ...checks]);
+  // cdktf adds a list to the one that is there.
+  if (checks.length > 0) resource.addOverride("lifecycle.precondition", checks);
 }
 
 /** The condition that a value fits a field; undefined if anything does. What cannot be evaluated does not fit. */

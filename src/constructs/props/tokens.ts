@@ -78,7 +78,7 @@ export function checkAroundTokens<T>(
   for (;;) {
     const names = new Markers();
     const placeholder = mapTokens(value, (leaf, path) =>
-      placeholderFor(leaf, kinds.get(formatPath(path)) ?? 0, names),
+      placeholderFor(leaf, kinds.get(formatPath(path))!, names),
     ) as T;
     const problems = check(placeholder);
     const at = (leaf: string, p: Problem): boolean => p.path === leaf || p.path.startsWith(`${leaf}[`);
@@ -103,7 +103,7 @@ const PLACEHOLDERS: readonly ((name: string, number: number) => unknown)[] = [
   (name) => [name],
   (_, number) => [`192.0.2.${1 + (number % 250)}`],
   // A SHA-256.
-  (_, number) => number.toString(16).padStart(64, "0"),
+  (_, number) => String(number).padStart(64, "0"),
 ];
 
 function placeholderFor(leaf: TokenLeaf, kind: number, names: Markers): unknown {

@@ -106,7 +106,7 @@ export class ForwardingRules {
   }
 
   /** The rest of the request line, and the fields this proxy sets. */
-  private afterTarget(request: ForwardedRequest, host: string, sent: ClientFields): string {
+  private afterTarget(request: ForwardedRequest, host: string, sent: Claims): string {
     const { forwarded } = this.action;
     let lines = ` HTTP/1.1\r\nHost: ${host}\r\n`;
     if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${request.clientAddress}\r\n`;
@@ -136,7 +136,13 @@ export class ForwardingRules {
   private clientFields(request: ForwardedRequest, host: string): ClientFields {
     const { headers } = request;
     const named = connectionOptions(headers);
-    const sent = { claimed: false, realIp: false, proto: false, chain: "", lines: "" };
+    const sent = {
+      claimed: false,
+      realIp: false,
+      proto: false,
+      chain: "",
+      lines: "",
+    };
     let lines = "";
     for (let i = 0; i < headers.length; i += 2) {
       const name = headers[i]!;
@@ -262,20 +268,24 @@ const refusal = (status: 400 | 502, destination: string, why: string): Forwardin
   message: `Destination "${destination}" ${why}`,
 });
 
-/** What is left of a client's fields. */
-interface ClientFields {
-  /** It sent forwarding fields, trusted or not. */
-  readonly claimed: boolean;
+/** What a client's forwarding fields change about ours. */
+interface Claims {
   /** A trusted proxy's own fields pass in place of ours. */
   readonly realIp: boolean;
   readonly proto: boolean;
   /** The forwarding chain it sent, each address followed by `, `. */
   readonly chain: string;
+}
+
+const NO_CLAIMS: Claims = { realIp: false, proto: false, chain: "" };
+
+/** What is left of a client's fields. */
+interface ClientFields extends Claims {
+  /** It sent forwarding fields, trusted or not. */
+  readonly claimed: boolean;
   /** Fields that pass, as lines. */
   readonly lines: string;
 }
-
-const NO_CLAIMS: ClientFields = { claimed: false, realIp: false, proto: false, chain: "", lines: "" };
 
 /** Target of an absolute URI that points at this front end by the name and port the client used; else undefined. */
 function ownTarget(uri: string, request: ForwardedRequest): string | undefined {

@@ -52,9 +52,9 @@ export function withDirectories(action: ActionConfig, moved: (path: string) => s
 export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
   kindOf(action).redirects?.goal(action);
 
-/** The same action sending clients to another port, if it sends them anywhere. */
+/** An action that sends clients somewhere, sending them to another port there. */
 export const withRedirectPort = (action: ActionConfig, port: number): ActionConfig =>
-  kindOf(action).redirects?.withPort(action, port) ?? action;
+  kindOf(action).redirects!.withPort(action, port);
 
 /** Problems of an action's fields that contradict each other. */
 export const actionProblems = (action: ActionConfig, at: string): Problem[] =>

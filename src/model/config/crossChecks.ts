@@ -121,9 +121,9 @@ function listenerProblems(config: ProxyConfig): Problem[] {
 function healthListenerProblems({ healthListener, listeners }: ProxyConfig): Problem[] {
   if (healthListener === undefined) return [];
   const { address, port, anyAddress } = healthListener;
-  const near = ["private", "loopback", "linkLocal"];
-  const scope = ipv4Scope(address) ?? ipv6Scope(address) ?? "unusable";
-  const allowed = isWildcard(address) ? anyAddress : near.includes(scope);
+  const scope = ipv4Scope(address) ?? ipv6Scope(address);
+  const near = ["private", "loopback", "linkLocal"].some((one) => one === scope);
+  const allowed = isWildcard(address) ? anyAddress : near;
   const clash = listeners.findIndex(
     (one) => one.port === port && isIpv6(one.address) === isIpv6(address) && share(one.address, address),
   );
@@ -289,10 +289,7 @@ function redirectLoops(config: ProxyConfig): Problem[] {
   const router = new Router(config);
   return config.virtualServers.flatMap((server, s) =>
     server.routes.flatMap((route, r) => {
-      if (redirectGoalOf(route.action) === undefined) return [];
-      const looping = server.listeners.some((name) =>
-        server.serverNames.some((host) => loops(config, router, name, host, route)),
-      );
+      const looping = server.serverNames.some((host) => loops(config, router, host, route));
       return looping
         ? [
             problem(
@@ -310,26 +307,18 @@ function redirectLoops(config: ProxyConfig): Problem[] {
 }
 
 /** Follows a request for the route's own path from redirect to redirect until it is answered, leaves or returns. */
-function loops(
-  config: ProxyConfig,
-  router: Router,
-  listener: string,
-  host: string,
-  start: RouteConfig,
-): boolean {
-  let at = listener;
+function loops(config: ProxyConfig, router: Router, host: string, start: RouteConfig): boolean {
+  const seen = new Set<string>();
   let name = host;
-  let goal = redirectGoalOf(start.action)!;
-  for (let hop = 0; hop <= config.listeners.length; hop++) {
+  for (let goal = redirectGoalOf(start.action); goal !== undefined;) {
     const next = listenerLedTo(goal, config);
     if (next === undefined) return false;
     name = goal.host ?? name;
+    const place = `${next.name} ${name}`;
+    if (seen.has(place)) return true;
+    seen.add(place);
     const route = router.route(router.virtualServer(next.name, name), start.path);
-    if (route === start && (at === next.name || hop > 0)) return true;
-    const further = route && redirectGoalOf(route.action);
-    if (further === undefined) return false;
-    at = next.name;
-    goal = further;
+    goal = route && redirectGoalOf(route.action);
   }
-  return true;
+  return false;
 }

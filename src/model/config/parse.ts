@@ -29,8 +29,11 @@ export interface DocumentKind<T> {
 export function parseDocument<T>(input: unknown, kind: DocumentKind<T>): Result<T> {
   const version = unsupportedVersion(input, kind.version);
   if (version !== undefined) return { ok: false, problems: [version] };
-  // Compiled functions pay off only for many documents, and most processes read one.
-  const parsed = kind.schema.safeParse(input, { reportInput: true, jitless: true });
+  const parsed = kind.schema.safeParse(input, {
+    reportInput: true,
+    // Compiled functions pay off only for many documents, and most processes read one.
+    jitless: true,
+  });
   if (!parsed.success) {
     return {
       ok: false,
@@ -56,8 +59,8 @@ export function fromJson<T>(text: string, parse: (input: unknown) => Result<T>):
 
 /** Line and column of a JSON error, where the engine named only an offset or nothing. */
 function place(text: string, message: string): string {
-  const offset = /position (\d+)(?! \(line)/.exec(message);
-  if (offset === null || message.includes("(line")) return "";
+  const offset = / at position (\d+)$/.exec(message);
+  if (offset === null) return "";
   const before = text.slice(0, Number(offset[1])).split("\n");
   return ` (line ${before.length} column ${before.at(-1)!.length + 1})`;
 }
@@ -173,8 +176,9 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.values(value).forEach(deepFreeze);
+  // What is not an object counts as frozen.
+  if (!Object.isFrozen(value)) {
+    Object.values(value as object).forEach(deepFreeze);
     Object.freeze(value);
   }
   return value;

@@ -20,7 +20,7 @@ export class Router {
       for (const server of servers) {
         for (const name of server.serverNames) if (name !== CATCH_ALL) byName.set(name, server);
       }
-      this.byListener.set(listener.name, { byName, fallback: servers.find((v) => v.default) ?? servers[0]! });
+      this.byListener.set(listener.name, { byName, fallback: servers.find((v) => v.default)! });
     }
     for (const server of config.virtualServers) this.tables.set(server, new RouteTable(server.routes));
   }

@@ -26,7 +26,7 @@ function childrenOf({ properties = {}, items, anyOf = [], oneOf = [] }: SchemaNo
   return [...Object.values(properties), ...(items === undefined ? [] : [items]), ...anyOf, ...oneOf];
 }
 
-const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input" });
 
 /** What the schema says about a field. */
 export interface SchemaNode {
@@ -63,8 +63,8 @@ export interface SchemaNode {
 
 /** Names of the fields of the object at a path; of the variant that `input` selects by its `type`. */
 export function fieldNamesAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): string[] {
-  const objects = meant(nodesAt(schema, path), input).filter((n) => n.properties !== undefined);
-  return [...new Set(objects.flatMap((n) => Object.keys(n.properties!)))];
+  const objects = meant(nodesAt(schema, path), input);
+  return [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
 /** What the field at a path accepts, in words; with a document, of the variants that it means. */
@@ -79,10 +79,9 @@ export function allowedBy(nodes: readonly SchemaNode[]): string {
     if (n.enum !== undefined) return n.enum.map((v) => JSON.stringify(v)).join(", ");
     if (n.properties?.type?.const !== undefined)
       return `an object with type ${JSON.stringify(n.properties.type.const)}`;
-    if (n.minimum !== undefined && n.maximum !== undefined)
-      return `${n.type} from ${n.minimum} to ${n.maximum}`;
+    if (n.minimum !== undefined) return `${n.type} from ${n.minimum} to ${n.maximum}`;
     return n.properties === undefined
-      ? (n.patternErrorMessage ?? n.type ?? "a value")
+      ? (n.patternErrorMessage ?? n.type)
       : `an object with ${Object.keys(n.properties).join(", ")}`;
   });
   return [...new Set(words)].join("; or ");

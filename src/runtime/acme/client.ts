@@ -166,7 +166,7 @@ export function problemOf(value: unknown): AcmeProblem | undefined {
 export function pageOf(value: unknown): string | undefined {
   if (typeof value !== "string" || !URL.canParse(value)) return undefined;
   const { protocol, href } = new URL(value);
-  return /^https?:$/.test(protocol) && href.length <= PAGE_CHARACTERS_MAX ? href : undefined;
+  return /^https?:/.test(protocol) && href.length <= PAGE_CHARACTERS_MAX ? href : undefined;
 }
 
 const PAGE_CHARACTERS_MAX = 500;

@@ -27,8 +27,8 @@ const IDENTITY = "portico";
 
 /** Two hundred certificates with the longest keys and chains that are usual are a quarter of it. */
 const LINE_MAX = 16 * 1024 * 1024;
-const CONNECT_MS = 5 * SECOND_MS;
-const EXCHANGE_MS = 30 * SECOND_MS;
+const CONNECT_MS = 5_000;
+const EXCHANGE_MS = 30_000;
 
 /**
  * Listens for the other host.

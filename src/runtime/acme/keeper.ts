@@ -58,7 +58,7 @@ export class Keeper {
   private ordering = false;
   /** An order is on disk and goes on at once. */
   private resuming = false;
-  private asked: ((failure: AcmeFailure | undefined) => void)[] = [];
+  private asked: ((refusal: Refusal | undefined) => void)[] = [];
   private awake = new AbortController();
   private running: Promise<void> = Promise.resolve();
 
@@ -86,7 +86,7 @@ export class Keeper {
   }
 
   /** Tries at once, whatever the times of our own say; resolves with the failure, if it is one. */
-  renewNow(): Promise<AcmeFailure | undefined> {
+  renewNow(): Promise<Refusal | undefined> {
     return new Promise((resolve) => {
       this.asked.push(resolve);
       this.awake.abort();
@@ -107,7 +107,7 @@ export class Keeper {
         : { issuer: issuerOf(this.kept), notAfter: validityOf(this.kept).notAfter }),
     };
     const waitsFor = this.asking === false ? authority.holderAddress : undefined;
-    if (waitsFor !== undefined && !this.ordering) return { ...shown, state: has, waitsFor };
+    if (waitsFor !== undefined) return { ...shown, state: has, waitsFor };
     return {
       ...shown,
       ...(this.ordering ? {} : { nextAttempt: Math.max(this.due(), clock.now()) }),
@@ -128,7 +128,7 @@ export class Keeper {
         await clock.wait(SLEEP_MOST_MS, signal);
       }
     }
-    this.answer({ code: "stopped", message: "portico is stopping", fix: "Ask again.", at: clock.now() });
+    this.answer({ message: "portico is stopping", fix: "Ask again." });
   }
 
   private async turn(): Promise<void> {
@@ -138,21 +138,22 @@ export class Keeper {
     if (!asking) return this.standBy(authority.holderAddress!);
     await this.change(afterClockChange(this.history, clock.now()));
     const now = clock.now();
+    const questionAt = this.questionAt();
     if (this.isDue(now)) await this.takePlace();
-    else if (this.mayAsk(now)) await this.askForRenewalTime();
-    else await this.sleep(Math.min(this.due(), this.history.renewal?.askAgainAt ?? Infinity) - now);
+    else if (questionAt <= now) await this.askForRenewalTime();
+    else await this.sleep(Math.min(this.due(), questionAt) - now);
   }
 
   private async standBy(address: string): Promise<void> {
     const message = `this host does not have the address ${address}, and only the host that has it asks`;
     const fix = `Ask on the host that has ${address}.`;
-    this.answer({ code: "notHolder", message, fix, at: this.options.clock.now() });
+    this.answer({ message, fix });
     await this.sleep(LOOK_MS);
   }
 
   private async load(asking: boolean): Promise<void> {
-    const isFirst = this.asking === undefined;
-    const wasAsking = this.asking;
+    const before = this.asking;
+    const isFirst = before === undefined;
     this.asking = asking;
     try {
       this.mark = await certificateMark(this.folder);
@@ -161,8 +162,8 @@ export class Keeper {
       const read = await readJson<History>(join(this.folder, "history.json"));
       if (typeof read?.failures === "number") this.history = { ...read, failures: read.failures };
       if (this.options.changed && isFirst) this.history = { ...this.history, failures: 0 };
-      if (asking && wasAsking !== true) await this.resume();
-      if (!asking && wasAsking !== false) this.sayThatItWaits();
+      if (asking) await this.resume();
+      else if (before !== false) this.sayThatItWaits();
     } catch (error) {
       if (asking) await this.failed(error);
       else this.options.host.log("error", `certificates: ${acmeError(error).detail}`);
@@ -230,10 +231,10 @@ export class Keeper {
   /** Not long at once: a clock that was set forward, or a machine that slept, is noticed. */
   private async sleep(ms: number): Promise<void> {
     this.awake = new AbortController();
-    // Whoever stopped or asked before this line is not slept through.
-    if (this.stopping.signal.aborted || this.asked.length > 0) return;
+    // A stop before this line is not slept through.
+    if (this.stopping.signal.aborted) return;
     const most = this.isShared ? LOOK_MS : SLEEP_MOST_MS;
-    await this.options.clock.wait(Math.min(Math.max(ms, 1), most), this.awake.signal);
+    await this.options.clock.wait(Math.min(ms, most), this.awake.signal);
   }
 
   private async takePlace(): Promise<void> {
@@ -253,16 +254,10 @@ export class Keeper {
   private async attempt(): Promise<void> {
     const { wanted, host, clock } = this.options;
     const names = wanted.names.join(", ");
-    this.ordering = true;
     const what = this.resuming ? "the order continues" : this.kept === undefined ? "ordered" : "renewed";
     host.log("info", `certificate for ${names}: ${what}, from ${wanted.authority.name}`);
     try {
-      const before = this.kept === undefined ? undefined : validityOf(this.kept);
-      const asked = before !== undefined && asksToRenew(before, this.history, clock.now());
-      const id = this.kept === undefined ? undefined : renewalId(this.kept.leaf);
-      this.kept = await this.order.complete({ id, asked });
-      this.ordering = false;
-      this.resuming = false;
+      this.kept = await this.ordered();
       this.taken = this.kept.cert;
       await this.change({ failures: 0, issuedAt: clock.now() });
       host.install(wanted.id, { key: this.kept.key, cert: this.kept.cert });
@@ -271,6 +266,15 @@ export class Keeper {
       this.answer(undefined);
     } catch (error) {
       if (!this.stopping.signal.aborted) await this.failed(error);
+    }
+  }
+
+  private async ordered(): Promise<Kept> {
+    const { kept, history } = this;
+    this.ordering = true;
+    try {
+      const asked = kept !== undefined && asksToRenew(validityOf(kept), history, this.options.clock.now());
+      return await this.order.complete({ id: kept && renewalId(kept.leaf), asked });
     } finally {
       this.ordering = false;
       this.resuming = false;
@@ -309,11 +313,11 @@ export class Keeper {
     this.answer(failure);
   }
 
-  private mayAsk(now: number): boolean {
-    if (this.kept === undefined) return false;
+  /** When the authority is asked when to renew; without a certificate never. */
+  private questionAt(): number {
+    if (this.kept === undefined) return Infinity;
     const { renewal } = this.history;
-    const isOurs = renewal?.certificate === validityOf(this.kept).fingerprint;
-    return !isOurs || renewal.askAgainAt <= now;
+    return renewal?.certificate === validityOf(this.kept).fingerprint ? renewal.askAgainAt : 0;
   }
 
   /** RFC 9773, 4. */
@@ -359,10 +363,13 @@ export class Keeper {
     }
   }
 
-  private answer(failure: AcmeFailure | undefined): void {
-    for (const resolve of this.asked.splice(0)) resolve(failure);
+  private answer(refusal: Refusal | undefined): void {
+    for (const resolve of this.asked.splice(0)) resolve(refusal);
   }
 }
+
+/** Why somebody who asked for a certificate does not get one. */
+type Refusal = Pick<AcmeFailure, "message" | "fix">;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */

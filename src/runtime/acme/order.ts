@@ -303,7 +303,6 @@ export class Order {
       if (clock.now() + wait > end)
         throw new AcmeError("timeout", "the authority has not finished after 10 minutes");
       await clock.wait(wait, signal);
-      signal.throwIfAborted();
     }
   }
 }

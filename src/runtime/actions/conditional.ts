@@ -50,13 +50,13 @@ const FIELDS: Readonly<Record<string, keyof Conditions | undefined>> = Object.as
 /** The result for a GET or HEAD, in the order of RFC 9110, 13.2.2; ranges come after it. */
 export function evaluateConditions(asked: Conditions, current: Validators): "proceed" | 304 | 412 {
   if (asked.ifMatch !== undefined) {
-    if (!matches(asked.ifMatch, current.etag, "strong")) return 412;
+    if (!matches(asked.ifMatch, current.etag, { weakly: false })) return 412;
   } else if (asked.ifUnmodifiedSince !== undefined) {
     const since = parseHttpDate(asked.ifUnmodifiedSince);
     if (since !== undefined && current.modifiedSecond > since) return 412;
   }
   if (asked.ifNoneMatch !== undefined) {
-    if (matches(asked.ifNoneMatch, current.etag, "weak")) return 304;
+    if (matches(asked.ifNoneMatch, current.etag, { weakly: true })) return 304;
   } else if (asked.ifModifiedSince !== undefined) {
     const since = parseHttpDate(asked.ifModifiedSince);
     if (since !== undefined && current.modifiedSecond <= since) return 304;
@@ -75,11 +75,11 @@ export function rangeMaySend(ifRange: string | undefined, current: Validators): 
 }
 
 /** Whether a list of entity tags, or `*`, names the current one. What is not an entity tag matches nothing. */
-function matches(list: string, etag: string, comparison: "strong" | "weak"): boolean {
+function matches(list: string, etag: string, { weakly }: { weakly: boolean }): boolean {
   if (list === "*") return true;
   // An opaque tag may contain commas, so the list is scanned, not split.
   for (const [, weak, tag] of list.matchAll(ENTITY_TAG)) {
-    if (tag === etag && (comparison === "weak" || weak === undefined)) return true;
+    if (tag === etag && (weakly || weak === undefined)) return true;
   }
   return false;
 }

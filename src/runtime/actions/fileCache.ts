@@ -165,9 +165,8 @@ function weight(key: string, file: StaticFile): number {
 
 /** By the extension, without case (decisions 6.6); no charset is given, because it is not known. */
 function contentTypeOf(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const dot = name.lastIndexOf(".");
-  const extension = dot === -1 ? "" : name.slice(dot + 1).toLowerCase();
+  // Without a dot in the file's name this has a slash, and so has no type.
+  const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const type: unknown = MORE_TYPES[extension] ?? mimeType(extension);
   // The table is a plain object: `constructor` is in it, but is not a type.
   return typeof type === "string" ? type : "application/octet-stream";

@@ -30,7 +30,7 @@ export class FileLookup {
   private readonly directory: string;
 
   constructor(private readonly config: ActionOf<"staticFiles">) {
-    this.directory = belowDirectory(Buffer.from(config.directory, "utf8").toString("latin1"));
+    this.directory = belowDirectory(Buffer.from(config.directory).toString("latin1"));
   }
 
   /** @param rest path below the directory, empty or with `/` first, one char a byte; never throws */
@@ -74,9 +74,9 @@ export class FileLookup {
       try {
         if (this.config.symlinks === "anywhere") return true;
         const real = await pathOfDescriptor(fd, file.path, file.stats);
-        if (real === undefined) return false;
         const rest = file.path.slice(this.directory.length);
-        return this.linkRefusal(real, file.path, rest, await this.root()) === undefined;
+        const root = await this.root();
+        return real !== undefined && this.linkRefusal(real, file.path, rest, root) === undefined;
       } finally {
         fs.close(fd, ignore);
       }
@@ -97,14 +97,13 @@ export class FileLookup {
    */
   async reopen(file: StaticFile): Promise<number | undefined> {
     const fd = await open(fsPath(file.path), READ);
+    let isSame: boolean | undefined;
     try {
-      if (isSameState(await fstat(fd, BIGINT), file.stats)) return fd;
-    } catch (error) {
-      fs.close(fd, ignore);
-      throw error;
+      isSame = isSameState(await fstat(fd, BIGINT), file.stats);
+    } finally {
+      if (!isSame) fs.close(fd, ignore);
     }
-    fs.close(fd, ignore);
-    return undefined;
+    return isSame ? fd : undefined;
   }
 
   /**
@@ -121,9 +120,10 @@ export class FileLookup {
       const at = root === undefined ? path : belowDirectory(root) + rest;
       fd = await open(fsPath(at === "" ? "/" : at), READ);
     } catch (error) {
-      if (root !== undefined && attempts > 0 && (await this.hasMoved(root)))
-        return this.open(rest, attempts - 1);
-      return openFailure(path, systemError(error));
+      const failed = systemError(error);
+      // The directory may be a different one now.
+      const moved = root !== undefined && (await this.root().catch(ignore)) !== root;
+      return moved && attempts > 0 ? this.open(rest, attempts - 1) : openFailure(path, failed);
     }
     let found: Found | undefined;
     try {
@@ -135,20 +135,10 @@ export class FileLookup {
       fs.close(fd, ignore);
     }
     // A path may only seem refused because it was renamed under the open file: the next attempt decides.
-    const isRefused = found?.kind === "failure" && found.status === 403;
+    const isRefused = found?.kind === "failure";
     if (found !== undefined && (!isRefused || refused)) return found;
     if (attempts > 0) return this.open(rest, attempts - 1, isRefused);
     return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
-  }
-
-  /** Whether the directory is a different one now; false if it is gone. */
-  private async hasMoved(root: string): Promise<boolean> {
-    try {
-      return (await this.root()) !== root;
-    } catch (error) {
-      systemError(error);
-      return false;
-    }
   }
 
   /**
@@ -219,7 +209,7 @@ const realPath = async (path: string): Promise<string> =>
   (await fs.promises.realpath(fsPath(path), "buffer")).toString("latin1");
 
 /** The kernel knows by which path an open file is reached, links resolved; only Linux shows it. */
-const DESCRIPTOR_LINKS = process.platform === "linux" && fs.existsSync("/proc/self/fd");
+const DESCRIPTOR_LINKS = fs.existsSync("/proc/self/fd");
 
 /** Undefined if the file is gone or was moved. */
 async function pathOfDescriptor(
@@ -227,24 +217,23 @@ async function pathOfDescriptor(
   path: string,
   stats: fs.BigIntStats,
 ): Promise<string | undefined> {
-  if (DESCRIPTOR_LINKS) {
-    const link = (await readlink(`/proc/self/fd/${fd}`, "buffer")).toString("latin1");
-    return stats.nlink === 0n && link.endsWith(" (deleted)") ? undefined : link;
-  }
+  if (!DESCRIPTOR_LINKS) return pathOfFile(path, stats);
+  const link = (await readlink(`/proc/self/fd/${fd}`, "buffer")).toString("latin1");
+  return stats.nlink === 0n ? undefined : link;
+}
+
+/** The same, as far as names can show it. */
+export async function pathOfFile(path: string, stats: fs.BigIntStats): Promise<string | undefined> {
   const real = await realPath(path);
   const there = await stat(fsPath(real), BIGINT);
   return there.ino === stats.ino && there.dev === stats.dev ? real : undefined;
 }
 
-/** All bytes of a small file; undefined if it has other than `size` bytes by now. */
+/** The bytes of a small file; undefined if it has fewer than `size` by now. */
 async function readWhole(fd: number, size: number): Promise<Buffer | undefined> {
   const content = Buffer.allocUnsafeSlow(size);
-  for (let at = 0; at < size;) {
-    const { bytesRead } = await read(fd, content, at, size - at, at);
-    if (bytesRead === 0) return undefined;
-    at += bytesRead;
-  }
-  return content;
+  const { bytesRead } = await read(fd, content, 0, size, 0);
+  return bytesRead === size ? content : undefined;
 }
 
 /** How a file that cannot be opened is answered. */

@@ -87,7 +87,7 @@ export class FileTransfer implements Guarded {
 
   private drained(): void {
     this.blocked = false;
-    if (!this.over && !this.reading) this.advance();
+    if (!this.reading) this.advance();
   }
 
   /** An exception is an internal fault: it ends this exchange. */

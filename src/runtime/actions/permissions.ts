@@ -30,7 +30,7 @@ export function shown(path: string): string {
 /** The command that gives a permission, to be pasted into a shell. */
 export function chmodCommand(grant: "o+r" | "o+rx", path: string): string {
   const name = fsPath(path).toString("utf8");
-  const printable = Buffer.from(name, "utf8").equals(fsPath(path)) && !/\p{Cc}/u.test(name);
+  const printable = Buffer.from(name).equals(fsPath(path)) && !/\p{Cc}/u.test(name);
   if (printable) return `chmod ${grant} '${name.replaceAll("'", "'\\''")}'`;
   const escaped = path.replace(
     /[^ !"#-&(-[\]-~]/g,
@@ -43,9 +43,8 @@ const LINKS_MAX = 8;
 
 /** Walks down from the root. What is in a directory is seen only with execute permission on that directory. */
 async function findDenial(path: string, linksLeft: number): Promise<string> {
-  const segments = path.split("/").filter((segment) => segment !== "");
   let parent = "/";
-  for (const [i, segment] of segments.entries()) {
+  for (const segment of path.split("/")) {
     const here = posix.join(parent, segment);
     try {
       await fs.promises.stat(fsPath(here));
@@ -54,8 +53,7 @@ async function findDenial(path: string, linksLeft: number): Promise<string> {
       const target = await linkTarget(here);
       if (target === undefined) return advise(parent, "execute", "o+rx");
       if (linksLeft === 0) return `too many symbolic links lead to "${shown(here)}"`;
-      const rest = segments.slice(i + 1).join("/");
-      return findDenial(posix.join(posix.resolve(parent, target), rest), linksLeft - 1);
+      return findDenial(posix.resolve(parent, target), linksLeft - 1);
     }
     parent = here;
   }

@@ -81,10 +81,9 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   readonly wantsList: boolean;
   private connection: UpstreamConnection | undefined = undefined;
   private readonly facts: ForwardedRequest;
-  /** Body bytes are still coming from the client. */
-  private uploading: boolean;
+  /** Whether body bytes come from the client. */
+  private readonly uploading: boolean;
   private tunnel = false;
-  private retried = false;
 
   constructor(
     private readonly exchange: Exchange,
@@ -150,7 +149,6 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   onEnd(): void {
     const { connection } = this;
-    this.uploading = false;
     if (connection === undefined) return;
     if (this.tunnel) connection.endTunnel();
     else connection.finish();
@@ -164,11 +162,11 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   }
 
   onRequestStall(): void {
-    if (this.uploading || this.tunnel) this.exchange.pauseBody();
+    this.exchange.pauseBody();
   }
 
   onRequestDrain(): void {
-    if (this.uploading || this.tunnel) this.exchange.resumeBody();
+    this.exchange.resumeBody();
   }
 
   onInformational(head: ParsedResponse): void {
@@ -208,10 +206,8 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   onAnswerError(failure: UpstreamFailure): void {
     const { exchange, connection } = this;
     this.connection = undefined;
-    if (connection !== undefined && this.mayRetry(connection, failure)) {
-      this.retried = true;
+    if (connection !== undefined && this.mayRetry(connection, failure))
       return this.onConnection(this.pool.replace());
-    }
     this.logError(failure.message);
     if (exchange.headSent) exchange.abort();
     else respondError(exchange, failure.status);
@@ -219,10 +215,11 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   /**
    * A reused connection may have been closed by the upstream just as the request went out (decisions 4.5). A timeout is
-   * different: the upstream may be processing the request.
+   * different: the upstream may be processing the request. The connection of the second attempt is a new one, so there
+   * is no third.
    */
   private mayRetry(connection: UpstreamConnection, failure: UpstreamFailure): boolean {
-    if (this.retried || !connection.reused || failure.answered || failure.status !== 502) return false;
+    if (!connection.reused || failure.answered || failure.status !== 502) return false;
     if (this.facts.webSocket || this.exchange.request.bodyLength !== 0) return false;
     return failure.unsent || IDEMPOTENT.has(this.facts.method);
   }

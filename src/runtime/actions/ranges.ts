@@ -68,14 +68,11 @@ export function multipart(
   const boundary = `${digits10()}${digits10()}`;
   const segments = ranges.flatMap((range): Segment[] => {
     const where = `Content-Range: ${contentRange(range, size)}`;
-    return [
-      Buffer.from(`\r\n--${boundary}\r\nContent-Type: ${contentType}\r\n${where}\r\n\r\n`, "latin1"),
-      range,
-    ];
+    return [Buffer.from(`\r\n--${boundary}\r\nContent-Type: ${contentType}\r\n${where}\r\n\r\n`), range];
   });
   return {
     type: `multipart/byteranges; boundary=${boundary}`,
-    segments: [...segments, Buffer.from(`\r\n--${boundary}--\r\n`, "latin1")],
+    segments: [...segments, Buffer.from(`\r\n--${boundary}--\r\n`)],
   };
 }
 

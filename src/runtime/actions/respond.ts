@@ -13,7 +13,7 @@ export class RespondAction implements Action {
   constructor(config: ActionOf<"respond">) {
     this.status = config.status;
     this.reason = reasonPhrase(config.status);
-    this.body = Buffer.from(config.body, "utf8");
+    this.body = Buffer.from(config.body);
     this.headers = Object.freeze(
       this.body.length === 0 ? [] : ["Content-Type", config.contentType],
     ) as HeaderList;

@@ -97,7 +97,6 @@ export class StaticFilesAction implements Action {
     const known = this.cache.get(path);
     if (known !== undefined) {
       const now = Date.now();
-      if (this.lookup.isCurrent(known, path)) return { kind: "file", file: known };
       if (await this.lookup.isUnchanged(known, path)) {
         known.checkedAt = now;
         return { kind: "file", file: known };
@@ -190,7 +189,6 @@ export class StaticFilesAction implements Action {
     const client = watch(exchange);
     const failed = (error: Error): void => sendingFailed(exchange, file, error);
     const again = (error: Error): void => {
-      this.cache.delete(exchange.request.path);
       if (client.gone) return;
       // A new lookup will find out why (gone, unreadable, too many open files).
       if (attempts > 0) this.handleSlowly(exchange, attempts - 1);

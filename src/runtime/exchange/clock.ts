@@ -25,7 +25,7 @@ export function sweepRegularly(item: Swept): () => void {
   timer ??= start();
   return () => {
     items.delete(item);
-    if (items.size === 0 && timer !== undefined) {
+    if (items.size === 0) {
       clearInterval(timer);
       timer = undefined;
     }

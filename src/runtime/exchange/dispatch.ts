@@ -63,7 +63,7 @@ export class Dispatcher {
     const plain = exchange.client.scheme === "http" && (method === "GET" || method === "HEAD");
     const proof = plain ? this.proofs.get(path) : undefined;
     if (proof === undefined) return false;
-    const body = Buffer.from(proof, "latin1");
+    const body = Buffer.from(proof);
     exchange.sendHead(200, reasonPhrase(200), PROOF_FIELDS, body.length);
     if (method === "GET") exchange.sendData(body);
     exchange.end();

@@ -48,10 +48,10 @@ const pages = new Map<string, Buffer>();
 /** Pages without a detail are built once; there are two for a status, with and without the version. */
 function pageFor(server: VirtualServerConfig, status: number, detail: string | undefined): Buffer {
   const by = serverHeader(server);
-  if (detail !== undefined) return Buffer.from(html(status, by, detail), "utf8");
+  if (detail !== undefined) return Buffer.from(html(status, by, detail));
   const key = `${status} ${by}`;
   let page = pages.get(key);
-  if (page === undefined) pages.set(key, (page = Buffer.from(html(status, by), "utf8")));
+  if (page === undefined) pages.set(key, (page = Buffer.from(html(status, by))));
   return page;
 }
 

@@ -72,7 +72,6 @@ export class ReceiveBuffer {
       }
       // Pieces that wait to be written must not be overwritten, so with pieces the buffer is never small.
       this.wanted = bytes === -1 || this.pieces ? OWN_BYTES_MAX : Math.min(OWN_BYTES_MAX, bytes);
-      this.at = 0;
     }
     const size = Math.min(this.wanted, most);
     // A write may still read from the one before.
@@ -87,6 +86,7 @@ export class ReceiveBuffer {
   release(): void {
     this.own = undefined;
     this.common = shared;
+    this.at = 0;
   }
 }
 

@@ -79,7 +79,7 @@ export class RequestBody implements Guarded {
   }
 
   attach(sink: BodySink): void {
-    if (this.settled || this.discarding) return;
+    if (this.settled) return;
     this.sink = sink;
     this.arm();
     // Never inside the sink's own call.
@@ -186,7 +186,6 @@ export class RequestBody implements Guarded {
 
   /** An exception in the sink ends this exchange, and no other of its connection. */
   onFault(error: unknown): void {
-    this.delivering = false;
     this.owner.onFault(error);
   }
 

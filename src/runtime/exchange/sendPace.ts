@@ -26,6 +26,8 @@ export class SendPace {
   private waitsSince = Infinity;
   /** Bytes of the last write. */
   private last = 0;
+  /** The answer is complete: nothing more is borrowed before the next one. */
+  private resting = false;
 
   /**
    * @param small bytes of a small piece
@@ -61,11 +63,16 @@ export class SendPace {
     this.judge();
   }
 
+  /** An answer begins. */
+  begin(): void {
+    this.resting = false;
+  }
+
   /** The answer is complete; the last of it may still be waiting. */
   rest(): void {
     this.fast = this.onTrial = false;
+    this.resting = true;
     if (this.waitsSince === Infinity) this.giveBack();
-    else this.last = 0;
   }
 
   /** The connection is closed. */
@@ -76,6 +83,7 @@ export class SendPace {
 
   private judge(): void {
     if (this.fast) return;
+    if (this.resting) return this.giveBack();
     // One more large piece may already have been read; the one after it is small.
     if (this.loan !== undefined && !this.onTrial) {
       if (this.last <= this.small) this.giveBack();
@@ -116,9 +124,9 @@ interface Loan {
 
 /** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
-const LENT_BYTES_MAX = 32 * 1024 * 1024;
+const LENT_BYTES_MAX = 32 * LARGE_BYTES;
 /** Of eight clients over HTTP/2: more at a time would not be faster, as they share the turns. */
-const TRIAL_BYTES_MAX = 4 * 1024 * 1024;
+const TRIAL_BYTES_MAX = 4 * LARGE_BYTES;
 const LARGE: Lender = { left: LENT_BYTES_MAX };
 const TRIAL: Lender = { left: TRIAL_BYTES_MAX };
 /** Most answers are shorter, and borrow nothing. */

@@ -10,6 +10,13 @@ export interface Batched extends Guarded {
   writeBatched(): void;
 }
 
+/**
+ * Pieces of a body up to this size may wait for the end of the turn in the memory that they were read into. Both sides
+ * need the same limit: who reads again before that passes such a piece as memory that changes (`http1/body.ts`), and who
+ * writes lets no larger one wait (`upstream/requestWriter.ts`).
+ */
+export const SMALL_PIECE_BYTES_MAX = 16_384;
+
 /** Calls `writeBatched` at the end of this turn; callers keep a flag so that it is called once per turn. */
 export function batch(item: Batched): void {
   if (batched.push(item) === 1) setImmediate(writeAll);

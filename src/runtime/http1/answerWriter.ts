@@ -60,6 +60,7 @@ export class AnswerWriter implements Guarded {
 
   /** Holds back a final head, to go out with what follows it. Its framing has begun. */
   head(text: string): void {
+    this.pace?.begin();
     this.held = text;
   }
 

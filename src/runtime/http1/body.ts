@@ -1,4 +1,5 @@
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
+import { SMALL_PIECE_BYTES_MAX } from "../exchange/writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 
 /** A request body as HTTP/1.1 frames it (RFC 9112, 6.3): of a known length, or in chunks. */
@@ -42,10 +43,7 @@ export class Http1Body extends RequestBody implements ChunkSink {
 
   onBytes(chunk: Buffer, from: number, to: number): void {
     // Several small pieces of one read wait together to be written; the next read would overwrite them.
-    const gathered = this.rereads && to - from <= SMALL_BYTES_MAX;
+    const gathered = this.rereads && to - from <= SMALL_PIECE_BYTES_MAX;
     this.data(chunk, from, to, this.transient || gathered);
   }
 }
-
-/** Pieces up to this size are gathered on their way upstream (see `upstream/requestWriter.ts`). */
-const SMALL_BYTES_MAX = 16_384;

@@ -61,7 +61,8 @@ export class ChunkDecoder {
         if (this.remaining === 0) this.state = State.DataCr;
         sink.onBytes(chunk, at, to);
         at = to;
-      } else this.step(chunk[at++]!);
+      } else if (this.state === State.SizeExtension) at = this.extension(chunk, at);
+      else this.step(chunk[at++]!);
     }
     return at;
   }
@@ -70,8 +71,6 @@ export class ChunkDecoder {
     switch (this.state) {
       case State.Size:
         return this.size(byte);
-      case State.SizeExtension:
-        return this.extension(byte);
       case State.SizeLf:
         expect(byte, LF);
         this.lineBytes = 0;
@@ -112,7 +111,7 @@ export class ChunkDecoder {
 
   private size(byte: number): void {
     const value = hexValue(byte);
-    if (value >= 0) {
+    if (value !== -1) {
       // 13 hex digits stay below 2^53.
       if (++this.digits > 13) throw new ChunkError("chunk size too large");
       this.remaining = this.remaining * 16 + value;
@@ -124,12 +123,19 @@ export class ChunkDecoder {
     else throw new ChunkError("chunk size is not a hex number");
   }
 
-  private extension(byte: number): void {
-    if (++this.lineBytes > LINE_BYTES_MAX || ++this.extensionBytes > OVERHEAD_BYTES_MAX) {
-      throw new ChunkError("chunk extensions too long");
-    }
-    if (byte === CR) this.state = State.SizeLf;
-    else if (IS_VALUE[byte] !== 1) throw new ChunkError("control byte in a chunk extension");
+  /** Takes as much of the extensions as has arrived, in one loop: a peer may send megabytes of them. */
+  private extension(chunk: Buffer, from: number): number {
+    const room = Math.min(LINE_BYTES_MAX - this.lineBytes, OVERHEAD_BYTES_MAX - this.extensionBytes);
+    const end = Math.min(chunk.length, from + room);
+    let at = from;
+    while (at < end && IS_VALUE[chunk[at]!] === 1) at++;
+    if (at < end) {
+      if (chunk[at++] !== CR) throw new ChunkError("control byte in a chunk extension");
+      this.state = State.SizeLf;
+    } else if (at < chunk.length) throw new ChunkError("chunk extensions too long");
+    this.lineBytes += at - from;
+    this.extensionBytes += at - from;
+    return at;
   }
 
   /** Trailers are field lines (RFC 9112, 7.1.2): anything else could be data, or a request, to another peer. */

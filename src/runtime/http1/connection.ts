@@ -24,7 +24,6 @@ const enum State {
   Tunnel,
   /** Everything was answered; bytes are discarded, because closing with unread bytes would reset the last answer. */
   Lingering,
-  Closed,
 }
 
 /** As nginx's lingering_timeout and lingering_time. */
@@ -88,7 +87,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   /** Reads on after bytes that were read before there was a connection. */
   continueAfter(read: Buffer): void {
-    if (read.length > 0) this.stash = read;
+    this.stash = read;
     guarded(this, this.resumeInput);
   }
 
@@ -108,7 +107,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   }
 
   resumeInput(): void {
-    if (this.state === State.Closed) return;
     this.input.paused = false;
     if (!this.receiving && this.stash !== undefined) {
       const stash = this.stash;
@@ -124,8 +122,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     const { request, body } = exchange;
     const { keepAliveRequestsMax } = this.context.config.limits;
     // A client that got no `100 Continue` may never send its body.
-    const drainable =
-      this.state !== State.Body || body === undefined || (body.drainable && !exchange.awaitsContinue);
+    const drainable = this.state !== State.Body || (body!.drainable && !exchange.awaitsContinue);
     this.keepAlive =
       request.keepAlive &&
       !this.writer.framing.endsByClose &&
@@ -189,7 +186,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     if (this.state === State.Body) this.exchange!.body!.sweep(now);
     if (this.input.paused) this.input.look(now, this.writer.pending);
     if (now < this.readDeadline && now < this.lingerUntil) return;
-    this.readDeadline = Infinity;
     if (this.state === State.Answering && this.writer.pending) {
       // Half-closed and slow, but as far as we know it is reading; the write deadline runs.
       this.lingerUntil = now + HALF_CLOSED_MS;
@@ -231,7 +227,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   private receive(chunk: Buffer): void {
     this.receiving = true;
     let at = 0;
-    // Also runs once for a chunk that ends exactly with a head whose body is empty.
     while (at < chunk.length && !this.holds(chunk, at)) at = this.consume(chunk, at);
     this.receiving = false;
     if (this.state !== State.Body) return;
@@ -349,19 +344,17 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     // If the host could be read, its server answers; otherwise the default server (decisions 1.6).
     const server = dispatcher.serverFor(this.client.listener, error.serverName);
     const exchange = new Http1Exchange(this, this.writer, request, this.client, server);
+    this.reader.release();
     this.reader.reset();
-    this.exchange = exchange;
-    this.state = State.Answering;
     mainError.write("info", `client sent an invalid request: ${error.message}`, exchange);
     respondError(exchange, error.status, { reason: error.page });
   }
 
   linger(): void {
-    if (this.state === State.Closed || this.state === State.Lingering) return;
     this.state = State.Lingering;
     this.stash = undefined;
     // Its head may be long and the client slow; with thousands of them, garbage collection would be slow too.
-    if (this.exchange?.over === true) this.exchange = undefined;
+    this.exchange = undefined;
     this.lingerUntil = coarseNow() + LINGER_TOTAL_MS;
     this.readDeadline = coarseNow() + LINGER_IDLE_MS;
     this.writer.writeBatched();
@@ -388,7 +381,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   private closed(): void {
     const { exchange } = this;
-    this.state = State.Closed;
     this.writer.close();
     this.registry.delete(this);
     if (exchange === undefined || exchange.over) return;

@@ -66,7 +66,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   }
 
   get bodyIdleMs(): number {
-    return this.tunnelled ? Infinity : (this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS);
+    return this.route?.config.requestBodyTimeoutMs ?? UNROUTED_IDLE_MS;
   }
 
   get bodyBytesMax(): number {

@@ -126,7 +126,7 @@ export function parseFields(
         ? fates.of(text.slice(start - base, colon - base))
         : fates.byNumber[number]!;
     if (fate === FieldFate.Drop) {
-      if (run < start) lines += text.slice(run - base, start - base);
+      lines += text.slice(run - base, start - base);
       run = i + 2;
     } else {
       // One type passes; of several only one does.
@@ -134,7 +134,7 @@ export function parseFields(
       if (!passes || valueFrom !== colon + 2 || bytes[colon + 1] !== SP || valueTo !== i) plain = false;
     }
   }
-  lines += run < end ? text.slice(run - base) : "\r\n";
+  lines += text.slice(run - base);
   // A Connection field may name any other field as one that must not be passed on.
   fields.plainLines = plain && !fields.namesOthers ? lines : undefined;
   return fields;
@@ -180,8 +180,7 @@ function note(fields: Fields, number: number, value: string): void {
     case name.TRANSFER_ENCODING: {
       // A second field would continue the list: anything but a lone `chunked` is refused by the caller.
       const before = fields.transferEncoding;
-      fields.transferEncoding =
-        before === undefined ? value.toLowerCase() : `${before}, ${value.toLowerCase()}`;
+      fields.transferEncoding = before === undefined ? value.toLowerCase() : `${before}, ${value}`;
       return;
     }
     case name.REFERER:
@@ -197,7 +196,7 @@ function note(fields: Fields, number: number, value: string): void {
 
 function noteConnection(fields: Fields, value: string): void {
   if (value !== "close" && value !== "keep-alive") fields.namesOthers = true;
-  for (const option of value.includes(",") ? value.split(",") : [value]) {
+  for (const option of value.split(",")) {
     const trimmed = option.trim();
     if (trimmed === "close") fields.close = true;
     else if (trimmed === "keep-alive") fields.keepAlive = true;

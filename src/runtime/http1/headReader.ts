@@ -115,7 +115,7 @@ export class HeadReader implements Head {
   /** Copies bytes of an unfinished head, at most one byte more than the limit allows plus what was after it. */
   private keep(chunk: Buffer, from: number): void {
     if (from >= chunk.length) return;
-    const bytes = chunk.subarray(from, Math.min(chunk.length, from + this.bytesMax + 4));
+    const bytes = chunk.subarray(from, from + this.bytesMax + 4);
     const needed = this.length + bytes.length;
     if (this.partial === undefined || this.partial.length < needed) {
       const grown = Buffer.allocUnsafeSlow(Math.max(1024, needed * 2));
@@ -130,18 +130,18 @@ export class HeadReader implements Head {
 
   /** Bytes that can never become a head are refused at once, not when the client's time is up. */
   private refuseEarly(checked: number): void {
-    const held = this.partial!;
-    for (let i = checked; i < this.length; i++) {
-      if (held[i] === LF && held[i - 1] !== CR) throw new HeadError(400, "bare LF");
-      if (held[i] === LF && held[i - 2] === LF) {
-        if (i + 1 > this.bytesMax) throw headTooLong();
+    const held = this.partial!.subarray(0, this.length);
+    for (let at = held.indexOf(LF, checked); at !== -1; at = held.indexOf(LF, at + 1)) {
+      if (held[at - 1] !== CR) throw new HeadError(400, "bare LF");
+      if (held[at - 2] === LF) {
+        if (at + 1 > this.bytesMax) throw headTooLong();
         return;
       }
     }
     if (IS_TOKEN[held[0]!] !== 1) throw new HeadError(400, "method is not a token");
-    const line = held.subarray(0, this.length).indexOf(LF);
     // Its CR may be there already.
-    if (line === -1 && this.length > this.lineBytesMax + 1) throw new HeadError(414, "request line too long");
+    if (!held.includes(LF) && this.length > this.lineBytesMax + 1)
+      throw new HeadError(414, "request line too long");
     if (this.length > this.bytesMax) throw headTooLong();
   }
 }

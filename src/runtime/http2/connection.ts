@@ -58,7 +58,7 @@ export class Http2Connection implements FramedConnection {
   private state = State.Open;
   private readonly reader: FrameReader;
   private readonly frames: FrameHandler;
-  /** Deadlines on the coarse clock; Infinity if none is set. */
+  /** Deadlines on the coarse clock; Infinity if none is set. This one counts while there is no stream. */
   private idleDeadline: number;
   private drainDeadline = Infinity;
   private closeDeadline = Infinity;
@@ -67,7 +67,7 @@ export class Http2Connection implements FramedConnection {
   private answeredAt = -Infinity;
   private sendTimeoutMs = UNROUTED_IDLE_MS;
   /** When the write in progress last advanced, and how far it was. */
-  private progressAt = 0;
+  private progressAt = -Infinity;
   private progress = "";
 
   constructor(
@@ -108,7 +108,7 @@ export class Http2Connection implements FramedConnection {
     const server = dispatcher.defaultServer(this.client.listener);
     const exchange = new Http2Exchange(this, id, request, this.client, server, this.initialSendWindow, ended);
     this.streams.set(id, exchange);
-    this.idleDeadline = Infinity;
+    this.outbox.pace.begin();
     if (refusal === undefined && complete && !malformed) {
       guarded(exchange, exchange.dispatch, dispatcher);
       exchange.body?.begin();
@@ -184,7 +184,7 @@ export class Http2Connection implements FramedConnection {
     this.closedStreams.add(exchange.id, here);
     this.scheduler.forget(exchange);
     exchange.waiting.length = 0;
-    this.consumed(exchange.body?.close() ?? 0);
+    if (exchange.body !== undefined) this.consumed(exchange.body.close());
     this.sendTimeoutMs = exchange.sendTimeoutMs;
     if (this.streams.size > 0) return;
     this.outbox.pace.rest();
@@ -199,7 +199,7 @@ export class Http2Connection implements FramedConnection {
 
   consumed(bytes: number): void {
     const increment = this.window.consumed(bytes);
-    if (increment > 0) this.openWindow(0, increment);
+    if (increment !== 0) this.openWindow(0, increment);
   }
 
   openWindow(stream: number, increment: number): void {

@@ -317,7 +317,6 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   private endSent(): void {
     this.answered = true;
-    this.writeDeadline = Infinity;
     if (this.requestEnded) this.connection.closeStream(this);
     else if (this.stopping) this.stopBody();
   }
@@ -328,6 +327,9 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     if (fault === undefined) return;
     this.route?.errorLog.write("crit", `answer cannot be sent: ${fault}`, this);
     this.headSent = true;
+    // Whatever the action still sends, nothing follows a reset (RFC 9113, 5.1).
+    this.bodiless = true;
+    this.left = Infinity;
     this.connection.reset(this, ErrorCode.InternalError);
     // Not inside the action's own call.
     process.nextTick(guarded, this, this.leave);

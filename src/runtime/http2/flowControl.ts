@@ -81,7 +81,6 @@ export class SendScheduler {
   window = INITIAL_WINDOW_BYTES;
   /** Streams with bytes waiting and a window to send them in. */
   private ready: SendingStream[] = [];
-  private pumping = false;
 
   constructor(private readonly outbox: Outbox) {}
 
@@ -93,12 +92,8 @@ export class SendScheduler {
     // Streams that already wait come first.
     if (this.ready.length > 0) return 0;
     let sent = 0;
-    while (sent < bytes.length) {
-      const size = this.frameSize(stream, bytes.length - sent);
-      if (size === 0) break;
+    for (let size; (size = this.frameSize(stream, bytes.length - sent)) > 0; sent += size)
       this.put(stream, bytes, sent, size, 0);
-      sent += size;
-    }
     return sent;
   }
 
@@ -117,14 +112,11 @@ export class SendScheduler {
 
   /** Sends what waits, as far as windows and outbox allow. */
   pump(): void {
-    if (this.pumping) return;
-    this.pumping = true;
-    while (this.ready.length > 0 && this.window > 0 && this.outbox.room(FRAME_BYTES_MAX) > 0) {
+    while (this.ready.length > 0 && this.window > 0 && this.outbox.room(FRAME_BYTES_MAX) !== 0) {
       const stream = this.ready.shift()!;
       stream.queued = false;
       this.sendOne(stream);
     }
-    this.pumping = false;
   }
 
   forget(stream: SendingStream): void {
@@ -135,8 +127,7 @@ export class SendScheduler {
 
   private sendOne(stream: SendingStream): void {
     const { waiting } = stream;
-    const bytes = waiting[0];
-    if (bytes === undefined) return;
+    const bytes = waiting[0]!;
     const from = stream.waitingAt;
     const size = this.frameSize(stream, bytes.length - from);
     if (size === 0) return;

@@ -124,7 +124,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       case FrameType.GoAway:
         // Its streams continue, and this side opens none (RFC 9113, 6.8).
         if (stream !== 0) throw protocolError("GOAWAY on a stream");
-        checkSize(to - from >= 8, "GOAWAY");
+        checkSize(to - from >= 8, "GOAWAY of wrong length");
         return this.connection.guard.count(FloodKind.Ignored);
       case FrameType.WindowUpdate:
         return this.onWindowUpdate(stream, bytes, from, to);
@@ -175,12 +175,12 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if ((stream & 1) === 0) throw protocolError("HEADERS on a stream that is not a client's");
     let padding = 0;
     if ((flags & Flag.Padded) !== 0) {
-      checkSize(from < to, "HEADERS");
+      checkSize(from < to, "HEADERS of wrong length");
       padding = bytes[from++]!;
     }
     let dependsOnItself = false;
     if ((flags & Flag.Priority) !== 0) {
-      checkSize(to - from >= 5, "HEADERS");
+      checkSize(to - from >= 5, "HEADERS of wrong length");
       dependsOnItself = uint31(bytes, from) === stream;
       from += 5;
     }
@@ -270,7 +270,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   }
 
   private onReset(stream: number, length: number): void {
-    checkSize(length === 4, "RST_STREAM");
+    checkSize(length === 4, "RST_STREAM of wrong length");
     if (stream === 0 || this.isIdle(stream)) throw protocolError("RST_STREAM on an idle stream");
     const { connection } = this;
     const exchange = connection.streams.get(stream);
@@ -284,7 +284,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   private onSettings(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("SETTINGS on a stream");
     if ((flags & Flag.Ack) !== 0) {
-      checkSize(from === to, "SETTINGS with ACK");
+      checkSize(from === to, "SETTINGS with ACK of wrong length");
       return this.connection.guard.count(FloodKind.Ignored);
     }
     // Each value may affect every open stream; no honest client sends more values than there are settings.
@@ -297,7 +297,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
   private onPing(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream !== 0) throw protocolError("PING on a stream");
-    checkSize(to - from === 8, "PING");
+    checkSize(to - from === 8, "PING of wrong length");
     const { connection } = this;
     if ((flags & Flag.Ack) !== 0) {
       connection.guard.count(FloodKind.Ignored);
@@ -308,7 +308,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   }
 
   private onWindowUpdate(stream: number, bytes: Buffer, from: number, to: number): void {
-    checkSize(to - from === 4, "WINDOW_UPDATE");
+    checkSize(to - from === 4, "WINDOW_UPDATE of wrong length");
     const increment = uint31(bytes, from);
     const { connection } = this;
     const { scheduler } = connection;
@@ -344,5 +344,5 @@ const protocolError = (what: string): ConnectionError =>
   new ConnectionError(ErrorCode.ProtocolError, `client sent ${what}`);
 
 function checkSize(right: boolean, what: string): void {
-  if (!right) throw new ConnectionError(ErrorCode.FrameSizeError, `${what} of wrong length`);
+  if (!right) throw new ConnectionError(ErrorCode.FrameSizeError, `client sent ${what}`);
 }

@@ -77,7 +77,8 @@ export class HpackEncoder {
 
   private encodeAnew(head: AnswerHead, outbox: Outbox): void {
     const { headers } = head;
-    let bytes = 256 + 2 * head.date.length;
+    // For status, server, date and announced sizes.
+    let bytes = 256;
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length + 8;
     outbox.reserve(bytes + LENGTH_BYTES_MAX);
     const from = outbox.at;

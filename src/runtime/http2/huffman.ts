@@ -47,15 +47,16 @@ const CODE_BITS = [
 const END_OF_STRING = 256;
 
 interface Node {
-  /** Position among the states; -1 for a leaf. */
-  state: number;
-  symbol: number;
+  /** Position among the states, which leaves do not have. */
+  state?: number;
+  /** Of a leaf. */
+  symbol?: number;
   children: (Node | undefined)[];
   /** Whether a string may end here: fewer than 8 bits after the last symbol, all of them ones. */
   accepts: boolean;
 }
 
-const newNode = (accepts: boolean): Node => ({ state: -1, symbol: -1, children: [], accepts });
+const newNode = (accepts: boolean): Node => ({ children: [], accepts });
 
 function buildTree(): Node {
   const root = newNode(true);
@@ -81,7 +82,7 @@ function numberStates(root: Node): Node[] {
   const states: Node[] = [];
   const waiting = [root];
   for (let node = waiting.shift(); node !== undefined; node = waiting.shift()) {
-    if (node.symbol !== -1) continue;
+    if (node.symbol !== undefined) continue;
     node.state = states.push(node) - 1;
     waiting.push(...(node.children as Node[]));
   }
@@ -99,7 +100,7 @@ let tables: Tables | undefined;
 
 function buildTables(): Tables {
   const states = numberStates(buildTree());
-  const accepts = Uint8Array.from([...states.map((node) => (node.accepts ? 1 : 0)), 0]);
+  const accepts = Uint8Array.from(states, (node) => (node.accepts ? 1 : 0));
   return { steps: buildSteps(states), accepts };
 }
 
@@ -111,13 +112,13 @@ function buildSteps(states: readonly Node[]): Uint32Array {
       let emitted = 0;
       for (let bit = 3; bit >= 0 && node.symbol !== END_OF_STRING; bit--) {
         node = node.children[(nibble >> bit) & 1]!;
-        if (node.symbol === -1 || node.symbol === END_OF_STRING) continue;
+        if (node.symbol === undefined || node.symbol === END_OF_STRING) continue;
         // No code is shorter than five bits, so one nibble completes one at most.
         emitted = EMITS | node.symbol;
         node = states[0]!;
       }
-      const next = node.symbol === END_OF_STRING ? BROKEN : node.state;
-      steps[(from.state << 4) | nibble] = (next << STATE_SHIFT) | emitted;
+      const next = node.symbol === END_OF_STRING ? BROKEN : node.state!;
+      steps[(from.state! << 4) | nibble] = (next << STATE_SHIFT) | emitted;
     }
   }
   return steps;

@@ -133,7 +133,6 @@ export class Outbox implements Batched {
     give(this.buffer);
     this.buffer = NONE;
     this.at = 0;
-    this.generation++;
     this.pace.close();
   }
 

@@ -55,7 +55,8 @@ function serverNameOf(hello: Buffer): string {
 
 /** The content of an extension of a ClientHello (RFC 8446, 4.1.2); undefined if there is none, or it is malformed. */
 function extensionOf(hello: Buffer, type: number): Buffer | undefined {
-  const byte = (at: number): number => hello[at] ?? 0;
+  // Beyond the end it is not a number, and what is counted from it is nowhere.
+  const byte = (at: number): number => hello[at]!;
   const number = (at: number): number => byte(at) * 256 + byte(at + 1);
   // Version and random bytes; session, ciphers and compressions are lists.
   let at = 2 + 32;
@@ -63,7 +64,7 @@ function extensionOf(hello: Buffer, type: number): Buffer | undefined {
   at += 2 + number(at);
   at += 1 + byte(at);
   // The rest is the list of extensions.
-  for (at += 2; at + 4 <= hello.length; at += 4 + number(at + 2)) {
+  for (at += 2; at < hello.length; at += 4 + number(at + 2)) {
     if (number(at) === type) return hello.subarray(at + 4, at + 4 + number(at + 2));
   }
   return undefined;
@@ -87,5 +88,5 @@ const ALPN = 16;
 /** The protocol by which an authority has a name proved (RFC 8737, 6.2). */
 export const PROOF_PROTOCOL = "acme-tls/1";
 /** The length of the list, and the one item with its length (RFC 7301, 3.1). */
-const ONLY_PROOF = Buffer.from(`\0\x0b\x0a${PROOF_PROTOCOL}`, "latin1");
+const ONLY_PROOF = Buffer.from(`\0\x0b\x0a${PROOF_PROTOCOL}`);
 const HOST_NAME = 0;

@@ -2,11 +2,17 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { canonicalAddress, isWildcard } from "../../model/serving.js";
 import { listeningSockets } from "../node/listeningSockets.js";
 
+/** A process that listens, as `nginx (pid 812)`. */
+export interface ListenOwner {
+  readonly pid: string;
+  readonly text: string;
+}
+
 /**
- * Which process listens on an address and port, as `nginx (pid 812)`, as far as /proc shows it: an unprivileged user
- * cannot see other users' processes. Only called when a port turned out to be taken.
+ * Which process listens on an address and port, as far as /proc shows it: an unprivileged user cannot see other users'
+ * processes. Only called when a port turned out to be taken.
  */
-export function listenOwner(address: string, port: number): string | undefined {
+export function listenOwner(address: string, port: number): ListenOwner | undefined {
   try {
     const inodes = listeningInodes(address, port);
     return inodes.size === 0 ? undefined : ownerOf(inodes);
@@ -28,10 +34,11 @@ function listeningInodes(address: string, port: number): Set<string> {
 /** Few hosts have more processes than this; the answer is a courtesy and must not take long. */
 const PROCESSES_MAX = 5_000;
 
-function ownerOf(inodes: ReadonlySet<string>): string | undefined {
+function ownerOf(inodes: ReadonlySet<string>): ListenOwner | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   for (const pid of pids.slice(0, PROCESSES_MAX)) {
-    if (holds(pid, inodes)) return `${readFileSync(`/proc/${pid}/comm`, "utf8").trim()} (pid ${pid})`;
+    if (holds(pid, inodes))
+      return { pid, text: `${readFileSync(`/proc/${pid}/comm`, "utf8").trim()} (pid ${pid})` };
   }
   return undefined;
 }

@@ -193,7 +193,7 @@ export class ListenerServer {
           this.release(socket);
           return http1.accept(socket, listener, undefined, client, rest);
         }
-        if (rest.length > 0) socket.unshift(rest);
+        socket.unshift(rest);
         this.secure(socket, this.tlsServers, since);
       }),
     );
@@ -284,6 +284,9 @@ export class ListenerServer {
     if (error.code === "ECONNRESET") return;
     const { listener, context } = this.options;
     const raw = tcpSocketOf(socket);
+    const late = error.code === "ERR_TLS_HANDSHAKE_TIMEOUT";
+    // Both deadlines pass in one turn: ours, which began before Node's, reports it and ends the connection.
+    if (late && raw && this.handshaking.get(raw)) return;
     const client = this.about(raw);
     if (error.code === "ERR_SSL_HTTP_REQUEST") {
       context.mainError.write("info", `client sent plain HTTP request to HTTPS port, ${client}`);
@@ -293,7 +296,7 @@ export class ListenerServer {
     }
     context.mainError.write("info", `TLS handshake failed (${error.reason ?? error.message}), ${client}`);
     // Node reports its timeout, and leaves the connection open.
-    if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") socket.destroy();
+    if (late) socket.destroy();
   }
 
   /** Whose connection it is, for the error log. */

@@ -24,7 +24,7 @@ export function proxyHeaderOf(bytes: Buffer): ProxyHeader | undefined {
 }
 
 /** A connection that the sender opened for itself: a check of its own (version 2, LOCAL). */
-export const LOCAL_HEADER = Buffer.from("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", "latin1");
+export const LOCAL_HEADER = Buffer.from("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0");
 
 /** Whether the two are the same as far as both go. */
 function agree(bytes: Buffer, start: Buffer): boolean {
@@ -39,7 +39,7 @@ function textHeader(bytes: Buffer): ProxyHeader | undefined {
   if (length > LINE_BYTES_MAX || (end === -1 && bytes.length >= LINE_BYTES_MAX))
     return { malformed: `is longer than ${LINE_BYTES_MAX} bytes` };
   if (end === -1) return undefined;
-  const [, family, ...fields] = bytes.toString("latin1", 0, end).split(" ");
+  const [family, ...fields] = bytes.toString("latin1", WORD.length, end).split(" ");
   // Whatever follows it has no meaning.
   if (family === "UNKNOWN") return { length, endpoints: undefined };
   const parse = family === "TCP4" ? plainIpv4 : family === "TCP6" ? plainIpv6 : undefined;
@@ -134,7 +134,7 @@ function checksum(header: Buffer, at: number): number {
 
 const hex = (byte: number): string => `0x${byte.toString(16).padStart(2, "0")}`;
 
-const WORD = Buffer.from("PROXY ", "latin1");
+const WORD = Buffer.from("PROXY ");
 const LINE_BYTES_MAX = 107;
 
 const SIGNATURE = LOCAL_HEADER.subarray(0, 12);

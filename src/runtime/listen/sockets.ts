@@ -146,7 +146,7 @@ export function listenProblem(
   const at = keyOf(address, port);
   switch (error) {
     case "EADDRINUSE": {
-      const owner = listenOwner(address, port);
+      const owner = listenOwner(address, port)?.text;
       const message = `cannot listen on ${at}: ${owner ?? "another process"} does`;
       const fix = owner === undefined ? {} : { fix: `Stop ${owner}, or choose another port.` };
       return problem("listen.address-in-use", path, message, fix);

@@ -55,7 +55,10 @@ export async function loadCertificate(
     (expiry === "problem" ? problems : warnings).push(...invalid);
     warnings.push(...expiryWarnings(chain, label.certificate));
     warnings.push(...brokenChain(chain, label.certificate));
-    if (privateKey !== undefined) problems.push(...mismatch(privateKey, chain, label, credential));
+    if (privateKey !== undefined) {
+      const fix = credential === undefined ? {} : { fix: HAND_OVER };
+      problems.push(...mismatch(privateKey, chain, label, { certificateFile, ...fix }));
+    }
   }
   if (key !== undefined && credential === undefined) warnings.push(...(await exposure(keyFile, label.key)));
   if (problems.length > 0) return { problems, warnings };
@@ -114,23 +117,19 @@ function mismatch(
   key: KeyObject,
   chain: readonly X509Certificate[],
   label: { readonly key: string; readonly certificate: string },
-  credential: string | undefined,
+  { certificateFile, ...more }: { readonly certificateFile: string; readonly fix?: string },
 ): Problem[] {
   if (fits(chain[0]!, key)) return [];
   const later = chain.findIndex((cert) => fits(cert, key));
-  if (later > 0) {
+  if (later !== -1) {
     const message = `has the server's certificate at position ${later + 1}: it must be the first`;
     return [problem("files.bad-certificate", label.certificate, message)];
   }
-  const certificate = label.certificate.replace(/^.*\((.*)\)$/, "$1");
-  const more =
-    credential === undefined
-      ? {}
-      : { fix: "Renew key and certificate together, then hand both over: systemctl reload portico" };
-  return [
-    problem("files.key-mismatch", label.key, `does not belong to the certificate in ${certificate}`, more),
-  ];
+  const message = `does not belong to the certificate in ${certificateFile}`;
+  return [problem("files.key-mismatch", label.key, message, more)];
 }
+
+const HAND_OVER = "Renew key and certificate together, then hand both over: systemctl reload portico";
 
 function fits(certificate: X509Certificate, key: KeyObject): boolean {
   try {

@@ -192,8 +192,8 @@ function logsOf(config: ProxyConfig): { path: string; field: string }[] {
     { log: config.logs.access, field: "logs.access.path" },
     { log: config.logs.error, field: "logs.error.path" },
     ...routesOf(config).flatMap(({ route, at }) => [
-      { log: route.accessLog ?? "off", field: `${at}.accessLog.path` },
-      { log: route.errorLog ?? "off", field: `${at}.errorLog.path` },
+      { log: route.accessLog, field: `${at}.accessLog.path` },
+      { log: route.errorLog, field: `${at}.errorLog.path` },
     ]),
   ];
   return logs.flatMap(({ log, field }) =>

@@ -37,7 +37,7 @@ const DH_BITS_MIN = 2048;
  */
 export function dhPrimeBits(pem: string): number | undefined {
   const block =
-    /-----BEGIN (X9\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\s]+)-----END \1?DH PARAMETERS-----/.exec(pem);
+    /-----BEGIN (X9\.42 )?DH PARAMETERS-----([A-Za-z0-9+/=\s]+)-----END \1DH PARAMETERS-----/.exec(pem);
   if (block === null) return undefined;
   const sequence = derContent(Buffer.from(block[2]!, "base64"), 0x30);
   const prime = sequence === undefined ? undefined : derContent(sequence.content, 0x02);

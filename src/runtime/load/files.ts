@@ -91,7 +91,7 @@ export async function logProblem(file: string, label: string): Promise<Problem |
       return undefined;
     } catch (error) {
       const failure = error as NodeJS.ErrnoException;
-      if (failure.code === "ENOENT" && at !== dirname(at)) continue;
+      if (failure.code === "ENOENT" || failure.code === "ENOTDIR") continue;
       return notWritable(at, file, label, failure);
     }
   }

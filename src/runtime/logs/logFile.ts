@@ -53,14 +53,14 @@ export class LogFile {
   constructor(
     private readonly target: LogTarget,
     private readonly report: (message: string) => void,
-    public instead?: LogFile,
+    public instead?: LogFile | undefined,
   ) {
     this.lineBytesMax = "stream" in target ? STREAM_LINE_BYTES_MAX : Infinity;
   }
 
   /** Adds one line, its line feed included. One that is longer than `lineBytesMax` is cut. */
   append(text: string): void {
-    const line = "stream" in this.target ? cutLine(text, this.lineBytesMax) : text;
+    const line = cutLine(text, this.lineBytesMax);
     if (this.fd === undefined && this.reopenTimer !== undefined && this.instead !== undefined)
       return this.instead.append(line);
     if (this.held + line.length > HELD_BYTES_MAX) return this.drop();
@@ -97,7 +97,7 @@ export class LogFile {
       return undefined;
     } catch (error) {
       this.reopenTimer = setTimeout(() => this.tryAgain(), REOPEN_MS).unref();
-      if (this.fd === undefined && this.instead !== undefined && this.pending !== "") {
+      if (this.fd === undefined && this.instead !== undefined) {
         // One by one, because a stream cuts what is too long.
         for (const line of this.pending.split("\n").slice(0, -1)) this.instead.append(`${line}\n`);
         this.pending = "";
@@ -148,9 +148,7 @@ export class LogFile {
   async close(): Promise<void> {
     await this.flush();
     this.flushSync();
-    clearTimeout(this.timer);
     clearTimeout(this.reopenTimer);
-    this.timer = undefined;
     if (this.fd !== undefined && this.fd > STDERR) fs.closeSync(this.fd);
     this.fd = undefined;
   }
@@ -258,7 +256,7 @@ export class LogFile {
 }
 
 /** A batch is written when it has this size, or when its first line is {@link FLUSH_MS} old. */
-const BATCH_BYTES = 64 * 1024;
+const BATCH_BYTES = 65_536;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 const FULL_MIN_MS = 10;

@@ -36,7 +36,8 @@ export class LogFiles {
   private readonly copyToStderr: boolean;
   private readonly toFiles: boolean;
   private readonly insteadOfErrors: LogFile | undefined;
-  private readonly atExit = (): void => this.all().forEach((file) => file.flushSync());
+  private readonly atExit = (): void =>
+    [...this.files.values(), this.stdout, this.stderr].forEach((file) => file.flushSync());
 
   constructor(config: ProxyConfig, options: LogOptions = {}) {
     this.copyToStderr = options.stderr === true;
@@ -90,13 +91,8 @@ export class LogFiles {
   }
 
   /** Standard error is the last one: what the others report goes there. */
-  private all(): LogFile[] {
-    return [...this.files.values(), this.stdout, this.stderr];
-  }
-
   private async settle(step: (file: LogFile) => Promise<void>): Promise<void> {
-    const others = this.all().filter((file) => file !== this.stderr);
-    await Promise.all(others.map(step));
+    await Promise.all([...this.files.values(), this.stdout].map(step));
     await step(this.stderr);
   }
 
@@ -113,8 +109,7 @@ export class LogFiles {
   private errorLog(config: ErrorLogConfig, main: boolean): ErrorLog {
     if (config === "off") return main || this.copyToStderr ? errorWriter([this.stderr]) : NO_LOG;
     const targets = this.targets(config);
-    if (this.insteadOfErrors !== undefined && "path" in config && targets[0] !== undefined)
-      targets[0].instead = this.insteadOfErrors;
+    if (targets[0] !== undefined) targets[0].instead = this.insteadOfErrors;
     return errorWriter(main && targets.length === 0 ? [this.stderr] : targets);
   }
 

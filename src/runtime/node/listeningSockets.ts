@@ -13,7 +13,7 @@ export interface ListeningSocket {
 /** Every TCP socket that listens, as the kernel lists them (proc(5), /proc/pid/net/tcp). */
 export function listeningSockets(): ListeningSocket[] {
   // With `ProcSubset=pid` there is no /proc/net.
-  return ["/proc/self/net/tcp", "/proc/self/net/tcp6"].flatMap((file) => readRows(file).flatMap(listening));
+  return ["/proc/self/net/tcp", "/proc/self/net/tcp6"].flatMap((file) => listeningRows(file).map(listening));
 }
 
 /** This process's descriptor of the socket that listens there. */
@@ -42,23 +42,25 @@ export function ownSockets(): Map<number, string> {
 /** What a descriptor's link begins with; its inode and a bracket follow. */
 const SOCKET = "socket:[";
 
-function readRows(file: string): string[] {
+function listeningRows(file: string): string[] {
   try {
-    return readFileSync(file, "latin1").trimEnd().split("\n").slice(1);
+    const rows = readFileSync(file, "latin1").trimEnd().split("\n").slice(1);
+    // A busy host has tens of thousands of connections in the same list.
+    return rows.filter((row) => row.includes(LISTENING));
   } catch {
     // Without IPv6 there is no such file.
     return [];
   }
 }
 
-function listening(row: string): ListeningSocket[] {
-  const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
+function listening(row: string): ListeningSocket {
+  const [, local = "", , , , , , , , inode = ""] = row.trim().split(/\s+/);
   const [address = "", port = ""] = local.split(":");
-  return state === LISTENING ? [{ address: addressOf(address), port: parseInt(port, 16), inode }] : [];
+  return { address: addressOf(address), port: parseInt(port, 16), inode };
 }
 
-/** The kernel's TCP_LISTEN. */
-const LISTENING = "0A";
+/** The kernel's TCP_LISTEN. No other field of a row has two digits, except for decimal ones. */
+const LISTENING = " 0A ";
 
 /** The kernel writes an address as 32-bit words in hex, each in the host's (little-endian) order. */
 function addressOf(hex: string): string {

@@ -9,12 +9,8 @@ export class Acknowledgements<P> {
    */
   ask(peers: Iterable<P>, timeoutMs: number, tell: (turn: number) => void): Promise<void> {
     const turn = ++this.turn;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.end(turn), timeoutMs).unref();
-      const done = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
+    return new Promise((done) => {
+      setTimeout(() => this.end(turn), timeoutMs).unref();
       this.open.set(turn, { peers: new Set(peers), done });
       tell(turn);
       this.check(turn);

@@ -65,13 +65,13 @@ function ownLimits(): CgroupLimits {
   return (known ??= cgroupLimits());
 }
 
-/** Processors that this process may run on (proc_pid_status(5)): a list such as `0-3,8`. */
-function allowedCpus(): number {
-  const rows = readFileSync("/proc/self/status", "latin1").split("\n");
-  const list = rows.find((row) => row.startsWith(ALLOWED))?.slice(ALLOWED.length);
+/** Processors that a process may run on, by its status (proc_pid_status(5)): a list such as `0-3,8`. */
+export function allowedCpus(status = readFileSync("/proc/self/status", "latin1")): number {
+  const row = status.split("\n").find((one) => one.startsWith(ALLOWED));
+  const list = row?.slice(ALLOWED.length);
   if (list === undefined) return availableParallelism();
   const ranges = list.split(",").map((range) => range.split("-").map(Number));
-  return ranges.reduce((sum, [from = 0, to = from]) => sum + to - from + 1, 0);
+  return ranges.reduce((sum, [from, to = from]) => sum + to! - from! + 1, 0);
 }
 
 const ALLOWED = "Cpus_allowed_list:";

@@ -127,7 +127,7 @@ export async function askMaster(
 ): Promise<ControlOutcome> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const outcome = await askOnce(path, request, Math.max(1, deadline - performance.now()));
+    const outcome = await askOnce(path, request, deadline - performance.now());
     if (outcome.ok || outcome.problems[0]?.code !== "control.replaced") return outcome;
     if (performance.now() > deadline) return outcome;
   }

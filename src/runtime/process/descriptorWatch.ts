@@ -1,6 +1,5 @@
 import { closeSync, openSync } from "node:fs";
 import type { ErrorLevel } from "../exchange/exchange.js";
-import { sweepRegularly } from "../exchange/clock.js";
 
 /**
  * Notices when a worker has no descriptor left. libuv then silently accepts and closes new connections (its EMFILE
@@ -8,14 +7,10 @@ import { sweepRegularly } from "../exchange/clock.js";
  * watch, no log would say why clients were turned away.
  */
 export class DescriptorWatch {
-  /** Stops watching. */
-  readonly stop: () => void;
   private lookAt = 0;
   private exhausted = false;
 
-  constructor(private readonly log: (level: ErrorLevel, message: string) => void) {
-    this.stop = sweepRegularly(this);
-  }
+  constructor(private readonly log: (level: ErrorLevel, message: string) => void) {}
 
   sweep(now: number): void {
     if (now < this.lookAt) return;

@@ -203,4 +203,4 @@ const KILL_AFTER_MS = 5_000;
 /** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
 const ANSWERING_MS = 10_000;
 /** The longest delay a Node timer can hold. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
+const TIMER_MAX_MS = 2_147_483_647;

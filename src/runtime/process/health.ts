@@ -80,7 +80,7 @@ export class Health {
   ): Promise<string | undefined> {
     const { HealthServer } = await import("./healthServer.js");
     const server = await HealthServer.listen(where, (path) => this.answer(path));
-    if (!(server instanceof HealthServer)) return server.code ?? server.message;
+    if (!(server instanceof HealthServer)) return server.code!;
     this.servers.set(key, server);
     return undefined;
   }

@@ -173,9 +173,9 @@ export class Master {
   private install(renewal: TlsRenewal): Promise<void> {
     // A reload that is under way may have read what was there before.
     return this.turns.take(async () => {
-      if (this.loaded === undefined || this.current === undefined) return;
-      this.loaded = { ...this.loaded, tls: withRenewed(this.loaded.tls, renewal) };
-      this.current.broadcast({ type: "renewed", renewal });
+      const loaded = this.loaded!;
+      this.loaded = { ...loaded, tls: withRenewed(loaded.tls, renewal) };
+      this.current!.broadcast({ type: "renewed", renewal });
     });
   }
 
@@ -321,7 +321,7 @@ export class Master {
       ticketKeys: this.ticketKeys.for(all),
       command: this.options.workerCommand ?? [process.argv[1]!, "worker"],
       challenges: this.challenges,
-      logToStderr: this.options.logToStderr ?? false,
+      logToStderr: this.options.logToStderr === true,
       log: (level, message) => this.logs.write(level, message),
     });
     this.supervised.add(next);
@@ -385,7 +385,7 @@ export class Master {
 
   private refuse(verdict: string, problems: readonly Problem[]): ControlOutcome {
     const [first] = problems;
-    this.lastFailure = `${verdict.split(",")[0]}: ${first === undefined ? "" : report.problemLine(first)}`;
+    this.lastFailure = `${verdict.split(",")[0]}: ${report.problemLine(first!)}`;
     this.logs.refuse(verdict, problems);
     return { ok: false, problems };
   }

@@ -2,6 +2,7 @@ import type { Problem, ProxyConfig } from "../../model/index.js";
 import type { Challenge } from "../acme/face.js";
 import { ConnectionGate } from "../listen/gate.js";
 import { DescriptorWatch } from "./descriptorWatch.js";
+import { sweepRegularly } from "../exchange/clock.js";
 import { Http1Connections } from "../http1/connections.js";
 import { Http2Connections } from "../http2/connections.js";
 import type { StartMessage } from "./ipc.js";
@@ -16,7 +17,6 @@ export class WorkerServer {
   private readonly config: ProxyConfig;
   private readonly routes: CompiledRoutes;
   private readonly gate: ConnectionGate;
-  private readonly descriptors: DescriptorWatch;
   private readonly http1: Http1Connections;
   private readonly http2: Http2Connections;
   private readonly servers: readonly ListenerServer[];
@@ -28,7 +28,7 @@ export class WorkerServer {
     this.gate = new ConnectionGate(this.config.limits, this.routes.trusted, (message) =>
       this.logs.mainError.write("warn", message),
     );
-    this.descriptors = new DescriptorWatch((level, message) => this.logs.mainError.write(level, message));
+    sweepRegularly(new DescriptorWatch((level, message) => this.logs.mainError.write(level, message)));
     this.http1 = new Http1Connections(this.routes);
     this.http2 = new Http2Connections(this.routes);
     this.servers = this.config.listeners.map(
@@ -72,16 +72,14 @@ export class WorkerServer {
   }
 
   /**
-   * For a worker that no longer accepts: resolves when every connection is done; those that take longer than drainMs
-   * are cut.
+   * For a worker that no longer accepts, and ends then: resolves when every connection is done; those that take longer
+   * than drainMs are cut.
    */
   async drain(): Promise<void> {
     this.http1.drain();
     this.http2.drain();
-    const deadline = setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
+    setTimeout(() => void this.closeAll(), this.config.timeouts.drainMs);
     await this.gate.empty();
-    clearTimeout(deadline);
-    this.descriptors.stop();
     this.routes.close();
   }
 

@@ -24,7 +24,6 @@ const enum State {
   Head,
   Body,
   Tunnel,
-  Closed,
 }
 
 /** One connection to an upstream: sends a request, reads its answer strictly, and may then be used again. */
@@ -83,9 +82,9 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket.on("close", () => guarded(this, this.closed));
   }
 
-  /** Whether it waits for a request, and was not closed in the meantime. */
+  /** Whether it was not closed in the meantime. */
   get usable(): boolean {
-    return this.state === State.Idle && !this.socket.destroyed;
+    return !this.socket.destroyed;
   }
 
   /** Begins a request: everything up to `finish` belongs to it. */
@@ -105,7 +104,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   finish(): void {
     this.request.end();
     this.requestSent = true;
-    if (this.isReading && !this.request.pending && !this.paused) this.armRead();
+    if (!this.request.pending && !this.paused) this.armRead();
   }
 
   pause(): void {
@@ -115,7 +114,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   resume(): void {
-    if (this.state === State.Closed) return;
     if (!this.paused) return;
     this.paused = false;
     if (this.timesReads) this.armRead();
@@ -131,13 +129,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Gives up the request: an upstream must never treat a truncated one as complete (decisions 4.2). */
   destroy(): void {
     this.answer = undefined;
-    this.state = State.Closed;
     this.socket.destroy();
   }
 
   sweep(now: number): void {
     if (now < this.readDeadline && now < this.writeDeadline) return;
-    if (this.state === State.Idle) return this.destroy();
     const what = this.connecting
       ? "connecting to"
       : now >= this.writeDeadline
@@ -166,17 +162,14 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   onWritten(): void {
-    if (!this.connecting) this.writeDeadline = Infinity;
-    if (this.requestSent && this.isReading && !this.paused) this.armRead();
+    const isReading = this.state === State.Head || this.state === State.Body;
+    this.writeDeadline = Infinity;
+    if (this.requestSent && isReading && !this.paused) this.armRead();
     this.answer?.onRequestDrain();
   }
 
   onStall(): void {
     this.answer?.onRequestStall();
-  }
-
-  private get isReading(): boolean {
-    return this.state === State.Head || this.state === State.Body;
   }
 
   private connected(): void {
@@ -188,7 +181,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   /** While the request is being sent its own deadline runs, unless sending has failed. */
   private get timesReads(): boolean {
-    return this.requestSent || this.request.failed || this.state === State.Tunnel;
+    return this.requestSent || this.request.failed;
   }
 
   private armRead(): void {
@@ -200,19 +193,20 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
 
   private received(chunk: Buffer): void {
-    if (this.state === State.Idle) return this.destroyUnasked();
+    if (this.state === State.Idle) return this.destroy();
     // An answer without a request: the request has not been sent yet, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
     this.answered = true;
     let at = 0;
     try {
-      while (at < chunk.length && !this.done) {
+      // The answer's reader may give up with any piece of it.
+      while (at < chunk.length && !this.done && this.answer !== undefined) {
         if (this.state === State.Head) at = this.readHead(chunk, at);
         else if (this.state === State.Body) at = this.readBody(chunk, at);
-        else if (this.state === State.Tunnel) {
+        else {
           this.onBytes(chunk, at, chunk.length);
           at = chunk.length;
-        } else return;
+        }
       }
     } catch (error) {
       if (!(error instanceof HeadError) && !(error instanceof ChunkError)) throw error;
@@ -272,7 +266,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (answer === undefined) return;
     this.answer = undefined;
     this.buffer.release();
-    this.readDeadline = Infinity;
     if (clean && head!.keepAlive && this.request.complete) {
       this.state = State.Idle;
       this.reused = true;
@@ -289,7 +282,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private ended(): void {
     if (this.state === State.Body && this.remaining === UNTIL_CLOSE) return this.endedWithAnswer();
     if (this.state === State.Tunnel) return this.endTunnelled();
-    if (this.state === State.Idle) return this.destroy();
     this.fail(502, this.closeMessage("upstream prematurely closed connection"));
   }
 
@@ -307,8 +299,6 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   private completeUnlessReset(): void {
-    // Its reader may have given up in the meantime.
-    if (this.state !== State.Body) return;
     if (this.reset) this.fail(502, this.closeMessage("recv() failed (104: ECONNRESET)"));
     else this.complete(false);
   }
@@ -318,14 +308,13 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     const { answer } = this;
     this.answer = undefined;
     this.request.writeGathered();
-    this.state = State.Closed;
     this.socket.destroySoon();
     answer?.onAnswerEnd();
   }
 
   private errored(error: Error & { syscall?: string; code?: string }): void {
     // An upstream may answer and close before it has read the whole request: its answer is still to be read.
-    if (error.syscall === "write" && this.state !== State.Idle && this.state !== State.Closed) {
+    if (error.syscall === "write") {
       this.request.failed = true;
       this.reset ||= error.code === "ECONNRESET";
       this.writeDeadline = Infinity;
@@ -338,28 +327,24 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
 
   private closed(): void {
     this.owner.closed(this);
-    if (this.state !== State.Closed) this.fail(502, this.closeMessage("upstream closed connection"));
+    this.fail(502, this.closeMessage("upstream closed connection"));
   }
 
   private closeMessage(what: string): string {
     return `${what} while ${this.state === State.Head ? "reading response header from upstream" : "reading upstream"}`;
   }
 
+  /** Nobody waits for an answer on an idle connection, nor on one that was given up: it only ends. */
   private fail(status: 502 | 504, message: string): void {
     const { answer, answered } = this;
     const unsent = this.request.unsent;
     this.destroy();
     answer?.onAnswerError({ status, message, answered, unsent });
   }
-
-  private destroyUnasked(): void {
-    this.answer = undefined;
-    this.destroy();
-  }
 }
 
-function describe(error: Error & { errno?: number; code?: string }): string {
-  return error.code === undefined ? error.message : `${Math.abs(error.errno ?? 0)}: ${error.code}`;
+function describe(error: { errno?: number; code?: string }): string {
+  return `${Math.abs(error.errno ?? 0)}: ${error.code}`;
 }
 
 /** Writes fail when the upstream is gone: an answer it sent before has arrived, and only has to be read. */

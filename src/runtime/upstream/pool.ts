@@ -27,7 +27,6 @@ export class UpstreamPool {
   private closing = false;
   /** Waiting takers in the order they came, and until when each waits. */
   private readonly waiting = new Map<ConnectionTaker, number>();
-  private serving = false;
 
   constructor(
     readonly config: UpstreamConfig,
@@ -117,13 +116,10 @@ export class UpstreamPool {
 
   /** Not at once: the connection that became free is still processing the end of its answer. */
   private serveSoon(): void {
-    if (this.waiting.size === 0 || this.serving) return;
-    this.serving = true;
-    process.nextTick(this.serve);
+    if (this.waiting.size > 0) process.nextTick(this.serve);
   }
 
   private readonly serve = (): void => {
-    this.serving = false;
     for (const taker of this.waiting.keys()) {
       const connection = this.take();
       if (connection === undefined) return;

@@ -3,10 +3,8 @@ import { guarded, type Guarded } from "../exchange/guarded.js";
 import { MessageFraming } from "../http1/framing.js";
 import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
-import { batch } from "../exchange/writeBatch.js";
+import { batch, SMALL_PIECE_BYTES_MAX } from "../exchange/writeBatch.js";
 
-/** Body pieces up to this size go out in one write with what is around them. */
-const JOINED_BYTES_MAX = 16_384;
 /**
  * Gathered pieces are written before the end of the turn when they reach this size. They stay in the receive buffer:
  * together with another read, this has to be less than that buffer (`receiveBuffer.ts`), or the next read would
@@ -112,18 +110,18 @@ export class RequestWriter implements Guarded {
     this.flush();
   }
 
-  private write(text: string): boolean {
-    if (this.failed) return true;
+  private write(text: string): void {
+    if (this.failed) return;
     this.writeGathered();
     this.text.write(this.takeHead() + text);
-    return this.notifyListener();
+    this.listener.onWrite();
   }
 
   /** Sends text, bytes and text in one system call where the platform allows. */
   private writeAround(text: string, bytes: Uint8Array, after: string, transient: boolean): boolean {
     if (this.failed) return true;
     const before = this.takeHead() + text;
-    if (bytes.length <= JOINED_BYTES_MAX) {
+    if (bytes.length <= SMALL_PIECE_BYTES_MAX) {
       // Few bytes are sent fastest as text, which is also a copy.
       if (transient) return this.join(before + latin1(bytes, 0, bytes.length) + after);
       return this.gather(before, bytes, after);
