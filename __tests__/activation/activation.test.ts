@@ -443,6 +443,31 @@ describe("a write that fails rolls back, and is named:", () => {
     });
   });
 
+  test("a disk with just enough space left", async () => {
+    site.deliver(one);
+    await site.activate();
+    await withMount("/usr/share/zzz", "size=64k", async () => {
+      // 32 KiB are left for the file system itself.
+      for (const [bytes, expected] of [
+        [32_769, ["activation.no-room"]],
+        [32_768, []],
+      ] as const) {
+        site.deliver({ ...one, "/usr/share/zzz/file": { role: "other", content: "x".repeat(bytes) } });
+        const problems = await site.activate().then(
+          () => [],
+          (error: ProblemError) => error.problems,
+        );
+        expect(codes(problems)).toEqual(expected);
+      }
+      // Of a file whose mode changes, there is a copy for a moment.
+      site.deliver({
+        ...one,
+        "/usr/share/zzz/file": { role: "other", content: "x".repeat(32_768), mode: "0600" },
+      });
+      expect(codes(await problemsOf(site.activate()))).toEqual(["activation.no-room"]);
+    });
+  });
+
   test("a full disk, in the store: nothing was started", async () => {
     await withMount("/var/lib/portico/deployment", "size=256k", async () => {
       site.deliver(one);
@@ -468,9 +493,12 @@ test("interrupted, it rolls back", async () => {
   site.deliver(two);
   const controller = new AbortController();
   controller.abort("SIGTERM");
-  expect(codes(await problemsOf(site.activate({ signal: controller.signal })))).toEqual([
-    "activation.interrupted",
-  ]);
+  const before = site.lines.length;
+  const error: unknown = await site.activate({ signal: controller.signal }).catch((e: unknown) => e);
+  expect(error).toMatchObject({ problems: [{ code: "activation.interrupted" }] });
+  // Nothing was begun that would have to be rolled back.
+  expect(error).not.toBeInstanceOf(ActivationFailed);
+  expect(site.lines).toHaveLength(before);
   expect(site.snapshot()).toEqual(good);
 });
 
@@ -622,6 +650,22 @@ describe("application settings", () => {
     expect(read()).toEqual({ ...original, [files.fileServer]: "[fileserver]\nport = 9999\n" });
   });
 
+  test("planned by a user who may not read the state", async () => {
+    site.deliver(one, wanted("first.example.org"));
+    await site.activate();
+    const source = wanted("second.example.org").settings as SettingsSource;
+    process.seteuid!(65_534);
+    try {
+      expect(await planByHand(site.root, source)).toMatchObject({ edits: [] });
+    } finally {
+      process.seteuid!(0);
+    }
+    site.write("/var/lib/portico/deployment/state.json", "{");
+    expect(await problemsOf(planByHand(site.root, source))).toMatchObject([
+      { code: "activation.damaged-store", path: site.at("/var/lib/portico/deployment/state.json") },
+    ]);
+  });
+
   test("that are gone or cannot be read are reported", async () => {
     site.deliver(one, wanted("first.example.org"));
     await site.activate();
@@ -639,6 +683,173 @@ describe("application settings", () => {
     const before = site.snapshot();
     expect((await problemsOf(site.activate()))[0]!.code).toMatch(/^settings\./);
     expect(site.snapshot()).toEqual(before);
+  });
+});
+
+test("the last deployment is activated again from what is left of it", async () => {
+  const again = (): Promise<unknown> => site.activate({ again: true });
+  expect(await problemsOf(again())).toMatchObject([
+    {
+      code: "activation.damaged-store",
+      path: site.at("/var/lib/portico/deployment/state.json"),
+      message: "is not there: nothing was activated on this host",
+    },
+  ]);
+  site.deliver(one);
+  await site.activate();
+  const [document, blobs] = [site.read("/etc/portico/deployment.json"), blobsOf(site)];
+  const blob = `/var/lib/portico/deployment/blobs/${sha256(document)}`;
+  // Its copy in the store is lost: the one on the host is kept again.
+  rmSync(site.at(blob));
+  await again();
+  expect(blobsOf(site)).toEqual(blobs);
+  // Or the other way round.
+  site.write("/etc/portico/deployment.json", "changed");
+  await again();
+  expect(site.read("/etc/portico/deployment.json")).toBe(document);
+  site.write(blob, "damaged");
+  rmSync(site.at("/etc/portico/deployment.json"));
+  expect(await problemsOf(again())).toMatchObject([
+    {
+      code: "activation.damaged-store",
+      path: site.at(blob),
+      message: "is missing or damaged, and so is the document on the host",
+    },
+  ]);
+});
+
+test("what was activated is known again after the state was lost, from uploads and from files in place", async () => {
+  const state = "/var/lib/portico/deployment/state.json";
+  for (const incoming of [site.incoming, undefined]) {
+    site.deliver(one);
+    await site.activate();
+    rmSync(site.at(state));
+    site.deliver(one);
+    const { plan } = await site.activate({ incoming });
+    expect(plan.files.map(({ why }) => why)).toEqual(
+      incoming === undefined ? Array(6).fill("in place already") : [],
+    );
+    expect(JSON.parse(site.read(state))).toMatchObject({ version: 1, deployment: { config: CONFIG } });
+  }
+});
+
+test("a file that was the same before is put back when a later deployment has changed it", async () => {
+  const page = "/usr/share/portico/default/index.html";
+  site.write(page, one[page]!.content);
+  site.deliver(one);
+  expect((await site.activate()).plan.files.map(({ path: p }) => p)).not.toContain(page);
+  site.deliver(two);
+  await site.activate();
+  expect(await site.deactivate()).toEqual([]);
+  expect(site.read(page)).toBe(one[page]!.content);
+});
+
+test("directories of files that leave, and were removed by hand, are not made again", async () => {
+  site.deliver({ ...one, "/srv/deep/file": { role: "other", content: "x" } });
+  expect((await site.activate()).plan.directories).toContain("/srv/deep");
+  rmSync(site.at("/srv"), { recursive: true });
+  site.deliver(one);
+  expect((await site.activate()).plan.directories).toEqual([]);
+});
+
+test("what a process that was killed had begun to write into the store is removed, but not by a dry run", async () => {
+  site.deliver(one);
+  await site.activate();
+  const begun = ["", "blobs/"].map(
+    (folder) => `/var/lib/portico/deployment/${folder}.portico-new-0123456789abcdef`,
+  );
+  for (const file of begun) site.write(file, "x");
+  site.deliver(one);
+  await site.activate({ dryRun: true });
+  expect(begun.map((file) => existsSync(site.at(file)))).toEqual([true, true]);
+  await site.activate();
+  expect(begun.map((file) => existsSync(site.at(file)))).toEqual([false, false]);
+});
+
+test("a deactivation has nothing to remove below a directory that was replaced by a file", async () => {
+  site.deliver({ ...one, "/srv/a/b/file": { role: "other", content: "x" } });
+  await site.activate();
+  rmSync(site.at("/srv/a"), { recursive: true });
+  site.write("/srv/a", "a file");
+  expect(await site.deactivate()).toEqual([]);
+  expect(site.read("/srv/a")).toBe("a file");
+});
+
+test("a deactivation puts a file back into a directory that was removed by hand", async () => {
+  site.write("/srv/deep/file", "before", 0o640);
+  const before = site.snapshot();
+  site.deliver({ ...one, "/srv/deep/file": { role: "other", content: "x" } });
+  await site.activate();
+  rmSync(site.at("/srv"), { recursive: true });
+  expect(await site.deactivate()).toEqual([]);
+  expect(site.snapshot()).toEqual(before);
+});
+
+test("problems of a document and of its contents say where they are", async () => {
+  const placed = async (more: object = {}): Promise<unknown> =>
+    (await problemsOf(site.activate(more))).map(({ code, path: p, message }) => [code, p, message]);
+  site.deliver(one);
+  const file = path.join(site.incoming, "deployment.json");
+  writeFileSync(file, "{");
+  expect(await placed()).toEqual([["config.not-json", file, expect.any(String)]]);
+  writeFileSync(file, JSON.stringify({ ...document(one), version: 2 }));
+  expect(await placed()).toEqual([["config.unsupported-version", `${file}: version`, expect.any(String)]]);
+  site.write("/etc/portico/deployment.json", JSON.stringify(document(one)), 0o640);
+  expect(await placed({ incoming: undefined })).toEqual(
+    Object.keys(one)
+      .sort()
+      .map((p) => ["activation.corrupt-blob", p, "is not there, or not as the deployment says"]),
+  );
+  rmSync(site.at("/etc/portico"), { recursive: true });
+  symlinkSync("portico", site.at("/etc/portico"));
+  site.deliver(one);
+  expect(await placed()).toEqual(
+    [CONFIG, "/etc/portico/tls/cacert.pem", KEY, "/etc/portico/deployment.json"].map((p) => [
+      "activation.bad-target",
+      p,
+      "cannot be looked at (40: Too many symbolic links encountered)",
+    ]),
+  );
+});
+
+describe("a journal that is left open", () => {
+  const file = "/var/lib/portico/deployment/journal.json";
+  const report = (line: string): void => void site.lines.push(line);
+  const recovered = () => recoverHost({ root: site.root, lockSeconds: 10, report });
+  const journal = (more: object): void => {
+    const { deployment, id } = JSON.parse(site.read("/var/lib/portico/deployment/state.json")) as Record<
+      string,
+      unknown
+    >;
+    const open = { version: 1, kind: "activation", id, startedAt: "then", deployment, files: [] };
+    site.write(file, JSON.stringify({ ...open, directories: [], settings: [], units: {}, ...more }));
+  };
+  beforeEach(async () => {
+    site.deliver(one);
+    await site.activate();
+    site.lines.length = 0;
+  });
+
+  test("of an activation that had succeeded is closed", async () => {
+    const files = [{ path: KEY, role: "tls", restore: { kind: "absent" } }];
+    journal({ files });
+    expect([await recovered(), site.lines]).toEqual([undefined, []]);
+    expect([existsSync(site.at(file)), existsSync(site.at(KEY))]).toEqual([false, true]);
+  });
+
+  test("stays while a file cannot be restored", async () => {
+    journal({ id: "another", files: [{ path: KEY, role: "tls", restore: { kind: "absent" } }] });
+    execFileSync("mount", ["--bind", site.at(KEY), site.at(KEY)]);
+    try {
+      expect(await problemsOf(recovered())).toMatchObject([
+        { code: "activation.file-failed", path: site.at(KEY) },
+      ]);
+      expect(existsSync(site.at(file))).toBe(true);
+    } finally {
+      execFileSync("umount", [site.at(KEY)]);
+    }
+    expect(await recovered()).toEqual({ kind: "activation", problems: [] });
+    expect([existsSync(site.at(file)), existsSync(site.at(KEY))]).toEqual([false, false]);
   });
 });
 
@@ -660,17 +871,23 @@ test("uploads on another file system are copied before they are removed", async 
 
 test("logs are removed only on request", async () => {
   mkdirSync(site.at("/var/log/portico"), { recursive: true });
-  for (const name of ["error.log", "error.log.1", "error.log-20260101.gz", "error.logbook"]) {
+  const others = ["error.log.1.bak", "error.log.old.1", "error.logbook", "other.error.log"];
+  for (const name of ["error.log", "error.log.1", "error.log-20260101.gz", ...others]) {
     site.write(`/var/log/portico/${name}`, "x");
   }
   site.deliver(one);
   await site.activate();
   await site.deactivate();
-  expect(readdirSync(site.at("/var/log/portico"))).toHaveLength(4);
+  expect(readdirSync(site.at("/var/log/portico"))).toHaveLength(7);
   site.deliver(one);
   await site.activate();
   await site.deactivate(true);
-  expect(readdirSync(site.at("/var/log/portico"))).toEqual(["error.logbook"]);
+  expect(readdirSync(site.at("/var/log/portico")).sort()).toEqual(others);
+  expect(site.lines.filter((line) => line.includes("/var/log/")).sort()).toEqual(
+    ["error.log-20260101.gz", "error.log.1", "error.log"].map(
+      (name) => `  ${site.at(`/var/log/portico/${name}`)}: removed`,
+    ),
+  );
 });
 
 describe("certificates by ACME", () => {
@@ -856,8 +1073,8 @@ describe("logs that should be removed:", () => {
       release();
     }
     const file = "/var/lib/portico/deployment/journal.json";
-    const { logs, purge, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
-    expect([logs, purge]).toEqual([expect.arrayContaining([LOG]), false]);
+    const { logs, purge, media, ...older } = JSON.parse(site.read(file)) as Record<string, unknown>;
+    expect([logs, purge, media]).toEqual([expect.arrayContaining([LOG]), false, []]);
     site.write(file, JSON.stringify(older));
     expect(await site.deactivate(true)).toEqual([]);
     expect(logFolder()).toEqual(["portico", "portico/error.log"]);

@@ -1,5 +1,7 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { run } from "../../src/cli/program.js";
 import { CONFIG, Site, type SiteFiles, siteFiles } from "./site.js";
 
@@ -15,6 +17,11 @@ beforeEach(() => {
 });
 afterEach(() => site.remove());
 
+/** What this process does with signals. */
+const listeners = (): number[] => ["SIGINT", "SIGTERM", "SIGHUP"].map((name) => process.listenerCount(name));
+const before = listeners();
+afterEach(() => expect(listeners()).toEqual(before));
+
 async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];
   const output = { out: (t: string) => void (out += t), err: (t: string) => void (err += t) };
@@ -24,7 +31,7 @@ async function portico(...args: string[]): Promise<{ code: number; out: string; 
 
 /** The certificate of the site has another name: what is warned of is on standard error, and fails nothing. */
 const WARNING: unknown = expect.stringMatching(
-  /^warning: [^\n]* does not cover 192\.0\.2\.10 \[files\.name-not-covered\]\n/,
+  /^warning: [^\n]* does not cover 192\.0\.2\.10 \[files\.name-not-covered\]\n(?: {4}[^\n]*\n)+$/,
 );
 
 const incoming = (): string[] => ["--incoming", site.incoming];
@@ -53,6 +60,54 @@ test("a dry run prints the plan, and writes nothing", async () => {
   const { out: planned } = await portico("activate", ...incoming(), "--dry-run", "--json");
   expect(JSON.parse(planned)).toMatchObject({ ok: true, steps: [{ do: "files" }] });
   expect(existsSync(site.at(CONFIG))).toBe(false);
+});
+
+test.each(["SIGINT", "SIGTERM"])("%s ends it, and a lost connection does not", async (signal) => {
+  site.deliver(one);
+  await portico("activate", ...incoming());
+  rmSync(site.at(CONFIG));
+  const lock = site.at("/var/lib/portico/lock");
+  const holder = spawn("flock", [lock, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(holder.stdout, "data");
+  writeFileSync(lock, "");
+  const held = await portico("activate", ...incoming(), "--wait", "0");
+  expect([held.code, held.out, held.err]).toEqual([
+    1,
+    "",
+    expect.stringMatching(
+      /lock: is still held after 0 s, by another activation \[[^]*\nnothing was changed\n$/,
+    ),
+  ]);
+  let during: number[] = [];
+  let err = "";
+  const out = (line: string): void => {
+    if (!line.startsWith("waiting for ")) return;
+    during = listeners();
+    process.emit("SIGHUP");
+    process.emit(signal as NodeJS.Signals, signal as NodeJS.Signals);
+    holder.stdin.end();
+  };
+  const args = ["activate", ...incoming(), "--root", site.root];
+  expect(await run(args, { out, err: (text) => void (err += text) })).toBe(1);
+  expect(during).toEqual(before.map((count) => count + 1));
+  expect(err).toMatch(
+    new RegExp(`^interrupted by ${signal} \\[activation\\.interrupted\\]\n[^]*\nnothing was changed\n$`),
+  );
+  expect(existsSync(site.at(CONFIG))).toBe(false);
+});
+
+test("an error that nobody expected is one, and is recorded with where it came from", async () => {
+  const file = site.at("/file");
+  site.write("/file", "");
+  const output = { out: () => undefined, err: () => undefined };
+  await expect(run(["recover", "--root", file], output)).rejects.toThrow("ENOTDIR");
+  const record = site.at("/record");
+  expect(await run(["recover", "--root", file, "--record", record], output)).toBe(1);
+  const entries = readFileSync(record, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as unknown);
+  expect(entries.slice(1)).toEqual([{ err: expect.stringMatching(/^Error: ENOTDIR.*\n/) }, { exit: 1 }]);
 });
 
 test("--json is one document on standard output, and the steps are on standard error", async () => {
@@ -87,13 +142,28 @@ test("a refusal changes nothing, and says so", async () => {
 });
 
 test.each([false, true])("a write that fails is rolled back and reported; as JSON: %s", async (asJson) => {
+  const folder = site.at("/usr/share/portico/default");
+  mkdirSync(folder, { recursive: true });
   site.deliver(one);
-  // In the way of root only: a directory where a file is to be.
-  mkdirSync(site.at("/usr/share/portico/default/index.html/x"), { recursive: true });
-  const { code, out, err } = await portico("activate", ...incoming(), ...(asJson ? ["--json"] : []));
-  expect(code).toBe(1);
-  if (asJson) expect(JSON.parse(out)).toMatchObject({ ok: false, rolledBack: expect.any(Boolean) });
-  else expect(err).toMatch(/\n(?:nothing was changed|not activated; the host is as it was before)\n$/);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", folder]);
+  try {
+    const { code, out, err } = await portico("activate", ...incoming(), ...(asJson ? ["--json"] : []));
+    expect(code).toBe(1);
+    const path = join(folder, "index.html");
+    if (asJson)
+      expect(JSON.parse(out)).toMatchObject({
+        ok: false,
+        rolledBack: true,
+        problems: [{ code: "activation.file-failed", path }],
+      });
+    else {
+      const start = `${path}: cannot be written (30: Read-only file system) [activation.file-failed]\n`;
+      const end = "not activated; the host is as it was before\n";
+      expect([err.slice(0, start.length), err.slice(-end.length)]).toEqual([start, end]);
+    }
+  } finally {
+    execFileSync("umount", [folder]);
+  }
   expect(existsSync(site.at(CONFIG))).toBe(false);
 });
 

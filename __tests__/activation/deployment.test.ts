@@ -1,4 +1,14 @@
-import { type DeploymentInput, parseDeployment, parseDeploymentText } from "../../src/model/index.js";
+import {
+  CERTIFICATE_STORE,
+  DEPLOYMENT_FILE,
+  DEPLOYMENT_STORE,
+  type DeploymentInput,
+  deploymentSchema,
+  INCOMING_DIRECTORY,
+  parseDeployment,
+  parseDeploymentText,
+} from "../../src/model/index.js";
+import { nodesAt, type SchemaNode, variants } from "../../src/model/config/schema.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 
 /** The deployment document: what it may say, and that every problem is told at once. */
@@ -41,6 +51,89 @@ test("defaults are filled in, and it is frozen", () => {
   expect(parsed.ok && Object.isFrozen(parsed.value.files[0])).toBe(true);
 });
 
+test("a document with nothing but what it needs has these defaults", () => {
+  const value = { ...valid, probe: { enabled: true, timeoutSeconds: 60 }, requireCertificate: false };
+  expect(parseDeployment(valid)).toEqual({ ok: true, value });
+});
+
+test("a document with every field, every role and every mode is taken as it is", () => {
+  const roles = "config node page other runtime settings tls unit network firewall keepalived".split(" ");
+  const modes = ["0600", "0640", "0644", "0755"];
+  const files = roles.map((role, i) => ({
+    path: `/srv/${String(i).padStart(2, "0")}`,
+    mode: modes[i % 4],
+    sha256: HASH,
+    role,
+  }));
+  const full = {
+    version: 1,
+    name: "files",
+    config: "/srv/00",
+    files,
+    services: {
+      proxy: { service: "portico.service", socket: "portico.socket" },
+      webApplication: "web.service",
+      fileServer: "file.service",
+      webdav: "dav.service",
+      firewall: "nftables.service",
+      keepalived: "keepalived.service",
+    },
+    settings: {
+      values,
+      files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+      apply: true,
+    },
+    media: { directory: "/opt/media", avatarDirectory: "/opt/avatars", fix: true },
+    database: { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" },
+    network: {
+      addresses: ["192.0.2.1", "2001:db8::1"],
+      portForwards: [{ protocol: "tcp", port: 443, toAddress: "192.0.2.1", toPort: 8443 }],
+      dnsRecords: [
+        { name: "files.example.org", type: "A", value: "192.0.2.1" },
+        { name: "files.example.org", type: "AAAA", value: "2001:db8::1" },
+      ],
+      exposedPorts: [443],
+      loopbackPorts: [3306],
+    },
+    probe: { enabled: false, mediaPath: "logo.png", timeoutSeconds: 3600 },
+    requireCertificate: true,
+  };
+  expect(parseDeployment(full)).toEqual({ ok: true, value: full });
+});
+
+test("every field is described, and every number that has a default has a unit", () => {
+  const fields = (node: SchemaNode): SchemaNode[] => {
+    const inner = [
+      ...Object.values(node.properties ?? {}),
+      ...(node.items === undefined ? [] : [node.items]),
+    ];
+    return inner.flatMap((one) => [one, ...variants([one]).flatMap(fields)]);
+  };
+  const all = fields(nodesAt(deploymentSchema, [])[0]!);
+  expect(all.length).toBeGreaterThan(60);
+  // Objects in a list are described by their list.
+  expect(all.filter((one) => one.properties === undefined && !one.description)).toEqual([]);
+  expect(all.filter((one) => typeof one.default === "number").map(({ unit }) => unit)).toEqual(["seconds"]);
+});
+
+test("rules that span fields say what is allowed", () => {
+  const [config, key] = valid.files;
+  const other = { ...config!, path: "/etc/portico/other.json" };
+  const said = (change: object): unknown => {
+    const parsed = parseDeployment({ ...valid, ...change });
+    return parsed.ok ? [] : parsed.problems.map(({ message, allowed }) => [message, allowed]);
+  };
+  const message = "is not one of the files with the role `config`";
+  const allowed = "/etc/portico/other.json, /etc/portico/portico.json";
+  expect(said({ files: [other, config, key], config: key!.path })).toEqual([[message, allowed]]);
+  expect(said({ files: [key], config: key!.path })).toEqual([[message, ""]]);
+  expect(said({ files: [config, config] })).toEqual([["is listed twice", undefined]]);
+  expect(said({ files: [key, config] })).toEqual([[`is listed after ${key!.path}`, undefined]]);
+  const inside = { ...key, path: "/var/lib/portico/deployment" };
+  expect(said({ files: [config, inside] })).toEqual([["is in /var/lib/portico/deployment", undefined]]);
+  expect(said({ files: [config, { ...inside, path: `${inside.path}s` }] })).toEqual([]);
+});
+
 test.each<[string, object, [string, string][]]>([
   ["another version", { version: 2 }, [["version", "config.unsupported-version"]]],
   [
@@ -67,6 +160,32 @@ test.each<[string, object, [string, string][]]>([
       ["services.webApplication", "config.bad-name"],
       ["probe.timeoutSeconds", "config.out-of-range"],
     ],
+  ],
+  [
+    "too long a time for its check",
+    { probe: { timeoutSeconds: 3601 } },
+    [["probe.timeoutSeconds", "config.out-of-range"]],
+  ],
+  ["the shortest time for its check", { probe: { timeoutSeconds: 1 } }, []],
+  [
+    "no port",
+    {
+      settings: {
+        values: { ...values, fileServerPort: undefined },
+        files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+      },
+    },
+    [["settings.values.fileServerPort", "config.missing-field"]],
+  ],
+  [
+    "a port that is none",
+    {
+      settings: {
+        values: { ...values, fileServerPort: "x" },
+        files: { networkDaemon: "/a", webApplication: "/b", fileServer: "/c" },
+      },
+    },
+    [["settings.values.fileServerPort", "config.out-of-range"]],
   ],
   ["no files", { files: [] }, [["files", "config.out-of-range"]]],
   ["a file twice", { files: [valid.files[0], valid.files[0]] }, [["files[1].path", "config.duplicate-name"]]],
@@ -146,6 +265,15 @@ test.each<[string, (value: string) => object, string[], string[]]>([
   };
   for (const value of taken) expect([value, pathsOf(value)]).toEqual([value, []]);
   for (const value of refused) expect([value, pathsOf(value)]).toEqual([value, [path]]);
+});
+
+test("what an earlier release left on a host is found", () => {
+  expect([DEPLOYMENT_FILE, DEPLOYMENT_STORE, CERTIFICATE_STORE, INCOMING_DIRECTORY]).toEqual([
+    "/etc/portico/deployment.json",
+    "/var/lib/portico/deployment",
+    "/var/lib/portico-certificates",
+    "/var/lib/portico/incoming",
+  ]);
 });
 
 test("JSON errors name their place; a misspelt field is corrected", () => {

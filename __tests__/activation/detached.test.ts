@@ -12,13 +12,29 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const isFree = !existsSync(RECORDS) || readdirSync(RECORDS).length === 0;
 const asRoot = process.getuid!() === 0 && isFree ? test : test.skip;
 
+/** What a caller has open, and what it does with signals. */
+const kept = (): unknown => [
+  readdirSync("/proc/self/fd").length,
+  process.listenerCount("SIGINT"),
+  process.listenerCount("SIGTERM"),
+];
+
+async function detached(program: string, node = process.execPath): Promise<unknown> {
+  const said: string[] = [];
+  const streams = { out: (text: string) => said.push(text), err: (text: string) => said.push(text) };
+  return [await runDetached([node, program], ["activate"], streams), ...said];
+}
+
 asRoot("its output is repeated; what it is recorded in goes with the last deployment", async () => {
   const program = join(folder, "program.cjs");
   writeFileSync(
     program,
-    `const { appendFileSync } = require("node:fs");
+    `const { appendFileSync, readFileSync, statSync } = require("node:fs");
     const [command, , file] = process.argv.slice(2);
-    appendFileSync(file, JSON.stringify({ out: command + " is done" }) + "\\n" + JSON.stringify({ exit: 3 }) + "\\n");`,
+    const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
+    const group = readFileSync("/proc/self/stat", "latin1").split(") ")[1].split(" ")[2];
+    const out = [command, mode(file), mode(${JSON.stringify(RECORDS)}), Number(group) === process.pid].join(" ");
+    appendFileSync(file, JSON.stringify({ out }) + "\\n" + JSON.stringify({ exit: 3 }) + "\\n");`,
   );
   for (const [command, left] of [
     ["activate", []],
@@ -27,7 +43,34 @@ asRoot("its output is repeated; what it is recorded in goes with the last deploy
     const said: string[] = [];
     const streams = { out: (text: string) => said.push(text), err: (text: string) => said.push(text) };
     expect(await runDetached([process.execPath, program], [command], streams)).toBe(3);
-    expect(said).toEqual([`${command} is done`]);
+    // Nobody else may read the record, and signals of the caller's group do not reach the command.
+    expect(said).toEqual([`${command} 600 700 true`]);
     expect(existsSync(RECORDS) ? readdirSync(RECORDS) : undefined).toEqual(left);
   }
+});
+
+asRoot("its record may be gone when it has ended", async () => {
+  const program = join(folder, "removes.cjs");
+  writeFileSync(
+    program,
+    `const fs = require("node:fs");
+    const file = process.argv.at(-1);
+    setTimeout(() => {
+      fs.appendFileSync(file, JSON.stringify({ out: "done" }) + "\\n" + JSON.stringify({ exit: 0 }) + "\\n");
+      fs.unlinkSync(file);
+    }, 500);`,
+  );
+  expect(await detached(program)).toEqual([0, "done"]);
+  rmSync(RECORDS, { recursive: true });
+});
+
+asRoot("a program that cannot be started; nothing is left open", async () => {
+  const ended = [1, "it ended without any output: see `journalctl -u 'portico-activation-*'`\n"];
+  expect(await detached("none.cjs", "/none/node")).toEqual(ended);
+  const before = kept();
+  // Somebody else's record, which has nothing to show.
+  writeFileSync(join(RECORDS, "4194303-a.record"), "");
+  expect(await detached("none.cjs", "/none/node")).toEqual(ended);
+  expect(kept()).toEqual(before);
+  rmSync(RECORDS, { recursive: true });
 });

@@ -9,14 +9,13 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildSync } from "esbuild";
 import { recoverHost } from "../../src/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
 import { Random, SEED } from "../../proof/kit/random.js";
-import { CONFIG, KEY, otherPair, Site, sha256, type SiteFiles, siteFiles } from "./site.js";
+import { CONFIG, KEY, otherPair, Site, SITES, sha256, type SiteFiles, siteFiles } from "./site.js";
 
 /**
  * An activation killed at a change it makes to the disk: strace sends SIGKILL when the n-th such system call is
@@ -35,7 +34,7 @@ let one: SiteFiles;
 let two: SiteFiles;
 
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "portico kill "));
+  folder = mkdtempSync(path.join(SITES, "portico kill "));
   portico = path.join(folder, "portico.cjs");
   const entryPoints = [path.join(__dirname, "../../src/cli/main.ts")];
   buildSync({
@@ -304,6 +303,20 @@ test("what is written is on the disk before anything relies on it", async () => 
     // A file's bytes before its name, the name before the next change.
     expect([to, synced(from, 0, i)]).toEqual([to, true]);
     expect([to, synced(path.dirname(to), i, i + 2)]).toEqual([to, true]);
+  }
+  // What is removed or made is on the disk before the next change, too; except for copies that nothing depends on.
+  const changed = calls.flatMap((call, i) => {
+    const [, file] = /^(?:unlink|rmdir|mkdir)\w*\((?:AT_FDCWD[^,]*, )?"([^"]+)"[^]*= 0$/.exec(call) ?? [];
+    return file === undefined || /\/(?:staging|incoming|blobs)(?:\/|$)|\.portico-/.test(file)
+      ? []
+      : [{ i, file }];
+  });
+  expect(changed.map(({ file }) => file)).toEqual(
+    expect.arrayContaining(["/srv/other", "/srv/only/one", "/srv/only", `${store}/journal.json`]),
+  );
+  for (const { i, file } of changed) {
+    const synced = new RegExp(`^fsync\\(\\d+<${escaped(path.dirname(file))}>\\)`);
+    expect([file, calls.slice(i + 1, i + 3).some((call) => synced.test(call))]).toEqual([file, true]);
   }
   const at = (file: string): number => renames.find(({ to }) => to === file)!.i;
   const outside = renames.filter(({ to }) => !to.startsWith(store)).map(({ i }) => i);

@@ -1,9 +1,11 @@
 import { bootUnit } from "../../src/activation/bootUnit.js";
-import { foreignDirectories } from "../../src/activation/preconditions.js";
+import { canDetach } from "../../src/activation/index.js";
+import { foreignDirectories, isOfUnit } from "../../src/activation/preconditions.js";
 import { admits } from "../../src/activation/firewallRules.js";
+import { openStore } from "../../src/activation/store.js";
 import { statusOf } from "../../src/activation/systemctl.js";
 import { shownUnit } from "../../src/diagnosis/shownUnits.js";
-import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";
 import type { Deployment } from "../../src/model/index.js";
@@ -50,26 +52,48 @@ test("permissions of media: only missing ones, over several activations, and bac
       `${directory}/a.png: mode 0604 instead of 0600`,
       `${directory}/b.png: mode 0644 instead of 0640`,
     ]);
-    await makeModes(first, () => undefined);
+    const lines: string[] = [];
+    const report = (line: string): void => void lines.push(line);
+    await makeModes(first, report);
     expect(await planModes(deployment(true))).toEqual([]);
     // A later generation: one that is new, one that somebody has closed again.
     site.write("/opt/sync/media/c.png", "x", 0o400);
     chmodSync(site.at("/opt/sync/media/b.png"), 0o600);
     const second = await planModes(deployment(true));
+    rmSync(site.at("/opt/sync/media/c.png"));
+    await makeModes(second, report);
+    expect(lines.splice(0)).toEqual([
+      `  ${directory}/a.png: mode 0604 instead of 0600`,
+      `  ${directory}/b.png: mode 0644 instead of 0640`,
+      `  ${directory}/b.png: mode 0604 instead of 0600`,
+      expect.stringMatching(/^ {2}.*\/c\.png: mode 0404 instead of 0400: not changed, \S/),
+    ]);
+    site.write("/opt/sync/media/c.png", "x", 0o400);
     await makeModes(second, () => undefined);
     expect(modes()).toEqual({ "a.png": "604", "b.png": "604", "c.png": "404" });
     chmodSync(site.at("/opt/sync/media/c.png"), 0o444);
-    const lines: string[] = [];
-    await undoModes(mergeModes(first, second), (line) => lines.push(line));
+    await undoModes(mergeModes(first, second), report);
     expect(modes()).toEqual({ "a.png": "600", "b.png": "600", "c.png": "444" });
-    expect(lines.filter((line) => line.includes("stays"))).toEqual([
-      expect.stringContaining(
-        "c.png: mode 0400 instead of 0404: stays, its permissions were changed meanwhile",
-      ),
+    expect(lines).toEqual([
+      `  ${directory}/c.png: mode 0400 instead of 0404: stays, its permissions were changed meanwhile`,
+      `  ${directory}/b.png: mode 0600 instead of 0604`,
+      `  ${directory}/a.png: mode 0600 instead of 0604`,
     ]);
   } finally {
     site.remove();
   }
+});
+
+test.each<[string, string, string[], boolean]>([
+  ["812", "0::/system.slice/web.service\n", ["a.service", "web.service"], true],
+  ["812", "1:cpu:/\n0::/system.slice/web.service/worker\n", ["web.service"], true],
+  ["812", "0::/system.slice/web.service2\n", ["web.service"], false],
+  ["812", "0::/system.slice/other-web.service\n", ["web.service"], false],
+  ["812", "0::/system.slice/web.service\n", [], false],
+  ["1", "0::/init.scope\n", ["a.service", "a.socket"], true],
+  ["1", "0::/init.scope\n", ["a.service", "a.socket.service"], false],
+])("whether process %s in %j is of one of %j: %s", (pid, groups, units, expected) => {
+  expect(isOfUnit(pid, groups, units)).toBe(expected);
 });
 
 const V4 = "192.0.2.7";
@@ -101,8 +125,33 @@ test.each<[string, string, boolean]>([
   ["ip6 saddr 2001:db8::/64 tcp dport 22 accept", V6, true],
   ["ip6 saddr 2001:db8:1::/64 tcp dport 22 accept", V6, false],
   ["ip saddr $office tcp dport 22 accept", V4, false],
+  ["ip saddr != { 203.0.113.1, 192.0.2.7 } tcp dport 22 accept", V4, false],
+  ["ip saddr != 203.0.113.1 tcp dport 22 accept", V6, false],
+  ["ip6 saddr != 2001:db8:1::1 tcp dport 22 accept", V4, false],
+  ["ip6 saddr { 2001:db8::1-2001:db8::9 } tcp dport 22 accept", V6, true],
+  ["ip6 saddr 2001:db8::7 tcp dport 22 accept", V6, true],
 ])("the rule `%s` lets %s in to port 22: %s", (rule, client, expected) => {
   expect(admits(`table inet t {\n\t${rule}\n}\n`, client, "22")).toBe(expected);
+});
+
+test("a user other than root cannot change the host", () => {
+  process.seteuid!(65_534);
+  try {
+    expect(() => openStore("/")).toThrow(
+      expect.objectContaining({
+        problems: [
+          expect.objectContaining({
+            code: "activation.not-root",
+            path: "",
+            message: "only root can change the host",
+          }),
+        ],
+      }),
+    );
+    expect(canDetach("/")).toBe(false);
+  } finally {
+    process.seteuid!(0);
+  }
 });
 
 describe("deployed files are below directories that only root can change:", () => {

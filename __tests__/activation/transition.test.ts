@@ -100,7 +100,7 @@ describe("units as a deployment wants them", () => {
       Object.entries(texts).map(([path, text], i) => {
         const file = join(folder, String(i));
         writeFileSync(file, text);
-        return [hash(path), { path: file }];
+        return [hash(path), file];
       }),
     );
     const delivered = { deployment: deployment(files, services), contents } as unknown as Delivered;

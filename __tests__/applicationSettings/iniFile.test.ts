@@ -1,4 +1,5 @@
 import fc from "../../proof/kit/property.js";
+import type { ItemChange } from "../../src/applicationSettings/edit.js";
 import {
   editIni,
   fileServerItems,
@@ -115,13 +116,21 @@ const EDITS: readonly [string, string, readonly IniItem[], string][] = [
     URL_ITEM,
     `[General]\nA = 1\n  2\n\n  3\n${URL_LINE}\n[X]\nB = 1\n  C = 2\n`,
   ],
+  [
+    "indented less than the key above, but more than a comment",
+    "[General]\n  A = 1\n# c\n SERVICE_URL = a\n",
+    URL_ITEM,
+    `[General]\n  A = 1\n# c\n ${URL_LINE}\n`,
+  ],
 ];
 
 test("edits: both readers see what is wanted, and nothing else changes", () => {
   const after = EDITS.map(([what, text, items, expected]) => {
     const result = edited(text, items);
     expect({ what, result }).toEqual({ what, result: expected });
-    expect({ what, again: editIni(result, items, "c.conf").splices }).toEqual({ what, again: [] });
+    const { findings, notes: _notes, ...again } = editIni(result, items, "c.conf");
+    expect({ what, ...again }).toEqual({ what, splices: [], changes: [], problems: [] });
+    expect(findings.map(({ item, state }) => [item, state])).toEqual(items.map(({ name }) => [name, "same"]));
     return result;
   });
   const python = parseIni(after);
@@ -137,6 +146,154 @@ test("edits: both readers see what is wanted, and nothing else changes", () => {
   }
 });
 
+test("a line of blanks costs no more than its length", () => {
+  const before = performance.now();
+  const odd = `[General]\na${" ".repeat(300_000)}b\n`;
+  expect(edited(odd, URL_ITEM)).toBe(`${odd}${URL_LINE}\n`);
+  // Minutes, if a blank is looked at again for each one before it.
+  expect(performance.now() - before).toBeLessThan(5_000);
+});
+
+test("what an edit does, item by item", () => {
+  const text =
+    "[fileserver]\nport = 1\nport = 2\nport = 3\n[General]\nSERVICE_URL = https://files.example.org/sync";
+  expect(editIni(text, [...HOST_PORT, ...URL_ITEM], "c.conf")).toEqual({
+    findings: [
+      { item: "fileserver.host", wanted: "127.0.0.1", state: "missing" },
+      { item: "fileserver.port", wanted: "8082", found: "3", line: 4, state: "different" },
+      {
+        item: "SERVICE_URL",
+        wanted: "https://files.example.org/sync",
+        found: "https://files.example.org/sync",
+        line: 6,
+        state: "same",
+      },
+    ],
+    splices: [
+      { from: 38, to: 39, text: "8082" },
+      { from: 40, to: 40, text: "host = 127.0.0.1\n" },
+    ],
+    changes: [
+      { item: "fileserver.port", from: "3", to: "8082" },
+      { item: "fileserver.host", from: null, to: "127.0.0.1" },
+    ],
+    problems: [],
+    notes: ["c.conf:4: fileserver.port is set before on line 2, 3; the last one wins"],
+  });
+  const added = (before: string) => editIni(before, [...URL_ITEM, ...HOST_PORT], "c.conf").changes;
+  const service = { item: "SERVICE_URL", from: null, to: "https://files.example.org/sync" };
+  const [host, port] = [
+    { item: "fileserver.host", from: null, to: "127.0.0.1" },
+    { item: "fileserver.port", from: null, to: "8082" },
+  ];
+  const section = (how: string) => [service, host, port].map((each) => ({ ...each, section: how }));
+  expect(added("")).toEqual(section("added"));
+  expect(added("A = 1\n\n")).toEqual(section("added"));
+  expect(added("A = 1\n")).toEqual(section("added apart"));
+  expect(added("A = 1")).toEqual(section("added apart").map((each) => ({ ...each, lineEndAdded: true })));
+  expect(added("[fileserver]\n[General]")).toEqual([{ ...service, lineEndAdded: true }, host, port]);
+});
+
+test("problems, with what the items are then", () => {
+  const FIX = "Write every item of the section as `key = value` on a line of its own that is not indented.";
+  const refused = { item: "SERVICE_URL", wanted: "https://files.example.org/sync", state: "refused" };
+  const nothing = { splices: [], changes: [], notes: [] };
+  expect(editIni("[General]\nSERVICE_URL : 1\n", URL_ITEM, "c.conf")).toEqual({
+    findings: [{ ...refused, line: 2 }],
+    ...nothing,
+    problems: [
+      {
+        code: "settings.refused",
+        path: "c.conf:2",
+        message: "SERVICE_URL: is set with `:`, which not every reader understands",
+        fix: FIX,
+      },
+    ],
+  });
+  expect(editIni("[fileserver] x\n", HOST_PORT, "c.conf").problems).toEqual([
+    {
+      code: "settings.refused",
+      path: "c.conf:1",
+      message: "fileserver.host, fileserver.port: the section's header is not understood by every reader",
+      fix: FIX,
+    },
+  ]);
+  expect(editIni("A = 1\r", URL_ITEM, "c.conf")).toMatchObject({
+    findings: [refused],
+    ...nothing,
+    problems: [
+      {
+        code: "settings.bad-syntax",
+        path: "c.conf:1",
+        message: "has a carriage return without line feed",
+      },
+    ],
+  });
+});
+
+describe("an undo", () => {
+  const SET: ItemChange = { item: "SERVICE_URL", from: "a", to: "b" };
+  const NEW: ItemChange = { item: "SERVICE_URL", from: null, to: "b", section: "added" };
+  const APART: ItemChange = { ...NEW, section: "added apart" };
+  const [reverted, gone] = [{ state: "reverted" }, { state: "gone" }];
+  test.each<[what: string, before: string, change: ItemChange, after: string, outcome: object]>([
+    ["of a value", "[General]\nSERVICE_URL = b \n", SET, "[General]\nSERVICE_URL = a\n", reverted],
+    [
+      "of the last of two",
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=b\n",
+      SET,
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=a\n",
+      reverted,
+    ],
+    [
+      "of one that is not the last",
+      "[General]\nSERVICE_URL=b\nSERVICE_URL=c\n",
+      SET,
+      "[General]\nSERVICE_URL=a\nSERVICE_URL=c\n",
+      reverted,
+    ],
+    [
+      "of what was changed since",
+      "[General]\nSERVICE_URL=d\nSERVICE_URL=c\n",
+      SET,
+      "",
+      { state: "changed", line: 3 },
+    ],
+    ["of what was changed back", "[General]\nSERVICE_URL=a \n", { ...SET, from: "a\t" }, "", gone],
+    ["of what was removed", "[General]\nX=b\n[Y]\nSERVICE_URL=b\n", SET, "", gone],
+    [
+      "of a line",
+      "[General]\nSERVICE_URL=b\nX=1\n",
+      { ...NEW, section: undefined },
+      "[General]\nX=1\n",
+      reverted,
+    ],
+    [
+      "of the only line of a section that was there",
+      "[General]\nSERVICE_URL=b\n",
+      { ...NEW, section: undefined },
+      "[General]\n",
+      reverted,
+    ],
+    ["of a section", "\ufeff[General]\nSERVICE_URL=b\n", NEW, "\ufeff", reverted],
+    ["of a section below an empty line", "A = 1\n\n[General]\nSERVICE_URL=b\n", NEW, "A = 1\n\n", reverted],
+    ["of one that is apart", "A = 1\n\n[General]\nSERVICE_URL=b\n\n[X]\n", APART, "A = 1\n\n[X]\n", reverted],
+    ["of one that is apart no more", "A = 1\n[General]\nSERVICE_URL=b\n", APART, "A = 1\n", reverted],
+    ["of one at the begin by now", "[General]\nSERVICE_URL=b\n", APART, "", reverted],
+    ["of one that has more in it", "[General]\nSERVICE_URL=b\n# c\n", NEW, "[General]\n# c\n", reverted],
+    [
+      "of a section at the end",
+      "A = 1\n\n[General]\nSERVICE_URL=b",
+      { ...APART, lineEndAdded: true },
+      "A = 1",
+      reverted,
+    ],
+  ])("%s", (_what, before, change, after, outcome) => {
+    const text = outcome === reverted ? after : before;
+    expect(revertIni(before, URL_ITEM[0]!, change)).toEqual({ text, ...outcome });
+  });
+});
+
 describe("refused with its line", () => {
   test.each<[string, string, number, RegExp]>([
     ["other letters", "[General]\nservice_url = a\n", 2, /not every reader takes/],
@@ -149,7 +306,14 @@ describe("refused with its line", () => {
       3,
       /as part of/,
     ],
-    ["a new key above an indented line", "[General]\n  [X]\n", 2, /above an indented line/],
+    [
+      "part of a value of several lines",
+      "[General]\nA = 1\n  2\n  SERVICE_URL = a\n",
+      4,
+      /as part of the value above/,
+    ],
+    ["a new key above an indented line", "[General]\n [X]\n", 2, /above an indented line/],
+    ["a header in a value", "[X]\nA = 1\n [General]\n", 3, /header/],
     ["a header with more on its line", "[General] ; x\nA = 1\n", 1, /header/],
     ["a header with what only some take for a line end", "[General]\u2028x\nA = 1\n", 1, /header/],
     ["lone carriage return", "[General]\nA = 1\rB = 2\n", 2, /carriage return/],

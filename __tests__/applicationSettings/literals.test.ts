@@ -35,6 +35,35 @@ test("a string has the value that Python gives it", () => {
   }
 });
 
+test("a code point that does not exist is shown as the last one", () => {
+  expect(found(String.raw`'\U00110000'`)).toBe("\u{10ffff}");
+});
+
+test.each([
+  ["True", "True"],
+  ["(False)", "False"],
+  ["False", "False"],
+  ["False,", undefined],
+  ["True or 1", undefined],
+  ["['a', \"b\", ]", "a, b"],
+  ["[]", ""],
+  ["['a', 1]", undefined],
+  ["['a',, 'b']", undefined],
+  ["['a'] + []", undefined],
+  ["['a'][0]", undefined],
+  ["[['a']]", undefined],
+  ["(['a'])", "a"],
+  ["('a',)", undefined],
+  ["('a')('b')", undefined],
+  ["('a') 'b'", undefined],
+  [String.raw`'\x4'`, String.raw`\x4`],
+  ["['a'] 'b'", undefined],
+  ["(['a'][0])", undefined],
+  ["()", undefined],
+])("%s is shown as %j", (literal, value) => {
+  expect(found(literal)).toBe(value);
+});
+
 test.each(["b'a'", "B'a'", "rb'a'", "Br'a'", "f'a'", "F'a'", "rf'a'", String.raw`'\N{BULLET}'`, "1", "None"])(
   "%s is not a plain string",
   (literal) => expect(found(literal)).toBeUndefined(),

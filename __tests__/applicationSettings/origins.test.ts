@@ -26,6 +26,7 @@ const CASES: readonly (readonly [what: string, before: string, after: string])[]
   ["the first", "[o, a, w]", "[a, w]"],
   ["the first two", "[o,p,  a, w]", "[a, w]"],
   ["the last", "[w, o]", "[w]"],
+  ["the last, without blanks", "[w,o]", "[w]"],
   ["the last, with a comma", "[w, o,]", "[w,]"],
   ["neighbours", "[w, o, p, a]", "[w, a]"],
   ["apart", "[w, o, a, p]", "[w, a]"],
@@ -56,14 +57,30 @@ const CASES: readonly (readonly [what: string, before: string, after: string])[]
 
 function edited(before: string): string {
   const text = `SECRET_KEY = 'k'\n${written(before)}`;
-  const { problems, splices } = editWebApplication(text, wantedValues(), "settings.py", OURS);
+  const { problems, splices, changes, findings } = editWebApplication(
+    text,
+    wantedValues(),
+    "settings.py",
+    OURS,
+  );
   expect(problems).toEqual([]);
+  const changed = splices.length > 0 && changes.some(({ item }) => item === ITEM);
+  expect(findings.find(({ item }) => item === ITEM)!.state).toBe(changed ? "different" : "same");
+  expect(changed).toBe(before !== "[a, w]");
   return applySplices(text, splices);
 }
 
 test.each(CASES)("%s", (_what, before, after) => {
   const result = edited(before);
   expect(result.slice(result.indexOf(ITEM))).toBe(written(after));
+});
+
+test("blanks without end cost no more than their length", () => {
+  const before = performance.now();
+  const result = edited(`[a,\n${" ".repeat(300_000)}o,\nw]`);
+  expect(result.slice(result.indexOf(ITEM))).toBe(written("[a,\nw]"));
+  // Minutes, if a blank is looked at again for each one before it.
+  expect(performance.now() - before).toBeLessThan(5_000);
 });
 
 test("Python reads the same", () => {

@@ -69,6 +69,34 @@ const PLACES: readonly [string, string, (lines: string) => string][] = [
       `try:\n\tSECRET_KEY = open('/nonexistent').read()\nexcept OSError:\n\tSECRET_KEY = 'x'\nelse:\n\tpass\n${n}${DB}`,
   ],
   [
+    "key in an if",
+    `if 1:\n\tSECRET_KEY = 'x'\nelif 2:\n\tpass\nelse:\n\tpass\nA = 1\n${DB}`,
+    (n) => `if 1:\n\tSECRET_KEY = 'x'\nelif 2:\n\tpass\nelse:\n\tpass\n${n}A = 1\n${DB}`,
+  ],
+  [
+    "a second key on the line of the databases",
+    `SECRET_KEY = 'a'\nA = 1\n${KEY}; ${DB}`,
+    (n) => `SECRET_KEY = 'a'\n${n}A = 1\n${KEY}; ${DB}`,
+  ],
+  [
+    "what may bind any name is not the key",
+    `exec('1')\nA = 1\n# the database\n${DB}`,
+    (n) => `exec('1')\nA = 1\n${n}# the database\n${DB}`,
+  ],
+  ["an item without a value", `MEDIA_URL: str\n${KEY}\n${DB}`, (n) => `MEDIA_URL: str\n${KEY}\n${n}${DB}`],
+  [
+    "key in front of an except and a finally",
+    `try:\n\tSECRET_KEY = 'x'\nexcept OSError:\n\tpass\nfinally:\n\tpass\n${DB}`,
+    (n) => `try:\n\tSECRET_KEY = 'x'\nexcept OSError:\n\tpass\nfinally:\n\tpass\n${n}${DB}`,
+  ],
+  ["two keys", `SECRET_KEY = 'a'\nA = 1\n${KEY}\n${DB}`, (n) => `SECRET_KEY = 'a'\nA = 1\n${KEY}\n${n}${DB}`],
+  ["two databases", `A = 1\n${DB}B = 1\n${DB}`, (n) => `A = 1\n${n}${DB}B = 1\n${DB}`],
+  [
+    "a comment above the databases, indented",
+    `A = 1\n \t# the database\n${DB}`,
+    (n) => `A = 1\n${n} \t# the database\n${DB}`,
+  ],
+  [
     "a key in a comment or a string is none",
     `# ${KEY}\nA = """\n${KEY}\n"""\n${DB}`,
     (n) => `# ${KEY}\nA = """\n${KEY}\n"""\n${n}${DB}`,
@@ -132,6 +160,8 @@ const UPDATED: readonly [string, string, string][] = [
   ["annotation", "MEDIA_URL: 'str' = '/a/'", "MEDIA_URL: 'str' = '/syncmedia/'"],
   ["expression", "MEDIA_URL = '/a' + ('/' if True else '')", "MEDIA_URL = '/syncmedia/'"],
   ["tuple", "MEDIA_URL = '/a/',  # oops", "MEDIA_URL = '/syncmedia/'  # oops"],
+  ["tuple in parentheses", "MEDIA_URL = ('/a/',)", "MEDIA_URL = '/syncmedia/'"],
+  ["two in parentheses", "MEDIA_URL = ('/a') + ('/b')", "MEDIA_URL = '/syncmedia/'"],
   ["number for a boolean", "SERVE_STATIC = 0", "SERVE_STATIC = False"],
   ["boolean", "SERVE_STATIC = (True)", "SERVE_STATIC = (False)"],
   [
@@ -170,6 +200,7 @@ const UPDATED: readonly [string, string, string][] = [
     `A = f"{'}'!r:>{3}} {{'"; MEDIA_URL = '/syncmedia/'; B = 1`,
   ],
   ["form feed", "\fMEDIA_URL = '/b/'", "\fMEDIA_URL = '/syncmedia/'"],
+  ["two form feeds", "\f \fMEDIA_URL = '/b/'", "\f \fMEDIA_URL = '/syncmedia/'"],
   ["one name in other letters", "ＭEDIA_URL = '/b/'", "ＭEDIA_URL = '/syncmedia/'"],
   [
     "origins: theirs kept",
@@ -203,6 +234,9 @@ test("existing items are updated in place, the rest stays byte by byte", () => {
     const around = (text: string, lines: string): string => `A = 0\n${text}\n${KEY}\n${lines}${DB}`;
     const result = edited(around(before, ""));
     expect({ what, result }).toEqual({ what, result: around(after, newLines("\n", item)) });
+    const { findings, ...again } = editWebApplication(result, WANTED, "settings.py");
+    expect({ what, ...again }).toMatchObject({ what, splices: [], changes: [], problems: [] });
+    expect(findings.filter(({ state }) => state !== "same")).toEqual([]);
     return { what, item, before: around(before, ""), after: result };
   });
   const seen = evaluate(cases.flatMap((c) => [c.before, c.after]));
@@ -235,6 +269,18 @@ test("a field of an f-string ends at its own brace, whatever is in it", () => {
     `t"{(lambda: {"}": 1})()["}"]}"`,
     `f"""{a # {"\n}"""`,
     `f'{1 if"{"else 2}'`,
+    `F"{d["a"]}"`,
+    `'a\\\r\n"b'`,
+    `'a\\\r\n'`,
+    `'a\\\n'`,
+    `f"\\""`,
+    `rf"{1}\\"{2}"`,
+    `f"{{"`,
+    `f"{{}}"`,
+    `f"{"}"}"`,
+    `f"{1:}"`,
+    `f"{1:{"}"}}"`,
+    `f"""{1:\n"}"""`,
   ];
   for (const source of sources) {
     const scanned = scanPython(`A = ${source} + "end"\nB = 1\n`);
@@ -244,6 +290,40 @@ test("a field of an f-string ends at its own brace, whatever is in it", () => {
       ["B", "=", "1"],
     ]);
   }
+});
+
+test("tokens, with their kinds, places and depths", () => {
+  const text = `\ufeffa_1=1.5e3+.5-0x1F\n\tü[ {(b)} ]\f**=\\\r\n  rB'''x'y\n''' # c\r\ff"\\{'"'}\\}"\n\f x:=...\n\n`;
+  const scanned = scanPython(text);
+  if ("fault" in scanned) throw new Error(scanned.fault.message);
+  expect(
+    scanned.lines.map(({ tokens, indented, from, to }) => [
+      tokens.map((t) => `${t.kind} ${t.text} ${t.depth}`),
+      indented,
+      text.slice(from, to),
+    ]),
+  ).toEqual([
+    [
+      ["name a_1 0", "operator = 0", "number 1.5e3 0", "operator + 0", "number .5 0"].concat([
+        "operator - 0",
+        "number 0x1F 0",
+      ]),
+      false,
+      "a_1=1.5e3+.5-0x1F\n",
+    ],
+    [
+      ["name ü 0", "operator [ 0", "operator { 1", "operator ( 2", "name b 3", "operator ) 2"].concat([
+        "operator } 1",
+        "operator ] 0",
+        "operator **= 0",
+        "string rB'''x'y\n''' 0",
+      ]),
+      true,
+      "\tü[ {(b)} ]\f**=\\\r\n  rB'''x'y\n''' # c\r",
+    ],
+    [[`string f"\\{'"'}\\}" 0`], false, `\ff"\\{'"'}\\}"\n`],
+    [["name x 0", "operator := 0", "operator ... 0"], true, "\f x:=...\n"],
+  ]);
 });
 
 test("names in a field that only contain the names of functions that set anything are no obstacle", () => {
@@ -257,6 +337,31 @@ test.each([
   "A = object.locals(); B = object.vars()",
   "modules = [1]",
   "A = [modules]",
+  "A = '{exec(1)}'",
+  `A = 'f"{exec(1)}"'`,
+  "A = f'{{exec(1)}}'",
+  "A = f'exec(1) {2}'",
+  "match 1:\n  case 1: print(MEDIA_URL)",
+  "match MEDIA_URL:\n  case 1: pass",
+  "while 0: print(MEDIA_URL)",
+  "for A in MEDIA_URL: pass",
+  "if A:\n  def f(a: str = MEDIA_URL): pass",
+  "A = {MEDIA_URL: 1}; B = A[MEDIA_URL:]",
+  "A = lambda: MEDIA_URL",
+  "def f():\n  global OTHER_URL",
+  "@A\nasync def f(): pass",
+  "@A\n@A\ndef f(): pass",
+  "async def f():\n  MEDIA_URL = 1",
+  "def f():\n  def MEDIA_URL(): pass",
+  "MEDIA_URL",
+  "MEDIA_URL(1)",
+  "A = MEDIA_URL[0]",
+  "A = MEDIA_URL.a",
+  "A.MEDIA_URL = 1",
+  "A = MEDIA_URL in B",
+  "if MEDIA_URL in B: pass",
+  "print(MEDIA_URL, end='')",
+  "from os import path",
 ])("names of one kind with those of functions which set anything are not an obstacle: %s", (line) => {
   expect(edited(`MEDIA_URL = '/'\n${line}\n${KEY}\n`)).toContain(`MEDIA_URL = '/syncmedia/'\n${line}\n`);
 });
@@ -275,6 +380,46 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["in a match", "match 1:\n  case MEDIA_URL: pass", 2, /`case`/],
   ["global in a function", "def f():\n  global A, MEDIA_URL\n  MEDIA_URL = 1", 2, /`global`/],
   ["global before a plain one", "def f():\n  global MEDIA_URL\n\nMEDIA_URL = 1", 2, /`global`/],
+  ["global in a function in a block", "if 1:\n  def f():\n    global MEDIA_URL", 3, /`global` in a block/],
+  ["in an elif", "if 0: pass\nelif 1: MEDIA_URL.append(1)", 2, /a change of its content in a block/],
+  ["in a while", "while 0: MEDIA_URL.append(1)", 1, /a change of its content in a block/],
+  ["in a for", "for A in []: MEDIA_URL.append(1)", 1, /a change of its content in a block/],
+  ["in a with", "with open('/'): MEDIA_URL.append(1)", 1, /a change of its content in a block/],
+  ["in an async with", "async with A: MEDIA_URL.append(1)", 1, /a change of its content in a block/],
+  ["in a one-line try", "try: MEDIA_URL.append(1)\nexcept A: pass", 1, /a change of its content in a block/],
+  ["in an except", "try: pass\nexcept A: MEDIA_URL.append(1)", 2, /a change of its content in a block/],
+  ["in an else", "if 0: pass\nelse: MEDIA_URL.append(1)", 2, /a change of its content in a block/],
+  ["in a one-line if, its content", "if 0: MEDIA_URL.append(1)", 1, /a change of its content in a block/],
+  ["in a finally", "try: pass\nfinally: MEDIA_URL.append(1)", 2, /a change of its content in a block/],
+  ["in a case", "match 1:\n  case 1: MEDIA_URL.append(1)", 2, /a change of its content in a block/],
+  ["annotated in a block", "if 1:\n  MEDIA_URL: str = '/'", 2, /an assignment in a block/],
+  ["a function of that name in a block", "if 1:\n  def MEDIA_URL(): pass", 2, /`def` in a block/],
+  ["a class of that name in a block", "if 1:\n  class MEDIA_URL: pass", 2, /`class` in a block/],
+  ["a function of that name, async", "async def MEDIA_URL(): pass", 1, /`def`/],
+  ["a loop, async", "async for MEDIA_URL in A: pass", 1, /loop variable in a block/],
+  ["imported", "import MEDIA_URL", 1, /`import`/],
+  ["an element changed", "MEDIA_URL = '/'\nMEDIA_URL[0].a()", 2, /a change of its content/],
+  ["the first of a chain", "MEDIA_URL = A = '/'", 1, /a chained assignment/],
+  ["annotated and changed", "MEDIA_URL: str += '/'", 1, /`\+=`/],
+  ["an assignment of nothing", "MEDIA_URL =", 1, /: an assignment cannot/],
+  ["exec in a lone f-string", "MEDIA_URL = '/'\nf'{exec(1)}'", 2, /`exec`/],
+  ["only its bracket on the next line", "MEDIA_URL = f(a=''\n)", 1, /several lines that holds an `=`/],
+  ["an element set", "MEDIA_URL = '/'\nMEDIA_URL['a'] = 1", 2, /: an assignment cannot/],
+  ["the first of several", "MEDIA_URL, A = 1, 2", 1, /: an assignment cannot/],
+  ["a star import in a function", "MEDIA_URL = '/'\ndef f(): from a import *", 2, /import \*/],
+  ["exec in the first of several fields", "MEDIA_URL = '/'\nA = f'{exec(1)}{2}'", 2, /`exec`/],
+  ["a function that runs at any time", "def f(): exec('x')\nMEDIA_URL = '/'", 1, /`exec`/],
+  ["a yield", "MEDIA_URL = yield A", 1, /does more than give/],
+  ["an await", "MEDIA_URL = await A", 1, /does more than give/],
+  ["two NULs", "A = 1\n\0\n\0", 2, /NUL/],
+  ...["+", "-", "*", "/", "//", "%", "@", "&", "|", "^", ">>", "<<", "**"].map(
+    (sign): [string, string, number, RegExp] => [
+      `changed by ${sign}=`,
+      `MEDIA_URL = '/'\nMEDIA_URL ${sign}= 2`,
+      2,
+      new RegExp(`: an assignment with \`${sign.replace(/\W/g, "\\$&")}=\` cannot`),
+    ],
+  ),
   ["added to", "MEDIA_URL = '/'\nMEDIA_URL += 'a'", 2, /`\+=`/],
   ["chained", "A = MEDIA_URL = '/'", 1, /a chained assignment/],
   ["one of several", "A, MEDIA_URL = 1, 2", 1, /an assignment/],
@@ -334,9 +479,11 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
   ["triple quotes not closed", "A = 1\nB = '''a\nC = 1", 2, /never closed/],
   ["a field's format not closed", 'A = f"{1:" + "}"\nB = 1', 1, /never closed/],
   ["a field's format not closed on its line", 'A = f"{1:\n}"\nB = 1', 1, /never closed/],
+  ["a quote in a field's format", 'A = f"{1:"}"\nB = 1', 1, /never closed/],
   ["a field not closed", 'A = f"{1"\nB = 1', 1, /never closed/],
   ["stray backslash", "A = 1 \\ 2", 1, /backslash/],
   ["backslash at the end", "A = 1\\\n", 1, /after a backslash/],
+  ["backslash at the end, with a carriage return", "A = 1\\\r\n", 1, /after a backslash/],
   ["backslash in front of a comment", "A = 1\n\\\n# b", 2, /nothing in front/],
   ["indented", "A = 1\n  B = 2", 2, /indentation/],
   ["an `@` at the end, which the new items would follow", "A = 1\n@", 2, /decorator without/],
@@ -359,7 +506,7 @@ const REFUSED: readonly [string, string, number, RegExp][] = [
 
 test.each(REFUSED)("refused with its line: %s", (_what, text, line, words) => {
   // Blanks in front of the text would be more of it.
-  const file = `${text}${/[\\\0@]\n?$/.test(text) ? "" : `\n${KEY}\n${DB}`}`;
+  const file = `${text}${/[\\\0@]\r?\n?$/.test(text) ? "" : `\n${KEY}\n${DB}`}`;
   const { problems, splices } = editWebApplication(file, WANTED, "settings.py");
   expect(problems.map((p) => p.path)).toEqual([`settings.py:${line}`]);
   expect(problems[0]!.message).toMatch(words);
@@ -370,7 +517,7 @@ test.each<[what: string, text: string]>([
   ["of the third line", "# one\n# two\n# coding: gbk\n"],
   ["without a name", "# of coding: `gbk`\n"],
   ["in no comment", "A = 'coding: gbk'\n"],
-  ...["utf-8", "UTF8", "utf-8-sig", "utf_8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-15"].map(
+  ...["utf-8", "UTF8", "utf-8-sig", "utf_8", "ascii", "us-ascii", "latin-1", "latin1", "iso_8859_15"].map(
     (name): [string, string] => ["that is known", `# -*- coding: ${name} -*-\n`],
   ),
   ["that is known", "# vim: set fileencoding=cp1252\n"],
@@ -378,8 +525,8 @@ test.each<[what: string, text: string]>([
   expect(edited(text)).toBe(`${text}${newLines()}`);
 });
 
-test("a statement that affects all items is named once", () => {
-  const { problems } = editWebApplication(`${KEY}\nfrom x import *\n`, WANTED, "settings.py");
+test.each(["from x import *", "exec('1')"])("%s, which affects all items, is named once", (line) => {
+  const { problems } = editWebApplication(`${KEY}\n${line}\n`, WANTED, "settings.py");
   expect(problems).toEqual([
     expect.objectContaining({
       code: "settings.refused",
@@ -389,9 +536,20 @@ test("a statement that affects all items is named once", () => {
   ]);
 });
 
-test("a star import in front of the new items is not an obstacle", () => {
-  expect(edited(`from os.path import *\n${KEY}\n`)).toBe(`from os.path import *\n${KEY}\n${newLines()}`);
+test("statements that affect one item each are named one by one", () => {
+  const { problems } = editWebApplication("SITE_ROOT += 1\nMEDIA_URL += 1\n", WANTED, "s.py");
+  expect(problems.map(({ path, message }) => `${path} ${message}`)).toEqual([
+    "s.py:2 MEDIA_URL: an assignment with `+=` cannot be edited safely",
+    "s.py:1 SITE_ROOT: an assignment with `+=` cannot be edited safely",
+  ]);
 });
+
+test.each(["from os.path import *", "exec('1')"])(
+  "in front of the new items %s is not an obstacle",
+  (line) => {
+    expect(edited(`${line}\n${KEY}\n`)).toBe(`${line}\n${KEY}\n${newLines()}`);
+  },
+);
 
 test("findings: the effective values, and their lines", () => {
   const text = `MEDIA_URL = '/a/'\nMEDIA_URL = '/b' '/'\nSITE_ROOT = '/sync/'\nLOGIN_URL = str(1)\nSTATIC_URL += 'x'\nSERVICE_URL = 'http://old'\n`;
@@ -407,6 +565,91 @@ test("findings: the effective values, and their lines", () => {
     "s.py:4: LOGIN_URL was an expression",
     "s.py:6: SERVICE_URL is set here as well, and not to https://files.example.org/sync",
   ]);
+});
+
+test("one item is added to the others", () => {
+  const text = newLines("\n", "STATIC_URL");
+  expect(edited(text)).toBe(`${text}${NEW.STATIC_URL}\n`);
+});
+
+test("what an edit does, item by item", () => {
+  const text = `${newLines("\n", "MEDIA_URL", "SERVE_STATIC", "CSRF_TRUSTED_ORIGINS", "SITE_ROOT")}MEDIA_URL = 1\nMEDIA_URL = 2\nMEDIA_URL = ('/a')\nSERVE_STATIC = True # c`;
+  const there = Object.keys(NEW).filter(
+    (item) => newLines("\n", item) !== newLines() && !/MEDIA|SERVE|CSRF|ROOT$/.test(item),
+  );
+  const { findings, changes, problems, notes, splices } = editWebApplication(text, WANTED, "s.py");
+  expect(findings.filter(({ item }) => !there.includes(item))).toEqual([
+    {
+      item: "FILE_SERVER_ROOT",
+      wanted: "https://files.example.org/synchttp",
+      found: "https://files.example.org/synchttp",
+      line: 1,
+      state: "same",
+    },
+    { item: "SERVE_STATIC", wanted: "False", found: "True", line: 9, state: "different" },
+    { item: "MEDIA_URL", wanted: "/syncmedia/", found: "/a", line: 8, state: "different" },
+    { item: "SITE_ROOT", wanted: "/sync/", state: "missing" },
+    { item: "CSRF_TRUSTED_ORIGINS", wanted: "https://files.example.org", state: "missing" },
+  ]);
+  expect(findings.filter(({ state }) => state === "same").map(({ line }) => line)).toEqual([1, 2, 3, 4, 5]);
+  expect(changes).toEqual([
+    { item: "SERVE_STATIC", from: "True", to: "False" },
+    { item: "MEDIA_URL", from: "'/a'", to: "'/syncmedia/'" },
+    { item: "SITE_ROOT", from: null, to: "'/sync/'", lineEndAdded: true },
+    {
+      item: "CSRF_TRUSTED_ORIGINS",
+      from: null,
+      to: "['https://files.example.org']",
+      added: ["https://files.example.org"],
+      lineEndAdded: true,
+    },
+  ]);
+  expect([problems, splices.length]).toEqual([[], 3]);
+  expect(notes).toEqual(["s.py:8: MEDIA_URL is set before on lines 6, 7; the last one wins"]);
+  const lists = editWebApplication("CSRF_TRUSTED_ORIGINS = ['a', 'b']\n", WANTED, "s.py", ["a", "c"]).changes;
+  expect(lists[0]).toEqual({
+    item: "FILE_SERVER_ROOT",
+    from: null,
+    to: "'https://files.example.org/synchttp'",
+  });
+  expect(lists.at(-1)).toEqual({
+    item: "CSRF_TRUSTED_ORIGINS",
+    from: "['a', 'b']",
+    to: "['https://files.example.org']",
+    added: ["https://files.example.org"],
+    removed: ["a"],
+  });
+});
+
+test("a file that cannot be read: every item is refused", () => {
+  const { findings, ...rest } = editWebApplication("A = 1\n)", WANTED, "s.py");
+  expect(rest).toEqual({
+    splices: [],
+    changes: [],
+    problems: [
+      expect.objectContaining({
+        code: "settings.bad-syntax",
+        path: "s.py:2",
+        message: "cannot be read: a `)` that closes nothing",
+      }),
+    ],
+    notes: [],
+  });
+  expect(findings.map(({ item }) => item)).toEqual(Object.keys(NEW));
+  expect(findings.find(({ item }) => item === "SERVE_STATIC")).toEqual({
+    item: "SERVE_STATIC",
+    wanted: "False",
+    state: "refused",
+  });
+});
+
+test.each([
+  ["SERVICE_URL = 'https://files.example.org/sync'", 0],
+  ["SERVICE_URL = 'http://a'\nSERVICE_URL = 'https://files.example.org/sync'", 0],
+  ["SERVICE_URL += 'http://a'", 0],
+  ["SERVICE_URL = A", 1],
+])("a note where SERVICE_URL is another one: %j", (line, count) => {
+  expect(editWebApplication(`${newLines()}${line}\n`, WANTED, "s.py").notes).toHaveLength(count);
 });
 
 describe("the diff", () => {

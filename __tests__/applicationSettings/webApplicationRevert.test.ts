@@ -20,6 +20,18 @@ test.each<[what: string, before: string, after: string, change?: Partial<ItemCha
   ["something on both sides", `A = 1;B = 2;  ${LINE}; C = 3\n`, "A = 1;B = 2; C = 3\n"],
   ["the end", `A = 1\n${LINE}`, "A = 1\n"],
   ["the end, with a line end that came with it", `A = 1\n${LINE}`, "A = 1", { lineEndAdded: true }],
+  [
+    "the end, with a line end of two that came with it",
+    `A = 1\nB = 2\n${LINE}`,
+    "A = 1\nB = 2",
+    { lineEndAdded: true },
+  ],
+  [
+    "something else that is no assignment",
+    `MEDIA_URL += 1\n${LINE}\ndel MEDIA_URL\n`,
+    "MEDIA_URL += 1\ndel MEDIA_URL\n",
+  ],
+  ["the end, with blanks", `A = 1\n${LINE} \t`, "A = 1\n"],
   ["no longer the end", `A = 1\n${LINE}\nB = 2\n`, "A = 1\nB = 2\n", { lineEndAdded: true }],
   ["in other words", `A = 1\nMEDIA_URL = ("/sync" 'media/')\nB = 2\n`, "A = 1\nB = 2\n"],
   ["of two the last one", `${LINE}\nA = 1\n${LINE}\n`, `${LINE}\nA = 1\n`],
@@ -32,6 +44,7 @@ test.each<[what: string, before: string, after: string, change?: Partial<ItemCha
     { from: "'a'\n 'b'" },
   ],
   ["a value whose parentheses have gone", `${LINE}\n`, "MEDIA_URL = ('a'\n 'b')\n", { from: "'a'\n 'b'" }],
+  ["a value on lines that are not indented", `${LINE}\n`, "MEDIA_URL = ('a'\n'b')\n", { from: "'a'\n'b'" }],
   ["a value that needs none", `${LINE}\n`, "MEDIA_URL = [\n'a']\n", { from: "[\n'a']" }],
 ])("an added item: %s", (_what, before, after, change = {}) => {
   expect(revertWebApplication(before, { ...ADDED, ...change })).toEqual({ text: after, state: "reverted" });
@@ -43,6 +56,7 @@ test.each<[what: string, text: string, line: number | undefined, change?: Partia
   ["an empty one", "A = 1\nMEDIA_URL = ''\n", 2],
   ["a file that cannot be read", "A = 1\n\nB = (\n", 3],
   ["nothing of it", "A = 1\n", undefined],
+  ["what was done is not known", `${LINE}\n`, 1, { to: "'" }],
   ["what was there before", "A = 1\nMEDIA_URL = ('/old/')\n", undefined, { from: "'/old/'" }],
 ])("somebody else's stays: %s", (_what, text, line, change = {}) => {
   const state = line === undefined ? { state: "gone" } : { state: "changed", line };
@@ -68,6 +82,12 @@ describe("trusted origins", () => {
       "one that had gone, of a list that we added",
       list("new"),
       list("old"),
+      { from: null, removed: ["https://old"] },
+    ],
+    [
+      "one that had gone, of a list that we added and others added to",
+      list("theirs", "new"),
+      list("theirs", "old"),
       { from: null, removed: ["https://old"] },
     ],
     [

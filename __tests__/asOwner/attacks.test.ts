@@ -2,9 +2,11 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { buildBundle } from "../../build/bundle.js";
 import { identityOf } from "../../src/asOwner/acting.js";
 import { asOwner, ownerProgram } from "../../src/asOwner/asOwner.js";
+import { temporaryBeside } from "../../src/asOwner/ownerFile.js";
 import { changeModes, checkMediaPermissions } from "../../src/diagnosis/mediaPermissions.js";
 import { findMediaFile } from "../../src/diagnosis/mediaFile.js";
 import type { Problem } from "../../src/model/index.js";
@@ -133,6 +135,30 @@ test("the child has that user's identity and no more: no group, no capability, n
   const known = Number(execFileSync("id", ["-u", "backup"]).toString());
   const groups = execFileSync("id", ["-G", "backup"]).toString().trim().split(" ").map(Number);
   expect(await identityOf(known)).toEqual({ uid: known, gid: groups[0], groups });
+});
+
+test("the child has the groups that it is given, creates files for itself alone, and refuses to keep capabilities", () => {
+  const request = JSON.stringify({ operation: "read", request: { path: "/proc/self/status", label: "x" } });
+  const child = (groups: readonly string[], ...before: readonly string[]) => {
+    const [program, ...args] = [
+      ...before,
+      process.execPath,
+      ownerProgram.path,
+      "as-owner",
+      String(APP),
+      "7",
+      ...groups,
+    ];
+    return spawnSync(program!, args, { input: request, encoding: "utf8" });
+  };
+  const statusOf = (groups: readonly string[]): string => {
+    const { answer } = JSON.parse(child(groups).stdout) as { answer: { content: string } };
+    return Buffer.from(answer.content, "base64").toString();
+  };
+  expect(statusOf(["8,9"])).toMatch(/^Umask:\t0077$[^]*^Gid:\t7\t7\t7\t7$[^]*^Groups:\t8 9 *$/m);
+  expect(statusOf([])).toMatch(/^Groups:[ \t]*$/m);
+  const kept = child([], "setpriv", "--securebits", "+no_setuid_fixup");
+  expect(kept).toMatchObject({ stdout: "", stderr: expect.stringContaining(`could not become user ${APP}`) });
 });
 
 test("the settings of an application that owns its tree are edited by the application's user", async () => {
@@ -328,6 +354,34 @@ describe("media:", () => {
     }
   });
 
+  test("trees of several owners: each knows of the others, and what both see is counted once", async () => {
+    fs.chmodSync(base, 0o711);
+    fs.mkdirSync(at("root/avatars"), { mode: 0o755 });
+    write("root/avatars/a.png", "x", 0o600, 0);
+    write("app/media/b.png", "x", 0o600);
+    fs.symlinkSync(at("root/avatars"), at("app/media/avatars"));
+    const options = { directory: at("app/media"), avatarDirectory: at("root/avatars") };
+    const seen = await checkMediaPermissions(options);
+    expect(seen.violations.map(({ path, part, outside }) => [path, part, outside])).toEqual([
+      [base, "avatars", false],
+      [at("root/avatars/a.png"), "avatars", false],
+      [at("app/media/b.png"), "media", false],
+    ]);
+    // The way to the base twice; root, avatars and its file; app, media and its file.
+    const looked = 2 * base.split("/").length + 6;
+    expect(seen).toMatchObject({ violationCount: 3, looked, complete: true, unseen: [] });
+    expect(await checkMediaPermissions({ ...options, entriesMax: looked - 1 })).toMatchObject({
+      looked: looked - 1,
+      complete: false,
+    });
+    // Root does not help an owner who cannot read his own.
+    own("root/closed", 0o300);
+    expect(await changeModes([{ path: at("root/closed"), from: 0o300, to: 0o305 }])).toMatchObject([
+      { why: "(13: Permission denied)" },
+    ]);
+    expect(fs.statSync(at("root/closed")).mode & 0o777).toBe(0o300);
+  });
+
   test("the search for an image runs as the owner of the tree", async () => {
     own("app/media/icons", 0o700);
     write("app/media/icons/ü b.png", "x", 0o600);
@@ -339,6 +393,38 @@ describe("media:", () => {
     fs.symlinkSync(at("root/secret"), at("app/media/secret"));
     expect(await findMediaFile(at("app/media"))).toBeUndefined();
   });
+});
+
+test("an image is looked for in the directories of twenty owners at most", async () => {
+  fs.mkdirSync(at("root/many"));
+  for (let i = 10; i < 35; i++) own(`root/many/${i}`);
+  write("root/many/32/late.png", "x");
+  expect(await findMediaFile(at("root/many"))).toBeUndefined();
+  write("root/many/28/early.png", "x");
+  expect(await findMediaFile(at("root/many"))).toBe("28/early.png");
+}, 30_000);
+
+test("a child has half a minute, unless the caller says otherwise", async () => {
+  const program = ownerProgram.path;
+  jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "performance"] });
+  try {
+    ownerProgram.path = join(folder, "hangs.mjs");
+    fs.writeFileSync(ownerProgram.path, "setInterval(() => {}, 1000);");
+    let said = "";
+    const asked = asOwner("realPath", { path: at("app") }, { uid: APP, path: at("app") });
+    void asked.catch((error: Error) => (said = error.message));
+    while (jest.getTimerCount() === 0) await sleep(10);
+    jest.advanceTimersByTime(29_999);
+    await sleep(20);
+    expect(said).toBe("");
+    jest.advanceTimersByTime(1);
+    await sleep(20);
+    expect(said).toContain("no answer within 30 s");
+  } finally {
+    jest.advanceTimersByTime(60_000);
+    jest.useRealTimers();
+    ownerProgram.path = program;
+  }
 });
 
 test("a child that does not answer is given up", async () => {
@@ -355,20 +441,95 @@ test("a child that does not answer is given up", async () => {
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/the answer is too long/);
     fs.writeFileSync(ownerProgram.path, "throw new Error('broken');");
     await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toThrow(/broken/);
+    // The end of what it says is enough.
+    fs.writeFileSync(ownerProgram.path, "console.error('x'.repeat(500) + 'y'.repeat(399)); process.exit();");
+    await expect(asOwner("realPath", { path: at("app") }, acting)).rejects.toMatchObject({
+      problems: [
+        {
+          code: "files.no-answer",
+          path: at("app"),
+          message: `could not be reached as user ${APP}, who can change it: ${"y".repeat(399)}`,
+        },
+      ],
+    });
+    // Before it has read what it was asked.
+    fs.writeFileSync(ownerProgram.path, "process.exit();");
+    await expect(asOwner("realPath", { path: "/x".repeat(1 << 20) }, acting)).rejects.toThrow(
+      /: it ended without an answer \[files\.no-answer\]/,
+    );
   } finally {
     ownerProgram.path = program;
+  }
+});
+
+test("a child is asked once, in a session of its own, and knows nothing of us but the request", async () => {
+  const program = ownerProgram.path;
+  const { execPath } = process;
+  try {
+    ownerProgram.path = join(folder, "says.mjs");
+    const session = `fs.readFileSync("/proc/self/stat", "utf8").split(") ")[1].split(" ")[3]`;
+    fs.writeFileSync(
+      ownerProgram.path,
+      `import fs from "node:fs"; const { env, argv, pid } = process;
+      const input = JSON.parse(fs.readFileSync(0, "utf8"));
+      const isLeader = ${session} === String(pid);
+      console.log(JSON.stringify({ answer: { input, env, args: argv.slice(2), cwd: process.cwd(), isLeader } }));`,
+    );
+    const backup = Number(execFileSync("id", ["-u", "backup"]).toString());
+    const groups = execFileSync("id", ["-G", "backup"]).toString().trim().split(" ");
+    const request = { path: at("app") };
+    expect(await asOwner("realPath", request, { uid: backup, path: at("app") })).toEqual({
+      input: { operation: "realPath", request },
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", UV_USE_IO_URING: "0" },
+      args: ["as-owner", String(backup), groups[0], groups.join(",")],
+      cwd: "/",
+      isLeader: true,
+    });
+    // A program that it started, and that outlives it, keeps nothing open here.
+    const handles = (): number =>
+      process.getActiveResourcesInfo().filter((each) => /Pipe|Timeout/.test(each)).length;
+    fs.writeFileSync(
+      ownerProgram.path,
+      `import { spawn } from "node:child_process"; import fs from "node:fs";
+      const { pid } = spawn("sleep", ["60"], { detached: true, stdio: "inherit" });
+      fs.writeFileSync(${JSON.stringify(at("pids"))}, pid + " " + process.pid);
+      setInterval(() => {}, 1000);`,
+    );
+    const before = handles();
+    const asked = asOwner("realPath", request, { uid: APP, path: at("app") }, { timeoutMs: 2_500 });
+    await expect(asked).rejects.toThrow(/no answer within 2\.5 s/);
+    const [left, child] = fs.readFileSync(at("pids"), "utf8").split(" ").map(Number);
+    try {
+      const isGone = (): boolean => !fs.existsSync(`/proc/${child}`) && handles() === before;
+      for (let i = 0; i < 100 && !isGone(); i++) await sleep(50);
+      expect([fs.existsSync(`/proc/${child}`), handles()]).toEqual([false, before]);
+    } finally {
+      process.kill(left!, "SIGKILL");
+    }
+    process.execPath = join(folder, "absent");
+    await expect(asOwner("realPath", request, { uid: APP, path: at("app") })).rejects.toThrow(/ENOENT/);
+  } finally {
+    ownerProgram.path = program;
+    process.execPath = execPath;
   }
 });
 
 /** Calls that open, change or start something. */
 const CALLS =
   "open,openat,creat,execve,rename,renameat,renameat2,unlink,unlinkat,rmdir,chmod,fchmodat,chown,lchown,fchownat,link," +
-  "linkat,symlink,symlinkat,mkdir,mkdirat,truncate,setuid,setresuid,clone,clone3,fork,vfork";
+  "linkat,symlink,symlinkat,mkdir,mkdirat,truncate,setuid,setresuid,clone,clone3,fork,vfork,fsync";
 
-/** Runs the command traced. @returns calls in a directory by anybody but its owner, and how many there were by that one */
-function traced(directory: string, ...args: readonly string[]): { by: number; wrong: string[] } {
+/**
+ * Runs the command traced.
+ *
+ * @returns calls in a directory by anybody but its owner, how many there were by that one, and what of it was written to disk
+ */
+function traced(
+  directory: string,
+  ...args: readonly string[]
+): { by: number; wrong: string[]; synced: Set<string> } {
   const log = join(base, "trace");
-  const strace = ["-f", "--seccomp-bpf", "-qq", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
+  const strace = ["-f", "--seccomp-bpf", "-qq", "-y", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
   const { error } = spawnSync("strace", [...strace, process.execPath, ownerProgram.path, ...args], {
     stdio: "ignore",
   });
@@ -382,8 +543,10 @@ function traced(directory: string, ...args: readonly string[]): { by: number; wr
   const became = new Map<string, string>();
   const userOf = (thread: string | undefined): string =>
     thread === undefined ? "0" : (became.get(thread) ?? userOf(parents.get(thread)));
-  const outcome = { by: 0, wrong: [] as string[] };
+  const outcome = { by: 0, wrong: [] as string[], synced: new Set<string>() };
   for (const line of lines) {
+    const synced = / fsync\(\d+<([^>]*)>/.exec(line)?.[1];
+    if (synced?.startsWith(`${directory}/`)) outcome.synced.add(synced);
     const user = /^(\d+) +set(?:res)?uid\((\d+)/.exec(line);
     if (user !== null) became.set(user[1]!, user[2]!);
     if (!line.includes(`"${directory}/`) || / execve\(/.test(line.split(directory)[0]!)) continue;
@@ -415,6 +578,10 @@ test("no process of root opens, changes or starts anything there: traced from de
     const run = traced(site.at("/app"), "activate", "--incoming", site.incoming, ...store);
     expect(run.wrong).toEqual([]);
     expect(run.by).toBeGreaterThan(10);
+    const edited = [named.networkDaemon, named.webApplication].map((name) => site.at(name));
+    expect([...run.synced]).toEqual(
+      expect.arrayContaining([site.at("/app/conf"), ...edited.map(temporaryBeside)]),
+    );
     expect(site.read(named.networkDaemon)).toContain(host);
   }
   // Of this host, as far as doctor is concerned; it finds and reads both.

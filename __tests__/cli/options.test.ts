@@ -3,7 +3,9 @@ import { withControl } from "../../src/cli/controlOptions.js";
 import { wholeNumber } from "../../src/cli/options.js";
 import { sourceOf } from "../../src/cli/document.js";
 import { collectUpstream } from "../../src/cli/previewOptions.js";
+import { collectCredential } from "../../src/cli/reloadCommand.js";
 import { addDatabaseOptions } from "../../src/cli/storedSettingsOptions.js";
+import type { CredentialSource } from "../../src/runtime/load/credentialSet.js";
 
 /** How options are read. */
 
@@ -62,6 +64,17 @@ test.each([
   ["a.json", "/srv/../x", { file: "a.json", root: "/x" }],
 ])("the config of %j below %j", (file, root, source) => {
   expect(sourceOf(file, root)).toEqual(source);
+});
+
+test("files are handed over by name, in the order that they are given", () => {
+  const given = ["a:/b:c", "a:d"].reduce<CredentialSource[]>(
+    (before, text) => collectCredential(text, before),
+    [],
+  );
+  expect(given).toEqual([
+    { name: "a", file: "/b:c" },
+    { name: "a", file: "d" },
+  ]);
 });
 
 test("upstreams of a preview are given by name, the last of a name counts", () => {

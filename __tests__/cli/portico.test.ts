@@ -200,6 +200,34 @@ describe("check", () => {
     }
   });
 
+  test.each([
+    [[], "no database is named by --database or the deployment"],
+    [
+      ["--database", "sync@127.0.0.1:1/sync"],
+      "no credentials: set PORTICO_DATABASE_PASSWORD or give --database-option-file",
+    ],
+    [["--database", "sync@127.0.0.1:1/sync", "--database-option-file", "/none"], /\/none/],
+  ])("--live without an offset asks the listeners as they are; %j", async (options, why) => {
+    const file = path.join(folder, "own.json");
+    const text = JSON.stringify(siteConfig({ mode: "plain", host: "127.0.0.9" }));
+    writeFileSync(file, text.replaceAll('"0.0.0.0"', '"127.0.0.9"').replaceAll('"port":80', '"port":1'));
+    const { code, out, err } = await portico(
+      "check",
+      "--live",
+      file,
+      "--media-path",
+      "a.png",
+      ...options,
+      "--no-insecure",
+    );
+    expect(code).toBe(1);
+    const failed = out.split("\n").filter((line) => line.startsWith("FAIL"));
+    expect(failed).toHaveLength(6);
+    for (const line of failed) expect(line).toContain("nothing listens on 127.0.0.9 port 1:");
+    expect(err).toMatch(/^note: did not look for settings stored in the application's database: .*\n$/);
+    expect(err).toEqual(expect.stringMatching(why));
+  });
+
   test("--live refuses a config that is not a file-sync front end", async () => {
     const file = path.join(folder, "other.json");
     const text = JSON.stringify(siteConfig({ mode: "plain" })).replaceAll('"application"', '"something"');
@@ -317,8 +345,14 @@ describe("preview and check --live", () => {
   test("TLS mode: each response is as expected, except that of the daemon that is down", async () => {
     const root = await layOutHost("tls", { mode: "tls", host: "files.example.org" });
     const { preview, at } = await startPreview(root);
-    expect(preview.out).toMatch(/http:\/\/127\.0\.0\.1:\d+\/ +instead of port 80 of 0\.0\.0\.0/);
-    expect(preview.out).toMatch(/curl -k --resolve files\.example\.org:\d+:127\.0\.0\.1/);
+    const [http, https] = [80, 443].map((port) => port + Number(at.at(-1)));
+    expect(lines(preview.out).slice(1)).toEqual([
+      `portico preview of ${path.join(root, "etc/portico/portico.json")}`,
+      `  http://127.0.0.1:${http}/          instead of port 80 of 0.0.0.0`,
+      `  https://127.0.0.1:${https}/         instead of port 443 of 0.0.0.0`,
+      `Ask for it by name: curl -k --resolve files.example.org:${http}:127.0.0.1 http://files.example.org:${http}/`,
+      "Stop it with Ctrl-C.",
+    ]);
     const { code, out, err } = await portico("check", ...at);
     expect(lines(out).map((line) => line.slice(0, 4))).toEqual([
       ...Array(6).fill("PASS"),
@@ -333,7 +367,10 @@ describe("preview and check --live", () => {
     );
     expect(lines(out)[7]).toMatch(/6 of 7 responses as expected$/);
     expect(code).toBe(1);
-    expect(err).toMatch(/certificate was not verified/);
+    expect(lines(err)).toEqual([
+      "note: did not look for settings stored in the application's database: no database is named by --database or the deployment",
+      "note: the certificate was not verified, as it may be self-signed; --no-insecure verifies it",
+    ]);
 
     const json = await portico("check", ...at, "--json", "--no-insecure");
     const { responses, ...rest } = JSON.parse(json.out);

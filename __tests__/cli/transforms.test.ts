@@ -6,6 +6,7 @@ import {
   UNKNOWN_HOST,
 } from "../../src/diagnosis/expectedResponses.js";
 import { formatChecked, judge } from "../../src/diagnosis/liveCheck.js";
+import { readyText } from "../../src/cli/previewCommand.js";
 import { previewConfig } from "../../src/cli/previewConfig.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { siteConfig, type SiteOptions } from "../../proof/kit/siteConfig.js";
@@ -128,6 +129,36 @@ describe("previewConfig", () => {
     expect(config.value.virtualServers[2]!.hsts).toBeDefined();
     const moved = previewed(config.value).virtualServers[2]!;
     expect([moved.hsts, moved.responseHeaders.remove]).toEqual([undefined, ["X-A"]]);
+  });
+
+  test.each<[what: string, options: SiteOptions, change: (text: string) => string, text: string]>([
+    [
+      "a name, and the first IPv4 listener",
+      { mode: "plain", host: "files.example.org", ipv6: "2001:db8::10" },
+      (text) => text.replace(/("listeners":)\[(\{[^}]*\}),(\{[^}]*\})\]/, "$1[$3,$2]"),
+      `  http://[::1]:10080/              instead of port 80 of 2001:db8::10
+  http://127.0.0.1:10080/          instead of port 80 of 0.0.0.0
+Ask for it by name: curl -k --resolve files.example.org:10080:127.0.0.1 http://files.example.org:10080/
+`,
+    ],
+    [
+      "the address itself",
+      { mode: "plain", host: "127.0.0.1" },
+      (text) => text,
+      "  http://127.0.0.1:10080/          instead of port 80 of 0.0.0.0\n",
+    ],
+    [
+      "no application",
+      { mode: "plain", host: "files.example.org" },
+      (text) => text.replaceAll('"application"', '"other"'),
+      "  http://127.0.0.1:10080/          instead of port 80 of 0.0.0.0\n",
+    ],
+  ])("says where it serves: %s", (_what, options, change, text) => {
+    const parsed = parseConfig(JSON.parse(change(JSON.stringify(siteConfig(options)))));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+    expect(readyText("a.json", parsed.value, previewed(parsed.value))).toBe(
+      `portico preview of a.json\n${text}Stop it with Ctrl-C.\n`,
+    );
   });
 
   test("ports beyond the range are refused with the option to change", () => {

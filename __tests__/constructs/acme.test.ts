@@ -1,3 +1,5 @@
+import { TerraformVariable } from "cdktf";
+import { authorityName } from "../../src/constructs/acme.js";
 import {
   FileSyncFrontEnd,
   type FileSyncFrontEndProps,
@@ -39,6 +41,22 @@ const codesOf = (make: () => unknown): string[] => {
     return [(error as Error).message];
   }
 };
+
+test.each<[string | undefined, string[], string]>([
+  [undefined, [], "letsencrypt"],
+  ["https://acme-v02.api.letsencrypt.org/directory", ["ca.example"], "letsencrypt"],
+  ["https://ca.example/directory", [], "ca.example"],
+  ["https://ca.example:8443/directory", ["ca.example"], "ca.example-2"],
+  ["https://ca.example/directory", ["ca.example", "ca.example-2"], "ca.example-3"],
+  ["https://[2001:db8::1]/directory", [], "2001-db8--1-"],
+  ["https://-a_b.example/directory", [], "a-b.example"],
+  [`https://${"a".repeat(61)}.example/directory`, [], "a".repeat(60)],
+  ["${var.directory}", [], "authority"],
+])("the authority %p beside %j is called %s", (directory, taken, name) => {
+  const late = directory === "${var.directory}";
+  const variable = new TerraformVariable(newStack(), "directory", { type: "string" });
+  expect(authorityName(late ? variable.stringValue : directory, taken)).toBe(name);
+});
 
 test("the certificate is for the host's name, on IPv4 and IPv6 alike; there is one authority", () => {
   const host = { address: "8.8.8.8", ipv6Address: "2001:4860::8", publicName: "files.example.org" };

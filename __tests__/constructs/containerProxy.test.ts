@@ -55,6 +55,21 @@ test("overrides apply, and problems name the constructs", () => {
   expect(proxy.problems.map(({ path }) => path)).toEqual(["stack/proxy/site/again.path"]);
 });
 
+test("a single limit or timeout is a setting, and no prop that does not exist is", () => {
+  const settings = { limits: { headBytesMax: 4096 }, timeouts: { drainMs: 1000 } };
+  const proxy = new ContainerProxy(newStack(), "proxy", settings);
+  expect(proxy.config).toMatchObject(settings);
+  expect(new ContainerProxy(newStack(), "proxy").config).not.toHaveProperty("limits");
+  expect(new ContainerProxy(newStack(), "proxy").config).not.toHaveProperty("timeouts");
+  expect(() => new ContainerProxy(newStack(), "proxy", { worker: 1 } as never)).toThrow(
+    "stack/proxy.worker: does not exist",
+  );
+  expect(() => proxy.addFile(5 as never, "x")).toThrow("stack/proxy.addFile.path: is not a string");
+  expect(() => TlsMaterial.fromSecret(5 as never)).toThrow(
+    "TlsMaterial.fromSecret.directory: is not a string",
+  );
+});
+
 test("a self-signed certificate is refused: there is no host to put it on", () => {
   const proxy = new ContainerProxy(newStack(), "proxy");
   const tls = { material: TlsMaterial.selfSigned() };

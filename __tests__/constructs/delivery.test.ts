@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TerraformStack, TerraformVariable, Testing } from "cdktf";
@@ -125,6 +125,20 @@ describe("delivery over ssh", () => {
     const problems = problemsOf(() => Delivery.ssh(trusting(options(key.stringValue))));
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `Delivery.ssh.${field}`]]);
     expect(JSON.stringify(problems)).not.toContain("BEGIN");
+  });
+
+  test.each<[string, (value: number) => SshDeliveryOptions, number]>([
+    ["connectTimeoutSeconds", (connectTimeoutSeconds) => ({ connectTimeoutSeconds }), 3_600],
+    ["port", (port) => ({ port }), 65_535],
+    ["bastion.port", (port) => ({ bastion: { address: "gate.example", port } }), 65_535],
+  ])("takes as %s a whole number up to its limit", (field, options, max) => {
+    const make = (value: number) => () => Delivery.ssh(trusting(options(value)));
+    for (const value of [1, max]) expect(make(value)).not.toThrow();
+    for (const value of [0, max + 1, 1.5])
+      expect([value, problemsOf(make(value)).map((p) => [p.code, p.path])]).toEqual([
+        value,
+        [["config.out-of-range", `Delivery.ssh.${field}`]],
+      ]);
   });
 
   test.each<[string, (text: string) => SshDeliveryOptions, string[], string[]]>([
@@ -588,8 +602,15 @@ describe("a Node that is part of the deployment", () => {
     const other = `sha512-${"A".repeat(86)}==`;
     expect(problemsOf(() => pinned({ integrity: other })).map((p) => p.code)).toEqual(["node.wrong-hash"]);
     expect(problemsOf(() => pinned({ version: "98.0.0" })).map((p) => p.code)).toEqual(["node.not-fetched"]);
-    expect(existsSync(join(cacheDirectory, "fetch"))).toBe(false);
+    // Nothing is left of what was refused.
+    expect(readdirSync(cacheDirectory).filter((name) => !name.startsWith(platform))).toEqual([]);
   }, 60_000);
+
+  test.each(["linux-x64", "linux-arm64"] as const)("has a hash by default for %s", (platform) => {
+    const problems = problemsOf(() => NodeRuntime.pinned({ platform, cacheDirectory }).binary());
+    // Not `node.bad-pin`: it is asked for.
+    expect(problems.map(({ code }) => code)).toEqual(["node.not-fetched"]);
+  });
 
   const HASH = `sha512-${"A".repeat(86)}==`;
 
@@ -597,13 +618,18 @@ describe("a Node that is part of the deployment", () => {
     ["a version without hash", { version: "20.0.0", integrity: undefined }],
     ["no version", { version: "latest" }],
     ["no hash", { integrity: "sha1-abc" }],
-    ...["24.1", "24.1.2.3", "v24.1.2", "24.1.2-rc1", " 24.1.2", "24.1.2\n"].map((bad): [string, object] => [
-      `the version ${JSON.stringify(bad)}`,
-      { version: bad },
-    ]),
-    ...[`x${HASH}`, `${HASH}=`, `${HASH}\n`, HASH.slice(0, -1), HASH.toUpperCase(), ""].map(
-      (bad): [string, object] => [`the hash ${JSON.stringify(bad)}`, { integrity: bad }],
+    ...["24.1", "24..2", ".1.2", "24.1.", "24.1.2.3", "v24.1.2", "24.1.2-rc1", " 24.1.2", "24.1.2\n"].map(
+      (bad): [string, object] => [`the version ${JSON.stringify(bad)}`, { version: bad }],
     ),
+    ...[
+      `${HASH.slice(0, 10)}*${HASH.slice(11)}`,
+      `x${HASH}`,
+      `${HASH}=`,
+      `${HASH}\n`,
+      HASH.slice(0, -1),
+      HASH.toUpperCase(),
+      "",
+    ].map((bad): [string, object] => [`the hash ${JSON.stringify(bad)}`, { integrity: bad }]),
   ])("needs a pin: %s", (_, more) => {
     expect(problemsOf(() => pinned(more))).toMatchObject([{ code: "node.bad-pin" }]);
   });

@@ -377,6 +377,13 @@ describe("the address that is listened on", () => {
     expect(warnings(app)).toEqual([
       "The proxy listens on 10.0.0.11 only, and the host's address, which clients are sent to, is 10.0.0.10.",
     ]);
+    const shared = { ...host, virtualAddress: "10.0.0.11" };
+    const told = (more: object) => warnings(frontEnd({ host: shared, mode: Mode.plain(more) }));
+    expect(told({ address: "10.0.0.11", ipv6Address: "2001:DB8::0:10" })).toEqual([]);
+    expect(told({ address: "10.0.0.10", ipv6Address: "2001:db8::11" })).toEqual([
+      "The proxy listens on 10.0.0.10 only, and the host's address, which clients are sent to, is 10.0.0.11.",
+      "The proxy listens on 2001:db8::11 only, and the host's ipv6Address, which clients are sent to, is 2001:db8::10.",
+    ]);
   });
 
   test("may be known only to Terraform", () => {

@@ -227,3 +227,23 @@ test("values that are not known yet are not judged, and the others are", () => {
   const bad = problemsOf(() => new Host(stack, "bad", { address: text, netmask: "x", publicName: text }));
   expect(bad.map((p) => [p.code, p.path])).toEqual([["host.bad-network", "stack/bad.netmask"]]);
 });
+
+test("what is known only at apply is checked then, each with its rule", () => {
+  const stack = newStack();
+  const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
+  const late = new Host(stack, "host", {
+    ...{ address: text, virtualAddress: text, gateway: text, dnsDomain: text, ipv6Address: text },
+    ...{ publicName: text, nameservers: ["192.0.2.1", text] },
+    sshPort: new TerraformVariable(stack, "n", { type: "number" }).numberValue,
+  });
+  expect(late.lateChecks().map(({ error_message: message }) => message.split("\n")[0])).toEqual([
+    "stack/host.address: is not a static IPv4 address such as 192.0.2.10 [host.bad-ipv4]",
+    "stack/host.virtualAddress: is not a static IPv4 address such as 192.0.2.10 [host.bad-virtual-address]",
+    "stack/host.ipv6Address: is not an IPv6 address such as 2001:db8::1 [host.bad-ipv6]",
+    "stack/host.publicName: is not a domain name in lower case, without a port [host.bad-name]",
+    "stack/host.gateway: is not the router's IPv4 address, such as 192.0.2.1 [host.bad-network]",
+    "stack/host.dnsDomain: is not a domain name in lower case, without a port [host.bad-name]",
+    "stack/host.nameservers[1]: is not an IPv4 or IPv6 address [host.bad-nameserver]",
+    "stack/host.sshPort: is out of range [config.out-of-range]",
+  ]);
+});

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { formatProblem, ProblemError } from "../../src/index.js";
 import { MISTAKES, site, type Site } from "./mistakes.js";
 import { synthesize } from "../../proof/kit/stacks.js";
@@ -17,11 +19,30 @@ function said(make: (s: Site) => unknown): string {
   throw new Error("nothing was said");
 }
 
-describe("a mistake is reported with construct path, prop, what was received, what is allowed and the fix", () => {
-  test("there are enough of them", () => expect(MISTAKES.length).toBeGreaterThanOrEqual(150));
+/** What is said about each mistake, word for word, by what was done; `UPDATE_GOLDEN=1` writes it anew. */
+const GOLDEN = join(__dirname, "golden", "mistakes.txt");
+const golden = new Map(
+  readFileSync(GOLDEN, "utf8")
+    .split(/^# /m)
+    .slice(1)
+    .map((part): [string, string] => [part.slice(0, part.indexOf("\n")), part.slice(part.indexOf("\n") + 1)]),
+);
+afterAll(() => {
+  if (process.env.UPDATE_GOLDEN !== "1") return;
+  writeFileSync(GOLDEN, MISTAKES.map(([what]) => `# ${what}\n${golden.get(what)}`).join(""));
+});
 
-  test.each(MISTAKES)("%s", (_, make, code, path) => {
-    const text = said(make);
+describe("a mistake is reported with construct path, prop, what was received, what is allowed and the fix", () => {
+  test("there are enough of them, each by a name of its own", () => {
+    expect(MISTAKES.length).toBeGreaterThanOrEqual(150);
+    expect([...golden.keys()]).toEqual(MISTAKES.map(([what]) => what));
+  });
+
+  test.each(MISTAKES)("%s", (what, make, code, path) => {
+    // Wherever the project is.
+    const text = said(make).replaceAll(__dirname, "/project/__tests__/constructs");
+    if (process.env.UPDATE_GOLDEN === "1") golden.set(what, `${text}\n`);
+    expect(`${text}\n`).toBe(golden.get(what));
     const lines = text.split("\n");
     const first = lines.findIndex((line) => line.includes(`${path}: `) && line.endsWith(`[${code}]`));
     expect(first === -1 ? text : lines[first]).toMatch(`${path}: `);

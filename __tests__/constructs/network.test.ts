@@ -132,6 +132,53 @@ describe("static network", () => {
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/${path}`]]);
   });
 
+  test("has a file that systemd-networkd reads", () => {
+    for (const name of ["a.network", "10-b_c@d.e.network"]) expect(() => network({ name })).not.toThrow();
+    for (const name of [
+      "",
+      ".network",
+      "a",
+      "a.networks",
+      "a.network\n",
+      "a b.network",
+      "a/b.network",
+      "a.netdev",
+    ])
+      expect([name, problemsOf(() => network({ name })).map((p) => p.path)]).toEqual([
+        name,
+        ["stack/network.name"],
+      ]);
+  });
+
+  test("has a gateway in its subnet, as Terraform finds out", () => {
+    const checked = (more: Partial<HostProps>): string[] => {
+      const stack = newStack();
+      const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
+      const props = { ...LAN, address: text, ...more };
+      new StaticNetwork(stack, "network", {
+        interface: { name: "eth0" },
+        host: new Host(stack, "host", props),
+      });
+      const [file] = Object.values(synthesize(stack).resource["local_file"]!);
+      const all = (file!.lifecycle?.precondition ?? []) as { error_message: string; condition: string }[];
+      return all
+        .filter(({ error_message: message }) => message.includes("outside the subnet"))
+        .map(({ condition, error_message: message }) => `${condition} ${message.split("\n")[0]}`);
+    };
+    const network = (address: string, length: number): string =>
+      `cidrhost(join("/", [${address}, "${length}"]), 0)`;
+    const said = " stack/host.gateway: is outside the subnet [host.bad-network]";
+    expect(checked({})).toEqual([
+      `\${try((${network('"192.168.1.1"', 24)} == ${network("var.t", 24)}), true)}${said}`,
+    ]);
+    expect(checked({ netmask: "255.255.255.254" })).toEqual([
+      `\${try((${network('"192.168.1.1"', 31)} == ${network("var.t", 31)}), true)}${said}`,
+    ]);
+    expect(checked({ netmask: "255.255.255.255" })).toEqual([]);
+    expect(checked({ gateway: undefined })).toEqual([]);
+    expect(checked({ address: LAN.address })).toEqual([]);
+  });
+
   test("needs a netmask that is known at synthesis", () => {
     const netmask = new TerraformVariable(newStack(), "netmask", { type: "string" }).stringValue;
     expect(problemsOf(() => network({}, { netmask })).map((p) => p.path)).toEqual(["stack/host.netmask"]);
@@ -172,6 +219,47 @@ describe("firewall", () => {
     const late = newStack();
     frontEnd({ firewall: { allowed: [{ port: 8000 }] } }, "files", late);
     expect(() => synthesize(late)).toThrow("stack/files/Firewall.allowed[0].port");
+  });
+
+  test.each(["ports", "loopbackPorts"])(
+    "is checked when the app is synthesized if %s are given then",
+    (name) => {
+      const stack = newStack();
+      const host = new Host(stack, "host", LAN);
+      const props = { host, ports: [22], loopbackPorts: [8082], allowed: [{ port: 22 }] };
+      const given: number[] = [...props[name as "ports" | "loopbackPorts"]];
+      new Firewall(stack, "firewall", { ...props, [name]: () => given });
+      given.push(0);
+      expect(() => synthesize(stack)).toThrow(`stack/firewall.${name}[1]`);
+    },
+  );
+
+  test("has what is known only at apply checked then", () => {
+    const stack = newStack();
+    const port = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
+    const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
+    new Firewall(stack, "firewall", {
+      host: new Host(stack, "host", LAN),
+      ports: [22, port],
+      loopbackPorts: [3306, port],
+      allowed: [{ port: 23 }, { port, from: ["10.0.0.0/8", text] }, { port, protocol: "udp" }],
+      vrrpPeers: ["192.168.1.11", text],
+    });
+    const [rules] = Object.entries(synthesize(stack).resource["local_file"]!).filter(([id]) =>
+      id.includes("RuleSet"),
+    );
+    const checks = rules![1].lifecycle.precondition as { error_message: string; condition: string }[];
+    expect(checks.map(({ error_message: message }) => message.split("\n")[0])).toEqual([
+      "stack/firewall.ports[1]: is out of range [config.out-of-range]",
+      "stack/firewall.ports[1]: must be reachable on loopback only [firewall.loopback-port]",
+      "stack/firewall.loopbackPorts[1]: is out of range [config.out-of-range]",
+      "stack/firewall.vrrpPeers[1]: is not the IPv4 address of the other host [config.bad-address]",
+      "stack/firewall.allowed[1].port: is out of range [config.out-of-range]",
+      "stack/firewall.allowed[1].port: must be reachable on loopback only [firewall.loopback-port]",
+      "stack/firewall.allowed[1].from[1]: is not an IP address or a CIDR range such as 10.0.0.0/8 [config.bad-address]",
+      "stack/firewall.allowed[2].port: is out of range [config.out-of-range]",
+    ]);
+    expect(checks[1]!.condition).toBe("${!contains([3306, var.port], var.port)}");
   });
 
   test("may have a port that is known only at apply", () => {
@@ -244,6 +332,15 @@ describe("daemons", () => {
       host,
       name: "d.service",
       unit: () => ({ Service: { ExecStart: "/srv/known", ExecStartPre: `/srv/web.sh ${word}` } }),
+    });
+    // Not a word of a command.
+    new SystemdUnit(stack, "f", {
+      host,
+      name: "f.service",
+      unit: {
+        Unit: { Description: word },
+        Service: { ExecStart: "/srv/known", WorkingDirectory: word, Nice: 1 },
+      },
     });
     new ApplicationSettings(stack, "e", {
       host,

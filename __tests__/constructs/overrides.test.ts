@@ -24,6 +24,13 @@ describe("addConfigOverride", () => {
       routes: [{ action: { status: 410 } }],
     });
     expect(proxy.config.logs).not.toHaveProperty("error");
+    proxy.addConfigOverride("virtualServers[0].serverNames[0]", undefined);
+    proxy.addConfigOverride("virtualServers[0].routes[0].action.body", "gone");
+    expect(proxy.config.virtualServers[0]).toMatchObject({
+      name: "site",
+      serverNames: ["b"],
+      routes: [{ name: "r", path: "/", action: { type: "respond", status: 410, body: "gone" } }],
+    });
     expect(server.serverNames).toEqual(["a"]);
     expect(proxy.problems).toEqual([]);
     synthesize(stack);
@@ -47,23 +54,86 @@ describe("addConfigOverride", () => {
     expect(() => synthesize(stack)).toThrow(at);
   });
 
-  test.each(["virtualServers[3].default", "version.x", "virtualServers.x"])(
-    "%s does not lead to a field",
-    (path) => {
-      const { proxy } = proxyWithRoute();
-      proxy.addConfigOverride(path, 1);
-      expect(proxy.problems).toMatchObject([
-        { message: "does not lead to a field", received: JSON.stringify(path) },
-      ]);
-    },
-  );
+  test.each([
+    ...["virtualServers[3].default", "virtualServers[1].default", "virtualServers[2]"],
+    ...["version.x", "virtualServers.x", "version[0]", "limits[0]"],
+  ])("%s does not lead to a field", (path) => {
+    const { proxy } = proxyWithRoute();
+    proxy.addConfigOverride(path, 1);
+    expect(proxy.problems).toEqual([
+      {
+        code: "config.unknown-reference",
+        path: "stack/proxy.addConfigOverride",
+        message: "does not lead to a field",
+        received: JSON.stringify(path),
+        fix: "Name a field of the config as it is without the override.",
+      },
+    ]);
+  });
+
+  test("one may lead through what an earlier one set, and only then", () => {
+    const { proxy } = proxyWithRoute();
+    proxy.addConfigOverride("virtualServers[0].serverNames[1]", "b");
+    proxy.addConfigOverride("virtualServers[0].serverNames[2]", "c");
+    expect(proxy.config.virtualServers[0]!.serverNames).toEqual(["a", "b", "c"]);
+    expect(proxy.problems).toEqual([]);
+    const { proxy: other } = proxyWithRoute();
+    other.addConfigOverride("virtualServers[0].serverNames[2]", "c");
+    other.addConfigOverride("virtualServers[0].serverNames[1]", "b");
+    expect(other.config.virtualServers[0]!.serverNames).toEqual(["a", "b"]);
+    expect(other.problems.map(({ received }) => received)).toEqual(['"virtualServers[0].serverNames[2]"']);
+    const { proxy: third } = proxyWithRoute();
+    third.addConfigOverride("limits", null);
+    third.addConfigOverride("limits.headBytesMax", 4096);
+    expect(third.problems.map(({ code, path }) => `${code} ${path}`)).toEqual([
+      "config.wrong-type stack/proxy.limits",
+      "config.unknown-reference stack/proxy.addConfigOverride",
+    ]);
+  });
+
+  test("a problem of a part that no construct made is at its place in the config", () => {
+    const { proxy } = proxyWithRoute();
+    const action = { type: "respond", status: 200 };
+    proxy.addConfigOverride("upstreams[0]", { name: "x", url: "http://127.0.0.1:80" });
+    proxy.addConfigOverride("virtualServers[0].routes[1]", { name: "r", path: "/", action });
+    proxy.addConfigOverride("virtualServers[1]", {
+      ...{ name: "more", serverNames: ["a"] },
+      listeners: ["http"],
+      routes: [],
+    });
+    expect(proxy.problems.map(({ path, message }) => `${path} ${message.split(", by")[0]}`)).toEqual([
+      "stack/proxy.virtualServers[1].serverNames[0] is also at stack/proxy/site.serverNames[0]",
+      "stack/proxy.virtualServers[0].routes[1].name is already the name of stack/proxy/site/r",
+      "stack/proxy.virtualServers[0].routes[1].path has the same path and match as stack/proxy/site/r",
+      "stack/proxy.upstreams[0].url is this proxy's own listener http",
+    ]);
+  });
+
+  test("a problem names the override of its own field, not one of a name that begins alike", () => {
+    const { proxy } = proxyWithRoute();
+    const paths = ["virtualServers[0].server", "virtualServers[0].serverNames[0]", "timeouts"];
+    const values = [1, "A", { drainMs: 0 }];
+    paths.forEach((path, i) => proxy.addConfigOverride(path, values[i]));
+    expect(proxy.problems.map(({ path, message }) => [path, /, by .*/.exec(message)?.[0]])).toEqual([
+      ["stack/proxy.timeouts.drainMs", ', by addConfigOverride("timeouts", …)'],
+      ["stack/proxy/site.serverNames[0]", ', by addConfigOverride("virtualServers[0].serverNames[0]", …)'],
+      ["stack/proxy/site.server", ', by addConfigOverride("virtualServers[0].server", …)'],
+    ]);
+  });
 
   test.each(["", "a..b", "[0]", "listeners[0].port", "listeners", "listeners[0].tls.key", "ticketKeys.file"])(
     "%j is refused at once",
     (path) => {
       const { proxy } = proxyWithRoute();
       expect(problemsOf(() => proxy.addConfigOverride(path, 1))).toMatchObject([
-        { path: "stack/proxy.addConfigOverride" },
+        {
+          path: "stack/proxy.addConfigOverride",
+          code: "config.unknown-field",
+          ...(path.startsWith("listeners")
+            ? { fix: expect.stringMatching(/^Give it to the Listener:/) }
+            : {}),
+          ...(path.startsWith("ticketKeys") ? { fix: expect.stringMatching(/^Give it as the proxy's/) } : {}),
+        },
       ]);
     },
   );
@@ -144,4 +214,35 @@ test.each<[string, string[], string]>([
     const told = overridePathProblems("at", path).map((p) => p.message);
     expect([path, told]).toEqual([path, message === "" ? [] : [message]]);
   }
+});
+
+describe("two proxies of one host", () => {
+  test.each<[string, string, number, string, number, boolean]>([
+    ["the same address and port", "192.0.2.1", 80, "192.0.2.1", 80, true],
+    ["other ports", "192.0.2.1", 80, "192.0.2.1", 81, false],
+    ["other addresses", "192.0.2.1", 80, "192.0.2.2", 80, false],
+    ["one of all addresses", "0.0.0.0", 80, "192.0.2.2", 80, true],
+    ["other families", "0.0.0.0", 80, "::", 80, false],
+    ["one IPv6 address in two forms", "2001:db8::1", 80, "2001:DB8:0::1", 80, true],
+    ["an address of another family", "::", 80, "192.0.2.2", 80, false],
+  ])("%s", (_, address, port, otherAddress, otherPort, clash) => {
+    const { stack, proxy } = proxyWithRoute();
+    const { host } = proxy;
+    const [one, other] = ["one", "other"].map(
+      (id) => new ReverseProxy(stack, id, { host, paths: { config: `/etc/${id}.json` } }),
+    );
+    const add = (to: ReverseProxy, id: string, more: { address: string; port: number }) => {
+      const listener = to.addListener(id, more);
+      to.addVirtualServer("s", { serverNames: ["_"], listeners: [listener], default: true });
+    };
+    add(one!, "l", { address, port: port + 8000 });
+    add(other!, "l", { address: otherAddress, port: otherPort + 8000 });
+    // A host of IPv6 alone is another problem.
+    const conflicts = [one!, other!].flatMap(({ problems }) =>
+      problems.filter(({ code }) => code === "config.port-conflict"),
+    );
+    expect(conflicts.map(({ path, message }) => [path, message])).toEqual(
+      clash ? [["stack/other/l.port", "is taken by stack/one/l on the same host"]] : [],
+    );
+  });
 });

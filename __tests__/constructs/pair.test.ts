@@ -1,3 +1,4 @@
+import { TerraformVariable } from "cdktf";
 import { Delivery, FrontEndPair, type FrontEndPairProps, Mode, TlsMaterial } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
 import { newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
@@ -98,6 +99,36 @@ describe("a pair is refused", () => {
   ])("%s", (_, more, code, path) => {
     expect(refused(more)).toEqual([[code, path]]);
   });
+});
+
+test.each<[keyof FrontEndPairProps, readonly number[], readonly number[]]>([
+  ["virtualRouterId", [1, 255], [0, 256, 1.5]],
+  ["advertisementMs", [10, 10_000], [0, 5, 25, 10_010, -10]],
+  ["copyPort", [1, 65_535], [0, 65_536]],
+])("%s may be %j, and not %j", (name, taken, outside) => {
+  for (const value of taken) expect(() => pairOf({ [name]: value })).not.toThrow();
+  for (const value of outside)
+    expect([value, refused({ [name]: value })]).toEqual([value, [["config.out-of-range", `.${name}`]]]);
+});
+
+test("what keepalived's configuration is made from has to be known at synthesis", () => {
+  const stack = newStack();
+  const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
+  const number = new TerraformVariable(stack, "n", { type: "number" }).numberValue;
+  const more = {
+    hosts: [
+      { ...FIRST, address: text },
+      { ...SECOND, interface: text },
+    ],
+    ...{ virtualAddress: text, virtualRouterId: number, advertisementMs: number },
+    ...{ keepalivedPath: text, copyPort: number },
+  };
+  expect(problemsOf(() => pairOf(more)).map((p) => [p.code, p.path, p.message])).toEqual(
+    [
+      ...["virtualAddress", "virtualRouterId", "advertisementMs", "keepalivedPath", "copyPort"],
+      ...["hosts[0].address", "hosts[1].interface"],
+    ].map((name) => ["config.wrong-type", `stack/pair.${name}`, "is not known at synthesis"]),
+  );
 });
 
 test("authorities are asked only by the host that has the virtual address", () => {

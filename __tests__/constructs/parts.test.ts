@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { Fn, Lazy, TerraformVariable, Testing, Token } from "cdktf";
 import { Construct } from "constructs";
 import {
@@ -22,6 +23,7 @@ import {
   Upstream,
   VirtualServer,
 } from "../../src/index.js";
+import { packagedBundle } from "../../src/constructs/proxyService.js";
 import { renderProxyConfig, synthesizedFile, synthesizedFiles } from "../../src/testing/index.js";
 import { addresses, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
 
@@ -192,6 +194,23 @@ describe("parts without the front end", () => {
     expect(again.map((p) => p.code)).toEqual(["config.duplicate-name"]);
   });
 
+  test("a self-signed certificate of a listener and of its virtual servers is for the host as well", () => {
+    const namesOf = (ofListener: boolean): unknown[] => {
+      const { stack, proxy } = site();
+      const [material, other] = [
+        TlsMaterial.selfSigned(),
+        TlsMaterial.fromFiles({ certificate: "/c", key: "/k" }),
+      ];
+      const tls = { material: ofListener ? material : other };
+      const listeners = [proxy.addListener("https", { port: 443, tls })];
+      proxy.addVirtualServer("a", { serverNames: ["a.example"], listeners, tls: material, default: true });
+      const [certificate] = Object.values(synthesize(stack).resource["tls_self_signed_cert"]!);
+      return [certificate.subject, certificate.dns_names, certificate.ip_addresses];
+    };
+    expect(namesOf(true)).toEqual([[{ common_name: "192.0.2.10" }], ["a.example"], ["192.0.2.10"]]);
+    expect(namesOf(false)).toEqual([[{ common_name: "a.example" }], ["a.example"], undefined]);
+  });
+
   test("watch certificates that are renewed on the host, those that are added later included", () => {
     const { stack, host } = site();
     const proxy = new ReverseProxy(stack, "watched", { host, paths: { config: "/etc/watched.json" } });
@@ -203,7 +222,7 @@ describe("parts without the front end", () => {
       certificate: `/etc/letsencrypt/live/${name}/fullchain.pem`,
       key: `/etc/letsencrypt/live/${name}/privkey.pem`,
     });
-    const dhparam = { "a.example": {}, "b.example": { dhparam: "/etc/ssl/dhparam.pem" } };
+    const dhparam = { "a.example": { dhparam: "/dh.pem" }, "b.example": { dhparam: "/etc/ssl/dhparam.pem" } };
     for (const name of ["a.example", "b.example"] as const) {
       const tls = TlsMaterial.fromFiles({ ...live(name), ...dhparam[name] });
       proxy.addVirtualServer(name, { serverNames: [name], listeners: [https], tls });
@@ -211,8 +230,13 @@ describe("parts without the front end", () => {
     const texts = new Map(
       synthesizedFiles(stack).map(({ path, content }) => [path.split("/").at(-1), content]),
     );
-    expect(texts.get(service.renewalPathUnit!.name)).toMatch(
-      /\[Path\]\n(PathChanged=\/etc\/(letsencrypt\/live\/[ab]\.example(\/(fullchain|privkey)\.pem)?|ssl(\/dhparam\.pem)?)\n){8}\n\[Install\]/,
+    const watched = texts.get(service.renewalPathUnit!.name)!.matchAll(/^PathChanged=(.*)$/gm);
+    const files = ["a.example", "b.example"].flatMap((name) => Object.values(live(name)));
+    expect([...watched].map(([, path]) => path!).sort()).toEqual(
+      [
+        ...["/", "/dh.pem", "/etc/ssl", "/etc/ssl/dhparam.pem", ...files],
+        ...["/etc/letsencrypt/live/a.example", "/etc/letsencrypt/live/b.example"],
+      ].sort(),
     );
     expect(texts.get("portico-certificates.service")).toContain(
       "systemctl --no-block try-reload-or-restart portico.service\n",
@@ -315,6 +339,54 @@ describe("parts without the front end", () => {
     expect(synthesizedFile(stack, "/etc/systemd/system/portico.socket").content).toContain(
       "ListenStream=0.0.0.0:80\nListenStream=192.0.2.10:81\n",
     );
+  });
+
+  test("take a log directory that is known only at apply if it turns out to be outside of /var/log", () => {
+    const checked = (before: string): string[] => {
+      const stack = newStack();
+      const text = new TerraformVariable(stack, "t", { type: "string" }).stringValue;
+      const host = new Host(stack, "host", { address: "192.0.2.10" });
+      const proxy = new ReverseProxy(stack, "proxy", { host, paths: { logDirectory: `${before}${text}` } });
+      const http = proxy.addListener("http", { port: 80 });
+      proxy.addVirtualServer("site", { serverNames: ["_"], listeners: [http], default: true });
+      new ProxyService(stack, "service", { proxy, runtimeBundle: __filename });
+      const files = Object.values(synthesize(stack).resource.local_file!);
+      const { precondition } = files.find(({ filename }) => filename.endsWith("/portico.service")).lifecycle;
+      return precondition.map(
+        ({ error_message: message }: { error_message: string }) => message.split(" [")[0],
+      );
+    };
+    const word = 'is not one line without `%`, `"` and `\\`, and without leading or trailing white space';
+    const path = "stack/proxy.paths.logDirectory: is not an absolute path of letters, digits and ./_-+@,=~%";
+    const unit = "stack/service/ServiceUnit.unit.Service";
+    expect(checked("")).toEqual([
+      `${unit}.ReadWritePaths: ${word}`,
+      path,
+      "stack/proxy.paths.logDirectory: is not a directory outside of /var/log: one below it must begin with `/var/log/` at synthesis",
+    ]);
+    // systemd makes it.
+    expect(checked("/var/log/")).toEqual([`${unit}.LogsDirectory: ${word}`, path]);
+  });
+
+  test.each<["stopTimeoutSeconds" | "openFilesMax" | "logDaysKept", number, number]>([
+    ["stopTimeoutSeconds", 1, 604_800],
+    ["openFilesMax", 256, 1_048_576],
+    ["logDaysKept", 0, 3_650],
+  ])("%s is a whole number from %i to %i", (name, min, max) => {
+    const make = (value: number) => () => {
+      const { stack, proxy } = site();
+      return new ProxyService(stack, "service", { proxy, runtimeBundle: __filename, [name]: value });
+    };
+    for (const value of [min, max]) expect(make(value)).not.toThrow();
+    for (const value of [min - 1, max + 1, min + 0.5])
+      expect([value, problemsOf(make(value)).map((p) => [p.code, p.path])]).toEqual([
+        value,
+        [["config.out-of-range", `stack/service.${name}`]],
+      ]);
+  });
+
+  test("run the runtime of this package", () => {
+    expect(packagedBundle("stack/service")).toBe(join(__dirname, "../../dist/portico.mjs"));
   });
 
   test("write any unit and any file", () => {
@@ -724,7 +796,7 @@ describe("a part is refused where it is made", () => {
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, `stack/x.${path}`]]);
   });
 
-  test.each([[""], ["~/out"], ["a\nb"], ["${HOME}"]])("the root %j", (root) => {
+  test.each([[""], ["~/out"], ["a\nb"], ["a\u007f"], ["${HOME}"], ["a%{b}"]])("the root %j", (root) => {
     expect(problemsOf(() => Delivery.local({ root })).map((p) => p.code)).toEqual(["host.bad-root"]);
   });
 });

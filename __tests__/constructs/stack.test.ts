@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawnSync } from "node:child_process";
@@ -189,6 +189,8 @@ describe("warnings for settings that work but are probably not intended", () => 
       expect.stringMatching(/^stack\/files\/Proxy\/empty: .*404/),
       expect.stringMatching(/^stack\/files\/Proxy\/more: HTTP\/2 is offered over TLS only/),
     ]);
+    // Each once, however often the app is synthesized.
+    expect(warnings(stack)).toHaveLength(4);
     expect(plain.render()).toEqual({ name: "more", address: "0.0.0.0", port: 81, protocol: "http" });
   });
 
@@ -204,14 +206,15 @@ describe("warnings for settings that work but are probably not intended", () => 
   });
 
   test("HSTS for a host that has only an address", () => {
-    const warned = (publicName?: string): string[] => {
+    const warned = (publicName?: string, additionalServerNames: string[] = []): string[] => {
       const stack = newStack();
       const files = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
       const mode = Mode.tls({ material: TlsMaterial.fromFiles(files), hsts: {} });
-      frontEnd({ mode, host: { address: "192.0.2.10", publicName } }, "files", stack);
+      frontEnd({ mode, host: { address: "192.0.2.10", publicName }, additionalServerNames }, "files", stack);
       return warnings(stack);
     };
     expect(warned("files.example.org")).toEqual([]);
+    expect(warned(undefined, ["files.example.org"])).toEqual([]);
     expect(warned()).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy\/application: `hsts` has no effect here: browsers ignore/),
     ]);
@@ -226,6 +229,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     );
     application.addRoute("glob", { path: "/pictures/*", action: Action.respond(204) });
     application.addRoute("named", { path: "/pictures/:id", action: Action.respond(204) });
+    application.addRoute("braces", { path: "/pictures/{id}", action: Action.respond(204) });
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
     new Firewall(stack, "shut", { host, ports: [80] });
     new Firewall(stack, "open", { host, path: "/etc/open.nft", unitDirectory: "/etc/open", ports: [80, 22] });
@@ -235,6 +239,7 @@ describe("warnings for settings that work but are probably not intended", () => 
         /^stack\/files\/Proxy\/application\/glob: .* has a literal `\*`: paths are not patterns/,
       ),
       expect.stringMatching(/^stack\/files\/Proxy\/application\/named: .* has a literal `:`:/),
+      expect.stringMatching(/^stack\/files\/Proxy\/application\/braces: .* has a literal `\{`:/),
       expect.stringMatching(/^stack\/shut: The SSH server's port 22 is not open:/),
     ]);
   });
@@ -260,10 +265,29 @@ describe("warnings for settings that work but are probably not intended", () => 
         service: { runtimeBundle: __filename },
       });
       files.application.addRoute("ok", { path: "/ok", action: Action.respond(204) });
+      // Of a virtual server with a certificate of its own; one on the host is not looked for here, one may be missing.
+      const own = (id: string, certificate: string) => {
+        const key = `${certificate}.key`;
+        const server = files.proxy.addVirtualServer(id, {
+          serverNames: [`${id}.example.com`],
+          listeners: [files.listeners.https!],
+          tls: TlsMaterial.fromFiles({ certificate, key, dhparam: false }),
+        });
+        server.addRoute("all", { path: "/", action: Action.respond(204) });
+      };
+      own("own", file("cert.pem"));
+      own("missing", file("none.pem"));
+      // What an earlier apply wrote is replaced.
+      const earlier = file("etc/portico/tls");
+      mkdirSync(earlier, { recursive: true });
+      copyFileSync(file("cert.pem"), join(earlier, "cacert.pem"));
+      const local = { address: "192.0.2.30", delivery: Delivery.local({ root: folder }) };
+      frontEnd({ host: local }, "signed", stack);
       expect(warnings(stack)).toEqual([
         expect.stringMatching(
           /^stack\/files\/Proxy\/https: The certificate .*cert\.pem does not cover files\.example\.net:/,
         ),
+        expect.stringMatching(/^stack\/files\/Proxy\/own: .* does not cover own\.example\.com:/),
       ]);
     } finally {
       rmSync(folder, { recursive: true });

@@ -27,7 +27,9 @@ function site(port = 443, ipv6?: string): ProxyConfigInput {
     ...(ipv6 !== undefined && { ipv6 }),
   });
   const office = { certificate: "/office.pem", key: "/office.key" };
-  const acme = { acme: { authority: "ca", names: ["wiki.example.org", "www.example.org"] } };
+  const acme = {
+    acme: { authority: "ca", names: ["wiki.example.org", "www.example.org", "files.example.org"] },
+  };
   const listeners = base.listeners.map((one) =>
     one.tls === undefined
       ? one
@@ -43,6 +45,7 @@ function site(port = 443, ipv6?: string): ProxyConfigInput {
     virtualServers: [
       ...base.virtualServers,
       server("office", ["office.example.org", "192.0.2.77"], secure),
+      server("plain", ["plain.example.org"], ["http"]),
       server("wiki", ["wiki.example.org"], secure),
     ],
   };
@@ -65,6 +68,9 @@ test("there is a row for each name on each listener", () => {
 test("there is none where there is one certificate, and a front end without TLS has none", () => {
   for (const mode of ["tls", "plain"] as const)
     expect(rowsOf(siteConfig({ mode, host: "files.example.org" }))).toEqual([]);
+  const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
+  const office = server("office", ["office.example.org"], ["https"]);
+  expect(rowsOf({ ...rest, virtualServers: [...virtualServers, office] })).toEqual([]);
 });
 
 test.each([true, false])("a certificate of another name fails, also unverified (%s)", async (insecure) => {

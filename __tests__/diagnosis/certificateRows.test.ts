@@ -52,12 +52,26 @@ test.each([
   ["dns", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
   ["unauthorized", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
   ["caa", "acme-dns", "a name has no address, or leads elsewhere, or its DNS forbids the authority"],
+  ["badAnswer", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["timeout", "acme-authority", "this host gets no usable answer from the certificate authority"],
+  ["userActionRequired", "acme-account", "the certificate authority wants something else of the account"],
+  ["invalidContact", "acme-account", "the certificate authority wants something else of the account"],
+  ["unsupportedContact", "acme-account", "the certificate authority wants something else of the account"],
+  ["accountDoesNotExist", "acme-account", "the certificate authority wants something else of the account"],
+  ["notAllowed", "acme-account", "the certificate authority wants something else of the account"],
+  [
+    "incorrectResponse",
+    "acme-dns",
+    "a name has no address, or leads elsewhere, or its DNS forbids the authority",
+  ],
+  ["tls", "acme-port", "the certificate authority cannot connect to this host"],
   ["connection", "acme-port", "the certificate authority cannot connect to this host"],
 ])("%s fails the row %s alone, which explains the certificate that is missing", (code, id, cause) => {
   const rows = rowsOf(certificate({ lastError: failure(code) }));
-  expect(rows[id]).toMatchObject({
+  expect(rows[id]).toEqual({
     status: "failed",
     cause,
+    evidence: [`files.example.org: ${code} (${new Date(NOW).toISOString()})`],
     fix: `fix of ${code} Then ask again: portico certificates renew`,
   });
   expect(rows["acme-certificates"]).toMatchObject({ status: "explained", because: id });
@@ -81,6 +95,12 @@ test("a certificate that is issued is in order; one that expired, or is not rene
   expect(rowsOf(late)["acme-certificates"]).toMatchObject({ status: "explained", because: "acme-limit" });
   const expired = certificate({ ...issued, notAfter: NOW - DAY });
   expect(rowsOf(expired)["acme-certificates"]).toMatchObject({ status: "failed" });
+  // Those of files have rows of their own.
+  const [until, next] = [NOW + 60 * DAY, NOW + DAY].map((at) => new Date(at).toISOString());
+  expect(rowsOf({ ...expired, source: "files" }, certificate(issued))["acme-certificates"]).toEqual({
+    status: "ok",
+    evidence: [`files.example.org: from letsencrypt, valid until ${until}; next attempt: ${next}`],
+  });
 });
 
 test("a proxy that asks no authority is distinguished from a slow authority", () => {
@@ -88,6 +108,15 @@ test("a proxy that asks no authority is distinguished from a slow authority", ()
   expect(asking.cause).toBe("an authority is being asked, and has not issued the certificate yet");
   const { state: _, nextAttempt: __, ...idle } = certificate({});
   expect(rowsOf(idle)["acme-certificates"]!.cause).toMatch(/has no directory to keep it in/);
+  expect(rowsOf(certificate({}), idle)["acme-certificates"]).toMatchObject({
+    cause: expect.stringContaining("has no directory to keep it in"),
+    evidence: [
+      expect.stringMatching(
+        /^files\.example\.org: a temporary one serves, until letsencrypt issues it; next/,
+      ),
+      "files.example.org: a temporary one serves, until letsencrypt issues it",
+    ],
+  });
 });
 
 test("the table in docs/certificates.md names each of these rows, and no other", () => {

@@ -177,6 +177,10 @@ describe("on the host itself", () => {
         ({ id }) => id === "health",
       );
     expect(await row()).toMatchObject({ status: "ok", evidence: [`GET /readyz at 0.0.0.0:${at}: 200`] });
+    // What is in order is one line, whatever was seen.
+    const { out } = await doctorHere();
+    expect(out).toMatch(/^ok {5}/m);
+    expect(out).not.toMatch(/^ok {5}.*\n {9}/m);
     await new Promise((done) => health.close(done));
     expect(await row()).toMatchObject({
       status: "failed",
@@ -207,7 +211,9 @@ describe("on the host itself", () => {
     chmodSync(at("media/a.png"), 0o600);
     rmSync(at("log"), { recursive: true });
     expect(await notOk()).toEqual({
-      logs: expect.stringContaining(`${at("log")}: does not exist`),
+      logs: expect.stringContaining(
+        `${at("log")}: does not exist | systemctl restart portico.service (systemd creates the directory again)`,
+      ),
       "media-permissions": expect.stringContaining(`${at("media/a.png")}: others lack read | chmod`),
     });
   });

@@ -1,9 +1,12 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chownSync,
   closeSync,
   mkdirSync,
   mkdtempSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -78,6 +81,46 @@ test("a file of another user", () => {
     `/error.log belongs to user 1234, and the proxy runs as user ${uid}: ${REOPEN} (the file is set aside)`,
   ]);
   expect(found(0)).toEqual([]);
+});
+
+test("something else than a file is whoever's", () => {
+  rmSync(error);
+  execFileSync("mkfifo", [error]);
+  chownSync(error, 1234, 0);
+  expect(found(process.pid)).toEqual([]);
+});
+
+/** Runs a script in a mount namespace of its own, until it says something. */
+async function inNamespace(script: string, act: (pid: number) => void): Promise<void> {
+  const child = spawn("unshare", ["-m", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await once(child.stdout, "data");
+    act(child.pid!);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+test("a directory that was created again, which the proxy does not see", async () => {
+  mkdirSync(join(folder, "old"));
+  const mounted = `mount --bind '${folder}/old' '${folder}/access' && echo ready && exec sleep 60`;
+  await inNamespace(mounted, (pid) => {
+    expect(lostLogDirectories(config(), pid)).toEqual([join(folder, "access")]);
+    expect(found(pid)).toEqual([`/access was created again after the proxy started: ${RESTART}`]);
+  });
+});
+
+test("a file that a worker still writes", async () => {
+  await inNamespace(`{ echo ready; exec sleep 60; } 3>>'${access}' & wait`, (pid) => {
+    renameSync(access, `${access}.2`);
+    writeFileSync(access, "");
+    const [worker] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    try {
+      expect(found(pid)).toEqual([`/access/a.log is written as a.log.2: ${REOPEN}`]);
+    } finally {
+      process.kill(Number(worker), "SIGKILL");
+    }
+  });
 });
 
 test("a file that was rotated without a word to the proxy", () => {

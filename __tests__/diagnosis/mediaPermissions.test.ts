@@ -259,6 +259,29 @@ test("a large tree is checked up to a limit, and the result says so", async () =
   expect(whole).toMatchObject({ complete: true, violationCount: 300 });
 });
 
+test("a directory that is named twice is checked once", async () => {
+  file("app/media/a", 0o600);
+  expect((await check({ avatarDirectory: at("app/media") })).violations).toMatchObject([{ part: "media" }]);
+});
+
+test("what lies behind a directory that others can change is not reached, and each is named once", async () => {
+  fs.chmodSync(at("app"), 0o777);
+  const why = `${at("app")}: belongs to root, and users other than root may change it: root does not go further`;
+  expect(await check({ avatarDirectory: at("app/avatars") })).toEqual({
+    violations: [],
+    violationCount: 0,
+    changes: [],
+    looked: 0,
+    complete: true,
+    unseen: ["app/media", "app/avatars"].map((name) => ({ path: at(name), why })),
+  });
+  const change = { path: at("app/media/img/logo.png"), from: 0o644, to: 0o645 };
+  expect(await changeModes([change])).toEqual([{ ...change, why: expect.stringContaining(why) }]);
+  expect(await check({ directory: at("x".repeat(300)) })).toMatchObject({
+    unseen: [{ why: "(36: Name too long)" }],
+  });
+});
+
 test("what is missing or cannot be read is named", async () => {
   expect(await check({ avatarDirectory: at("absent/avatars") })).toMatchObject({
     violations: [],

@@ -90,6 +90,13 @@ test.each<[Expectation, ProbeAnswer, holds: boolean, says: string, seen: string]
     "Content-Type: image/*",
     "Content-Type: text/image/",
   ],
+  [
+    mediaType("image/*"),
+    answered(200, { "content-type": "images/png" }),
+    false,
+    "Content-Type: image/*",
+    "Content-Type: images/png",
+  ],
   [mediaType("image/*"), answered(200), false, "Content-Type: image/*", "no Content-Type"],
   [fieldWith("Vary", "A", "B"), answered(200, { vary: "b,c , a" }), true, "Vary: A, B", "Vary: b,c , a"],
   [fieldWith("Vary", "A", "B"), answered(200, { vary: "a" }), false, "Vary: A, B", "Vary: a"],
@@ -174,9 +181,14 @@ describe("what is asked", () => {
     ]);
   });
 
-  test("in TLS mode, over both families", () => {
+  test.each([false, true])("in TLS mode, over both families, the listeners reversed: %s", (reversed) => {
     const options = { mode: "tls", ipv6: "::" } as const;
-    const found = linesOf({ mediaPath: "//img/a.png" }, options);
+    const { listeners } = siteConfig(options);
+    const found = linesOf(
+      { mediaPath: "//img/a.png" },
+      options,
+      reversed ? { listeners: listeners.toReversed() } : {},
+    );
     const login = `302, Location: https://${ADDRESS}/sync/accounts/login/?next=/sync/ | http://127.0.0.1:8000`;
     const redirect = `301, Location: https://${ADDRESS}/sync/, Content-Type: text/html`;
     expect(found).toEqual([
@@ -253,6 +265,53 @@ describe("what is asked", () => {
     expect(judge(row, failure("ECONNREFUSED")).request).toMatch(/ \(at 127\.0\.0\.1:8081\)$/);
   });
 
+  test.each([
+    ["img/a.png", "/syncmedia/img/a.png"],
+    ["../../a.png", "/syncmedia/../../a.png"],
+  ])("a media file that is named %s", (mediaPath, path) => {
+    const row = expectedResponses(config(), { mediaPath }).find(({ subject }) => subject === "media")!;
+    expect(row.request.path).toBe(path);
+  });
+
+  test("HTTP/2 is expected only of a listener that offers it", () => {
+    const { listeners } = siteConfig({ mode: "tls" });
+    const without = listeners.map((one) => (one.tls === undefined ? one : { ...one, http2: false }));
+    expect(first({}, { mode: "tls" }, { listeners: without })).toMatch(/ \| 302, Location: /);
+  });
+
+  test("a listener that takes headers of the PROXY protocol gets one from the same addresses", () => {
+    const { listeners } = siteConfig({ mode: "plain" });
+    const announced = listeners.map((one) => ({ ...one, proxyProtocol: { from: ["192.0.2.0/24"] } }));
+    expect(expectedResponses(config({}, { listeners: announced }))[0]!.request).toEqual({
+      scheme: "http",
+      address: "127.0.0.1",
+      port: 80,
+      headerFrom: ["192.0.2.0/24"],
+      host: "default-server.invalid",
+      path: "/",
+    });
+  });
+
+  test("media and redirects by other means than usual", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
+    const action = { type: "respond" as const, status: 200, body: "ok" };
+    const rows = expectedResponses(
+      configOf({
+        ...rest,
+        virtualServers: virtualServers.map((server) => ({
+          ...server,
+          routes: server.routes!.map((route) =>
+            route.name === "media" || server.name === "redirect" ? { ...route, action } : route,
+          ),
+        })),
+      }),
+    );
+    expect(rows.find(({ subject }) => subject === "media")!.notProbed!.reason).toBe(
+      "no image file was found in the media directory",
+    );
+    expect(rows.filter(({ subject }) => subject === "redirect")).toEqual([]);
+  });
+
   test("the origin that clients use decides where the redirect leads", () => {
     const redirects = linesOf({ origin: "https://a.example:444" }, { mode: "tls" });
     expect(redirects.filter((one) => one.startsWith("redirect"))).toEqual([
@@ -266,9 +325,13 @@ describe("what is asked", () => {
       expectedResponses(
         configOf({
           ...rest,
-          virtualServers: virtualServers.map((server) =>
-            server.name === name ? { ...server, responseHeaders } : server,
-          ),
+          virtualServers: virtualServers.map((server) => ({
+            ...server,
+            ...(server.name === name ? { responseHeaders } : {}),
+            routes: server.routes!.map((route) =>
+              route.name === name ? { ...route, responseHeaders } : route,
+            ),
+          })),
         }),
       )
         .find(({ subject }) => subject === "web")!
@@ -276,6 +339,8 @@ describe("what is asked", () => {
     expect(said("application", { set: { "content-language": "en" } })).toBe("content-language: en");
     expect(said("application", { remove: ["CONTENT-LANGUAGE"] })).toBe("no Content-Language");
     expect(said("default", { remove: ["Content-Language"] })).toBe("Content-Language");
+    expect(said("web", { set: { "content-language": "de" } })).toBe("content-language: de");
+    expect(said("media", { set: { "content-language": "de" } })).toBe("Content-Language");
   });
 
   test("missing parts are not probed", () => {
@@ -397,6 +462,11 @@ test.each<[ExpectedResponse, ProbeAnswer, cause: RegExp, settings?: string[]]>([
     /redirects to http:\/\/b\.example.*: SERVICE_URL/,
     ["SERVICE_URL"],
   ],
+  [
+    row("web"),
+    answered(301, { location: "/accounts/login/" }),
+    /^the web application daemon and the proxy do not work together/,
+  ],
   [row("web"), answered(302, { location: LOGIN }), /another program listens on its port/],
   [row("web"), answered(302), /another program listens on its port/],
   [row("web"), answered(302, { location: "http://[" }), /another program listens on its port/],
@@ -502,6 +572,12 @@ describe("settings that are stored in the database", () => {
     expect(urlsOf(parsed, expectedResponses(parsed))).toEqual({
       SERVICE_URL: `http://${ADDRESS}/sync`,
       FILE_SERVER_ROOT: `http://${ADDRESS}/synchttp`,
+    });
+    const { virtualServers: servers, ...others } = parsed;
+    const unnamed = { ...others, virtualServers: servers.map((server) => ({ ...server, name: "x" })) };
+    expect(urlsOf(unnamed, expectedResponses(parsed))).toEqual({
+      SERVICE_URL: undefined,
+      FILE_SERVER_ROOT: undefined,
     });
     expect(urlsOf(parsed, [])).toEqual({ SERVICE_URL: undefined, FILE_SERVER_ROOT: undefined });
     const { virtualServers, ...rest } = siteConfig({ mode: "plain", host: ADDRESS });

@@ -89,7 +89,7 @@ const WEB = ["response: application over http", "response: application's Server 
 
 test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [id: string, says: RegExp][]]>(
   [
-    ["everything is in order", {}, {}, ["hairpin", /^198\.41\.0\.4: answers, and is the host's own$/]],
+    ["everything is in order", {}, {}],
     [
       "from elsewhere",
       {
@@ -142,7 +142,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       "twelve files",
       drift({ files: findings(12) }),
       { files: "failed" },
-      ["files", /\n\/f11: is odd\nfix 0; fix 1$/],
+      ["files", /^[^\n]*\n\/f0: is odd\n[^]*\n\/f11: is odd\nfix 0; fix 1$/],
     ],
     [
       "more files",
@@ -207,6 +207,22 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       { running: "failed", health: "because running" },
     ],
     [
+      "a health listener of a config that is refused",
+      { ...ready(silent), configProblems: [bad] },
+      { config: "failed", health: "because config" },
+    ],
+    [
+      "a health listener of a proxy that is down",
+      { ...ready(silent), units: { ...UNITS, proxy: proxyDown } },
+      { proxy: "failed", health: "because proxy" },
+    ],
+    [
+      "a health listener that is not ready, of a unit that is not known",
+      { ...ready(answer(503)), ...without("units") },
+      { proxy: "unknown", health: "failed" },
+      ["health", /journalctl -u portico\.service$/],
+    ],
+    [
       "a Node with less",
       { missingPieces: "no such piece" },
       { node: "failed" },
@@ -219,6 +235,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
         "files.certificate-not-yet-valid",
         "files.bad-certificate",
         "files.name-not-covered",
+        "files.certificate-not-chosen",
       ] as const
     ).map((code): [string, Partial<Evidence>, Expected, [string, RegExp]] => [
       code,
@@ -294,6 +311,36 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
         ...all(["server-name", "web-application", ...RESPONSES], "because ports"),
       },
       ["ports", /^nothing answers on port 80\n/],
+    ],
+    [
+      "a proxy that is down, while something else answers",
+      {
+        units: { ...UNITS, proxy: proxyDown },
+        ...responses({ web: silent, fileServer: errorPage(404), webdav: errorPage(502) }),
+      },
+      {
+        proxy: "failed",
+        ...all(
+          [
+            ...["server-name", "web-application", ...WEB],
+            ...["response: file server daemon", "response: WebDAV daemon"],
+          ],
+          "because proxy",
+        ),
+      },
+    ],
+    [
+      "a config that is refused, while something else answers",
+      { configProblems: [bad], ...responses({ fileServer: errorPage(404), webdav: errorPage(502) }) },
+      {
+        config: "failed",
+        ...all(["response: file server daemon", "response: WebDAV daemon"], "because config"),
+      },
+    ],
+    [
+      "a page of the default server that is missing",
+      responses({ default: answer(500, { server: "portico/0.1.0" }) }),
+      { "response: default server": "failed" },
     ],
     ["sockets that were not looked at", without("sockets"), { ports: "unknown" }],
     [
@@ -391,6 +438,16 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       ],
     ],
     [
+      "the only address that is lost, and nothing answers",
+      { publicAddresses: [], ownAddresses: new Set(["127.0.0.1"]), ...responses({ all: silent }) },
+      {
+        addresses: "failed",
+        hairpin: "unknown",
+        ...all(["server-name", "web-application", ...RESPONSES], "because addresses"),
+      },
+      ["addresses", /: no interface has it; the host has: none\n.* give the program the one it has: none\.$/],
+    ],
+    [
       "an address that a router translates",
       {
         ownAddresses: new Set(["10.0.0.5"]),
@@ -408,6 +465,34 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
         ...all(["response: media file", ...WEB], "because server-name"),
       },
       ["server-name", /server names in the config: 198\.41\.0\.4\n.*\(198\.41\.0\.4\), deploy/],
+    ],
+    [
+      "another name for the application",
+      responses({ web: errorPage(404, "portico/0.1.0") }),
+      { "server-name": "failed", ...all(WEB, "because server-name") },
+    ],
+    [
+      "another name for the media",
+      responses({ media: errorPage(404, "portico/0.1.0") }),
+      { "server-name": "failed", "response: media file": "because server-name" },
+      ["server-name", /^the server name in the proxy config/],
+    ],
+    [
+      "a config without a name",
+      {
+        config: {
+          ...HEALTHY.config,
+          virtualServers: HEALTHY.config.virtualServers.map((one) => ({ ...one, serverNames: ["_"] })),
+        },
+        ...responses({ media: errorPage(404, "portico/0.1.0") }),
+      },
+      { "server-name": "failed", "response: media file": "because server-name" },
+      ["server-name", /\nserver names in the config: none\n/],
+    ],
+    [
+      "media that fail, and one that others cannot read",
+      { ...media(violation), ...responses({ media: answer(500) }) },
+      { "media-permissions": "failed", "response: media file": "failed" },
     ],
     [
       "another media path",
@@ -454,6 +539,11 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       media({ ...violation, path: "/opt/sync/media", kind: "directory" }),
       { "media-permissions": "failed" },
     ],
+    [
+      "a directory that is only named like the way to the avatars",
+      media({ ...violation, path: "/opt/sync/ava", kind: "directory" }),
+      { "media-permissions": "failed" },
+    ],
     ["media that were not looked at", without("media"), all(["media-permissions", "avatar"], "unknown")],
     [
       "the FastCGI variant",
@@ -483,6 +573,17 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       responses({ web: errorPage(502) }),
       { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
       ["web-application", /\nweb\.service: active\n.* See the application's own log\.$/],
+    ],
+    [
+      "a web application without an upstream",
+      {
+        responses: responsesOf(HEALTHY.config, { web: errorPage(502) }).map(({ row, ...rest }) => {
+          const { upstream: _, ...other } = row;
+          return { ...rest, row: other };
+        }),
+      },
+      { "web-application": "failed", ...all(WEB.slice(0, 1), "because web-application") },
+      ["web-application", / has to listen on its upstream's address and speak HTTP/],
     ],
     [
       "a web application without a unit",
@@ -520,6 +621,12 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
     [
       "a URL in the database",
       settings({ deviations: [{ ...deviation, where: "stored in the database" }] }),
+      { "public-urls": "failed" },
+      ["public-urls", /web settings/],
+    ],
+    [
+      "a URL in the database, and another in a file",
+      settings({ deviations: [deviation, { ...deviation, where: "stored in the database" }] }),
       { "public-urls": "failed" },
       ["public-urls", /web settings/],
     ],
@@ -573,10 +680,20 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
           { address: ADDRESS, own: false, outcome: answer(200) },
           { address: "198.41.0.9", own: false, outcome: silent, name: "files.example.org" },
         ],
-        ownAddresses: new Set(["10.0.0.5", ADDRESS]),
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5", ADDRESS]),
       },
       { hairpin: "failed" },
       ["hairpin", /^files\.example\.org leads to an address that is not the host's\n/],
+    ],
+    [
+      "a name that leads elsewhere by IPv6",
+      {
+        ...publicAddress({ address: "2606:4700::9", name: "files.example.org" }),
+        ownAddresses: new Set(["10.0.0.5", "2606:4700::5"]),
+        deployment: deploymentOf(),
+      },
+      { hairpin: "failed" },
+      ["hairpin", /^files\.example\.org leads to an address that is not the host's\n2606:4700::9: /],
     ],
     [
       "a name that leads to the router, as far as can be seen",
@@ -596,6 +713,16 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       publicAddress({ translatedTo: "10.0.0.5" }),
       { hairpin: "unknown" },
       ["hairpin", /Ask from outside/],
+    ],
+    [
+      "a provider's NAT, and another address that nobody translates",
+      {
+        publicAddresses: [
+          ...publicAddress({ translatedTo: "10.0.0.5" }).publicAddresses!,
+          { address: "198.41.0.5", own: false, outcome: silent },
+        ],
+      },
+      { hairpin: "failed" },
     ],
     [
       "an address that is lost",
@@ -662,6 +789,61 @@ test("in TLS mode the redirect is asked as well", () => {
     "server-name": "failed",
     "response: redirect to https": "because server-name",
   });
+});
+
+test.each(["default", "media", "redirect", "web", "fileServer", "webdav"] as const)(
+  "where only %s answers inside, a router is to blame only for what clients ask by name",
+  (subject) => {
+    const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
+    const seen = responsesOf(config).filter(({ row }) => row.subject === subject);
+    const sockets = [80, 443].map((port) => ({ address: "0.0.0.0", port }));
+    const rows = diagnose({ ...HEALTHY, config, sockets, responses: seen, ...publicAddress() });
+    const { status, evidence } = rows.find(({ id }) => id === "hairpin")!;
+    const isDaemon = subject === "fileServer" || subject === "webdav";
+    expect([status, evidence.at(-1)]).toEqual(
+      isDaemon
+        ? ["unknown", "Neither the public nor the internal address answers."]
+        : ["failed", `from here, by another address: ${seen[0]!.checked.request}: ${seen[0]!.checked.seen}`],
+    );
+  },
+);
+
+test("ports that are closed from elsewhere, of several", () => {
+  const config = configOf(siteConfig({ mode: "tls", host: ADDRESS }));
+  const ports = (...open: boolean[]) => {
+    const openPorts = new Map([80, 443].map((port, i) => [port, open[i]!]));
+    return diagnose({ ...HEALTHY, config, responses: responsesOf(config), openPorts }).find(
+      ({ id }) => id === "ports",
+    )!;
+  };
+  expect(ports(true, true)).toMatchObject({ status: "ok", evidence: ["open from here: 80, 443"] });
+  expect(ports(true, false).cause).toBe("nothing answers on port 443");
+  expect(ports(false, false).cause).toBe("nothing answers on port 80 and 443");
+  const [http, https] = config.listeners;
+  const published = { ...config, listeners: [http!, { ...https!, publishedPort: 8443 }] };
+  const openPorts = new Map([
+    [80, true],
+    [8443, true],
+  ]);
+  expect(notOk(diagnose({ ...HEALTHY, config: published, responses: [], openPorts }))).not.toHaveProperty(
+    "ports",
+  );
+});
+
+test("what is said where everything is in order", () => {
+  const rows = diagnose(HEALTHY).filter(({ id }) => !id.startsWith("response: "));
+  const [at, host] = ["(at 127.0.0.1:80)", `http://${ADDRESS}`];
+  const image = "200, Content-Type: image/png, Content-Length: 1, ";
+  const said = rows.flatMap(({ id, evidence }) => (evidence.length === 0 ? [] : [[id, ...evidence]]));
+  expect(said).toEqual([
+    ["proxy", "portico.socket: active, enabled", "portico.service: active, enabled"],
+    ["ports", "listening for everyone: 80"],
+    ["server-name", expect.stringContaining(`HEAD ${host}/syncmedia/a.png ${at}: ${image}`)],
+    ["media-permissions", "3 files and directories are readable by others"],
+    ["web-application", expect.stringContaining(`HEAD ${host}/sync/ ${at}: 302, Location: `)],
+    ["public-urls", "The database stores no other values."],
+    ["hairpin", "198.41.0.4: answers, and is the host's own"],
+  ]);
 });
 
 test("rows are in the order in which one explains another, each with a title", () => {

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { Action, type ContainerProxy } from "../../src/index.js";
 import { KubernetesFrontEnd, type Manifest, type PodResources } from "../../src/kubernetes/index.js";
 import { renderProxyConfig, resolve } from "../../src/testing/index.js";
@@ -20,12 +21,19 @@ const podOf = (one: Site) => of(one, "Deployment").spec.template.spec;
 
 /** Names that the provider has in another way, where they are a user's own. */
 const calledAsLists = (): Site =>
-  site({
-    labels: { ports: "a", containers: "b" },
-    podAnnotations: { volumes: "c" },
-    serviceAnnotations: { metrics: "d" },
-    nodeSelector: { tolerations: "e" },
-  });
+  site(
+    {
+      labels: { ports: "a", containers: "b" },
+      podAnnotations: { volumes: "c" },
+      serviceAnnotations: { metrics: "d" },
+      nodeSelector: { tolerations: "e" },
+    },
+    (stack) => {
+      const one = proxy(stack);
+      one.addFile("/srv/www/ports", "f");
+      return one;
+    },
+  );
 
 describe("the manifests", () => {
   test("of the smallest front end", () => {
@@ -64,6 +72,27 @@ describe("the manifests", () => {
   test("have the same text every time", () => {
     expect(fullSite().frontEnd.manifestsText).toBe(fullSite().frontEnd.manifestsText);
   });
+});
+
+test("the Service has no port of a listener that only the pod itself reaches", () => {
+  const { ports } = of(
+    site({}, (stack) => {
+      const one = proxy(stack);
+      const listeners = [one.addListener("inside", { port: 8080, address: "127.0.0.1" })];
+      one.addVirtualServer("inside-server", { serverNames: ["_"], listeners, default: true });
+      return one;
+    }),
+    "Service",
+  ).spec;
+  expect(ports.map(({ name }: { name: string }) => name)).toEqual(["https"]);
+});
+
+test("a ConfigMap brings the runtime of this package to an image without one", () => {
+  const { frontEnd } = site({ runtime: "configMap" });
+  const { binaryData } = frontEnd.manifests.find(({ metadata }) => metadata.name.includes("runtime"))!;
+  const [packed] = Object.values(binaryData as Record<string, string>);
+  const runtime = readFileSync(join(__dirname, "../../dist/portico.mjs"));
+  expect(gunzipSync(Buffer.from(packed!, "base64")).equals(runtime)).toBe(true);
 });
 
 describe("the config", () => {
@@ -138,6 +167,17 @@ describe("the pods", () => {
     const { stack } = site({ resources: { cpu: "2500m" } });
     expect(renderProxyConfig(stack).workers).toBe(3);
     expect(renderProxyConfig(site({ resources: { cpu: "2", cpuLimit: "2" } }).stack).workers).toBe("auto");
+  });
+
+  test("have a limit of memory in any case, and one of CPUs where it is given", () => {
+    const resourcesOf = (resources: PodResources): unknown =>
+      podOf(site({ resources })).containers[0].resources;
+    const requests = { cpu: "2", memory: "1Gi" };
+    expect(resourcesOf(requests)).toStrictEqual({ requests, limits: { memory: "1Gi" } });
+    expect(resourcesOf({ ...requests, cpuLimit: "3" })).toStrictEqual({
+      requests,
+      limits: { cpu: "3", memory: "1Gi" },
+    });
   });
 
   describe("have limits that suit their memory", () => {

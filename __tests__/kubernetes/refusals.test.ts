@@ -61,6 +61,31 @@ describe("props", () => {
       "kubernetes.bad-value stack/files.replicas",
     ],
     [
+      "CPUs in words",
+      { resources: { cpuLimit: "two" } },
+      "kubernetes.bad-value stack/files.resources.cpuLimit",
+    ],
+    [
+      "tickets of a Secret with a slash",
+      { ticketKeys: { secretName: "a/b" } },
+      "kubernetes.bad-name stack/files.ticketKeys.secretName",
+    ],
+    [
+      "a pull Secret with a slash",
+      { imagePullSecrets: ["a", "b/c"] },
+      "kubernetes.bad-name stack/files.imagePullSecrets[1]",
+    ],
+    [
+      "a node label with spaces",
+      { nodeSelector: { disk: "very fast" } },
+      "kubernetes.bad-value stack/files.nodeSelector.disk",
+    ],
+    [
+      "no port as a node port",
+      { nodePorts: { https: 0 } },
+      "config.out-of-range stack/files.nodePorts.https",
+    ],
+    [
       "words for memory",
       { resources: { memory: "512 MB" } },
       "kubernetes.bad-value stack/files.resources.memory",
@@ -175,6 +200,74 @@ describe("props", () => {
     const { stack } = site();
     const namespace = new TerraformVariable(stack, "namespace", { type: "string" }).stringValue;
     expect(refused({ namespace })).toEqual(["kubernetes.not-known stack/files.namespace"]);
+  });
+});
+
+describe("what is said", () => {
+  const said = (props: object, change: (proxy: ContainerProxy) => void = () => undefined) => {
+    try {
+      site(props as Partial<KubernetesFrontEndProps>, (stack) => {
+        const made = proxy(stack);
+        change(made);
+        return made;
+      });
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      return error.problems.map(({ message, received, allowed, fix }) => [message, received, allowed, fix]);
+    }
+    return [];
+  };
+
+  test("of ports below 1024", () => {
+    const fix = "Give `port: 9023, publishedPort: 1023`: pods run without privileges.";
+    expect(said({}, (one) => addServer(one, { port: 1023 }))).toEqual([
+      ["is a privileged port", "1023", "1024 to 65535", fix],
+    ]);
+    expect(said({}, (one) => addServer(one, { port: 1024 }))).toEqual([]);
+  });
+
+  test("of ranges, each with its own", () => {
+    const out = (received: number, from: number, to: number) => [
+      "is out of range",
+      String(received),
+      `a whole number from ${from} to ${to}`,
+      "Give a value within the range named.",
+    ];
+    const autoscaling = { min: 0, max: 1001, cpuPercent: 101 };
+    expect(said({ autoscaling, egressPorts: [0] })).toEqual([
+      out(0, 1, 1000),
+      out(1001, 0, 1000),
+      out(101, 1, 100),
+      out(0, 1, 65_535),
+    ]);
+    expect(said({ replicas: 1001 })).toEqual([out(1001, 1, 1000)]);
+  });
+
+  test("of a volume with no source, and with two", () => {
+    const volume = { mountPath: "/a" };
+    const nfs = { server: "b", path: "/c" };
+    const more = [undefined, "either `claimName` or `nfs`", "Give one of `claimName` and `nfs`."];
+    expect(said({ volumes: [volume, { ...volume, claimName: "a", nfs }] })).toEqual([
+      ["has no source", ...more],
+      ["has two sources", ...more],
+    ]);
+  });
+
+  test("of a node port: the listeners that there are, without those on loopback", () => {
+    const change = (one: ContainerProxy): void => {
+      addServer(one, { port: 8080, address: "127.0.0.1" });
+      addServer(one, { port: 8081 }, "third");
+    };
+    expect(said({ nodePorts: { more: 30_000 } }, change).map(([, , allowed]) => allowed)).toEqual([
+      "https, third",
+    ]);
+  });
+
+  test("of hidden clients, unless every listener is told of them", () => {
+    const proxyProtocol = { from: ["10.0.0.0/8"] };
+    const cluster = { externalTrafficPolicy: "Cluster" };
+    expect(said(cluster, (one) => addServer(one, { port: 8080, proxyProtocol })).length).toBe(1);
+    expect(said({ ...cluster, exposure: "clusterIP" })).toEqual([]);
   });
 });
 
@@ -373,7 +466,7 @@ describe("what Kubernetes accepts", () => {
       7: 7,
       "2k": 2e3,
       "2Ki": 2048,
-      "3M": 3e6,
+      "30M": 3e7,
       "3Mi": 3 * 2 ** 20,
       "1G": 1e9,
       "1Gi": 2 ** 30,

@@ -72,7 +72,11 @@ function nameOf(name: string, value: unknown): string {
 function fieldOf(name: string, value: unknown, kind: string): unknown {
   // The selector of a Service is a map, those of other kinds are blocks.
   if (DATA.includes(name) && !(name === "selector" && kind !== "Service")) return texts(value);
-  if (name === "default_mode") return Number.parseInt(value as string, 8);
+  if (name === "default_mode") {
+    // The provider refuses one without the zero.
+    if (!/^0[0-7]{3}$/.test(String(value))) throw new Error(`${String(value)} is not a mode`);
+    return Number.parseInt(value as string, 8);
+  }
   if (NUMBERS.includes(name) && typeof value !== "object") {
     // The provider has numbers in the ports of a Service, and text everywhere else.
     const type = kind === "Service" && name === "port" ? "number" : "string";

@@ -1,4 +1,6 @@
-import { CertificateNames, sniNames } from "../../src/model/certificateName.js";
+import { X509Certificate } from "node:crypto";
+import { issue } from "../../proof/kit/certificates.js";
+import { CertificateNames, coversName, sniNames } from "../../src/model/certificateName.js";
 
 /** By which names a certificate can be chosen, and which is. */
 
@@ -7,6 +9,7 @@ test("names of a certificate are its DNS names, in lower case, wildcards include
   expect(sniNames(text)).toEqual(["files.example.org", "*.example.org", "one"]);
   expect(sniNames(undefined)).toEqual([]);
   expect(sniNames("IP Address:192.0.2.1")).toEqual([]);
+  expect(sniNames("URI:DNS:a.example, DNS:b.example\n")).toEqual([]);
 });
 
 test("names that no client can ask for are left out, also if they look like several", () => {
@@ -27,10 +30,18 @@ describe("of several certificates", () => {
     ["example.org", "wide"],
     ["a.b.example.org", undefined],
     ["org", undefined],
+    ["localhost", undefined],
     ["example.com", undefined],
     ["", undefined],
     [".example.org", "wide"],
   ])("%p gets %p", (name, expected) => {
     expect(names.find(name)).toBe(expected);
   });
+});
+
+test("a certificate covers a host name by its names, and an address by its addresses", async () => {
+  const { cert } = await issue({ type: "ec", names: ["a.example", "192.0.2.1"] });
+  const certificate = new X509Certificate(cert);
+  const asked = ["a.example", "b.example", "192.0.2.1", "192.0.2.2", "2001:db8::1"];
+  expect(asked.filter((name) => coversName(certificate, name))).toEqual(["a.example", "192.0.2.1"]);
 });

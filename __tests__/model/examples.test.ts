@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { configText } from "../../build/docs/configText.js";
 import { configNode, type SchemaNode, variants } from "../../src/model/config/schema.js";
 
 /** Every field of the config with its path; unions are spread out. */
@@ -41,4 +44,11 @@ test("every field of the config is described, and shows a value by an example, a
         description === undefined || (examples ?? byDefault ?? values ?? only) === undefined,
     );
   expect(silent).toEqual([]);
+});
+
+test("docs/config.md names the range, default and example that each field of the table has", () => {
+  const sections = (text: string): string[] =>
+    text.split(/\n(?=#)/).map((section) => section.replace(/\s+/g, ""));
+  const [, ...page] = sections(readFileSync(join(__dirname, "../../docs/config.md"), "utf8"));
+  expect(page).toEqual(sections(configText()));
 });

@@ -10,6 +10,7 @@ import {
   problem,
   type Problem,
   type ProblemCode,
+  ProblemError,
   type ProxyConfigInput,
 } from "../../src/model/index.js";
 
@@ -96,6 +97,30 @@ const FIELD_CASES: readonly [string, unknown, string, string][] = [
     ],
   ),
   ["workers", 0, "config.out-of-range", "workers"],
+  [
+    "certificateAuthorities",
+    [{ name: "ca", agreeToTerms: true, email: "a" }],
+    "acme.bad-email",
+    "certificateAuthorities[0].email",
+  ],
+  [
+    "certificateAuthorities",
+    [{ name: "ca", agreeToTerms: true, directory: "http://ca.example" }],
+    "acme.bad-directory",
+    "certificateAuthorities[0].directory",
+  ],
+  [
+    "listeners.0.tls",
+    { acme: { authority: "ca", names: ["*.example"] } },
+    "acme.bad-name",
+    "listeners[0].tls.acme.names[0]",
+  ],
+  [
+    "virtualServers.0.routes.0.action",
+    { type: "respond", status: 200, contentType: "a\nb" },
+    "config.bad-text",
+    "virtualServers[0].routes[0].action.contentType",
+  ],
   ["upstreams.0.url", "https://127.0.0.1:1", "config.bad-url", "upstreams[0].url"],
   ["upstreams.0.url", "http://127.0.0.1:8000/x", "config.bad-url", "upstreams[0].url"],
   ["upstreams.0.url", "http://127.0.0.1:99999", "config.bad-url", "upstreams[0].url"],
@@ -206,6 +231,12 @@ const CROSS_CASES: readonly [string, unknown, string, string][] = [
     "virtualServers[0].routes[1].action",
   ],
   ["upstreams.0.url", "http://localhost:80", "config.proxy-loop", "upstreams[0].url"],
+  [
+    "virtualServers.0.routes.0.action",
+    { type: "staticFiles" },
+    "config.missing-field",
+    "virtualServers[0].routes[0].action.directory",
+  ],
   ...[204, 205, 304].map((status): [string, unknown, string, string] => [
     "virtualServers.0.routes.1",
     route({ action: { type: "respond", status, body: "x" } }),
@@ -240,6 +271,36 @@ describe("parseConfig", () => {
     const found = problems.find((p) => p.code === code)!;
     expect(found.fix).not.toBe("");
     expect(PROBLEM_CODES).toHaveProperty([found.code]);
+  });
+
+  test("a request field that belongs to the connection, the framing or the proxy cannot be set", () => {
+    const bad = [
+      ...["Connection", "keep-alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "TE", "Trailer"],
+      ...["HTTP2-Settings", "Content-Length", "HOST", "Expect", "", "a b", "a_b", "a:"],
+    ];
+    const setHeaders = Object.fromEntries([...bad, "Hosts", "X-Expect"].map((name) => [name, "x"]));
+    const at = "virtualServers[0].routes[0].action.setHeaders";
+    expect(
+      problemsOf(broken("virtualServers.0.routes.0.action.setHeaders", setHeaders)).map((p) => [
+        p.code,
+        p.path,
+      ]),
+    ).toEqual(bad.map((name) => ["config.bad-header", `${at}.${name}`]));
+  });
+
+  test("lists and texts have as many items and characters as they may", () => {
+    const names = (length: number) =>
+      broken("listeners.0.tls", {
+        acme: { authority: "ca", names: Array.from({ length }, (_, i) => `n${i}.example`) },
+      });
+    const body = (length: number) =>
+      broken("virtualServers.0.routes.0.action", { type: "respond", status: 200, body: "x".repeat(length) });
+    const outside = (config: unknown): string[] =>
+      problemsOf(config).flatMap(({ code, path }) => (code === "config.out-of-range" ? [path] : []));
+    expect([1, 100].map(names).flatMap(outside)).toEqual([]);
+    expect([0, 101].map(names).flatMap(outside)).toEqual(Array(2).fill("listeners[0].tls.acme.names"));
+    expect(outside(body(65_536))).toEqual([]);
+    expect(outside(body(65_537))).toEqual(["virtualServers[0].routes[0].action.body"]);
   });
 
   test("reports every problem at once, not the first", () => {
@@ -284,10 +345,17 @@ describe("parseConfig", () => {
         ["config.unknown-field", ".pth"],
       ],
     ],
+    // Nearer is the kind of the two that has fewer mistakes.
+    ["virtualServers.0.routes.0.accessLog", { stream: "x" }, [["config.not-one-of", ".stream"]]],
     ["virtualServers.0.routes.0.accessLog", ["/l"], [["config.not-one-of", ""]]],
     ["virtualServers.0.routes.0.accessLog", "/l", [["config.not-one-of", ""]]],
     ["listeners.0.tls", { ...TLS, policy: "old" }, [["config.not-one-of", ".policy"]]],
     ["listeners.0.tls", { ...TLS, policy: 1 }, [["config.not-one-of", ".policy"]]],
+    [
+      "listeners.0.tls",
+      { ...TLS, policy: { ...policy, minVersion: "TLSv1.2", ciphers: "A B", curves: ["X25519"] } },
+      [["config.bad-cipher-string", ".policy.ciphers"]],
+    ],
     [
       "listeners.0.tls",
       { ...TLS, policy },
@@ -312,6 +380,41 @@ describe("parseConfig", () => {
         "    see:      cdktf-portico/docs/errors.md#configout-of-range",
       ].join("\n"),
     );
+  });
+
+  test.each([
+    ["listeners.0.port", 0, "is too small"],
+    ["workers", 257, "is too large"],
+    ["listeners", [], "has too few items"],
+    ["listeners.0.port", undefined, "is missing"],
+    ["listeners.0.port", "80", "is not of type number"],
+  ])("%s = %j %s", (path, value, message) => {
+    expect(problemsOf(broken(path, value)).map((one) => one.message)).toEqual([message]);
+  });
+
+  test.each([
+    ["version", undefined, "1"],
+    ["listeners", undefined, "array"],
+    ["listeners.0.port", undefined, "integer from 1 to 65535"],
+    ["listeners.0.protocol", undefined, "http, https"],
+    ["upstreams.0.url", undefined, "http://HOST:PORT, with nothing after the port"],
+    [
+      "virtualServers.0.routes.0.accessLog",
+      "on",
+      '"off"; or an object with path, format; or an object with stream, format',
+    ],
+    [
+      "listeners.0.tls",
+      { ...TLS, policy: 1 },
+      '"file-sync", "mozilla-intermediate", "mozilla-modern"; or an object with minVersion, maxVersion, ciphers, curves, preferServerCiphers, sessionTimeoutSeconds',
+    ],
+    [
+      "virtualServers.0.routes.0.action",
+      undefined,
+      'an object with type "proxy"; or an object with type "staticFiles"; or an object with type "redirect"; or an object with type "respond"',
+    ],
+  ])("%s = %j: allowed is %s", (path, value, allowed) => {
+    expect(problemsOf(broken(path, value)).map((one) => one.allowed)).toEqual([allowed]);
   });
 
   test.each([
@@ -385,16 +488,26 @@ describe("parseConfig", () => {
   test("a syntax error names line and column", () => {
     const result = parseConfigText('{\n  "version": 1,\n  oops\n}');
     expect(result.ok ? "" : result.problems[0]!.message).toMatch(/line 3 column 3/);
+    const first = parseConfigText("{,}");
+    expect(first.ok ? "" : first.problems[0]!.message).toMatch(/line 1 column 2\)$/);
+    // The engine quotes the text instead.
+    const quoted = parseConfigText("[position 5]");
+    expect(quoted.ok ? "" : quoted.problems[0]!.message).not.toMatch(/\(line/);
   });
 });
 
 describe("JSON Schema", () => {
   test("describes every field, as editors need it", () => {
     const schema = configJsonSchema() as {
-      $schema: string;
       properties: Record<string, { description?: string }>;
     };
-    expect(schema.$schema).toContain("2020-12");
+    expect(schema).toMatchObject({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      title: "Portico proxy config",
+      // What has a default may be left out.
+      required: ["version", "listeners", "virtualServers"],
+      additionalProperties: false,
+    });
     expect(Object.keys(schema.properties)).toEqual(
       expect.arrayContaining(["version", "listeners", "virtualServers"]),
     );
@@ -411,6 +524,7 @@ describe("JSON Schema", () => {
         { description: string; properties: Record<string, { description: string }> }
       >;
     };
+    expect(properties.trustedProxies!.description).toMatch(/\. Default \[\]\.$/);
     expect(properties.workers!.description).toMatch(/ 1 to 256 processes; default "auto"\.$/);
     expect(properties.timeouts!.properties.drainMs!.description).toMatch(
       / 1 to 2147483647 milliseconds; default 36000000\.$/,
@@ -428,6 +542,25 @@ describe("problem codes", () => {
     [{ a: 1 }, '{"a":1}'],
   ])("what was received is shown, up to 120 characters: %p", (received, shown) => {
     expect(problem("config.bad-name", "a", "is bad", { received }).received).toBe(shown);
+  });
+
+  test("several are thrown as one error", () => {
+    const error = new ProblemError([
+      problem("config.bad-name", "a", "is bad", { received: "?", allowed: "a name", fix: "Fix it." }),
+      problem("config.not-json", "", "is not JSON"),
+    ]);
+    expect(String(error)).toBe(
+      [
+        "ProblemError: a: is bad [config.bad-name]",
+        '    received: "?"',
+        "    allowed:  a name",
+        "    fix:      Fix it.",
+        "    see:      cdktf-portico/docs/errors.md#configbad-name",
+        "is not JSON [config.not-json]",
+        `    fix:      ${PROBLEM_CODES["config.not-json"]}`,
+        "    see:      cdktf-portico/docs/errors.md#confignot-json",
+      ].join("\n"),
+    );
   });
 
   test("docs/errors.md explains exactly the codes that exist, where `see:` leads", () => {

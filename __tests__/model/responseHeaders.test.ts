@@ -154,6 +154,46 @@ describe("names and values", () => {
   });
 });
 
+test("a name that is written three times is reported twice, each time with the first", () => {
+  const remove = ["x-a", "X-B", "x-A"];
+  expect(
+    problemsOf({ responseHeaders: { set: { "X-A": "1" }, remove } }).map(({ path, message }) => [
+      path,
+      message,
+    ]),
+  ).toEqual([
+    [`${SERVER}.responseHeaders.remove[0]`, `is also at ${SERVER}.responseHeaders.set.X-A`],
+    [`${SERVER}.responseHeaders.remove[2]`, `is also at ${SERVER}.responseHeaders.set.X-A`],
+  ]);
+});
+
+test("`Cache-Control` may be set where the action does not set it", () => {
+  const responseHeaders = { set: { "Cache-Control": "no-store" } };
+  expect(found({}, { responseHeaders })).toEqual([]);
+  const files = { type: "staticFiles", directory: "/d" } as const;
+  expect(found({}, { action: files, responseHeaders })).toEqual([]);
+  expect(found({}, { action: { ...files, cacheControl: "no-cache" }, responseHeaders })).toEqual([
+    `config.duplicate-response-field ${ROUTE}.responseHeaders.set.Cache-Control`,
+  ]);
+});
+
+test("the fields that are set take up to 8192 bytes, hsts included", () => {
+  const hsts = { maxAge: 1 };
+  const hstsBytes = "Strict-Transport-Security: max-age=1\r\n".length;
+  const fields = (bytes: number): object => {
+    const remove = Array.from({ length: 9 }, (_, i) => `X-Removed-${i}`);
+    return {
+      set: { "X-A": "a".repeat(4096), "X-B": "b".repeat(bytes - 4096 - 2 * "X-A: \r\n".length) },
+      remove,
+    };
+  };
+  const tooLong = [`config.out-of-range ${SERVER}.responseHeaders.set`];
+  expect(found({ responseHeaders: fields(8192) })).toEqual([]);
+  expect(found({ responseHeaders: fields(8193) })).toEqual(tooLong);
+  expect(found({ hsts, responseHeaders: fields(8192 - hstsBytes) })).toEqual([]);
+  expect(found({ hsts, responseHeaders: fields(8193 - hstsBytes) })).toEqual(tooLong);
+});
+
 describe("hsts", () => {
   test.each([
     ["a time below 0", { maxAge: -1 }, "config.out-of-range", "hsts.maxAge"],
@@ -177,6 +217,10 @@ describe("hsts", () => {
   });
 
   test("together with a removal of its field it is refused", () => {
+    const remove = ["Strict-Transport-Security"];
+    expect(problemsOf({ hsts: {}, responseHeaders: { remove } })).toMatchObject([
+      { path: `${SERVER}.hsts`, received: '"Strict-Transport-Security"' },
+    ]);
     expect(found({ hsts: {}, responseHeaders: { remove: ["strict-transport-security"] } })).toEqual([
       `config.duplicate-response-field ${SERVER}.hsts`,
     ]);

@@ -1,8 +1,8 @@
 import fc from "../../proof/kit/property.js";
 import { encodePath, normalisePath, parseHost, upstreamTarget, type Strip } from "../../src/model/index.js";
 import { canonicalIpv6, ipv4Scope, ipv6Scope, netmaskLength } from "../../src/model/index.js";
-import { hostAsked } from "../../src/model/actions/location.js";
-import { ipv4Bits, isPort, isWildcard } from "../../src/model/address.js";
+import { hostAsked, redirectLocation } from "../../src/model/actions/location.js";
+import { ipv4Bits, isCidr, isPort, isWildcard, reachableAt } from "../../src/model/address.js";
 
 describe("normalisePath (decisions 1.3)", () => {
   test.each([
@@ -133,6 +133,9 @@ describe("parseHost (decisions 1.1)", () => {
     ["[::1]", "::1", ""],
     ["[2001:DB8:0:0::1]:443", "2001:db8::1", "443"],
     ["x_y.example", "x_y.example", ""],
+    ["a:65535", "a", "65535"],
+    ["[::1]:65535", "::1", "65535"],
+    ["[::1]:", "::1", ""],
   ])("%j → %j port %j", (value, serverName, port) => expect(parseHost(value)).toEqual({ serverName, port }));
 
   test.each([
@@ -144,9 +147,22 @@ describe("parseHost (decisions 1.1)", () => {
     "a..b",
     "a:b",
     "a:123456",
-    "a:70000",
+    "a:65536",
+    "a:x",
+    "a:8x",
+    "-a",
+    ".a",
+    "a..",
     "[::1",
     "[::1]x",
+    "[::1]x80",
+    "[::1]:65536",
+    "[::1]:123456",
+    "[::1]:x",
+    "[1.2.3.4]",
+    "[a]",
+    "[]",
+    "]",
     "[fe80::1%eth0]",
     "a\tb",
     "ä",
@@ -256,6 +272,7 @@ describe("addresses", () => {
     ["128.0.0.0", 1],
     ["255.255.255.254", 31],
     ["255.0.255.0", undefined],
+    ["127.255.255.255", undefined],
     ["0.0.0.255", undefined],
     ["24", undefined],
   ])("netmask %s has length %s", (netmask, length) => expect(netmaskLength(netmask)).toBe(length));
@@ -269,6 +286,38 @@ describe("addresses", () => {
   ])("a listener on %s takes connections to every address: %s", (address, wildcard) =>
     expect(isWildcard(address)).toBe(wildcard),
   );
+
+  test.each([
+    ["0.0.0.0", "127.0.0.1"],
+    ["::", "::1"],
+    ["192.0.2.1", "192.0.2.1"],
+    ["2001:db8::1", "2001:db8::1"],
+  ])("a listener on %s is reached on its own host at %s", (address, at) =>
+    expect(reachableAt(address)).toBe(at),
+  );
+
+  test.each([
+    ["10.0.0.0/8", true],
+    ["10.0.0.1", true],
+    ["10.0.0.0/0", true],
+    ["10.0.0.0/32", true],
+    ["10.0.0.0/33", false],
+    ["::/0", true],
+    ["2001:db8::/128", true],
+    ["2001:db8::/129", false],
+    ["2001:db8::1", true],
+    ["2001:db8::/0064", false],
+    ["10.0.0.0/8/8", false],
+    ["10.0.0.0/", false],
+    ["10.0.0.0/x8", false],
+    ["10.0.0.0/8x", false],
+    ["10.0.0.0/1e1", false],
+    ["10.0.0.0/ 8", false],
+    ["files.example/8", false],
+    ["files.example", false],
+    ["", false],
+    ["/8", false],
+  ])("%j is an address or a range: %s", (value, is) => expect(isCidr(value)).toBe(is));
 
   test.each([
     [0, false],
@@ -288,4 +337,11 @@ test("every byte can be written as two hex digits, in both cases", () => {
   }
   for (const digits of ["0", "", "g0", "0g", "/0", "0/", ":0", "0:", "@0", "0@", "`0", "0`", "G0", "0G"])
     expect([digits, normalisePath(`/a%${digits}`)]).toEqual([digits, undefined]);
+});
+
+test("a redirect names its own host and port, or the host that was asked for", () => {
+  expect(redirectLocation({ scheme: "https" }, "a.example", "/b?c")).toBe("https://a.example/b?c");
+  expect(redirectLocation({ scheme: "http", port: 8080, host: "o.example" }, "a.example", "/")).toBe(
+    "http://o.example:8080/",
+  );
 });

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { loopbackPorts } from "../../src/model/host.js";
 import { PUBLIC_NAME } from "../../src/model/serverName.js";
 import { configSchema } from "../../src/model/config/config.js";
@@ -16,6 +17,7 @@ import {
   text,
   upstreamUrl,
 } from "../../src/model/fields.js";
+import { IPV6_PATTERN } from "../../src/model/textRule.js";
 
 /** Texts on both sides of every rule. */
 const TEXTS = [
@@ -367,4 +369,20 @@ test.each([
   ["http://[2001:db8::1]:81", [3306]],
 ])("ports that only the host may reach, of an upstream at %s: %j", (url, ports) => {
   expect(loopbackPorts([url])).toEqual(ports);
+});
+
+test("the pattern of IPv6 addresses takes every shape that Node takes, and no other", () => {
+  const pattern = new RegExp(`^${IPV6_PATTERN}$`);
+  const counts = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const groups = (count: number): string[] => new Array<string>(count).fill("a");
+  const shapes = counts.flatMap((left) =>
+    counts.flatMap((right) =>
+      ["", ":", "::", ":::"].flatMap((gap) =>
+        [[], ["192.0.2.1"]].map(
+          (tail) => groups(left).join(":") + gap + [...groups(right), ...tail].join(":"),
+        ),
+      ),
+    ),
+  );
+  expect(shapes.filter((shape) => pattern.test(shape) !== isIPv6(shape))).toEqual([]);
 });

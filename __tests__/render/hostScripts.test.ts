@@ -18,6 +18,7 @@ import {
   deactivateScript,
   LOGIN_DIRECTORY_SCRIPT_PATH,
   prepareScript,
+  quote,
   REFUSE_OPEN_DIRECTORY,
   REMOVE_LOGIN_DIRECTORY,
   REMOVE_UPLOAD,
@@ -162,3 +163,10 @@ test.each([
   const refusal = /^scriptPath: others can enter .*\/own, and change .* and chmod 0700\n$/;
   expect(stderr).toMatch(status === 0 ? /^$/ : refusal);
 });
+
+test.each(["", "a", "a b", "it's", "''", "$HOME `id` \\", "-n", "a\nb", "*"])(
+  "one word for the shell: %j",
+  (word) => {
+    expect(sh(`printf '<%s>' ${quote(word)}`).stdout).toBe(`<${word}>`);
+  },
+);

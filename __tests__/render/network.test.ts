@@ -58,7 +58,15 @@ describe("static address", () => {
   test.each<[string, Partial<NetworkFileInput>, string[]]>([
     ["in the subnet", {}, []],
     ["outside it, as with a single address", { netmask: "255.255.255.255" }, ["192.168.1.1"]],
+    ["in a network of two", { netmask: "255.255.255.254", gateway: "192.168.1.11" }, []],
     ["none", { gateway: undefined }, []],
+    ["not known yet", { gateway: "${var.gateway}" }, []],
+    ["of an address that is not known yet", { address: "${var.address}" }, []],
+    [
+      "not known yet, of a single address",
+      { gateway: "${var.gw}", netmask: "255.255.255.255" },
+      ["${var.gw}"],
+    ],
     [
       "of IPv6, which a prefix need not cover",
       { ipv6: { address: "2001:db8::10", prefixLength: 128, gateway: "fe80::1" } },
@@ -108,7 +116,21 @@ describe("static address", () => {
       "network.bad-interface",
       "interface.macAddress",
     ],
+    ["no interface", { interface: {} as never }, "network.bad-interface", "interface"],
+    [
+      "an interface by name and by address",
+      { interface: { name: "eth0", macAddress: "52:54:00:12:34:56" } },
+      "network.bad-interface",
+      "interface",
+    ],
     ["no netmask", { netmask: undefined }, "network.bad-address", "netmask"],
+    ["a netmask with a hole", { netmask: "255.0.255.0" }, "network.bad-address", "netmask"],
+    ...[129, 1.5].map((prefixLength): [string, Partial<NetworkFileInput>, string, string] => [
+      `a prefix length of ${prefixLength}`,
+      { ipv6: { address: "2001:db8::10", prefixLength } },
+      "network.bad-address",
+      "ipv6.prefixLength",
+    ]),
     [
       "no prefix length",
       { ipv6: { address: "2001:db8::10", prefixLength: 0 } },
@@ -124,6 +146,16 @@ describe("static address", () => {
   ])("%s is refused", (_, more, code, path) => {
     expect(networkFileProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
+});
+
+test.each<[string, Partial<NetworkFileInput>]>([
+  ["no IPv6", { ipv6: undefined }],
+  ["the shortest prefix", { ipv6: { address: "2001:db8::10", prefixLength: 1 } }],
+  ["the longest prefix", { ipv6: { address: "2001:db8::10", prefixLength: 128 } }],
+  ["an interface by its hardware address", { interface: { macAddress: "52:54:00:12:34:56" } }],
+])("a static address is accepted: %s", (_, more) => {
+  const input = { interface: { name: "eth0" }, address: "192.0.2.1", netmask: "255.0.0.0", nameservers: [] };
+  expect(networkFileProblems({ ...input, ...more })).toEqual([]);
 });
 
 describe("firewall", () => {
@@ -189,6 +221,12 @@ describe("firewall", () => {
     expect(firewallProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
+  test("sources of both families are in the same order however they are given", () => {
+    const from = (...sources: string[]): string =>
+      renderFirewall({ ...input, allowed: [{ port: 9100, from: sources }] });
+    expect(from("2001:db8::/32", "10.0.0.5")).toBe(from("10.0.0.5", "2001:db8::/32"));
+  });
+
   test("a UDP port never belongs to a daemon", () => {
     expect(firewallProblems({ ...input, allowed: [{ port: 8080, protocol: "udp" }] })).toEqual([]);
   });
@@ -219,6 +257,20 @@ describe("daemons", () => {
     expectGolden("network/sync-web-application.service", renderUnit(unit(web)));
     expect([...daemonProblems(web), ...unitProblems(unit(web))]).toEqual([]);
     expect(daemonProblems({ ...web, environment: { A: "b", _: "c" } })).toEqual([]);
+  });
+
+  test("a unit between two others, and one that is alone", () => {
+    const daemon: Daemon = { command: ["/bin/x"], type: "exec", user: "x", hardening: false };
+    const sections = (after: string[], before: string[]): string[] =>
+      section(renderUnit(daemonUnit({ daemon, description: "X", after, before })), "Unit");
+    expect(sections([], [])).toEqual(["Description=X", "After=network.target"]);
+    expect(sections(["a.service"], ["b.service"])).toEqual([
+      "Description=X",
+      "Wants=a.service",
+      "After=network.target a.service",
+      "Before=b.service",
+    ]);
+    expect(daemonProblems({ ...daemon, startTimeoutSeconds: 1, stopTimeoutSeconds: 86_400 })).toEqual([]);
   });
 
   test("follow every choice", () => {
@@ -286,6 +338,16 @@ describe("daemons", () => {
     ],
     ["no time to start", { startTimeoutSeconds: 0 }, "config.out-of-range", "startTimeoutSeconds"],
     ["endless time to stop", { stopTimeoutSeconds: Infinity }, "config.out-of-range", "stopTimeoutSeconds"],
+    ["half a second to stop", { stopTimeoutSeconds: 1.5 }, "config.out-of-range", "stopTimeoutSeconds"],
+    [
+      "more than a day to start",
+      { startTimeoutSeconds: 86_401 },
+      "config.out-of-range",
+      "startTimeoutSeconds",
+    ],
+    ["no text in the environment", { environment: { A: true as never } }, "unit.bad-value", "environment.A"],
+    ["a name with a sign at its end", { environment: { "A-": "x" } }, "unit.bad-value", "environment.A-"],
+    ["a name that begins with a digit", { environment: { "1A": "x" } }, "unit.bad-value", "environment.1A"],
   ])("%s is refused", (_, more, code, path) => {
     const problems = daemonProblems({ ...web, ...more });
     expect(problems.map((p) => [p.code, p.path])).toEqual([[code, path]]);

@@ -17,12 +17,14 @@ import {
   pythonLiteral,
   renderApplicationSettings,
   renderCommand,
+  renderConfigSchema,
   renderDefaultPage,
   renderLogRotation,
   renderOrigin,
   proxyConfigText,
   renderUnit,
   settingsProblems,
+  type UnitCommand,
   type UnitDocument,
   unitProblems,
 } from "../../src/render/index.js";
@@ -95,11 +97,29 @@ describe("systemd units", () => {
     );
   });
 
+  test("what is undefined is left out, of sections, directives and lists", () => {
+    const unit = {
+      Unit: { Description: undefined, After: [undefined, "a"] },
+      Service: undefined,
+      Timer: { OnCalendar: "daily" },
+      Path: {},
+      Mount: { What: "x" },
+    } as unknown as UnitDocument;
+    expect(unitProblems(unit)).toEqual([]);
+    expect(renderUnit(unit)).toBe(
+      "[Unit]\nAfter=a\n\n[Timer]\nOnCalendar=daily\n\n[Path]\n\n[Mount]\nWhat=x\n",
+    );
+  });
+
   const bad: [string, UnitDocument, string, string][] = [
     ["a line break", { Unit: { Description: "a\nExecStart=/bin/sh" } }, "unit.bad-value", "Unit.Description"],
     ["a carriage return", { Unit: { Description: "a\rb" } }, "unit.bad-value", "Unit.Description"],
     ["a continued line", { Unit: { Description: "a\\" } }, "unit.bad-value", "Unit.Description"],
     ["white space at the end", { Unit: { Description: "a " } }, "unit.bad-value", "Unit.Description"],
+    ["a delete character", { Unit: { Description: "a\u007fb" } }, "unit.bad-value", "Unit.Description"],
+    ["specifiers in two lines", { Unit: { A: { specifiers: "a\nb" } } }, "unit.bad-value", "Unit.A"],
+    ["a directive that begins with a digit", { Unit: { "1A": "x" } }, "unit.bad-value", "Unit.1A"],
+    ["an empty directive", { Unit: { "": "x" } }, "unit.bad-value", "Unit."],
     ["a second of several values", { Unit: { After: ["a", "b\n"] } }, "unit.bad-value", "Unit.After[1]"],
     ["a directive with `=`", { Unit: { "A=B": "x" } }, "unit.bad-value", "Unit.A=B"],
     ["a service without command", { Service: { Type: "exec" } }, "unit.missing-command", "Service.ExecStart"],
@@ -152,6 +172,70 @@ describe("systemd units", () => {
     expect(unitProblems(unit).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
 
+  test.each<[string, unknown, [string, string][]]>([
+    ["a text", "[Unit]", [["", "is not a unit"]]],
+    ["nothing", null, [["", "is not a unit"]]],
+    ["a list", [], [["", "is not a unit"]]],
+    ["an unknown section", { Units: {} }, [["Units", "is not a section"]]],
+    ["a text for a section", { Unit: "After=a" }, [["Unit", "is not a section"]]],
+    ["no section", { Unit: null }, [["Unit", "is not a section"]]],
+    ["a list of directives", { Unit: [] }, [["Unit", "is not a section"]]],
+    ...[
+      null,
+      () => 1,
+      {},
+      { command: "/bin/x" },
+      { command: ["/bin/x", 1] },
+      { specifiers: 1 },
+      [["/bin/x"]],
+    ].map((value): [string, unknown, [string, string][]] => [
+      `${typeof value} ${JSON.stringify(value)}`,
+      { Service: { ExecStart: { command: ["/bin/x"] }, ExecStop: value } },
+      [["Service.ExecStop", "is not a value for a directive"]],
+    ]),
+    [
+      "a variable without a name",
+      { Service: { ExecStart: { command: ["/bin/x", { name: "MAINPID" }] } } },
+      [["Service.ExecStart", "is not a value for a directive"]],
+    ],
+    [
+      "everything of the wrong type at once, and nothing else of it",
+      { Unit: { "A=B": {} }, Service: 1, Installed: {} },
+      [
+        ["Unit.A=B", "is not a value for a directive"],
+        ["Service", "is not a section"],
+        ["Installed", "is not a section"],
+      ],
+    ],
+  ])("a unit of the wrong shape: %s", (_, unit, expected) => {
+    const problems = unitProblems(unit as UnitDocument);
+    expect(problems.map((p) => [p.path, p.message])).toEqual(expected);
+    expect(new Set(problems.map((p) => p.code))).toEqual(new Set(["unit.bad-value"]));
+  });
+
+  test("a section that is misspelled is suggested; one that is like none is not", () => {
+    const sections = "Unit, Service, Socket, Timer, Path, Mount, Install";
+    const [near, far] = unitProblems({ Sevice: {}, Container: {} } as UnitDocument);
+    expect([near!.allowed, near!.fix]).toEqual([sections, "Did you mean `Service`?"]);
+    expect([far!.allowed, far!.fix?.includes("Did you mean")]).toEqual([sections, false]);
+  });
+
+  test("forms that mean more than their text have no problems", () => {
+    const variable = { variable: "MAINPID" };
+    const Service = {
+      ExecStart: { command: ["/bin/x", variable] },
+      ExecStop: ["", { specifiers: "/bin/x %i" }],
+      OOMScoreAdjust: -5,
+      X: true,
+      // Only a command line can start the application.
+      SyslogIdentifier: "start-fastcgi",
+    };
+    expect(unitProblems({ Service })).toEqual([]);
+    expect(commandProblems(["/bin/x", { variable: "A\nB" }], "x").map((p) => p.path)).toEqual(["x[1]"]);
+    expect(commandProblems(["/bin/x", { variable: "fastcgi" }], "x")).toEqual([]);
+    expect(commandProblems([variable, "x"], "x").map((p) => p.path)).toEqual(["x[0]"]);
+  });
+
   test.each([["start"], ["start-fast"], ["/srv/fastcgi/start.sh"]])(
     "%s is not a FastCGI variant",
     (argument) => {
@@ -189,11 +273,32 @@ describe("systemd units", () => {
     expect(unitProblems(proxySocketUnit(input))).toEqual([]);
   });
 
+  test("the units of a proxy that has and serves as little as possible are what they were", () => {
+    const none = { listeners: [], tlsFiles: [], servedDirectories: [], acme: true } as const;
+    const { logDirectory: _, ...rest } = input;
+    expectGolden("portico-smallest.service", renderUnit(proxyServiceUnit({ ...rest, ...none })));
+    const { Service, Install } = proxyServiceUnit({
+      ...rest,
+      ...none,
+      acme: false,
+      listeners: [{ address: "::", port: 80 }],
+      tlsFiles: ["/a/key.pem"],
+    });
+    expect(Install).toEqual({ WantedBy: "multi-user.target", Also: "portico.socket" });
+    expect(Service!["LoadCredential"]).toEqual(["key.pem:/a/key.pem"]);
+    expect(renderCommand(Service!["ExecReload"] as UnitCommand)).toBe(
+      "+/usr/bin/node /usr/lib/portico/portico.mjs reload --credential key.pem:/a/key.pem " +
+        "--credential-directory /run/portico-credentials --pid $MAINPID",
+    );
+    expect(Service).not.toHaveProperty("StateDirectory");
+  });
+
   test("the service unit follows what it serves", () => {
     const text = (more: Partial<ProxyUnitsInput>) => renderUnit(proxyServiceUnit({ ...input, ...more }));
     expect(text({})).toContain("ProtectHome=yes\n");
     expect(text({ servedDirectories: ["/home/sync/media"] })).toContain("ProtectHome=read-only\n");
     expect(text({ servedDirectories: ["/homes/sync"] })).toContain("ProtectHome=yes\n");
+    expect(text({ servedDirectories: ["${local.unknown}"] })).toContain("ProtectHome=read-only\n");
     expect(text({ tlsFiles: [] })).not.toContain("LoadCredential");
     expect(text({ logDirectory: "/srv/logs" })).toContain("ReadWritePaths=/srv/logs\n");
     expect(text({ logDirectory: "/srv/logs" })).not.toContain("LogsDirectory");
@@ -269,6 +374,12 @@ describe("application settings", () => {
     expect(settingsProblems(input)).toEqual([]);
   });
 
+  test("leave the unit's start command alone if none is given", () => {
+    const { startCommand: _, ...rest } = input;
+    expect(renderApplicationSettings(rest)).toEqual(renderApplicationSettings(input).slice(0, 3));
+    expect(settingsProblems(rest)).toEqual([]);
+  });
+
   test.each([
     [true, "True"],
     [false, "False"],
@@ -311,6 +422,16 @@ describe("application settings", () => {
       "startCommand",
     ],
     ["no program", { startCommand: [] }, "unit.missing-command", "startCommand"],
+    ["start for a program", { startCommand: ["/start"] }, "unit.bad-value", "startCommand"],
+    ["no origin", { origins: [] }, "config.missing-field", "origins"],
+    ["no port of the file server", { fileServerPort: 0 }, "config.out-of-range", "fileServerPort"],
+    [
+      // Those of all names are the same.
+      "no port of the origins",
+      { origins: input.origins.map((origin) => ({ ...origin, port: 65_536 })) },
+      "config.out-of-range",
+      "origins[0].port",
+    ],
   ])("%s is refused", (_, more, code, path) => {
     expect(settingsProblems({ ...input, ...more }).map((p) => [p.code, p.path])).toEqual([[code, path]]);
   });
@@ -343,6 +464,7 @@ describe("proxy config", () => {
   test("has the field order of the field table, and keeps the order of header fields", () => {
     const text = proxyConfigText(config);
     expectGolden("config-order.json", text);
+    expect(renderConfigSchema()).toMatch(/^{\n {2}"title"[^]*\n}\n$/);
     expect(Object.keys(orderProxyConfig(config))).toEqual([
       "$schema",
       "version",

@@ -32,6 +32,7 @@ test("without a word of the authority, a certificate is renewed when a third of 
   const left = times.map((at) => (T + 90 * DAY - at) / DAY);
   expect(Math.min(...left)).toBeGreaterThanOrEqual(30);
   expect(Math.max(...left)).toBeLessThanOrEqual(34.5);
+  expect(Math.max(...left)).toBeGreaterThan(34.35);
   expect(Math.max(...left) - Math.min(...left)).toBeGreaterThan(4);
   expect(renewalTime(certificate(90, "F7"), NO_HISTORY)).toBe(times[7]);
 });
@@ -79,12 +80,39 @@ describe("after a failure", () => {
   const pause = (code: string, failures: number): number =>
     nextAttempt("id", undefined, { failures, lastFailure: failure(code, T) }) - T;
 
+  test("there is no pause where none counts any more, or its time is not known", () => {
+    expect(nextAttempt("id", undefined, { failures: 0, lastFailure: failure("connection", T) })).toBe(0);
+    expect(nextAttempt("id", undefined, { failures: 1 })).toBe(0);
+  });
+
   test("in reaching the authority, it is asked after a minute, then at most every hour", () => {
     expect(pause("unreachable", 1)).toBeGreaterThanOrEqual(MINUTE);
     expect(pause("unreachable", 1)).toBeLessThan(1.1 * MINUTE);
     expect(pause("unreachable", 4)).toBeGreaterThanOrEqual(8 * MINUTE);
     expect(pause("unreachable", 50)).toBeLessThan(1.1 * HOUR);
   });
+
+  test.each([
+    ["unreachable", 1, MINUTE],
+    ["unreachable", 6, 32 * MINUTE],
+    ["unreachable", 40, HOUR],
+    ["connection", 1, 10 * MINUTE],
+    ["connection", 7, 640 * MINUTE],
+    ["connection", 40, 12 * HOUR],
+  ])(
+    "in %s, after %d in a row, the pause is up to a tenth longer than so much, by chance: %d",
+    (code, failures, ms) => {
+      const lastFailure = failure(code, T);
+      const pauses = Array.from(
+        { length: 300 },
+        (_, i) => nextAttempt(`${i}`, undefined, { failures, lastFailure }) - T,
+      );
+      expect([Math.min(...pauses) / ms, Math.max(...pauses) / ms]).toEqual([
+        expect.closeTo(1.001, 2),
+        expect.closeTo(1.1, 2),
+      ]);
+    },
+  );
 
   test("of a validation, it is tried at most four times in any hour, and at least twice a day", () => {
     let at = T;

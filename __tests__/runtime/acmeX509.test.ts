@@ -2,6 +2,7 @@ import { createPrivateKey, webcrypto, X509Certificate } from "node:crypto";
 import "../../build/reflectMetadata.js";
 import * as x509 from "@peculiar/x509";
 import { serverNameOf } from "../../src/runtime/acme/challenges.js";
+import * as der from "../../src/runtime/acme/der.js";
 import { integer, time } from "../../src/runtime/acme/der.js";
 import {
   certificateRequest,
@@ -97,4 +98,65 @@ test("integers are not negative, and years have four digits from 2050 on", () =>
   expect(integer(Buffer.from([0]))).toEqual(Buffer.from([2, 1, 0]));
   expect(time(new Date("2049-12-31T23:59:59Z")).toString("latin1")).toContain("491231235959Z");
   expect(time(new Date("2050-01-01T00:00:00Z")).toString("latin1")).toContain("20500101000000Z");
+});
+
+test("a temporary certificate is for servers, from yesterday for a year, and signs no other", async () => {
+  const { cert } = await temporaryCertificate(["a.example.org"], "ecdsa-p256");
+  const made = new X509Certificate(cert);
+  const days = (at: string): number => (Date.parse(at) - Date.now()) / 86_400_000;
+  expect([days(made.validFrom), days(made.validTo)]).toEqual([expect.closeTo(-1, 2), expect.closeTo(365, 2)]);
+  expect([made.subject, made.issuer, made.keyUsage]).toEqual([
+    "CN=temporary certificate of portico",
+    "CN=temporary certificate of portico",
+    ["1.3.6.1.5.5.7.3.1"],
+  ]);
+  const { extensions } = new x509.X509Certificate(cert);
+  expect(extensions.map(({ type, critical }) => [type, critical])).toEqual([
+    ["2.5.29.17", false],
+    ["2.5.29.19", true],
+    ["2.5.29.37", false],
+  ]);
+  expect(Math.max(...cert.split("\n").map((line) => line.length))).toBe(64);
+});
+
+describe("DER", () => {
+  const hex = (bytes: Buffer): string => bytes.toString("hex");
+
+  test.each([
+    ["no bytes", der.octets(Buffer.alloc(0)), "0400"],
+    ["an integer", der.integer(Buffer.from([0x7f])), "02017f"],
+    ["one that looks negative", der.integer(Buffer.from([0x80])), "02020080"],
+    ["a bit string", der.bits(Buffer.from([7])), "03020007"],
+    ["text", der.utf8("\u00e9"), "0c02c3a9"],
+    ["nothing", der.nil(), "0500"],
+    ["yes", der.yes(), "0101ff"],
+    ["an identifier", der.oid("550403"), "0603550403"],
+    ["a set in a sequence", der.sequence(der.set(der.nil()), der.nil()), "3006310205000500"],
+    ["a field", der.explicit(3, der.nil()), "a3020500"],
+    ["a string's field", der.implicit(2, Buffer.from("a")), "820161"],
+    [
+      "a year with two digits",
+      der.time(new Date("2049-12-31T23:59:59.999Z")),
+      "170d3439313233313233353935395a",
+    ],
+    ["one with four", der.time(new Date("2050-01-01T00:00:00Z")), "180f32303530303130313030303030305a"],
+  ])("%s", (_, bytes, expected) => expect(hex(bytes)).toBe(expected));
+
+  test.each([
+    [127, "047f"],
+    [128, "048180"],
+    [255, "0481ff"],
+    [256, "04820100"],
+    [65_536, "0483010000"],
+  ])("a length of %d", (length, start) => {
+    const written = der.octets(Buffer.alloc(length));
+    expect(hex(written.subarray(0, start.length / 2))).toBe(start);
+    expect(
+      der.values(Buffer.concat([written, der.nil()])).map(({ tag, content }) => [tag, content.length]),
+    ).toEqual([
+      [4, length],
+      [5, 0],
+    ]);
+    expect(() => der.values(written.subarray(0, -1))).toThrow(RangeError);
+  });
 });

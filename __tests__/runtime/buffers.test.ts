@@ -1,5 +1,5 @@
 import type { BigIntStats } from "node:fs";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import fc from "../../proof/kit/property.js";
 import {
   describeFile,
@@ -58,6 +58,30 @@ test("waiting pieces stay unchanged, whatever happens to the memory they came in
     }),
     { numRuns: 200 },
   );
+});
+
+test("small pieces are joined in blocks, each twice as large as the one before, up to 16 KiB", () => {
+  const [queue, other] = [new PieceQueue(), new PieceQueue()];
+  for (let i = 0; i < 30_000; i++) queue.push(Buffer.from("ab"), 1, 2, false);
+  other.push(Buffer.from("c"), 0, 1, false);
+  const pieces: Buffer[] = [];
+  while (queue.bytes > 0) pieces.push(queue.shift());
+  expect(pieces.map(({ length }) => length)).toEqual([1_024, 2_048, 4_096, 8_192, 14_640]);
+  expect(pieces.map(({ buffer }) => buffer.byteLength)).toEqual([1_024, 2_048, 4_096, 8_192, 16_384]);
+  expect(pieces.every((piece) => piece.equals(Buffer.alloc(piece.length, "b")))).toBe(true);
+  expect(String(other.shift())).toBe("c");
+});
+
+test.each<[bytes: number, of: number, reused: boolean, copied: boolean]>([
+  [2_048, 4_096, false, false],
+  [2_048, 4_097, false, true],
+  [2_047, 2_047, false, true],
+  [2_048, 2_048, true, true],
+])("a piece of %i bytes, of %i that were read, reused: %j, is copied: %j", (bytes, of, reused, copied) => {
+  const queue = new PieceQueue();
+  const chunk = Buffer.alloc(of);
+  queue.push(chunk, of - bytes, of, reused);
+  expect(queue.shift().buffer !== chunk.buffer).toBe(copied);
 });
 
 test("small pieces that wait take up little more than their bytes", () => {
@@ -137,6 +161,12 @@ describe("a receive buffer", () => {
     socket.read(1);
     expect(socket.into.length).toBe(MIB);
     expect(socket.into.buffer).not.toBe(before.buffer);
+    // The next transfer begins anew.
+    socket.buffer.release();
+    socket.read(1);
+    socket.buffer.fit(-1, SHARED);
+    socket.read(1);
+    expect(socket.into.length).toBe(128 * KIB);
   });
 
   test("that is read in pieces puts each after the one before, until a record no longer fits", () => {
@@ -231,6 +261,10 @@ describe("large pieces of answers", () => {
       slow.written();
       expect(slow.fast).toBe(true);
       slow.wrote(LARGE, true);
+      jest.advanceTimersByTime(250);
+      slow.written();
+      expect(slow.fast).toBe(true);
+      slow.wrote(LARGE, true);
       jest.advanceTimersByTime(500);
       slow.written();
       expect([slow.fast, slow.pieceBytesMax]).toEqual([false, 64 * KIB]);
@@ -242,10 +276,35 @@ describe("large pieces of answers", () => {
       slow.wrote(64 * KIB, false);
       other.wrote(1, false);
       expect([other.fast, slow.fast]).toEqual([true, false]);
+      // It has to show anew that it reads.
+      other.close();
+      slow.wrote(8 * MIB - 128 * KIB - 2, false);
+      expect(slow.fast).toBe(false);
+      slow.wrote(1, false);
+      expect(slow.fast).toBe(true);
     } finally {
       stop();
       jest.useRealTimers();
     }
+  });
+
+  test("are not lent after the end of an answer, whatever is written then, but with the next one at once", () => {
+    const [one, other] = [pace(64 * KIB, 1), pace(64 * KIB, 1)];
+    one.wrote(8 * MIB, false);
+    other.wrote(8 * MIB, true);
+    for (const each of [one, other]) {
+      each.rest();
+      each.written();
+    }
+    expect([one.fast, other.fast]).toEqual([false, false]);
+    const all = Array.from({ length: 32 }, () => proven(pace(64 * KIB, 1)));
+    expect(all.every(({ fast }) => fast)).toBe(true);
+    all[0]!.close();
+    one.wrote(1, false);
+    expect(one.fast).toBe(false);
+    one.begin();
+    one.wrote(1, false);
+    expect(one.fast).toBe(true);
   });
 
   test("that wait at the end of an answer are lent until they are written", () => {
@@ -268,7 +327,7 @@ describe("the writer of a client's answers", () => {
   });
 
   /** One whose client has taken enough for large pieces, if any are left. */
-  function proven(bytes = 8 * MIB): AnswerWriter {
+  function proven(bytes = 8 * MIB, small = 32 * KIB): AnswerWriter {
     const socket = {
       writableLength: 0,
       destroyed: false,
@@ -279,7 +338,8 @@ describe("the writer of a client's answers", () => {
     const listener = { onWrite: () => {}, onWritten: () => {}, onFault: () => {} };
     const writer = new AnswerWriter(socket as unknown as Socket, listener);
     writers.push(writer);
-    expect(writer.pieceBytesMax).toBe(32 * KIB);
+    if (small > 32 * KIB) writer.direct();
+    expect(writer.pieceBytesMax).toBe(small);
     writer.framing.beginAnswer("GET", 200, bytes, true, undefined);
     expect(writer.body(EIGHT, false)).toBe(true);
     return writer;
@@ -288,11 +348,23 @@ describe("the writer of a client's answers", () => {
   let last: { readonly socket: { writableLength: number }; readonly written: (() => void) | undefined };
   const EIGHT = Buffer.alloc(8 * MIB);
 
+  test("has smaller pieces where TLS makes a copy of each", () => {
+    const listener = { onWrite: () => {}, onWritten: () => {}, onFault: () => {} };
+    const [plain, secure] = [0, 1].map(() => new AnswerWriter(new Socket(), listener));
+    plain!.direct();
+    expect([plain!.pieceBytesMax, secure!.pieceBytesMax]).toEqual([64 * KIB, 32 * KIB]);
+  });
+
   test.each(["rest", "close"] as const)("gives back what it was lent: %s", (end) => {
-    const all = Array.from({ length: 17 }, proven);
+    const all = Array.from({ length: 17 }, () => proven());
     expect(all.map((writer) => writer.pieceBytesMax)).toEqual([...Array<number>(16).fill(MIB), 32 * KIB]);
     all[3]![end]();
     expect([all[3]!.pieceBytesMax, proven().pieceBytesMax]).toEqual([32 * KIB, MIB]);
+  });
+
+  test("has larger pieces, and twice as many on loan, without TLS", () => {
+    const all = Array.from({ length: 33 }, () => proven(8 * MIB, 64 * KIB));
+    expect(all.map((writer) => writer.pieceBytesMax)).toEqual([...Array<number>(32).fill(MIB), 64 * KIB]);
   });
 
   test("gives back what it was lent for a piece that waits once the kernel has taken it", () => {
@@ -381,6 +453,7 @@ describe("the state of a file", () => {
     ["/a.b/c", "application/octet-stream"],
     ["/a.PNG", "image/png"],
     ["/favicon.ico", "image/x-icon"],
+    ["/FAVICON.ICO", "image/x-icon"],
     ["/font.eot", "application/vnd.ms-fontobject"],
     ["/a.", "application/octet-stream"],
     ["/.png", "image/png"],

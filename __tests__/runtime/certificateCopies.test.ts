@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -13,12 +13,12 @@ import { connect as connectPlain } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect } from "node:tls";
+import { connect, createServer } from "node:tls";
 import { once } from "node:events";
 import type { WantedCertificate } from "../../src/model/serving.js";
 import { accountIdOf } from "../../src/runtime/acme/authority.js";
 import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
-import { type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
+import { isOtherKey, type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
 import { issue, type CertificateOptions } from "../../proof/kit/certificates.js";
 import { freePort } from "../../proof/kit/ports.js";
@@ -87,13 +87,68 @@ describe("what a host takes", () => {
 
   test("is the key of an account, unless there is one", async () => {
     const [key, other] = [newAccountKey(), newAccountKey()];
-    expect((await copiesOf(join(folder, "here"), [WANTED])).accounts).toEqual({});
+    expect(await copiesOf(join(folder, "here"), [WANTED])).toEqual({ accounts: {}, certificates: {} });
     const account = (text: string): object => ({ accounts: { [ACCOUNT]: text } });
     expect(await take(account(key))).toEqual({ taken: ["account at ca"], refused: [] });
     expect(await take(account(other))).toEqual({ taken: [], refused: [] });
-    expect((await copiesOf(join(folder, "here"), [WANTED])).accounts).toEqual({ [ACCOUNT]: key });
+    const kept = await textOf();
+    keep("here", kept);
+    expect(await copiesOf(join(folder, "here"), [WANTED])).toEqual({
+      accounts: { [ACCOUNT]: key },
+      certificates: { [WANTED.id]: kept.replace(/\n+$/, "\n") },
+    });
+  });
+
+  test("is of the type that it wants", async () => {
+    const taken = async (options: CertificateOptions): Promise<number> => {
+      const message = certificates(await textOf(options));
+      const wanted = { ...WANTED, keyType: "rsa-2048" } as const;
+      return (await takeCopies(join(folder, "here"), [wanted], message, Date.now())).taken.length;
+    };
+    expect(await taken({ type: "ec" })).toBe(0);
+    expect(await taken({ type: "rsa", bits: 1024 })).toBe(0);
+    expect(await taken({ type: "rsa" })).toBe(1);
+  });
+
+  test("is valid now, or within an hour, which is as far as clocks differ", async () => {
+    const text = await textOf();
+    const { validFrom, validTo } = new X509Certificate(text);
+    const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
+    const at = (now: number) => takeCopies(join(folder, "here"), [WANTED], certificates(text), now);
+    expect(await at(from - 3_600_001)).toEqual({
+      taken: [],
+      refused: [
+        `certificate for ${names.join(", ")}: it is not valid before ${new Date(from).toISOString()}`,
+      ],
+    });
+    expect(await at(to)).toEqual({
+      taken: [],
+      refused: [`certificate for ${names.join(", ")}: it expired on ${new Date(to).toISOString()}`],
+    });
+    expect((await at(from - 3_600_000)).taken).toHaveLength(1);
+    rmSync(place("here"));
+    expect((await at(to - 1)).taken).toHaveLength(1);
+    // One of the same moment is not newer; one that ends now makes way for an older one.
+    const moment = Math.floor(Date.now() / 1_000) * 1_000 - 499_500;
+    const [here, other] = [await textOf({ from: daysTo(moment) }), await textOf({ from: daysTo(moment) })];
+    keep("here", here);
+    expect(await take(certificates(other))).toEqual({ taken: [], refused: [] });
+    keep("here", await textOf({ to: 1 }));
+    const end = Date.parse(new X509Certificate(readFileSync(place("here"))).validTo);
+    const older = certificates(await textOf({ from: -9 }));
+    const takenAt = async (now: number) =>
+      (await takeCopies(join(folder, "here"), [WANTED], older, now)).taken.length;
+    expect([await takenAt(end - 1), await takenAt(end)]).toEqual([0, 1]);
+  });
+
+  test("is as long as chains may be", async () => {
+    const text = await textOf();
+    expect(await take(certificates(text.padEnd(131_073)))).toEqual({ taken: [], refused: [] });
+    expect((await take(certificates(text.padEnd(131_072)))).taken).toHaveLength(1);
   });
 });
+
+const daysTo = (at: number): number => (at - Date.now()) / 86_400_000;
 
 describe("a host that was taken over gets nothing in:", () => {
   const BLOCK = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -209,25 +264,108 @@ describe("between two hosts", () => {
     expect(got).toEqual([copies]);
   });
 
+  const LINE_MAX = 16 * 1024 * 1024;
+  /** Whoever has the key, and says what it likes. */
+  const speak = (port: number, text: string, identity = "portico") => {
+    const socket = connect({
+      socket: connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }),
+      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+      maxVersion: "TLSv1.2",
+      pskCallback: () => ({ psk: key, identity }),
+      checkServerIdentity: () => undefined,
+    });
+    socket.on("error", () => undefined).resume();
+    socket.write(text);
+    return new Promise((resolve) => socket.once("close", resolve));
+  };
+
+  test("what is as long as it may be is heard, of whom it is meant for", async () => {
+    const port = await freePort();
+    const got: unknown[] = [];
+    await listen(linkOf(port, "127.0.0.2", "127.0.0.1"), got);
+    await speak(port, "{}\n", "other");
+    expect(got).toEqual([]);
+    const text = "x".repeat(LINE_MAX - 3);
+    await speak(port, `"${text}"\n`);
+    expect(got.map((one) => one === text)).toEqual([true]);
+  });
+
+  test("of connections there are four, and of nothing is more left when they are over", async () => {
+    const timeouts = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+    const before = timeouts();
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    await listen(second, []);
+    const open = () => connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }).resume();
+    const kept = await Promise.all(
+      [open(), open(), open(), open()].map(async (one) => (await once(one, "connect"), one)),
+    );
+    await once(open(), "close");
+    expect(kept.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false]);
+    for (const one of kept) one.destroy();
+    const copies = { accounts: {}, certificates: {} };
+    await eventually(async () =>
+      sendCopies(first, copies).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await eventually(() => timeouts() <= before);
+  });
+
+  test("an answer is taken for as much as it can be, and who has it goes", async () => {
+    const port = await freePort();
+    const first = linkOf(port, "127.0.0.1", "127.0.0.2");
+    const copies = { accounts: {}, certificates: {} };
+    const answers: (string | undefined)[] = [
+      `${JSON.stringify({ taken: [7, "x".repeat(501), ...Array<string>(600).fill("a")], refused: "no" })}\n`,
+      undefined,
+    ];
+    const closed: Promise<unknown>[] = [];
+    const options = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", maxVersion: "TLSv1.2" } as const;
+    const server = createServer({ ...options, pskCallback: () => key }, (socket) => {
+      closed.push(once(socket.resume(), "close"));
+      const answer = answers.shift();
+      if (answer === undefined) socket.end();
+      else socket.write(answer);
+    });
+    await new Promise<void>((done) => server.listen(port, "127.0.0.2", done));
+    stopping.push(() => void server.close());
+    const { taken, refused } = await sendCopies(first, copies);
+    expect([taken.length, taken[0], taken[1], refused]).toEqual([500, "x".repeat(500), "a", []]);
+    await Promise.all(closed);
+    await expect(sendCopies(first, copies)).rejects.toThrow("the connection was closed before the answer");
+  });
+
+  test("one that nobody can answer is closed", async () => {
+    const port = await freePort();
+    const take = () => Promise.reject(new Error("a fault for the test"));
+    const server = await listenForCopies(linkOf(port, "127.0.0.2", "127.0.0.1"), take, () => undefined);
+    stopping.push(() => void server.close());
+    const link = linkOf(port, "127.0.0.1", "127.0.0.2");
+    await expect(sendCopies(link, { accounts: {}, certificates: {} })).rejects.toThrow();
+  });
+
+  test.each([
+    ["EPROTO", true],
+    ["ERR_SSL_DECRYPTION_FAILED", true],
+    ["ECONNRESET", false],
+    ["X_ERR_SSL_", false],
+    [undefined, false],
+  ])("a handshake that fails by %s is one of other keys: %s", (code, expected) => {
+    expect(isOtherKey(Object.assign(new Error(), { code }))).toBe(expected);
+  });
+
   test.each([
     ["what is no JSON", "{\n"],
     ["two lines", "{}\n{}\n"],
-    ["more than any host has", " ".repeat(17 * 1024 * 1024)],
+    ["more than any host has", " ".repeat(LINE_MAX + 1)],
   ])("%s ends the connection, and the next one is heard", async (_, text) => {
     const port = await freePort();
     const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
     const got: unknown[] = [];
     await listen(second, got);
-    const socket = connect({
-      socket: connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }),
-      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
-      maxVersion: "TLSv1.2",
-      pskCallback: () => ({ psk: key, identity: "portico" }),
-      checkServerIdentity: () => undefined,
-    });
-    socket.on("error", () => undefined).resume();
-    socket.write(text);
-    await new Promise((resolve) => socket.once("close", resolve));
+    await speak(port, text);
     expect(got).toEqual([]);
     await sendCopies(first, { accounts: {}, certificates: {} });
     expect(got).toHaveLength(1);
@@ -272,6 +410,81 @@ describe("between two hosts", () => {
     await eventually(() => logs["first"]!.at(-1) === taken);
   });
 
+  test("each change is sent, all again after minutes, and what failed after seconds; the same is not said twice", async () => {
+    const port = await freePort();
+    const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
+    const MINUTE = 60_000;
+    let now = Date.now();
+    let waited = 0;
+    let wake: (() => void) | undefined;
+    let logs: string[] = [];
+    let got: unknown[] = [];
+    let outcome = { taken: ["all"], refused: [] as string[] };
+    const stop = new AbortController();
+    const running = new CertificateSharing({
+      link: first,
+      directory: join(folder, "first"),
+      wanted: () => Promise.resolve([WANTED]),
+      log: (line) => logs.push(line),
+      clock: {
+        now: () => now,
+        wait: (ms) =>
+          new Promise((resolve) => {
+            waited = ms;
+            wake = resolve;
+          }),
+      },
+    }).run(stop.signal);
+    /** What the next turn sends and says, and how long it waits then. */
+    const turn = async (ms = 0): Promise<[sent: number, logs: string[], waited: number]> => {
+      now += ms;
+      [got, logs] = [[], []];
+      const woken = wake;
+      wake = undefined;
+      woken?.();
+      await eventually(() => wake !== undefined);
+      return [got.length, logs, waited];
+    };
+    const refused = "not copied to 127.0.0.2: (111: Connection refused); tried again every 10 s";
+    await eventually(() => wake !== undefined);
+    expect([logs, waited]).toEqual([[refused], 10_000]);
+    expect(await turn()).toEqual([0, [], 10_000]);
+    const server = await listenForCopies(
+      second,
+      async (message) => (got.push(message), outcome),
+      () => undefined,
+    );
+    expect(await turn()).toEqual([1, ["copied to 127.0.0.2: all"], 2_000]);
+    expect(await turn(1)).toEqual([0, [], 2_000]);
+    // Whoever comes without a word has no other key.
+    const silent = connectPlain({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+    await once(silent, "connect");
+    silent.resetAndDestroy();
+    await sleep(20);
+    expect(await turn(1)).toEqual([0, [], 2_000]);
+    keep("first", await textOf());
+    outcome = { taken: [], refused: ["one: why"] };
+    expect(await turn()).toEqual([1, ["refused by 127.0.0.2: one: why"], 10_000]);
+    expect(await turn()).toEqual([1, [], 10_000]);
+    outcome = { taken: [], refused: [] };
+    expect(await turn()).toEqual([1, [], 2_000]);
+    expect(await turn(5 * MINUTE - 1)).toEqual([0, [], 2_000]);
+    expect(await turn(1)).toEqual([1, [], 2_000]);
+    expect(await turn(1 - 5 * MINUTE)).toEqual([0, [], 2_000]);
+    expect(await turn(-1)).toEqual([1, [], 2_000]);
+    rmSync(place("first"));
+    mkdirSync(place("first"));
+    const why = `${place("first")} cannot be read (21: Illegal operation on a directory)`;
+    const line = `not copied to 127.0.0.2: ${why}; tried again every 10 s`;
+    expect(await turn()).toEqual([0, [line], 10_000]);
+    stop.abort();
+    wake!();
+    await running;
+    server.close();
+    // It does not listen any more.
+    await listen(first, []);
+  });
+
   test("hosts with different keys both end, to be started with the key that is there then", async () => {
     const port = await freePort();
     const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];
@@ -296,7 +509,12 @@ describe("between two hosts", () => {
     const anew = start({ ...first, key: randomBytes(32) });
     await Promise.all([old, anew]);
     expect(logs).toContain("not copied to 127.0.0.2: it has another key; tried again every 10 s");
-    expect(logs).toContain("not copied to 127.0.0.1: it has another key; tried again every 10 s");
+    // Unless it tried before the other one listened.
+    expect(logs).toContainEqual(
+      expect.stringMatching(
+        /^not copied to 127\.0\.0\.1: (?:it has another key|\(111: Connection refused\));/,
+      ),
+    );
   });
 
   test("what the other host answers stays on a line of ours", async () => {

@@ -11,7 +11,7 @@ import { integer, sequence } from "../../src/runtime/acme/der.js";
 import { CertificateServers, type Secured } from "../../src/runtime/listen/certificateServers.js";
 import { clientHelloOf } from "../../src/runtime/listen/clientHello.js";
 import type { CertificateContents } from "../../src/runtime/load/tlsContents.js";
-import { type CertificateOptions, issue } from "../../proof/kit/certificates.js";
+import { type CertificateOptions, type Issued, issue } from "../../proof/kit/certificates.js";
 import { freePorts } from "../../proof/kit/ports.js";
 import { killAll, openFolder, Portico, processes } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -31,10 +31,34 @@ const NAMES = {
 } as const;
 type Name = keyof typeof NAMES;
 
+/** A front end that is shared by the tests that change neither its config nor its files. */
+let shared: { readonly portico: Portico; readonly folder: string; readonly port: number } | undefined;
+
+async function useShared(): Promise<Portico> {
+  shared ??= { portico: await Portico.start(config()), folder, port };
+  ({ folder, port } = shared);
+  return shared.portico;
+}
+
+const firsts = new Map<Name, Issued>();
+
+beforeAll(async () => {
+  for (const name of Object.keys(NAMES) as Name[]) {
+    firsts.set(name, await issue({ type: "ec", names: NAMES[name], name: `${name} 1` }));
+  }
+});
+
+async function stopShared(): Promise<void> {
+  await shared?.portico.stop();
+  shared = undefined;
+}
+
+afterAll(stopShared);
+
 beforeEach(async () => {
   folder = openFolder();
   [port] = (await freePorts(1)) as [number];
-  for (const name of Object.keys(NAMES) as Name[]) await certify(name);
+  for (const [name, issued] of firsts) place(name, 1, issued);
 });
 
 afterEach(async () => {
@@ -42,14 +66,17 @@ afterEach(async () => {
   portico = undefined;
 });
 
-/** Writes a certificate as certbot does: a folder of versions, and links to the newest one. */
-async function certify(name: Name, version = 1, options: CertificateOptions = {}): Promise<void> {
-  const { key, cert } = await issue({
-    type: "ec",
-    names: NAMES[name],
-    name: `${name} ${version}`,
-    ...options,
-  });
+/** Issues a certificate, and writes it as certbot does. */
+async function certify(name: Name, version: number, options: CertificateOptions = {}): Promise<void> {
+  place(
+    name,
+    version,
+    await issue({ type: "ec", names: NAMES[name], name: `${name} ${version}`, ...options }),
+  );
+}
+
+/** As certbot does: a folder of versions, and links to the newest one. */
+function place(name: Name, version: number, { key, cert }: Issued): void {
   mkdirSync(at(name), { recursive: true });
   writeFileSync(at(`${name}/key${version}.pem`), key, { mode: 0o600 });
   writeFileSync(at(`${name}/cert${version}.pem`), cert);
@@ -177,7 +204,7 @@ describe("which certificate a client gets", () => {
   test.each(VERSIONS)(
     "follows the requested name: exactly, by wildcard, or else the default (%s)",
     async (version) => {
-      portico = await Portico.start(config());
+      await useShared();
       for (const [servername, expected] of CHOICES) {
         const { certificate } = await ask({ ...(servername && { servername }), version });
         expect([servername, certificate]).toEqual([servername, expected]);
@@ -186,7 +213,7 @@ describe("which certificate a client gets", () => {
   );
 
   test("does not depend on how the first message arrives", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     const relay = await slowRelay();
     try {
       expect(await ask({ servername: "office.example.org", through: relay.port })).toMatchObject({
@@ -226,14 +253,14 @@ describe("before a handshake", () => {
   }
 
   test("plain HTTP gets an error page at once", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     expect(await first("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n")).toMatch(
       /^HTTP\/1.1 400 [^]*plain HTTP request was sent to HTTPS port/,
     );
   });
 
   test("a client that sends nothing, or only a part, has no longer than a handshake may take", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     const began = performance.now();
     expect(await Promise.all([first(""), first("\x16\x03\x01\x02\x00\x01")])).toEqual(["", ""]);
     expect(performance.now() - began).toBeGreaterThan(900);
@@ -282,7 +309,7 @@ describe("before a handshake", () => {
   );
 
   test("a connection on which the handshake is over has no such deadline", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     const socket = tls.connect({
       port,
       host: "127.0.0.1",
@@ -298,7 +325,7 @@ describe("before a handshake", () => {
   });
 
   test("a peer that goes away has no effect", async () => {
-    portico = await Portico.start(config());
+    const portico = await useShared();
     for (let i = 0; i < 20; i++) {
       const socket = net.connect(port, "127.0.0.1");
       await once(socket, "connect");
@@ -372,7 +399,7 @@ describe("the server name in a first message", () => {
 });
 
 test.each(VERSIONS)("a session over %s is resumed with the same certificate only", async (version) => {
-  portico = await Portico.start(config());
+  await useShared();
   for (const [begun, goes] of [
     ["files.example.org", { default: true, wide: false, office: false }],
     ["office.example.org", { default: false, wide: false, office: true }],
@@ -412,7 +439,7 @@ describe("a request for a name of another certificate than that of its connectio
   ];
 
   test("is 421 over HTTP/1.1", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     for (const [servername, host, status] of CASES) {
       const answer = await ask({ ...(servername && { servername }), host });
       expect([servername, host, answer.status]).toEqual([servername, host, status]);
@@ -420,7 +447,7 @@ describe("a request for a name of another certificate than that of its connectio
   });
 
   test("is 421 over HTTP/2, and the connection goes on", async () => {
-    portico = await Portico.start(config());
+    await useShared();
     for (const servername of ["files.example.org", "office.example.org", "www.example.org"]) {
       const session = http2.connect(`https://127.0.0.1:${port}`, { servername, rejectUnauthorized: false });
       for (const [, host, status] of CASES.filter(([name]) => name === servername)) {
@@ -447,6 +474,9 @@ describe("a request for a name of another certificate than that of its connectio
 });
 
 describe("renewed files", () => {
+  // Its processes would be counted.
+  beforeAll(stopShared);
+
   const served = async (servername: string): Promise<string | undefined> =>
     (await ask({ servername })).certificate;
 
@@ -602,7 +632,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     socket.destroy();
     return info.size;
   };
-  const place = (text: string): void => {
+  const renew = (text: string): void => {
     writeFileSync(at("next.pem"), text);
     renameSync(at("next.pem"), at("dhparam.pem"));
   };
@@ -610,7 +640,7 @@ describe("renewed Diffie-Hellman parameters", () => {
   test("are taken without a reload, also by workers that start later, unless they are refused", async () => {
     await certify("default", 1, { type: "rsa" });
     await certify("office", 1, { type: "rsa" });
-    place(parameters("modp14"));
+    renew(parameters("modp14"));
     const what = config();
     const [listener] = what.listeners as [ListenerInput];
     const section = { ...listener.tls!, dhparam: at("dhparam.pem") };
@@ -619,7 +649,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     const kept = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
     await once(kept, "secureConnect");
     expect(await bits("office.example.org")).toBe(2048);
-    place(parameters("modp15"));
+    renew(parameters("modp15"));
     for (const name of ["files.example.org", "office.example.org"])
       await eventually(async () => (await bits(name)) === 3072, "for the renewed ones", SOMETIMES);
     await portico.says(/listeners\[0\]\.tls\.dhparam \(.*dhparam\.pem\) was renewed/);
@@ -627,7 +657,7 @@ describe("renewed Diffie-Hellman parameters", () => {
     kept.write("GET / HTTP/1.1\r\nHost: files.example.org\r\n\r\n");
     expect(String((await once(kept, "data"))[0])).toMatch(/^HTTP\/1.1 200/);
     kept.destroy();
-    place(parameters("modp5"));
+    renew(parameters("modp5"));
     await portico.says(/dhparam\.pem\) changed on disk and is refused.* has a prime of 1536 bits/);
     for (const pid of portico.workers()) process.kill(pid, "SIGKILL");
     await eventually(() => portico!.workers().length === 2, "for new workers");

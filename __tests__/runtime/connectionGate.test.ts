@@ -89,6 +89,40 @@ test("a trusted proxy has no limit of its own, and counts among all", () => {
   expect(admitted(PROXY, PROXY, PROXY, PROXY, PROXY, PROXY)).toEqual([true, true, true, true, true, false]);
 });
 
+test("one whose client is named later counts among all at once, and for its client from then on", () => {
+  const accept = (): Client & Socket => {
+    const client = new Client(PROXY) as Client & Socket;
+    expect(gate.admitUnidentified(client)).toBe(true);
+    return client;
+  };
+  const all = Array.from({ length: 5 }, accept);
+  const sixth = new Client(PROXY);
+  expect([gate.admitUnidentified(sixth as unknown as Socket), sixth.destroyed]).toEqual([false, true]);
+  const [first, second, third, other] = all as [
+    Client & Socket,
+    Client & Socket,
+    Client & Socket,
+    Client & Socket,
+  ];
+  const identify = (client: Client & Socket, address: string): unknown => [
+    gate.identify(client, address),
+    client.destroyed,
+  ];
+  const may = [true, false];
+  expect([identify(first, "192.0.2.1"), identify(second, "192.0.2.1")]).toEqual([may, may]);
+  expect(identify(third, "192.0.2.1")).toEqual([false, true]);
+  expect(identify(other, PROXY)).toEqual(may);
+  expect(warnings).toEqual([
+    "limits.connectionsMax (5) is reached: new connections are closed",
+    "limits.connectionsPerClientMax (2) is reached by 192.0.2.1: new connections are closed",
+  ]);
+  // One that is refused has counted for nobody.
+  third.close();
+  expect(identify(accept(), "192.0.2.1")).toEqual([false, true]);
+  first.close();
+  expect(identify(accept(), "192.0.2.1")).toEqual(may);
+});
+
 test("one that is gone already is counted until it is closed", () => {
   expect(admitted(undefined, undefined, undefined)).toEqual([true, true, false]);
 });

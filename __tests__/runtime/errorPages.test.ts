@@ -89,7 +89,10 @@ test.each(Object.keys(STATUS_CODES).map(Number))("the phrase of %i", (status) =>
   expect(reasonPhrase(status)).toBe(NGINX[status] ?? STATUS_CODES[status]);
 });
 
-test("a status that is not registered has no phrase", () => expect(reasonPhrase(299)).toBe(""));
+test("a status that is not registered has no phrase", () => {
+  expect(reasonPhrase(299)).toBe("");
+  expect(error(599).text).toContain("<title>599</title></head>\r\n<body>\r\n<center><h1>599</h1></center>");
+});
 
 test.each([
   ...[400, 408, 413, 414, 431, 500, 501, 505].map((status) => [status, true] as const),

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
@@ -18,6 +19,7 @@ import { Dispatcher } from "../../src/runtime/exchange/dispatch.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { openFolder } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /**
  * One fault barrier: whatever code of ours throws when a socket, a timer or the end of a turn calls it, is logged as ours
@@ -228,4 +230,46 @@ describe.each(FILE_STEPS)("%#", (prototype, owner, step, path) => {
       );
     },
   );
+});
+
+test.each([false, true])(
+  "an exception on an idle connection (TLS: %s) is one fault, and closes it",
+  async (secure) => {
+    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+    client.send(POST + BODY);
+    await client.until((peer) => peer.received.endsWith("ok"));
+    const before = front.serving.faults.count;
+    const { sweep } = Http1Connection.prototype;
+    // A connection whose closing threw above is swept as well, for as long as the front end runs.
+    jest.spyOn(Http1Connection.prototype, "sweep").mockImplementation(function (this: Http1Connection, now) {
+      const { port } = (this as unknown as { client: { port: number } }).client;
+      if (port === client.socket.localPort) throw new Error("injected into a sweep");
+      sweep.call(this, now);
+    });
+    await client.until((peer) => peer.closed || peer.ended);
+    client.socket.destroy();
+    await sleep(20);
+    expect(front.serving.faults.count).toBe(before + 1);
+    expect(uncaught).toEqual([]);
+  },
+);
+
+test("an exception in a stream of HTTP/2 ends its request to the upstream", async () => {
+  for (const peer of upstream.connections.splice(0)) peer.socket.destroy();
+  const session = connectHttp2(`https://127.0.0.1:${front.securePort}`, { rejectUnauthorized: false });
+  const stream = session.request({ ":path": "/x" });
+  await eventually(
+    () => upstream.connections[0]?.received.startsWith("GET /x ") === true,
+    "for the upstream to have it",
+  );
+  jest.spyOn(Http2Exchange.prototype, "sweep").mockImplementationOnce(() => {
+    throw new Error("injected into a sweep");
+  });
+  const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+  expect(headers[":status"]).toBe(500);
+  await eventually(
+    () => upstream.connections[0]!.closed || upstream.connections[0]!.ended,
+    "for the connection to the upstream to close",
+  );
+  session.destroy();
 });

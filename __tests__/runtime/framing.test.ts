@@ -207,6 +207,67 @@ describe("an answer that is not as long as its head says", () => {
   });
 });
 
+describe("an answer in pieces", () => {
+  afterEach(() => jest.restoreAllMocks());
+  const PIECES = [1, 15, 16, 17, 255, 2_048, 3_000, 16_384, 20_000, 70_000].map((size, i) =>
+    "abcdefghij"[i]!.repeat(size),
+  );
+  const whole = PIECES.join("");
+  const inChunks = PIECES.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("");
+
+  test.each([
+    ["in chunks", "1.1", -1, `${inChunks}0\r\n\r\n`],
+    ["to the end of the connection", "1.0", -1, whole],
+    ["of a known length", "1.1", whole.length, whole],
+  ])("is framed piece by piece: %s", async (_how, version, length, body) => {
+    for (const transient of [false, true]) {
+      jest.spyOn(RespondAction.prototype, "handle").mockImplementation((exchange) => {
+        exchange.sendHead(200, "OK", ["X", "caf\xe9"], length);
+        for (const piece of PIECES) {
+          const bytes = Buffer.from(piece);
+          exchange.sendData(bytes, transient);
+          if (transient) bytes.fill("#");
+        }
+        exchange.end();
+      });
+      for (const secure of [false, true]) {
+        const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+        client.send(`GET /page HTTP/${version}\r\nHost: a\r\nConnection: close\r\n\r\n`);
+        await client.until((peer) => peer.ended || peer.closed);
+        const received = client.received.slice(client.received.indexOf("\r\n\r\n") + 4);
+        expect(client.received).toContain("\r\nX: caf\xe9\r\n");
+        // To compare is cheap, to show what differs is not.
+        expect([transient, secure, received.length, received === body]).toEqual([
+          transient,
+          secure,
+          body.length,
+          true,
+        ]);
+        client.socket.destroy();
+      }
+    }
+  });
+});
+
+describe("an answer without a head", () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  test("is none, and not taken for one", async () => {
+    jest.spyOn(RespondAction.prototype, "handle").mockImplementation((exchange) => exchange.end());
+    for (const secure of [false, true]) {
+      const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+      client.send("GET /page HTTP/1.1\r\nHost: a\r\n\r\nGET /page HTTP/1.1\r\nHost: a\r\n\r\n");
+      await client.until((peer) => peer.ended || peer.closed);
+      expect(client.received).toBe("");
+      client.socket.destroy();
+    }
+    const client = await RawClient.connect(front.securePort);
+    client.request(1, [...GET.slice(0, 3), [":path", "/page"]]);
+    expect(await client.outcome(1)).toBe("RST INTERNAL_ERROR");
+    client.destroy();
+  });
+});
+
 describe("a body over HTTP/2", () => {
   const SMUGGLED = "GET /web/smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
 

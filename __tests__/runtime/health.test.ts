@@ -30,7 +30,7 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   const action = { type: "respond", status: 200, body: "here" } as const;
   return {
     version: 1,
-    workers: 2,
+    workers: 1,
     listeners: [{ name: "http", address: "127.0.0.1", port, protocol: "http" }],
     healthListener: { address: "127.0.0.1", port: health },
     virtualServers: [
@@ -133,14 +133,21 @@ test("slow and greedy clients are closed, and probes are still answered", async 
 });
 
 test("whoever holds all connections that there may be keeps no probe out", async () => {
-  portico = await Portico.start(config({ workers: 1 }));
+  portico = await Portico.start(config());
   const sockets: net.Socket[] = [];
   const hold = async (): Promise<void> => {
     const socket = net.connect(health, "127.0.0.1").on("error", () => undefined);
     sockets.push(socket.resume());
     await once(socket, "connect");
   };
-  for (let i = 0; i < 100; i++) await hold();
+  const closed = (): number => sockets.filter((socket) => socket.closed).length;
+  await Promise.all(Array.from({ length: 64 }, hold));
+  await sleep(100);
+  expect(closed()).toBe(0);
+  await hold();
+  await eventually(() => closed() > 0, "for one beyond 64 to close another");
+  expect(closed()).toBe(1);
+  for (let i = 0; i < 35; i++) await hold();
   for (let i = 0; i < 20; i++) {
     await hold();
     expect(await ready()).toBe(200);
@@ -151,7 +158,7 @@ test("whoever holds all connections that there may be keeps no probe out", async
 });
 
 test("it is not ready as long as no worker accepts, and healthy for a while", async () => {
-  portico = await Portico.start(config({ workers: 1 }));
+  portico = await Portico.start(config());
   // Dies as soon as it is there, again and again: the master waits longer each time.
   for (let i = 0; i < 4; i++) {
     await eventually(() => portico.workers().length === 1, "for a worker");
@@ -170,7 +177,7 @@ test("it is not ready before the first worker accepts", async () => {
       'case "start": Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);',
     ),
   );
-  const starting = Portico.start(config({ workers: 1 }), { runtime });
+  const starting = Portico.start(config(), { runtime });
   const seen = (): Promise<string> =>
     probe("/readyz").then(
       ({ text }) => text,
@@ -183,7 +190,7 @@ test("it is not ready before the first worker accepts", async () => {
 });
 
 test("neither a reload nor an upgrade refuses a probe, or shows anything but ready", async () => {
-  portico = await Portico.start(config(), { runtime: await installedRuntime() });
+  portico = await Portico.start(config({ workers: 2 }), { runtime: await installedRuntime() });
   const probes = [new Probes("/readyz"), new Probes("/healthz")];
   portico.signal("SIGHUP");
   await portico.says(/configuration reloaded/);
@@ -285,7 +292,7 @@ describe("drainDelayMs", () => {
   });
 
   test("a worker that dies meanwhile is replaced; reloads and upgrades are refused", async () => {
-    portico = await Portico.start(config({ workers: 1, timeouts: { drainDelayMs: 60_000 } }));
+    portico = await Portico.start(config({ timeouts: { drainDelayMs: 60_000 } }));
     portico.signal("SIGTERM");
     await eventually(async () => (await ready()) === 503, "for it not to be ready");
     const [worker] = portico.workers();

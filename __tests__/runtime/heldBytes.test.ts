@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { HeadError } from "../../src/runtime/http1/fields.js";
 import { HeadReader } from "../../src/runtime/http1/headReader.js";
 import type { Http2Connection } from "../../src/runtime/http2/connection.js";
+import { ReceiveBuffer } from "../../src/runtime/exchange/receiveBuffer.js";
 import { RequestBody } from "../../src/runtime/exchange/requestBody.js";
+import { SendPace } from "../../src/runtime/exchange/sendPace.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { connectHttp2 } from "../../proof/kit/http2Server.js";
-import { connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
 import { openFolder } from "../../proof/kit/portico.js";
 import { eventually, settled } from "../../proof/kit/waiting.js";
 
@@ -17,7 +19,7 @@ const KIB = 1_024;
 const MIB = KIB * KIB;
 let front: EveryProtocol;
 let upstream: RawUpstream;
-let script: (peer: { send(text: string): unknown }) => void;
+let script: (peer: Accepted) => void;
 
 beforeAll(async () => {
   const folder = openFolder();
@@ -82,6 +84,109 @@ test.each(Object.entries(UPLOADS))(
   },
   30_000,
 );
+
+describe.each([
+  ["HTTP/1.1", false],
+  ["HTTP/1.1 over TLS", true],
+])("over %s", (_, secure) => {
+  test("a transfer has memory of its own, and an idle connection has none", async () => {
+    type Own = { readonly own: Buffer | undefined };
+    const sized = jest.spyOn(ReceiveBuffer.prototype, "fit");
+    const paced = jest.spyOn(SendPace.prototype, "wrote");
+    const large = (): number =>
+      [...new Set(sized.mock.contexts as unknown as Own[])].filter(({ own }) => own !== undefined).length;
+    const fast = (): boolean => paced.mock.contexts.some((pace) => pace.fast);
+    const [length, half] = [10 * MIB, "x".repeat(9 * MIB)];
+    script = () => undefined;
+    const index = upstream.connections.length;
+    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+    const ask = `POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 * MIB}\r\n\r\n`;
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${half}`;
+    client.send(ask).send(Buffer.alloc(MIB));
+    // That of the client.
+    await eventually(() => large() === 1);
+    client.send(Buffer.alloc(MIB));
+    const peer = await upstream.connection(index);
+    await eventually(() => peer.received.length >= ask.length - 100 + 2 * MIB);
+    peer.send(answer);
+    await eventually(() => fast() && client.received.length > half.length);
+    // That of the upstream, too.
+    await eventually(() => large() === 2);
+    peer.send(Buffer.alloc(length - half.length));
+    await eventually(() => client.received.length > length);
+    await eventually(() => large() === 0 && !fast());
+    // Nor has one that is closed.
+    client.send(ask).send(Buffer.alloc(2 * MIB));
+    await eventually(() => peer.received.length >= 2 * (ask.length - 100 + 2 * MIB));
+    peer.send(answer);
+    await eventually(() => fast());
+    client.socket.destroy();
+    await eventually(() => !fast());
+  }, 30_000);
+});
+
+test("an idle connection, or one that lingers, keeps nothing of its requests", async () => {
+  type Kept = {
+    readonly exchange: unknown;
+    readonly stash: Buffer | undefined;
+    readonly reader: { readonly text: string; readonly bytes: Uint8Array; readonly partial: unknown };
+  };
+  const { all } = front.http1 as unknown as { all: ReadonlySet<Kept> };
+  const nothing = { exchange: undefined, stash: undefined, text: "", bytes: 0, partial: undefined };
+  for (const requests of [
+    ["GET /none HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["GET /none HTTP/1.1\r\nHo", "st: a\r\n\r\n"],
+    ["GET /none HTTP/1.1\r\nHo", "st : a\r\n\r\nGET /none HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["POST /web HTTP/1.0\r\nContent-Length: 3\r\n\r\nabcGET /none"],
+  ]) {
+    script = (peer) => peer.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    const before = new Set(all);
+    const client = await connectTo(front.plainPort);
+    for (const bytes of requests) {
+      client.send(bytes);
+      await settled(() => all.size);
+    }
+    await client.receives("\r\n\r\n");
+    const [kept] = [...all].filter((one) => !before.has(one)) as [Kept];
+    const { exchange, stash, reader } = kept;
+    expect({
+      exchange,
+      stash,
+      text: reader.text,
+      bytes: reader.bytes.length,
+      partial: reader.partial,
+    }).toEqual(nothing);
+    client.socket.destroy();
+  }
+});
+
+test("over HTTP/2 an idle connection has no memory on loan, and has it again with the next answer", async () => {
+  const { wrote } = SendPace.prototype;
+  let lent = 0;
+  const paced = jest.spyOn(SendPace.prototype, "wrote").mockImplementation(function (
+    this: SendPace,
+    ...args
+  ) {
+    wrote.apply(this, args);
+    if (this.fast) lent++;
+  });
+  const length = 12 * MIB;
+  const head = `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`;
+  script = (peer) => peer.send(head).send(Buffer.alloc(length));
+  const session = connectHttp2(front.securePort, { initialWindowSize: 2 ** 31 - 1 });
+  session.on("connect", () => session.setLocalWindowSize(2 ** 31 - 1));
+  for (let i = 0; i < 2; i++) {
+    lent = 0;
+    const stream = session.request({ ":path": "/web" });
+    let [bytes, over] = [0, false];
+    stream.on("data", (chunk: Buffer) => (bytes += chunk.length)).on("end", () => (over = true));
+    await eventually(() => over);
+    session.ping(() => undefined);
+    await settled(() => paced.mock.calls.length);
+    expect([bytes, lent > 0, paced.mock.contexts.at(-1)!.fast]).toEqual([length, true, false]);
+  }
+  session.destroy();
+}, 30_000);
 
 const STREAMS = 64;
 test.each([

@@ -1,3 +1,5 @@
+import v8 from "node:v8";
+import vm from "node:vm";
 import { huffmanDecode } from "../../src/runtime/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/http2/hpackEncoder.js";
@@ -9,10 +11,15 @@ import { seeded } from "../../proof/kit/random.js";
 
 const bytes = (hex: string): Buffer => Buffer.from(hex.replace(/ /g, ""), "hex");
 
+/** Decodes a block from the middle of a buffer: what is around it is no part of it. */
 function decode(decoder: HpackDecoder, block: Buffer): string[] {
-  decoder.decode(block, 0, block.length);
+  const around = Buffer.alloc(200);
+  decoder.decode(Buffer.concat([around, block, around]), around.length, around.length + block.length);
   return decoder.fields.flatMap(({ name, value }) => [name, value]);
 }
+
+v8.setFlagsFromString("--expose-gc");
+const collect = vm.runInNewContext("gc") as () => void;
 
 function encode(encoder: HpackEncoder, head: AnswerHead): Buffer {
   const outbox = new Outbox(
@@ -23,6 +30,9 @@ function encode(encoder: HpackEncoder, head: AnswerHead): Buffer {
   encoder.encode(head, outbox);
   return Buffer.from(outbox.buffer.subarray(0, outbox.at));
 }
+
+// The tables are made for the first string, and serve all the others.
+beforeAll(() => void huffmanDecode(bytes("f8"), 0, 1, Buffer.alloc(2)));
 
 test("requests with Huffman coding and a dynamic table (RFC 7541, C.4)", () => {
   const decoder = new HpackDecoder(65_536);
@@ -41,6 +51,8 @@ test("requests with Huffman coding and a dynamic table (RFC 7541, C.4)", () => {
 
 test.each([
   ["index 0", "80"],
+  ["index 0, and what would be a literal", "80 01 61 01 62"],
+  ["a table size that is cut off", "3f 80"],
   ["an index beyond the table", "be"],
   ["an integer without end", "ff ff ff ff ff ff ff ff ff ff 01"],
   ["an integer that is cut off", "ff 80"],
@@ -78,6 +90,9 @@ const index = (at: number): Buffer => integer(0x80, 7, at);
 
 test.each([
   ["Huffman coding without padding", "00 81 f8 00", ["&", ""]],
+  ["a value with a comma of the table", "90", ["accept-encoding", "gzip, deflate"]],
+  ["a field that is not indexed, with a name of the table", "0f 0d 01 35", ["content-length", "5"]],
+  ["a field that must not be indexed, with a name of the table", "14 01 2f", [":path", "/"]],
   ["Huffman coding with seven bits of padding", "00 83 1a cb 7f 01 78", ["a--", "x"]],
   [
     "an integer of four octets after its prefix",
@@ -121,6 +136,18 @@ describe("the table", () => {
     expect(() => names(190)).toThrow(ConnectionError);
   });
 
+  test("keeps nothing in memory that no longer fits", () => {
+    const decoders = Array.from({ length: 40 }, () => new HpackDecoder(65_536));
+    const block = inserted("a", "v".repeat(4_063));
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (const one of decoders) for (let i = 0; i < 128; i++) decode(one, block);
+    collect();
+    // Entries of 4 KiB each: one for each decoder, and not 128.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(4 * 1024 * 1024);
+    expect(decoders.every((one) => decode(one, index(62))[1]!.length === 4_063)).toBe(true);
+  });
+
   test("made smaller keeps what fits, and what fits no more is gone when it is made larger", () => {
     for (const name of ["a", "b", "c"]) decode(decoder, inserted(name, "v"));
     expect(decode(decoder, Buffer.concat([integer(0x20, 5, 68), index(63)]))).toEqual(["b", "v"]);
@@ -150,6 +177,7 @@ describe("what the encoder sends is", () => {
     ["a status of the table", {}, "88"],
     ["another status", { status: 299 }, "08 03323939"],
     ["a length", { length: 5 }, "88 0f0d0135"],
+    ["a length of nothing", { length: 0 }, "88 0f0d0130"],
     ["a date alone", { date: "d" }, "88 610164"],
     ["a field of no known name", { headers: ["X-A", "b"] }, "88 4003782d610162"],
     ["a field that hardly recurs", { headers: ["ETag", "b"] }, "88 0f130162"],
@@ -186,6 +214,34 @@ describe("what the encoder sends is", () => {
     const announced = hex.replace(/ /g, "");
     expect(sent(encoder, BARE)).toBe(`${announced}88`);
     expect(sent(encoder, BARE)).toBe("88");
+  });
+
+  test("anew where a name differs, and without sizes that were announced before", () => {
+    const encoder = new HpackEncoder();
+    const dated = { server: undefined, headers: ["ETag", "a"] };
+    expect(sent(encoder, dated)).toBe("88610164" + "0f130161");
+    for (let again = 0; again < 2; again++) expect(sent(encoder, dated)).toBe("88be" + "0f130161");
+    expect(sent(encoder, { ...dated, headers: ["Age", "a"] })).toBe("88be" + "0f060161");
+    encoder.limitTable(100);
+    expect(sent(encoder, dated)).toBe("3f4588be" + "0f130161");
+    for (let again = 0; again < 2; again++) expect(sent(encoder, dated)).toBe("88be" + "0f130161");
+    encoder.limitTable(36);
+    expect(sent(encoder, dated)).toBe("3f0588" + "0f120164" + "0f130161");
+  });
+
+  test("an index of two octets where there are many entries", () => {
+    const encoder = new HpackEncoder();
+    const headers = Array.from({ length: 70 }, (_, i) => [`x-${i}`, "v"]).flat();
+    sent(encoder, { ...BARE, headers });
+    expect(sent(encoder, { ...BARE, headers: ["X-0", "v", "X-0", "w"] })).toBe("88ff04" + "7f440177");
+  });
+
+  test.each<[headers: string[], fault: string | undefined]>([
+    [["X-A", "b", "X-C", "d"], undefined],
+    [["X-A", "b", "X C", "d"], "invalid field name"],
+    [["X-A", "b", "X-C", "d\r"], "invalid value of X-C"],
+  ])("nothing of %j: %j", (headers, fault) => {
+    expect(new HpackEncoder().check({ ...head, headers })).toBe(fault);
   });
 
   test("complete, however close its length is to that of a buffer", () => {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput, RouteInput } from "../../src/model/index.js";
 import { pass } from "../../proof/kit/clock.js";
+import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { startProxy, type TestProxy } from "../../proof/kit/harness.js";
 import { type Accepted, answering, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
 import { openFolder } from "../../proof/kit/portico.js";
@@ -218,6 +219,23 @@ describe("after a refusal the client may keep sending for a while, and it is dis
     client.socket.destroy();
   });
 
+  test("also if it had sent another request before the answer, which was not read", async () => {
+    script = () => undefined;
+    await start();
+    const client = await connectTo(proxy.port);
+    client.send(get("/web", "Connection: close\r\n") + get());
+    const peer = await (await upstream.connection()).receives("\r\n\r\n");
+    peer.send(OK);
+    await client.until(({ ended }) => ended);
+    for (let i = 0; i < 4; i++) {
+      await pass(4_000);
+      client.send("x");
+    }
+    await pass(1_000);
+    expect([proxy.connections(), heads(client)]).toEqual([1, ["HTTP/1.1 200"]]);
+    client.socket.destroy();
+  });
+
   test("thirty seconds in all", async () => {
     await start();
     const client = await connectTo(proxy.port);
@@ -257,6 +275,36 @@ describe("a client that does not read, or is gone", () => {
     client.socket.destroy();
   });
 
+  test("is given up after a send timeout", async () => {
+    await start({}, [{ ...BIG, sendTimeoutMs: 10_000 }]);
+    const client = await connectTo(proxy.port);
+    client.socket.pause();
+    client.send(get("/big").repeat(300));
+    await sleep(300);
+    await pass(8_000);
+    expect(proxy.connections()).toBe(1);
+    await pass(4_000);
+    await eventually(() => proxy.connections() === 0);
+    client.socket.destroy();
+  });
+
+  test("is given up after half a minute where no route says otherwise", async () => {
+    await start();
+    const every = await startEveryProtocol({ routes: [] });
+    const path = "/.well-known/acme-challenge/token";
+    every.serving.dispatcher.setProofs(new Map([[path, "x".repeat(16 << 20)]]));
+    const client = await connectTo(every.plainPort);
+    client.socket.pause();
+    client.send(get(path));
+    await sleep(100);
+    await pass(28_000);
+    expect(every.http1.size).toBe(1);
+    await pass(3_000);
+    await eventually(() => every.http1.size === 0);
+    client.socket.destroy();
+    await every.close();
+  });
+
   test("is noticed although its upload waits for the upstream", async () => {
     script = (peer) => peer.socket.pause();
     await start();
@@ -277,7 +325,11 @@ describe("a client that does not read, or is gone", () => {
   });
 });
 
-test("a body is timed while its request waits for its turn", async () => {
+test.each<[what: string, timed: boolean, fields: string, begun: string]>([
+  ["that does not come", true, "", ""],
+  ["that waits for 100 Continue", false, "Expect: 100-continue\r\n", ""],
+  ["of which some waits", false, "", "ab"],
+])("a body %s is timed while its request waits for its turn: %j", async (_what, timed, fields, begun) => {
   script = () => undefined;
   upstream = await new RawUpstream((peer) => script(peer)).listen();
   proxy = await startProxy({
@@ -288,11 +340,12 @@ test("a body is timed while its request waits for its turn", async () => {
   first.send(get("/web"));
   await upstream.connection();
   const second = await connectTo(proxy.port);
-  second.send("PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  second.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n${fields}\r\n${begun}`);
   await pass(6_000);
   expect(second.received).toBe("");
   await pass(6_000);
-  await second.receives("HTTP/1.1 408");
+  if (timed) await second.receives("HTTP/1.1 408");
+  else expect(second.received).toBe("");
   for (const { socket } of [first, second]) socket.destroy();
 });
 
@@ -332,18 +385,62 @@ test("a body that breaks the chunked coding is logged as such", async () => {
   expect(await proxy.errorLog()).toContain("client sent chunk size is not a hex number, client: 127.0.0.1");
 });
 
-test("an answer that ends with its connection is reset where it breaks off, for a client to see it", async () => {
-  script = (peer) =>
-    peer.socket.once("data", () =>
-      peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz"),
-    );
-  await start();
+test("a drain closes a connection a second after the answer whose head was sent before", async () => {
+  script = () => undefined;
+  await start({ timeouts: { keepAliveMs: 20_000 } });
   const client = await connectTo(proxy.port);
-  let code: string | undefined;
-  client.socket.on("error", (error: NodeJS.ErrnoException) => (code = error.code));
-  client.send("GET /web HTTP/1.0\r\nHost: a\r\n\r\n");
-  await client.until(({ closed }) => closed);
-  expect([code, client.received.includes("Transfer-Encoding")]).toEqual(["ECONNRESET", false]);
+  client.send(get("/web"));
+  const peer = await (await upstream.connection()).receives("\r\n\r\n");
+  peer.send(OK.slice(0, -1));
+  await client.receives(/o$/);
+  expect(client.received).not.toContain("Connection: close");
+  proxy.drain();
+  await pass(2_000);
+  peer.send("k");
+  await client.receives("ok");
+  await pass(500);
+  expect(client.ended).toBe(false);
+  await pass(700);
+  await client.until(({ ended }) => ended, 1_000);
+  client.socket.destroy();
+});
+
+describe("a request that was given up while its body waited", () => {
+  test.each<[what: string, length: number]>([
+    ["is followed by the next one", 5],
+    ["is read to its end, for the client to see its answer", 32 << 20],
+  ])("%s", async (_what, length) => {
+    script = () => undefined;
+    upstream = await new RawUpstream((peer) => script(peer)).listen();
+    const web = {
+      name: "web",
+      url: `http://127.0.0.1:${upstream.port}`,
+      connectionsMax: 1,
+      queueTimeoutMs: 5_000,
+    };
+    proxy = await startProxy({ routes: ROUTES, upstreams: [web] });
+    const first = await connectTo(proxy.port);
+    first.send(get("/web"));
+    await upstream.connection();
+    const second = await connectTo(proxy.port);
+    second.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\nab`);
+    await pass(6_000);
+    await second.receives("HTTP/1.1 503");
+    expect(second.received.includes("Connection: close")).toBe(length > 5);
+    second.send(Buffer.alloc(length - 2));
+    if (length === 5) {
+      second.send(get());
+      await second.until((peer) => heads(peer).length === 2);
+    } else await eventually(() => second.socket.writableLength === 0, "for all to be read", { ms: 5_000 });
+    for (const { socket } of [first, second]) socket.destroy();
+  });
+});
+
+test("what comes after a body that was too long is not looked at", async () => {
+  await start({}, [{ ...ROUTES[1]!, requestBodyBytesMax: 5 }]);
+  const request = "POST /web HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\nz";
+  expect((await exchange(proxy.port, request)).status).toBe(413);
+  expect(await proxy.errorLog()).not.toContain("client sent chunk");
 });
 
 test("the access log has what the client sent about itself, but not its password", async () => {

@@ -202,7 +202,7 @@ test("every refusal is one line in the access log, with the request line made ha
 
 /** What its line was when it was refused stands in the log, in however many pieces it came and whatever was refused. */
 test.each([
-  ["no version", ["GET /sync/pie", "ces\r\n\r\n"], "GET /sync/pieces"],
+  ["no version", ["GET /sync/\xe4pie", "ces\r\n\r\n"], "GET /sync/\\xE4pieces"],
   ["a bad field", ["GET /sync/pie", "ces HTTP/1.1\r\nHo", "st : a\r\n\r\n"], "GET /sync/pieces HTTP/1.1"],
   [
     "a head that is too long",

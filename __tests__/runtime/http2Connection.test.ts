@@ -3,12 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Exchange } from "../../src/runtime/exchange/exchange.js";
 import { pass } from "../../proof/kit/clock.js";
 import {
+  ACK,
   END_HEADERS,
   END_STREAM,
   Frame,
   frame,
   GET,
   hpack,
+  describeFrame,
   RawClient,
 } from "../../proof/kit/http2RawClient.js";
 import {
@@ -56,12 +58,9 @@ afterAll(() => server.close());
 
 const later = (ms: number): Promise<void> => sleep(ms);
 
-function put(stream: number, flags = 0): void {
-  client.request(
-    stream,
-    GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value] as const),
-    flags,
-  );
+function put(stream: number, flags = 0, fields: readonly (readonly [string, string])[] = []): void {
+  const pseudo = GET.map(([name, value]) => [name, name === ":method" ? "PUT" : value] as const);
+  client.request(stream, [...pseudo, ...fields], flags);
 }
 
 function sendBody(stream: number, bytes: number, flags = 0): void {
@@ -225,6 +224,19 @@ describe("a request body", () => {
     expect(client.frames.some((f) => f.stream === 1 && f.type !== Frame.WINDOW_UPDATE)).toBe(false);
   });
 
+  test("that is held back has a timeout from when the client was asked for it", async () => {
+    handler = () => undefined;
+    put(1, 0, [["expect", "100-continue"]]);
+    await pass(1_300);
+    expect(client.frames.some((f) => f.stream === 1)).toBe(false);
+    last.readBody(new KeepingSink());
+    expect(await client.outcome(1)).toBe("100");
+    await pass(700);
+    await client.next((f) => f.stream === 1 && describeFrame(f) === "408");
+    const heads = client.frames.filter((f) => f.type === Frame.HEADERS).map(describeFrame);
+    expect(heads).toEqual(["100", "408"]);
+  });
+
   test("that is not read has a timeout as well, as long as the client may send", async () => {
     handler = () => undefined;
     put(1);
@@ -332,6 +344,22 @@ describe("a response body", () => {
   });
 });
 
+test("a head that fills its frames has no empty one after them", async () => {
+  const FRAME = 16_384;
+  let long = 30_000;
+  handler = (exchange) => answer(exchange, 204, "", ["Set-Cookie", "c".repeat(long)]);
+  // Heads differ by a date at most, once fields are indexed.
+  for (let stream = 1; ; stream += 2) {
+    client.request(stream, GET);
+    await client.next((f) => f.stream === stream && (f.flags & END_HEADERS) !== 0);
+    await client.next((f) => f.stream === stream && (f.flags & END_STREAM) !== 0);
+    const sizes = client.frames.filter((f) => f.stream === stream).map((f) => f.payload.length);
+    const bytes = sizes.reduce((sum, size) => sum + size);
+    if (bytes !== 2 * FRAME) long += 2 * FRAME - bytes;
+    else return expect(sizes).toEqual([FRAME, FRAME]);
+  }
+});
+
 describe("extended CONNECT", () => {
   const CONNECT = [[":method", "CONNECT"], [":protocol", "websocket"], ...GET.slice(1)] as const;
 
@@ -364,6 +392,8 @@ describe("extended CONNECT", () => {
     expect((await client.next((f) => f.type === Frame.RST_STREAM))!.payload.readUInt32BE(0)).toBe(0);
   });
 });
+
+const hex = (text: string): string => Buffer.from(text, "latin1").toString("hex");
 
 describe("the end of a connection", () => {
   const goaways = (): number[] =>
@@ -414,6 +444,52 @@ describe("the end of a connection", () => {
     await client.whenClosed();
     await eventually(() => draining.connections.size === 0);
     await draining.close();
+  });
+
+  test("drained is told in two steps, and the second follows the client's answer", async () => {
+    const DRAINED = "drain...";
+    const draining = await startHttp2Server({ actions: { "/": (exchange) => (last = exchange) } });
+    client.destroy();
+    client = await RawClient.connect(draining.port);
+    await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
+    // Before a drain it is the answer to nothing.
+    client.send(Frame.PING, ACK, 0, DRAINED);
+    client.request(1, GET);
+    await eventually(() => last.client.port === client.socket.localPort);
+    const before = client.frames.length;
+    const since = (): string[] =>
+      client.frames.slice(before).map((f) => `${f.type} ${f.flags} ${f.stream} ${f.payload.toString("hex")}`);
+    draining.connections.drain();
+    draining.connections.drain();
+    await client.next((f) => f.type === Frame.PING);
+    for (const other of ["drain,,,", "brain..."]) client.send(Frame.PING, ACK, 0, other);
+    await later(100);
+    const first = [`${Frame.GOAWAY} 0 0 7fffffff00000000`, `${Frame.PING} 0 0 ${hex(DRAINED)}`];
+    expect(since()).toEqual(first);
+    client.send(Frame.PING, ACK, 0, DRAINED);
+    await eventually(() => since().length > 2, undefined, { ms: 500 });
+    expect(since()).toEqual([...first, `${Frame.GOAWAY} 0 0 0000000100000000`]);
+    client.destroy();
+    await draining.close();
+  });
+
+  test("comes if a head that has begun is not complete in time", async () => {
+    // With a stream that is open the connection is not idle.
+    handler = () => (handler = (exchange) => answer(exchange, 200));
+    client.request(1, GET);
+    for (const stream of [3, 5]) {
+      client.send(Frame.HEADERS, END_STREAM, stream, hpack(GET));
+      await pass(1_000);
+      client.send(Frame.CONTINUATION, END_HEADERS, stream, "");
+      expect(await client.outcome(stream)).toBe("200");
+    }
+    client.send(Frame.HEADERS, END_STREAM, 7, hpack(GET));
+    await pass(1_000);
+    expect(goaways()).toEqual([]);
+    await pass(600);
+    await client.next((f) => f.type === Frame.GOAWAY);
+    const codes = client.frames.filter((f) => f.type === Frame.GOAWAY).map((f) => f.payload.readUInt32BE(4));
+    expect(codes).toEqual([11]);
   });
 
   test("forced closes every stream", async () => {
@@ -521,11 +597,11 @@ describe("a connection that has ended", () => {
     await goes();
   });
 
-  test("goes after a send timeout if its client reads nothing", async () => {
-    // More than the kernel takes, answered at once.
+  /** Begins with more answers than the kernel takes, of which the client has read nothing. */
+  async function beginUnread(keepAliveMs: number, each: number): Promise<void> {
     let answers = 0;
-    const headers = ["X-Long", "x".repeat(60_000)];
-    await begin(1_000, (exchange) => (answers++, answer(exchange, 204, "", headers)));
+    const headers = ["X-Long", "x".repeat(each)];
+    await begin(keepAliveMs, (exchange) => (answers++, answer(exchange, 204, "", headers)));
     await client.next((f) => f.type === Frame.SETTINGS);
     client.socket.pause();
     // In one read, as no other follows while much is to be written.
@@ -536,10 +612,32 @@ describe("a connection that has ended", () => {
     await eventually(() => answers === 200);
     // The kernels take what they take before time passes.
     await later(500);
+  }
+
+  test("goes after a send timeout if its client reads nothing", async () => {
+    await beginUnread(1_000, 60_000);
     await pass(1_100);
     await pass(SEND_MS - 10_000);
     stays();
     await pass(20_000);
+    await goes();
+  });
+
+  test("stays for a send timeout after the last of old answers was read", async () => {
+    await beginUnread(10 * SEND_MS, 120_000);
+    await pass(SEND_MS - 20_000);
+    client.socket.resume();
+    // More than the kernels hold: so the write goes on.
+    await eventually(() => client.socket.bytesRead > 8 * MiB);
+    client.socket.pause();
+    await pass(SEND_MS - 20_000);
+    lasting.connections.drain();
+    await pass(1_100);
+    client.socket.resume();
+    await ended();
+    await pass(SEND_MS - 20_000);
+    stays();
+    await pass(30_000);
     await goes();
   });
 });
@@ -577,6 +675,13 @@ describe("floods", () => {
       (i) => {
         if (i === 0) put(1);
         client.send(Frame.DATA, 0, 1, "");
+      },
+    ],
+    [
+      "of DATA frames with nothing but padding",
+      (i) => {
+        if (i === 0) put(1);
+        client.send(Frame.DATA, 8, 1, "\x03\0\0\0");
       },
     ],
     [

@@ -256,10 +256,18 @@ describe("an answer", () => {
     handler = (exchange) => {
       exchange.sendInformational(103, ["Link", "</a.css>; rel=preload"]);
       exchange.sendInformational(101, []);
-      echo(exchange);
+      const sink = new KeepingSink();
+      sink.onDone = () => {
+        exchange.sendHead(200, "", [], -1);
+        // Too late.
+        exchange.sendInformational(103, ["Link", "</b.css>"]);
+        exchange.sendData(Buffer.from(sink.body));
+        exchange.end();
+      };
+      exchange.readBody(sink);
     };
     const result = await ask(session, { ":method": "POST", expect: "100-continue" }, "abc");
-    expect(result).toMatchObject({ status: 200, body: "abc" });
+    expect(result).toMatchObject({ status: 200, body: "abc", code: 0 });
     expect(result.informational.map((h) => h[":status"])).toEqual([103, 100]);
     expect(result.informational[0]!["link"]).toBe("</a.css>; rel=preload");
   });

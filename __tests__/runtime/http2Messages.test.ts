@@ -175,7 +175,7 @@ describe("a field block in several frames", () => {
       block.begin(7, 5, Buffer.from("-abc-"), 1, 4);
       expect([block.stream, block.flags]).toEqual([7, 5]);
       block.append(Buffer.from("defg"), 0, 4);
-      block.append(Buffer.from("hij"), 0, 3);
+      block.append(Buffer.from("---hij--"), 3, 6);
       expect([block.end().toString(), block.stream]).toEqual(["abcdefghij", 0]);
     }
     block.begin(7, 5, Buffer.alloc(10), 0, 10);
@@ -291,6 +291,7 @@ describe("a field", () => {
     [":method", "", false],
     [":method", "A", true],
     [":method", "A B", false],
+    [":method", "(", false],
     [":scheme", "", false],
     [":scheme", "ht tp", false],
     [":path", "*", true],
@@ -333,6 +334,7 @@ describe("what a request head says", () => {
 
   test.each<[pseudo: Record<string, string | undefined>, more: Fields, ended: boolean, expected: object]>([
     [{}, [], true, { bodyLength: 0, lengthDeclared: false, host: "A:8", serverName: "a", receivedAt: 77 }],
+    [{}, [], true, { version: "2.0" }],
     [{}, [], false, { bodyLength: -1, lengthDeclared: false }],
     [{}, [["content-length", "0"]], true, { bodyLength: 0, lengthDeclared: true }],
     [{}, [["content-length", "7"]], false, { bodyLength: 7, lengthDeclared: true }],
@@ -404,6 +406,10 @@ describe("what a request head says", () => {
     ],
   ])("%j %j is malformed: %s", (pseudo, more, reason) => {
     expect(parsed(pseudo, more).refusal).toEqual({ status: 400, reason, malformed: true });
+  });
+
+  test("without a method there is no request line", () => {
+    expect(parsed({ ":method": undefined }).request.requestLine).toBe("");
   });
 
   /** Fields that, with the request line of the plain GET, would take up so many bytes in HTTP/1.1. */

@@ -23,6 +23,7 @@ beforeAll(async () => {
         const { method } = exchange.request;
         // Never answered.
         if (method === "HOLD") return;
+        if (exchange.request.path === "/bad") return answer(exchange, 200, "body", ["bad name", "x"]);
         if (exchange.request.path === "/long")
           return answer(exchange, 200, "", ["X-Long", "y".repeat(1_000)]);
         if (method === "GET") return answer(exchange, 200);
@@ -38,6 +39,7 @@ afterAll(() => server.close());
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const LAST = "the end!";
 const PADDED = 8;
+const STREAMS_MAX = 128;
 const PRIORITY = 0x20;
 const MIB = 1_048_576;
 
@@ -104,6 +106,11 @@ const DATA: readonly Row[] = [
   ["on a stream of ours", [get(3), frame(Frame.DATA, 0, 2, "x")], ["200 3", ...PROTOCOL]],
   ["on a closed stream", [get(1), frame(Frame.DATA, 0, 1, "x")], ["200 1", "RST STREAM_CLOSED 1"]],
   [
+    "on a closed stream, again",
+    [get(1), frame(Frame.DATA, 0, 1, "x"), frame(Frame.DATA, 0, 1, "x")],
+    ["200 1", "RST STREAM_CLOSED 1"],
+  ],
+  [
     "on a stream whose request has ended",
     [head(1, "HOLD", END_STREAM), frame(Frame.DATA, 0, 1, "x")],
     ["RST STREAM_CLOSED 1"],
@@ -118,6 +125,15 @@ const HEADERS: readonly Row[] = [
   ["on a stream below the last", [get(5), get(3)], ["200 5", ...PROTOCOL]],
   ["on a closed stream", [get(1), get(1)], ["200 1", "GOAWAY STREAM_CLOSED"]],
   ["on a stream that was reset", [malformed(1), get(1), get(3)], ["RST PROTOCOL_ERROR 1", "200 3"]],
+  [
+    "on a stream that was refused, as it was one too many",
+    [
+      ...Array.from({ length: STREAMS_MAX }, (_, i) => head(1 + 2 * i, "HOLD", END_STREAM)),
+      get(257),
+      get(257),
+    ],
+    ["RST REFUSED_STREAM 257"],
+  ],
   ["with padding", [dressed(PADDED, Buffer.of(3), Buffer.alloc(3))], ["200 1"]],
   [
     "with padding and priority",
@@ -134,6 +150,12 @@ const HEADERS: readonly Row[] = [
   ["that depend on another stream", [dressed(PRIORITY, depends(3))], ["200 1"]],
   ["that depend on themselves", [dressed(PRIORITY, depends(1))], ["RST PROTOCOL_ERROR 1"]],
   ["that depend on themselves alone", [dressed(PRIORITY, depends(0x8000_0001))], ["RST PROTOCOL_ERROR 1"]],
+  ["of a method that is refused", [head(1, "TRACE", END_STREAM)], ["405 1"]],
+  [
+    "of a method that is refused, that depend on themselves",
+    [dressed(PRIORITY, depends(1), NONE, block("TRACE"))],
+    ["RST PROTOCOL_ERROR 1"],
+  ],
   [
     "that depend on themselves, in two frames",
     [
@@ -292,6 +314,22 @@ test("no further requests are read from a client that does not read its answers"
   await eventually(() => answered() === count, "for all answers", { seen: () => String(answered()) });
   client.destroy();
   expect([waiting > 0, waiting < count]).toEqual([true, true]);
+});
+
+test("nothing follows on a stream that was reset because its answer has a field that cannot be sent", async () => {
+  const client = await RawClient.connect(server.port, false);
+  const fields = hpack([...GET.slice(0, 3), [":path", "/bad"]]);
+  client.socket.write(
+    Buffer.concat([PREFACE, SETTINGS, frame(Frame.HEADERS, END_HEADERS | END_STREAM, 1, fields)]),
+  );
+  await client.next((f) => f.type === Frame.RST_STREAM);
+  client.send(Frame.PING, 0, 0, LAST);
+  await client.next((f) => f.type === Frame.PING);
+  client.destroy();
+  expect(client.frames.filter((f) => f.stream === 1).map(describeFrame)).toEqual(["RST INTERNAL_ERROR"]);
+  const log = await server.errorLog();
+  expect(log).toContain("answer cannot be sent: invalid field name");
+  expect(log).not.toContain("before its length");
 });
 
 test("a stream that depends on itself is logged as such", async () => {

@@ -11,9 +11,17 @@ const SLOW = FRAME - 512;
 /** What was written, as frames; a write ends when it is told to. */
 class Wire {
   readonly frames: string[] = [];
+  /** Bytes of each write. */
+  readonly sizes: number[] = [];
   done: (() => void) | undefined;
   write(bytes: Buffer, done?: () => void): boolean {
-    this.done = done;
+    this.sizes.push(bytes.length);
+    const before = Buffer.from(bytes);
+    this.done = () => {
+      // Nothing else is put where a write still reads.
+      expect(bytes.equals(before)).toBe(true);
+      done?.();
+    };
     for (let at = 0; at < bytes.length;) {
       const length = bytes.readUIntBE(at, 3);
       const data = bytes.toString("latin1", at + 9, at + 9 + length);
@@ -188,6 +196,95 @@ test("a stream that is dropped sends nothing more, and delays no other", () => {
   scheduler.pump();
   drain();
   expect(wire.frames).toEqual(["3 b10"]);
+});
+
+test("a byte is sent where a window has a byte", () => {
+  const [one, two] = [stream(1, 1), stream(3)];
+  scheduler.window = 0;
+  send(one, letters("a", 2));
+  send(two, letters("b", 2));
+  for (const more of [one, undefined, undefined, one, undefined]) {
+    scheduler.grant(1);
+    if (more !== undefined) more.sendWindow = 1;
+    scheduler.wake(one);
+    scheduler.pump();
+    drain();
+  }
+  expect(wire.frames).toEqual(["1 a1", "3 b1", "3 b1", "1 a1"]);
+  expect([one.sent, two.sent, scheduler.window]).toEqual([1, 1, 1]);
+});
+
+test("a frame that was put in is kept where there must be more room, and amended until it is written", () => {
+  outbox.numbers(8, 0, 0x0102_0305, 7, 0xffff_ffff);
+  outbox.frame(0, 0, 0x7fff_ffff, letters("a", 20_000), 1, 20_000);
+  const { generation } = outbox;
+  outbox.flush();
+  expect(wire.frames).toEqual([`${0x0102_0305} \0\x07\xff8`, `${0x7fff_ffff} a19999`]);
+  expect(outbox.generation).not.toBe(generation);
+});
+
+test("nothing is written where nothing waits, or after the end", () => {
+  outbox.flush();
+  outbox.finish();
+  expect(wire.sizes).toEqual([]);
+  send(stream(1), letters("a", 10));
+  outbox.finish();
+  outbox.flush();
+  expect([wire.sizes, wire.frames]).toEqual([[19], ["1 a10"]]);
+  send(stream(3), letters("b", 10));
+  outbox.close();
+  outbox.flush();
+  expect([wire.sizes, outbox.at]).toEqual([[19], 0]);
+});
+
+test("what waited for a write goes out before more is put in", () => {
+  send(stream(1), letters("a", 60_000));
+  outbox.flush();
+  scheduler.pump();
+  expect(outbox.at).toBe(SLOW);
+  wire.done!();
+  expect([wire.frames.length, outbox.at]).toEqual([2, SLOW]);
+});
+
+describe("a client that has shown that it reads", () => {
+  const TRIAL_FROM = 131_072;
+
+  test("gets large writes until its answer is complete", () => {
+    expect(outbox.pieceBytesMax(1)).toBe(2 * FRAME);
+    const one = stream(1);
+    send(one, letters("a", 400_000));
+    drain();
+    const large = 8 * (FRAME + 9);
+    const small = Array<number>(9).fill(SLOW);
+    expect(wire.sizes).toEqual([...small, large, 400_000 - 9 * (SLOW - 9) - 8 * FRAME + 8 * 9]);
+    expect([1, 3, 4, 5].map((streams) => outbox.pieceBytesMax(streams))).toEqual([
+      131_072, 43_690, 32_768, 32_768,
+    ]);
+    // What would be sent at once is sent whole.
+    expect(send(stream(3), letters("b", 50_000))).toBe(50_000);
+    drain();
+    expect(wire.frames.slice(-4)).toEqual([...Array<string>(3).fill(`3 b${FRAME}`), "3 b848"]);
+    outbox.pace.rest();
+    expect(send(stream(5), letters("c", 50_000))).toBe(SLOW - 9);
+    expect(outbox.pieceBytesMax(1)).toBe(2 * FRAME);
+  });
+
+  test("may be sent pieces of a megabyte when it has read many", () => {
+    outbox.pace.wrote(8 * 1024 * 1024, true);
+    outbox.pace.written();
+    expect([1, 8, 64].map((streams) => outbox.pieceBytesMax(streams))).toEqual([1_048_576, 131_072, 32_768]);
+    expect(send(stream(1), letters("a", 50_000))).toBe(50_000);
+  });
+
+  test("gives back what it has borrowed when it is gone", () => {
+    for (let i = 0; i < 9; i++) {
+      const gone = new Outbox(wire as unknown as TLSSocket, () => undefined, outbox.onFault);
+      gone.pace.wrote(TRIAL_FROM, true);
+      gone.pace.written();
+      expect([i, gone.pace.onTrial]).toEqual([i, true]);
+      gone.close();
+    }
+  });
 });
 
 test("the largest window is 2^31 - 1", () => {

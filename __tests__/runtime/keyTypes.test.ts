@@ -15,6 +15,8 @@ test.each([
   "HIGH:!aNULL",
   "HIGH:!aNULL:!ECDSA",
   "HIGH:!aNULL:!aECDSA",
+  "HIGH:!aNULL:!ECDSA+SHA1",
+  "HIGH:!aNULL:!aRSA+SHA1",
   "HIGH:!aNULL:!RSA",
   "HIGH:!aNULL:!aRSA",
   "ECDHE-ECDSA-AES128-GCM-SHA256",

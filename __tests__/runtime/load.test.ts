@@ -9,11 +9,13 @@ import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { checkAsNobody, openFolder } from "../../proof/kit/portico.js";
 
 let rsa: Issued;
+let office: Issued;
 let folder: string;
 const at = (name: string): string => join(folder, name);
 
 beforeAll(async () => {
   rsa = await issue();
+  office = await issue({ names: ["office.example.org"] });
 });
 
 beforeEach(() => {
@@ -98,13 +100,19 @@ describe("a good config", () => {
         action: { type: "staticFiles", directory: "/srv" },
       },
     ];
-    const tls = { certificate: "/cacert.pem", key: "/privkey.pem", dhparam: "/dhparam2048.pem" };
+    write("office.pem", office.cert);
+    write("office.key", office.key);
+    const tls = {
+      ...{ certificate: "/cacert.pem", key: "/privkey.pem", dhparam: "/dhparam2048.pem" },
+      certificates: [{ certificate: "/office.pem", key: "/office.key" }],
+    };
     const logs = { access: { path: "/log/access.log" }, error: { path: "/log/error.log" } };
     const loaded = await load(config({ tls, routes, config: { logs } }), { root: folder });
     const text = JSON.stringify(loaded.config);
     for (const name of ["cacert.pem", "privkey.pem", "dhparam2048.pem", "srv", "log/m.log", "log/e.log"]) {
       expect(text).toContain(JSON.stringify(at(name)));
     }
+    expect(loaded.tls.https!.certificates.map(({ key }) => key)).toEqual([rsa.key, office.key]);
     expect(text).toContain(JSON.stringify(at("log/access.log")));
     expect(text).toContain(JSON.stringify(at("log/error.log")));
   });
@@ -159,7 +167,7 @@ const SPOILT: readonly (readonly [string, () => void | Promise<void>, RegExp])[]
   ["key is encrypted", encryptKey, /passphrase.*\[files\.bad-key\]\n.*openssl pkey -in/],
   [
     "key is another's",
-    async () => write("privkey.pem", (await issue()).key),
+    () => write("privkey.pem", office.key),
     /does not belong to the certificate in .*cacert\.pem \[files\.key-mismatch\]/,
   ],
   [
@@ -321,8 +329,8 @@ describe("what does not keep a service from running is a warning", () => {
   });
 
   test("a chain in the wrong order, but not one in the right order", async () => {
-    const root = await issue({ name: "root" });
-    const between = await issue({ name: "between", issuer: root });
+    const root = await issue({ name: "root", type: "ec" });
+    const between = await issue({ name: "between", type: "ec", issuer: root });
     const leaf = await issue({ name: "leaf", issuer: between });
     write("privkey.pem", leaf.key);
     write("cacert.pem", leaf.cert + between.cert + root.cert);
@@ -335,10 +343,9 @@ describe("what does not keep a service from running is a warning", () => {
 
 describe("several certificates of a listener", () => {
   const second = { certificate: "", key: "" };
-  beforeEach(async () => {
+  beforeEach(() => {
     second.certificate = at("office.pem");
     second.key = at("office.key");
-    const office = await issue({ names: ["office.example.org"] });
     write("office.pem", office.cert);
     write("office.key", office.key);
     chmodSync(second.key, 0o600);
@@ -439,7 +446,6 @@ describe("a key that systemd passes as a credential", () => {
   });
 
   test("is found by its whole path where another file has the same name", async () => {
-    const office = await issue({ names: ["office.example.org"] });
     mkdirSync(at("office"));
     const other = { certificate: at("office/cacert.pem"), key: at("office/privkey.pem") };
     const name = (path: string): string => path.slice(1).replaceAll("/", "_");
@@ -450,7 +456,7 @@ describe("a key that systemd passes as a credential", () => {
   });
 
   test("that is out of date has a reload as its fix", async () => {
-    writeFileSync(join(credentials, "privkey.pem"), (await issue()).key);
+    writeFileSync(join(credentials, "privkey.pem"), office.key);
     expect(await problemsOf(config())).toMatch(/key-mismatch\]\n.*systemctl reload portico/);
   });
 

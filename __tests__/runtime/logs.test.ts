@@ -2,6 +2,7 @@ import { execFile, execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import fc from "../../proof/kit/property.js";
@@ -9,6 +10,8 @@ import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
+import { descriptorsOf } from "../../proof/kit/processes.js";
+import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/streams.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 let folder: string;
@@ -395,14 +398,20 @@ describe("files", () => {
   });
 
   test("if a file cannot be reopened, the old one stays", async () => {
-    const logs = logFiles(config({ access: { path: join(folder, "d/access.log") } }));
+    const text = captureStderr();
+    const at = (name: string) => ({ path: join(folder, "d", name) });
+    const logs = logFiles(config({ access: at("access.log"), error: at("error.log") }));
     logs.open();
     fs.renameSync(join(folder, "d"), join(folder, "old"));
     fs.writeFileSync(join(folder, "d"), "");
-    expect(logs.reopen().map((p) => p.code)).toEqual(["files.log-not-writable"]);
+    const code = "files.log-not-writable";
+    expect(logs.reopen().map((p) => p.code)).toEqual([code, code]);
     logs.mainAccess.write(answered());
+    logs.mainError.write("error", "trouble");
     await logs.flush();
     expect(read("old/access.log")).toContain("GET /");
+    expect(read("old/error.log")).toContain("trouble");
+    expect(text()).toBe("");
   });
 
   test("an error log that cannot be opened goes to standard error, and is tried again", async () => {
@@ -424,6 +433,43 @@ describe("files", () => {
       logs.mainError.write("info", "afterwards");
       await logs.flush();
       expect(read("d/error.log")).toMatch(/^[^\n]*afterwards\n$/);
+      expect(text().split("\n")).toHaveLength(4);
+      // Somebody who has it opened does not wait, and nobody opens what is closed.
+      const ends: [() => unknown, number][] = [
+        [() => logs.reopen(), 1],
+        [() => logs.close(), 0],
+      ];
+      for (const [end, files] of ends) {
+        fs.renameSync(folderOfLogs, join(folder, "kept"));
+        fs.writeFileSync(folderOfLogs, "");
+        expect(logs.reopen()).toHaveLength(1);
+        fs.rmSync(folderOfLogs);
+        fs.renameSync(join(folder, "kept"), folderOfLogs);
+        await end();
+        jest.advanceTimersByTime(11_000);
+        expect([text().split("\n").length, ownFiles().length]).toEqual([4, files]);
+      }
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("an access log that cannot be opened waits, and says what it dropped when it can be", async () => {
+    const text = captureStderr();
+    fs.writeFileSync(join(folder, "d"), "");
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate"] });
+    try {
+      const logs = logFiles(config({ access: { path: join(folder, "d/access.log") } }));
+      logs.open();
+      for (let i = 0; i < 2_050; i++) logs.mainAccess.write(lineOf(4_096));
+      fs.rmSync(join(folder, "d"));
+      jest.advanceTimersByTime(10_000);
+      await logs.flush();
+      const name = `portico: log file ${join(folder, "d/access.log")} is`;
+      expect(text()).toBe(
+        `${name} not written fast enough; lines are dropped\n${name} written again; 2 lines were dropped\n`,
+      );
+      expect(read("d/access.log")).toHaveLength(8 * 1024 * 1024);
     } finally {
       jest.useRealTimers();
     }
@@ -459,6 +505,55 @@ describe("files", () => {
     expect(read("access.log").split("\n")).toHaveLength(3);
   });
 
+  const lineOf = (length: number): FakeExchange =>
+    answered({ headers: { "User-Agent": "x".repeat(length - combinedLine(answered()).length + 1) } });
+  const written = (): number[] =>
+    jest.mocked(fs.write).mock.calls.map((call) => (call as unknown[])[3] as number);
+  const timeouts = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+
+  test("lines are written together, at once if they are many, and the next ones soon after", async () => {
+    const before = timeouts();
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    jest.spyOn(fs, "write");
+    logs.mainAccess.write(lineOf(1_000));
+    // What waits does not keep a process alive.
+    expect([written(), timeouts()]).toEqual([[], before]);
+    logs.mainAccess.write(lineOf(1_000));
+    await logs.flush();
+    expect(written()).toEqual([2_000]);
+    for (let i = 0; i < 65; i++) logs.mainAccess.write(lineOf(1_000));
+    expect(written()).toEqual([2_000]);
+    logs.mainAccess.write(lineOf(1_000));
+    expect(written()).toEqual([2_000, 66_000]);
+    logs.mainAccess.write(lineOf(1_000));
+    await eventually(() => read("access.log").length === 69_000, "for the one that came meanwhile");
+    logs.mainAccess.write(lineOf(1_000));
+    await eventually(() => read("access.log").length === 70_000, "for the one after it");
+    expect(written()).toEqual([2_000, 66_000, 1_000, 1_000]);
+    const began = performance.now();
+    await logs.flush();
+    expect(performance.now() - began).toBeLessThan(400);
+  });
+
+  test("reopen in the middle of a write releases the rotated file afterwards", async () => {
+    const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+    logs.open();
+    for (let i = 0; i < 66; i++) logs.mainAccess.write(lineOf(1_000));
+    fs.renameSync(join(folder, "access.log"), join(folder, "access.log.1"));
+    expect(logs.reopen()).toEqual([]);
+    logs.mainAccess.write(lineOf(1_000));
+    await logs.flush();
+    expect([read("access.log.1").length, read("access.log").length]).toEqual([66_000, 1_000]);
+    await eventually(() => ownFiles().length === 1, "for the old file to be closed");
+  });
+
+  test("a link to nowhere is reported by what is missing", () => {
+    fs.symlinkSync(join(folder, "none/access.log"), join(folder, "link.log"));
+    const [problem] = logFiles(config({ access: { path: join(folder, "link.log") } })).open();
+    expect(problem!.message).toBe("cannot be opened for appending (2: No such file or directory)");
+  });
+
   test("as many lines wait for open as fit 8 MiB", async () => {
     const text = captureStderr();
     const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
@@ -473,24 +568,14 @@ describe("files", () => {
   test("lines that came before open wait for it", async () => {
     const logs = logFiles(config({ error: { path: join(folder, "error.log") } }));
     logs.mainError.write("info", "early");
+    await sleep(120);
     logs.open();
-    await logs.flush();
-    expect(read("error.log")).toContain("early");
+    await eventually(() => read("error.log").includes("early"), "for the line");
   });
 });
 
 /** Log files that this process holds open. */
-const ownFiles = (): string[] =>
-  fs
-    .readdirSync("/proc/self/fd")
-    .map((fd) => {
-      try {
-        return fs.readlinkSync(`/proc/self/fd/${fd}`);
-      } catch {
-        return "";
-      }
-    })
-    .filter((path) => path.startsWith(folder));
+const ownFiles = (): string[] => descriptorsOf(process.pid).filter((path) => path.startsWith(folder));
 
 describe("standard error", () => {
   const paths = () => ({
@@ -499,11 +584,17 @@ describe("standard error", () => {
   });
   async function log(of: ProxyConfig, options?: LogOptions): Promise<string> {
     const stderr = captureStderr();
+    const before = process.listenerCount("exit");
     const logs = logFiles(of, options);
+    logs.open();
     logs.open();
     logs.mainAccess.write(answered());
     logs.mainError.write("error", "trouble");
     await logs.flush();
+    await logs.close();
+    // It is not ours to close.
+    expect(() => fs.fstatSync(2)).not.toThrow();
+    expect(process.listenerCount("exit")).toBe(before);
     return stderr();
   }
 
@@ -516,6 +607,26 @@ describe("standard error", () => {
   test("gets a copy on request", async () => {
     expect(await log(config(paths()), { stderr: true })).toMatch(/trouble/);
     expect(read("access.log") + read("error.log")).toMatch(/GET .*\n.*trouble/);
+  });
+
+  test("gets an error once where the error log cannot be opened, or not at all", async () => {
+    const error = { path: join(folder, "file/error.log") };
+    fs.writeFileSync(join(folder, "file"), "");
+    expect(await log(config({ error }))).toMatch(/^[^\n]*trouble\n$/);
+    expect(await log(config({ error }), { stderr: true })).toMatch(/^[^\n]*GET [^\n]*\n[^\n]*trouble\n$/);
+    expect(await log(config({ error }), { errorsToStderr: false })).toBe("");
+  });
+
+  test("takes lines of no more than a pipe takes, which the file has as well", async () => {
+    const stderr = captureStderr();
+    const path = join(folder, "access.log");
+    const logs = logFiles(config({ access: { path, format: "json" } }), { stderr: true });
+    logs.open();
+    logs.mainAccess.write(answered({ headers: { "User-Agent": "x".repeat(10_000) } }));
+    await logs.flush();
+    expect(read("access.log").length).toBeLessThanOrEqual(4_096);
+    expect(JSON.parse(read("access.log"))).toMatchObject({ status: 200 });
+    expect(stderr()).toBe(read("access.log"));
   });
 
   test("gets everything in a preview, which touches no file", async () => {
@@ -593,6 +704,68 @@ describe("a disk that fails", () => {
     fs.closeSync(reader);
   });
 
+  test("is asked again a second later, a full pipe ever more seldom", () => {
+    const codes: (string | null)[] = [];
+    let writes = 0;
+    captureStderr();
+    jest.mocked(fs.write).mockImplementation(((fd: number, data: Buffer, ...rest: unknown[]) => {
+      const code = fd === 2 ? null : (codes.shift() ?? null);
+      if (fd !== 2) writes++;
+      const error = code === null ? null : Object.assign(new Error(code), { code, errno: -28 });
+      (rest.at(-1) as (error: Error | null, written: number) => void)(
+        error,
+        error === null ? data.length : 0,
+      );
+    }) as unknown as typeof fs.write);
+    jest.useFakeTimers();
+    try {
+      const logs = logFiles(config({ access: { path: join(folder, "access.log") } }));
+      logs.open();
+      /** How long after a line each write of it comes. */
+      const times = (...given: string[]): number[] => {
+        codes.push(...given);
+        logs.mainAccess.write(answered());
+        const found: number[] = [];
+        for (let ms = 1; ms <= 5_000; ms++) {
+          const before = writes;
+          jest.advanceTimersByTime(1);
+          if (writes > before) found.push(ms);
+        }
+        return found;
+      };
+      expect(times()).toEqual([100]);
+      expect(times("ENOSPC")).toEqual([100, 1_100]);
+      const full = Array<string>(9).fill("EAGAIN");
+      const pauses = [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000];
+      let at = 100;
+      expect(times(...full)).toEqual([100, ...pauses.map((ms) => (at += ms))]);
+      expect(times("EAGAIN")).toEqual([100, 110]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("a full pipe gets its last lines if somebody reads it soon", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const logs = logFiles(config({ access: { path: pipe } }));
+    logs.open();
+    const exchange = answered({ headers: { "User-Agent": "x".repeat(4_000) } });
+    for (let i = 0; i < 40; i++) logs.mainAccess.write(exchange);
+    let received = 0;
+    const flushed = logs.flush();
+    await sleep(60);
+    for (let i = 0; i < 60; i++) {
+      received += readSome(reader, 65_536);
+      await sleep(2);
+    }
+    await flushed;
+    received += readSome(reader, 1_000_000);
+    expect(received).toBe(40 * combinedLine(exchange).length);
+    fs.closeSync(reader);
+  });
+
   test("a short write continues where it ended", async () => {
     const write = fs.write;
     let calls = 0;
@@ -645,5 +818,57 @@ describe("processes", () => {
       const own = lines.map((line) => /: (.)\1+#(\d+)$/.exec(line)).filter((match) => match?.[1] === letter);
       expect(own.map((match) => Number(match![2]))).toEqual(Array.from({ length: 4_000 }, (_, i) => i));
     }
+  });
+});
+
+describe("what fits a stream", () => {
+  test.each<[number, number[], number]>([
+    [4_096, [10], 4_096],
+    [4_097, [10], 11],
+    [4_097, [10, 4_095], 4_096],
+    [4_097, [4_096], 4_096],
+    [5_000, [0, 4_500], 1],
+  ])("of %d bytes with line feeds at %j go %d", (length, at, expected) => {
+    const lines = Buffer.alloc(length, "x");
+    for (const i of at) lines[i] = 0x0a;
+    expect(wholeLines(lines)).toBe(expected);
+  });
+
+  test("is a line of so many bytes, or its beginning up to a whole character", () => {
+    expect(cutLine("123456789\n", 10)).toBe("123456789\n");
+    expect(cutLine("1234567890\n", 10)).toBe("123456...\n");
+    expect(cutLine("\u00e9".repeat(5) + "\n", 10)).toBe(`${"\u00e9".repeat(3)}...\n`);
+    expect(cutLine("1" + "\u00e9".repeat(5) + "\n", 10)).toBe(`1${"\u00e9".repeat(2)}...\n`);
+    expect(cutLine("\u20ac".repeat(3) + "\n", 10)).toBe("\u20ac".repeat(3) + "\n");
+  });
+
+  test("is the line of an exchange with shorter values, each by as little as suffices", () => {
+    const exchange = answered({ target: "/" + "t".repeat(40), headers: { Referer: "r".repeat(10) } });
+    const seen: string[] = [];
+    const format = (of: Parameters<typeof combinedLine>[0]): string => {
+      seen.push(of.request.target);
+      return of.request.target;
+    };
+    expect(fittingLine(format, exchange, 41)).toBe("/" + "t".repeat(40));
+    expect(fittingLine(format, exchange, 40)).toBe("/" + "t".repeat(19) + "...");
+    expect(seen).toHaveLength(3);
+    expect(fittingLine(format, exchange, 8)).toBe("/ttt...");
+    const fields = fittingLine(combinedLine, exchange, 110);
+    expect(fields.length).toBeLessThanOrEqual(110);
+    expect(fields).toMatch(/"r{10}" "-"\n$/);
+    const half = answered({ target: "/" + "t".repeat(19) });
+    const padded = (of: typeof exchange) => of.request.target + (of === half ? "x".repeat(30) : "");
+    expect(fittingLine(padded as typeof format, half, 40)).toBe("/" + "t".repeat(19));
+    let tried = 0;
+    fittingLine(() => (tried++, "x".repeat(50)), exchange, 8);
+    expect(tried).toBe(4);
+  });
+
+  test("may wait for a reader unless it is a file, or not one that a process is started with", () => {
+    const fd = fs.openSync(join(folder, "file"), "w");
+    expect([writesMayWait(fd), writesMayWait(1_000_000), writesMayWait(-1)]).toEqual([false, false, false]);
+    fs.closeSync(fd);
+    const streams = [1, 2];
+    expect(streams.map(writesMayWait)).toEqual(streams.map((one) => !fs.fstatSync(one).isFile()));
   });
 });

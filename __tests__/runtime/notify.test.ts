@@ -143,11 +143,15 @@ test("systemd is notified of readiness, reloads with their outcome, and the stop
   portico.signal("SIGHUP");
   await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the status");
 
+  portico.rewrite({ ...config(), timeouts: { drainDelayMs: 100 } });
+  portico.signal("SIGHUP");
+  await eventually(() => systemd.last("STATUS") === serving(4).slice(7), "for the delay");
+  systemd.messages.length = 0;
   portico.signal("SIGTERM");
   await portico.gone;
-  expect(systemd.messages.slice(-2)).toEqual([
-    "STATUS=Finishing the requests that are running",
-    "STOPPING=1",
+  expect(systemd.messages).toEqual([
+    ...["STATUS=Stopping: accepts for 0.1 s more, but is not ready", "STOPPING=1"],
+    ...["STATUS=Finishing the requests that are running", "STOPPING=1"],
   ]);
 });
 

@@ -128,6 +128,7 @@ const MALFORMED: readonly [what: string, bytes: Buffer, why: string][] = [
   ["a line of 108 bytes", latin1(`PROXY UNKNOWN ${"x".repeat(92)}\r\n`), "is longer than 107 bytes"],
   ["another signature", latin1("\r\n\r\n\0\r\nQUIT\r"), OTHER],
   ["version 1 in version 2", binary(0x11, 0x11, FROM_IPV4), "has 0x11 in place of version and command"],
+  ["version 0", binary(1, 0x11, FROM_IPV4), "has 0x01 in place of version and command"],
   ["version 3", binary(0x31, 0x11, FROM_IPV4), "has 0x31 in place of version and command"],
   ["an unknown command", binary(0x22, 0x11, FROM_IPV4), "has 0x22 in place of version and command"],
   ["an unknown family", binary(PROXY, 0x41, FROM_IPV4), "has 0x41 in place of family and protocol"],

@@ -4,6 +4,7 @@ import * as http from "node:http";
 import * as http2 from "node:http2";
 import * as net from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { type ProbeOutcome, probe } from "../../src/diagnosis/probe.js";
@@ -190,7 +191,7 @@ describe("however it is cut into pieces", () => {
   async function inPieces(socket: net.Socket, bytes: Buffer, cuts: readonly number[]): Promise<void> {
     for (const [i, from] of [0, ...cuts].entries()) {
       socket.write(bytes.subarray(from, cuts[i] ?? bytes.length));
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await sleep(2);
     }
   }
 
@@ -458,7 +459,7 @@ test("a drain does not wait for headers", async () => {
   socket.on("error", () => socket.destroy());
   await once(socket, "connect");
   socket.write("PROXY ");
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   const begun = performance.now();
   expect(await other.stop()).toBe(0);
   expect(performance.now() - begun).toBeLessThan(15_000);

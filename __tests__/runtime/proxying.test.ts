@@ -209,6 +209,7 @@ describe("request bodies", () => {
       "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
       /Content-Length: 3\r\n\r\nabc$/,
     ],
+    ["of one byte", "PUT /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na", /: 1\r\n\r\na$/],
     [
       "of a GET",
       "GET /synchttp/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
@@ -526,6 +527,29 @@ describe("answers", () => {
     }
     client.socket.destroy();
   });
+
+  test("a long answer of unknown length goes out in pieces that grow while the client reads", async () => {
+    const body = Buffer.alloc(32 * MiB, "x");
+    script = (peer) =>
+      peer.socket.once("data", () => peer.send("HTTP/1.1 200 OK\r\n\r\n").send(body).socket.end());
+    await start();
+    const client = await connectTo(proxy.port);
+    const received: Buffer[] = [];
+    client.socket.removeAllListeners("data").on("data", (chunk: Buffer) => received.push(chunk));
+    client.send(GET.replace("Host", "Connection: close\r\nHost"));
+    await client.until(({ ended }) => ended, 20_000);
+    const text = Buffer.concat(received).toString("latin1");
+    const sizes: number[] = [];
+    for (let at = text.indexOf("\r\n\r\n") + 4; sizes.at(-1) !== 0;) {
+      const size = parseInt(text.slice(at, at + 8), 16);
+      sizes.push(size);
+      at = text.indexOf("\r\n", at) + size + 4;
+    }
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(body.length);
+    // Before it has read 8 MiB.
+    expect(Math.max(...sizes.slice(0, 100))).toBe(65_536);
+    expect(Math.max(...sizes)).toBeGreaterThan(65_536);
+  }, 30_000);
 
   test("bytes after an answer reach no client, and the connection is not reused", async () => {
     await start();

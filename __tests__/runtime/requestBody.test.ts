@@ -16,7 +16,11 @@ class Owner implements BodyOwner {
   bodyFailed = (status: number): void => void this.calls.push(`failed ${status}`);
   stopBody = (): void => void this.calls.push("stopped");
   onFault = (error: unknown): void => void this.calls.push(String(error));
-  bodyConsumed = (bytes: number): void => void (this.consumed += bytes);
+  bodyConsumed = (bytes: number): void => {
+    // A window that grows by nothing is an error of HTTP/2.
+    expect(bytes).toBeGreaterThan(0);
+    this.consumed += bytes;
+  };
 }
 
 /** A reader that takes what it gets, or holds on to it. */
@@ -107,6 +111,42 @@ test("a sink that has not taken a piece gets no more", () => {
   expect([sink.ends, owner.consumed]).toEqual([1, 6]);
 });
 
+test("a sink is never called from within its own call", async () => {
+  let inside = 0;
+  const seen: string[] = [];
+  const calling = (what: string, call: () => void): void => {
+    seen.push(inside++ === 0 ? what : `${what} inside`);
+    call();
+    inside--;
+  };
+  const parts = ["b", "c"];
+  const reader: BodySink = {
+    onData: (chunk) => {
+      calling(Buffer.from(chunk).toString("latin1"), () => {
+        body.pause();
+        const next = parts.shift();
+        if (next === undefined) body.end();
+        else send(next);
+        body.resume();
+      });
+      return true;
+    },
+    onEnd: () => calling("end", () => undefined),
+    onAbort: () => undefined,
+  };
+  send("a");
+  body.attach(reader);
+  await turn();
+  expect(seen).toEqual(["a", "b", "c", "end"]);
+});
+
+test("a pause after the end says nothing", () => {
+  body.attach(sink);
+  body.end();
+  body.pause();
+  expect([sink.ends, owner.calls]).toEqual([1, ["resumed"]]);
+});
+
 test("a pause between two pieces stops the second", () => {
   body.attach(sink);
   send("a");
@@ -195,6 +235,26 @@ describe("a body that is no longer read", () => {
     expect([owner.calls, owner.consumed]).toEqual([["stopped"], 65_537]);
   });
 
+  test("keeps its deadline, whatever its reader and its client wait for", () => {
+    body.attach(sink);
+    sink.takes = false;
+    send("abc");
+    body.discardRest(2_000);
+    body.resume();
+    owner.bodyHeldBack = true;
+    after(1_999);
+    expect(owner.calls).not.toContain("stopped");
+    after(2_000);
+    expect(owner.calls).toContain("stopped");
+  });
+
+  test("and has ended is dropped, however long it was", () => {
+    send("x".repeat(70_000));
+    body.end();
+    body.discardRest(2_000);
+    expect([owner.calls, owner.consumed]).toEqual([["paused"], 70_000]);
+  });
+
   test("that has ended has no deadline", () => {
     body.end();
     body.discardRest(2_000);
@@ -211,6 +271,7 @@ test("the failure of a body reaches its reader once, and nothing is delivered af
   send("cd");
   body.end();
   await turn();
+  body.begin();
   after(9_000);
   expect([sink.text, sink.aborts, sink.ends, owner.consumed]).toEqual(["ab", 1, 0, 4]);
   expect(owner.calls).toEqual(["resumed"]);
@@ -255,6 +316,8 @@ describe("the client is timed", () => {
     expect(failed()).toBe(false);
     after(2_000);
     expect(failed()).toBe(true);
+    after(9_000);
+    expect(owner.calls).toEqual(["failed 408"]);
   });
 
   test("but not by what its reader does", () => {

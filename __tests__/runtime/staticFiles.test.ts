@@ -3,8 +3,10 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FileLookup, openFailure } from "../../src/runtime/actions/fileLookup.js";
-import { chmodCommand } from "../../src/runtime/actions/permissions.js";
+import { CONTENT_BYTES_MAX, describeFile, type FileCache } from "../../src/runtime/actions/fileCache.js";
+import { FileLookup, openFailure, pathOfFile } from "../../src/runtime/actions/fileLookup.js";
+import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
+import { chmodCommand, explainDenial } from "../../src/runtime/actions/permissions.js";
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
 import { RespondAction } from "../../src/runtime/actions/respond.js";
 import { StaticFilesAction } from "../../src/runtime/actions/staticFiles.js";
@@ -18,6 +20,7 @@ import {
   type LoggedError,
   run,
 } from "../../proof/kit/fakeExchange.js";
+import { descriptorsOf } from "../../proof/kit/processes.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
 /** More than the cache keeps of one file. */
@@ -38,6 +41,7 @@ beforeAll(async () => {
   fs.mkdirSync(`${media}-old`);
   fs.writeFileSync(`${media}-old/secret`, "secret");
   large = Buffer.from(Uint8Array.from({ length: LARGE_BYTES }, (_, i) => (i * 7 + (i >> 11)) & 0xff));
+  fs.symlinkSync("../media-old/secret", join(media, "way-out"));
   write("a.txt", ALPHABET);
   write("empty", "");
   write("large.bin", large);
@@ -103,14 +107,7 @@ const visible = (e: FakeExchange) => ({
   length: e.bodyLength,
   body: e.body,
 });
-const openFiles = (): string[] =>
-  fs.readdirSync("/proc/self/fd").flatMap((fd) => {
-    try {
-      return [fs.readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.startsWith(base));
-    } catch {
-      return [];
-    }
-  });
+const openFiles = (): string[] => descriptorsOf(process.pid).filter((path) => path.startsWith(base));
 
 /** Files still open after a while: a descriptor is closed after the answer, by a thread of its own. */
 async function filesLeftOpen(): Promise<string[]> {
@@ -157,8 +154,10 @@ describe("a file", () => {
     ["UTF-8", Buffer.from("grüße 1.css"), "css"],
     ["no UTF-8", Buffer.from([0xff, 0xfe]), "bytes"],
   ])("a name that is %s is found by its bytes", async (_, name, content) => {
-    const e = await get(action(), "x", { path: `/syncmedia/${name.toString("latin1")}` });
-    expect(e.text).toBe(content);
+    for (const symlinks of ["inside", "never"] as const) {
+      const e = await get(action({ symlinks }), "x", { path: `/syncmedia/${name.toString("latin1")}` });
+      expect(e.text).toBe(content);
+    }
   });
 
   test("Cache-Control is sent if it is configured, also with a 304", async () => {
@@ -173,6 +172,237 @@ describe("a file", () => {
     expect(e.body.equals(large)).toBe(true);
     expect(await filesLeftOpen()).toEqual([]);
   });
+});
+
+describe("a transfer from the disk", () => {
+  const KIB = 1_024;
+  const sent = async (range: string, pieceBytesMax: number): Promise<FakeExchange> =>
+    get(action(), "large.bin", { headers: { Range: `bytes=${range}` } }, { pieceBytesMax });
+
+  test.each<[range: string, pace: number, pieces: readonly number[], memory: number]>([
+    ["0-999", 64 * KIB, [1_000], 1_000],
+    ["0-", 64 * KIB, [...Array<number>(24).fill(64 * KIB), 4_321], 64 * KIB],
+    ["0-", 1_024 * KIB, [...Array<number>(3).fill(512 * KIB), 4_321], 512 * KIB],
+    [`0-${256 * KIB - 2}`, 1_024 * KIB, [256 * KIB - 1], 256 * KIB - 1],
+    [`0-${256 * KIB - 1}`, 1_024 * KIB, [256 * KIB], 512 * KIB],
+  ])("of %s at a pace of %i", async (range, pace, pieces, memory) => {
+    const e = await sent(range, pace);
+    expect(e.pieces.map(({ bytes }) => bytes)).toEqual(pieces);
+    expect(new Set(e.pieces.map((piece) => piece.memory.byteLength))).toEqual(new Set([memory]));
+    expect(e.body.equals(large.subarray(0, e.bodyLength))).toBe(true);
+  });
+
+  test("gives its large buffer to the next one, also when its client slows down, but not while it is in use", async () => {
+    const LARGE = 1_024 * KIB;
+    // By number: buffers with the same bytes are equal.
+    const known: ArrayBufferLike[] = [];
+    const buffers = ({ pieces }: FakeExchange): number[] => {
+      for (const { memory } of pieces) if (!known.includes(memory)) known.push(memory);
+      return [...new Set(pieces.map(({ memory }) => known.indexOf(memory)))];
+    };
+    expect(buffers(await sent("0-", LARGE))).toEqual([0]);
+    expect(buffers(await sent("0-", LARGE))).toEqual([0]);
+    const begin = (slow: boolean, sending: (exchange: FakeExchange) => void): Promise<FakeExchange> => {
+      const target = "/syncmedia/large.bin";
+      const exchange = new FakeExchange({ target }, { slow, pieceBytesMax: LARGE });
+      const sendData = exchange.sendData.bind(exchange);
+      exchange.sendData = (chunk) => {
+        sending(exchange);
+        return sendData(chunk);
+      };
+      action().handle(exchange);
+      return exchange.over;
+    };
+    const slowed = await begin(false, (exchange) => (exchange.pieceBytesMax = PIECE_BYTES));
+    expect([slowed.body.equals(large), buffers(slowed)]).toEqual([true, [0, 1]]);
+    const [left, other] = await Promise.all([sent("0-", LARGE), sent("0-", LARGE)]);
+    expect(buffers(left)).not.toEqual(buffers(other));
+    const gone = await begin(true, (exchange) => setImmediate(() => exchange.leave()));
+    const [inUse] = buffers(gone);
+    const later = await Promise.all([1, 2, 3].map(() => sent("0-", LARGE)));
+    expect(later.flatMap(buffers)).not.toContain(inUse);
+  });
+
+  test("is closed when its client leaves while it is read", async () => {
+    const fd = fs.openSync(join(media, "large.bin"), "r");
+    const exchange = new FakeExchange();
+    const failed = jest.fn();
+    new FileTransfer(exchange, fd, [{ start: 0, end: large.length }], () => undefined, failed).start();
+    exchange.leave();
+    expect(await filesLeftOpen()).toEqual([]);
+    expect([failed.mock.calls, exchange.pieces]).toEqual([[], []]);
+  });
+
+  test("is not confused by a client that is ready all the time", async () => {
+    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
+    const sendData = exchange.sendData.bind(exchange);
+    exchange.sendData = (chunk) => {
+      process.nextTick(() => exchange.onDrain?.());
+      return sendData(chunk);
+    };
+    action().handle(exchange);
+    expect((await exchange.over).body.equals(large)).toBe(true);
+  });
+
+  test.each(["sendData", "end"] as const)("closes its file once after an exception in %s", async (step) => {
+    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
+    exchange[step] = () => {
+      throw new Error("injected");
+    };
+    const close = jest.spyOn(fs, "close");
+    const on = action();
+    on.handle(exchange);
+    await exchange.over;
+    expect([exchange.fault, await filesLeftOpen()]).toEqual([new Error("injected"), []]);
+    // One for the look, one for the transfer.
+    expect(close).toHaveBeenCalledTimes(2);
+  });
+
+  test("that cannot be read on is cut off", async () => {
+    const exchange = new FakeExchange(
+      { target: "/syncmedia/large.bin" },
+      { slow: true, route: fakeRoute({}, errors) },
+    );
+    const sendData = exchange.sendData.bind(exchange);
+    exchange.sendData = (chunk) => {
+      if (exchange.bodyBytesSent === 0) fs.closeSync(descriptorOf(join(media, "large.bin"))!);
+      return sendData(chunk);
+    };
+    action().handle(exchange);
+    await exchange.over;
+    expect([exchange.status, exchange.aborted, exchange.bodyBytesSent]).toEqual([200, true, PIECE_BYTES]);
+    expect(errors).toEqual([
+      {
+        level: "crit",
+        message: `sending "${join(media, "large.bin")}" failed (9: Bad file descriptor)`,
+      },
+    ]);
+  });
+
+  test.each([0, 1, CONTENT_BYTES_MAX, CONTENT_BYTES_MAX + 1])("is not needed for %i bytes", async (size) => {
+    expect(CONTENT_BYTES_MAX).toBe(512 * KIB);
+    write("sized", Buffer.alloc(size));
+    const lookup = new FileLookup({ type: "staticFiles", directory: media, index: [], symlinks: "inside" });
+    const found = await lookup.find("/sized");
+    const content = found.kind === "file" ? found.file.content?.length : found;
+    expect(content).toBe(size > CONTENT_BYTES_MAX ? undefined : size);
+  });
+});
+
+/** The number by which this process has a file open. */
+const descriptorOf = (path: string): number | undefined =>
+  fs
+    .readdirSync("/proc/self/fd")
+    .map(Number)
+    .find((fd) => {
+      try {
+        return fs.readlinkSync(`/proc/self/fd/${fd}`) === path;
+      } catch {
+        return false;
+      }
+    });
+
+/** Does this each time a file has just been opened, before anything else is done with it; ends when told. */
+function whenOpened(path: string, act: (fd: number) => void): () => void {
+  let over = false;
+  const look = (): void => {
+    if (over) return;
+    // The one that opened it hears of it only when this returns.
+    for (const until = performance.now() + 2; performance.now() < until;) {
+      const fd = descriptorOf(path);
+      if (fd === undefined) continue;
+      act(fd);
+      break;
+    }
+    setImmediate(look);
+  };
+  setImmediate(look);
+  return () => (over = true);
+}
+
+describe("a file that changes right after it was opened", () => {
+  let stop: () => unknown = () => undefined;
+  afterEach(() => {
+    stop();
+    fs.rmSync(join(media, "race"), { recursive: true, force: true });
+    fs.rmSync(join(base, "raced"), { recursive: true, force: true });
+  });
+  const once = (path: string, act: (fd: number) => void): void => {
+    stop = whenOpened(path, (fd) => {
+      stop();
+      act(fd);
+    });
+  };
+  const raced = (): string => {
+    fs.mkdirSync(join(media, "race"));
+    return write("race/f", "old");
+  };
+
+  test.each(["inside", "never"] as const)(
+    "is looked up again where its directory is moved (%s)",
+    async (symlinks) => {
+      const path = raced();
+      once(path, () => {
+        fs.renameSync(join(media, "race"), join(base, "raced"));
+        fs.mkdirSync(join(media, "race"));
+        write("race/f", "new");
+      });
+      const e = await get(action({ symlinks }), "race/f");
+      expect([e.status, e.text, errors]).toEqual([200, "new", []]);
+    },
+  );
+
+  test("is not found where its directory is gone", async () => {
+    once(raced(), () => fs.renameSync(join(media, "race"), join(base, "raced")));
+    expect((await get(action(), "race/f")).status).toBe(404);
+  });
+
+  test("is looked up again where it is replaced, and given up where that goes on", async () => {
+    const path = raced();
+    const replace = (): void => {
+      fs.rmSync(path);
+      write("race/f", "new");
+    };
+    once(path, replace);
+    expect((await get(action({ symlinks: "never" }), "race/f")).text).toBe("new");
+    let times = 0;
+    stop = whenOpened(path, () => (++times === 30 ? stop() : replace()));
+    expect((await get(action(), "race/f")).status).toBe(503);
+    expect(errors).toEqual([{ level: "crit", message: `"${path}" keeps being replaced` }]);
+  });
+
+  test("and cannot be read is a 500", async () => {
+    const path = raced();
+    once(path, (fd) => fs.closeSync(fd));
+    expect((await get(action(), "race/f")).status).toBe(500);
+    expect(errors).toEqual([{ level: "crit", message: `read() "${path}" failed (9: Bad file descriptor)` }]);
+  });
+
+  test("that is named as if it was deleted is served", async () => {
+    write("x (deleted)", "here");
+    expect((await get(action(), "x (deleted)")).text).toBe("here");
+  });
+
+  test("where only names show it, is at its path, links resolved, if it is the same file", async () => {
+    const path = raced();
+    fs.symlinkSync("f", join(media, "race/link"));
+    const stats = fs.statSync(path, { bigint: true });
+    expect(await pathOfFile(join(media, "race/link"), stats)).toBe(path);
+    for (const other of [{ ino: stats.ino + 1n }, { dev: stats.dev + 1n }])
+      expect(
+        await pathOfFile(path, Object.assign(fs.statSync(path, { bigint: true }), other)),
+      ).toBeUndefined();
+  });
+});
+
+test("an exception that is not the system's is not taken for an answer", async () => {
+  const lookup = new FileLookup({ type: "staticFiles", directory: media, index: [], symlinks: "inside" });
+  const stats = fs.statSync(join(media, "a.txt"), { bigint: true });
+  const file = describeFile(join(media, "a\0"), stats, undefined, undefined, Date.now() + 10_000);
+  jest.spyOn(Date, "now").mockReturnValue(file.checkedAt);
+  expect(() => lookup.isCurrent(file, "/syncmedia/a")).toThrow("null bytes");
+  await expect(lookup.isUnchanged(file, "/syncmedia/a")).rejects.toThrow("null bytes");
+  await expect(lookup.find("/a\0")).rejects.toThrow("null bytes");
 });
 
 describe("what does not exist or may not be read", () => {
@@ -212,10 +442,12 @@ describe("what does not exist or may not be read", () => {
     fs.symlinkSync("/dev/zero", join(media, "zero"));
     expect((await get(action(), "pipe")).status).toBe(404);
     expect((await get(action({ symlinks: "anywhere" }), "zero")).status).toBe(404);
-    expect(errors.map((e) => e.message)).toEqual([
-      expect.stringContaining("is not a regular file"),
-      expect.stringContaining("is not a regular file"),
-    ]);
+    expect(errors).toEqual(
+      ["pipe", "zero"].map((name) => ({
+        level: "crit",
+        message: `"${join(media, name)}" is not a regular file`,
+      })),
+    );
   });
 
   test.each([
@@ -232,6 +464,7 @@ describe("what does not exist or may not be read", () => {
     ["EIO", -5, 500, "(5: I/o error)"],
     ["ELOOP", -40, 403, "(40: Too many symbolic links encountered)"],
   ])("%s of the system", async (code, errno, status, log) => {
+    const level = status < 500 && !log.includes("regular") ? "error" : "crit";
     const failing = action();
     jest
       .spyOn(FileLookup.prototype, "find")
@@ -239,7 +472,7 @@ describe("what does not exist or may not be read", () => {
         await openFailure(join(media, "x"), Object.assign(new Error(code), { code, errno })),
       );
     expect((await get(failing, "x")).status).toBe(status);
-    expect(errors[0]!.message).toContain(`failed ${log}`);
+    expect(errors).toEqual([{ level, message: expect.stringContaining(`failed ${log}`) as string }]);
   });
 
   test("a large file that can no longer be opened is looked up again", async () => {
@@ -252,12 +485,14 @@ describe("what does not exist or may not be read", () => {
     reopen.mockRejectedValue(refused);
     expect((await get(on, "large.bin")).status).toBe(500);
     reopen.mockReset().mockResolvedValue(undefined);
+    const find = jest.spyOn(FileLookup.prototype, "find");
     expect((await get(on, "large.bin")).status).toBe(500);
     // And after each of two new looks.
-    expect(reopen).toHaveBeenCalledTimes(3);
-    expect(errors.map((e) => e.message)).toEqual([
-      expect.stringContaining("(24: Too many open files)"),
-      expect.stringContaining("(the file keeps changing)"),
+    expect(find).toHaveBeenCalledTimes(2);
+    const sending = `sending "${join(media, "large.bin")}" failed`;
+    expect(errors).toEqual([
+      { level: "crit", message: `${sending} (24: Too many open files)` },
+      { level: "crit", message: `${sending} (the file keeps changing)` },
     ]);
   });
 });
@@ -303,8 +538,8 @@ describe("permissions (service 2.8): 403, and the error log says what fixes it",
     [
       "its directory",
       "locked/sub",
-      0o704,
-      /directory ".*\/sub" \(mode 0704\) lacks execute.*chmod o\+rx '.*\/sub'$/,
+      0o706,
+      /directory ".*\/sub" \(mode 0706\) lacks execute.*chmod o\+rx '.*\/sub'$/,
     ],
     [
       "one further up",
@@ -337,8 +572,49 @@ describe("permissions (service 2.8): 403, and the error log says what fixes it",
   });
 });
 
+describe("why a path may not be read", () => {
+  const vault = 'v\xff"t';
+  const bytes = (...names: string[]): Buffer => Buffer.from(join(base, ...names), "latin1");
+  beforeAll(() => {
+    fs.mkdirSync(bytes(vault), { mode: 0o700 });
+    fs.mkdirSync(join(base, "unlisted"), { mode: 0o755 });
+    fs.chmodSync(join(base, "unlisted"), 0o711);
+    fs.writeFileSync(bytes(vault, "f"), "x");
+    fs.writeFileSync(join(base, "own"), "x");
+    if (process.geteuid!() === 0) fs.chownSync(join(base, "own"), 65_534, 65_534);
+    fs.chmodSync(join(base, "own"), 0o004);
+    for (let i = 0; i < 10; i++)
+      fs.symlinkSync(i === 0 ? bytes(vault, "f") : `link${i - 1}`, join(base, `link${i}`));
+    fs.symlinkSync("looping", join(base, "looping"));
+  });
+  const VAULT =
+    'directory "BASE/v\ufffd\\x22t" (mode 0700) lacks execute permission; ' +
+    "fix it with: chmod o+rx $'BASE/v\\xff\"t'";
+  test.each<[name: string, why: string]>([
+    ["link0", VAULT],
+    ["link7", VAULT],
+    ["link8", 'too many symbolic links lead to "BASE/link0"'],
+    [`${vault}/f`, VAULT],
+    [
+      "unlisted/",
+      "directory \"BASE/unlisted\" (mode 0711) lacks read permission; fix it with: chmod o+rx 'BASE/unlisted'",
+    ],
+    [
+      "own",
+      'file "BASE/own" has mode 0004, which allows others to read; ' +
+        "look at its owner and group, ACLs, and the sandbox of the service",
+    ],
+    ["missing", "the reason is gone"],
+    ["looping", "the reason is gone"],
+  ])("%s", async (name, why) => {
+    expect(await unprivileged(() => explainDenial(`${base}/${name}`))).toBe(why.replaceAll("BASE", base));
+  });
+});
+
 describe("symbolic links", () => {
   beforeAll(() => {
+    fs.symlinkSync(".", join(media, "self"));
+    fs.symlinkSync("/", join(media, "root"));
     fs.symlinkSync("a.txt", join(media, "link-in"));
     fs.symlinkSync("img", join(media, "dir-in"));
     fs.symlinkSync("../media-old/secret", join(media, "link-out"));
@@ -355,6 +631,8 @@ describe("symbolic links", () => {
     ["dir-out", 403, 301, 403],
     ["dir-out/", 403, 403, 403],
     ["dir-in", 301, 301, 403],
+    ["self", 301, 301, 403],
+    ["root", 403, 301, 403],
     ["img", 301, 301, 301],
     ["a.txt", 200, 200, 200],
     ["loop", 403, 403, 403],
@@ -372,15 +650,40 @@ describe("symbolic links", () => {
     },
   );
 
-  test("the refusal names the target", async () => {
+  test("the refusal says why", async () => {
     await get(action(), "link-out");
-    expect(errors[0]!.message).toMatch(/is a symbolic link to ".*media-old\/secret", outside ".*\/media"/);
+    await get(action({ symlinks: "never" }), "dir-in/");
+    await get(action({ symlinks: "never" }), "img/");
+    expect(errors).toEqual([
+      {
+        level: "error",
+        message:
+          `"${media}/link-out" is a symbolic link to "${media}-old/secret", outside "${media}"; ` +
+          'allow it with symlinks "anywhere"',
+      },
+      {
+        level: "error",
+        message: `"${media}/dir-in/" leads through a symbolic link, and symlinks is "never"`,
+      },
+      { level: "error", message: `directory index of "${media}/img/" is forbidden` },
+    ]);
+  });
+
+  test("a directory whose name is not ASCII can be served", async () => {
+    const directory = join(base, "gr\u00fc\u00dfe");
+    fs.mkdirSync(directory);
+    fs.writeFileSync(join(directory, "f"), "here");
+    for (const symlinks of ["inside", "never", "anywhere"] as const)
+      expect((await get(action({ directory, symlinks }), "f")).text).toBe("here");
   });
 
   test("the root directory can be served", async () => {
     for (const symlinks of ["inside", "never"] as const) {
-      const e = await get(action({ directory: "/", symlinks }, { path: "/" }), join(media, "a.txt"));
-      expect(e.status).toBe(200);
+      const on = action({ directory: "/", symlinks }, { path: "/" });
+      expect((await get(on, join(media, "a.txt"))).status).toBe(200);
+      errors.length = 0;
+      expect((await get(on, "/")).status).toBe(403);
+      expect(errors[0]!.message).toBe('directory index of "/" is forbidden');
     }
   });
 });
@@ -413,6 +716,15 @@ describe("directories", () => {
     expect((await get(action({ index: ["index.html"] }, { path: "/", match: "exact" }), "/")).status).toBe(
       403,
     );
+    // A directory of that name is none, and one that is refused is not passed over.
+    fs.mkdirSync(join(media, "img/index.html"));
+    expect((await get(on, "img/")).text).toBe("second");
+    fs.rmdirSync(join(media, "img/index.html"));
+    fs.symlinkSync("../../media-old/secret", join(media, "img/index.html"));
+    errors.length = 0;
+    expect((await get(on, "img/")).status).toBe(403);
+    expect(errors[0]!.message).toContain("img/index.html");
+    fs.rmSync(join(media, "img/index.html"));
   });
 });
 
@@ -515,6 +827,8 @@ describe("files that change", () => {
       fs.rmSync(path);
       const asked: HeaderList[] = [[], ["If-None-Match", etag], ["Range", "bytes=0-0", "If-Range", etag]];
       for (const headers of asked) expect((await get(on, "changing", { headers })).status).toBe(404);
+      const { cache } = on as unknown as { cache: FileCache };
+      expect(cache.get("/syncmedia/changing")).toBeUndefined();
       write("changing", `3${filler}`);
       expect((await get(on, "changing")).text).toBe(`3${filler}`);
       fs.rmSync(path);
@@ -583,19 +897,58 @@ describe("files that change", () => {
     expect(await dateAt(modified + 9_000)).toBe(new Date(modified + 8_000).toUTCString());
   });
 
-  test("an unchanged file is not read again; the path to it is checked every second", async () => {
-    const on = action();
+  test.each([
+    ["way/steady", "inside"],
+    ["way/steady", "never"],
+    ["way/steady", "anywhere"],
+    ["way-out", "anywhere"],
+    ["way/", "inside"],
+  ] as const)("an unchanged file is not read again: %s, %s", async (name, symlinks) => {
+    const on = action({ symlinks, index: ["steady", "other"] });
     write("way/steady", "x");
-    at(10_000);
-    await get(on, "way/steady");
+    const from = Date.now() + 10_000;
+    const now = jest.spyOn(Date, "now").mockReturnValue(from);
+    const { text } = await get(on, name);
     const find = jest.spyOn(FileLookup.prototype, "find");
     const reopen = jest.spyOn(FileLookup.prototype, "reopen");
+    // The path to it is checked every second, and when the clock is set back.
+    for (const [time, checks] of [
+      ...[
+        [0, 0],
+        [999, 0],
+        [1_000, 1],
+        [1_999, 1],
+        [1_998, 1],
+        [2_000, 2],
+        [1_999, 3],
+      ],
+    ] as const) {
+      now.mockReturnValue(from + time!);
+      expect([(await get(on, name)).text, find.mock.calls.length, reopen.mock.calls.length]).toEqual([
+        text,
+        0,
+        checks,
+      ]);
+    }
+    expect(await filesLeftOpen()).toEqual([]);
+  });
+
+  test("a file whose directory is closed to others is refused at once", async () => {
+    const on = action();
+    write("way/closed", "x");
+    at(10_000);
+    expect((await get(on, "way/closed")).status).toBe(200);
+    fs.chmodSync(join(media, "way"), 0o700);
+    const { status } = await unprivileged(() => get(on, "way/closed"));
+    fs.chmodSync(join(media, "way"), 0o755);
+    expect(status).toBe(403);
+  });
+
+  test("a path that leads out is noticed after a second, and so is a file that is gone", async () => {
+    const on = action();
+    write("way/steady", "x");
+    at(11_000);
     expect((await get(on, "way/steady")).text).toBe("x");
-    expect(reopen).not.toHaveBeenCalled();
-    at(11_500);
-    const reopenAgain = jest.spyOn(FileLookup.prototype, "reopen");
-    expect((await get(on, "way/steady")).text).toBe("x");
-    expect([find.mock.calls.length, reopenAgain.mock.calls.length]).toEqual([0, 1]);
     // The same inode, reached through a link that was swapped in.
     fs.renameSync(join(media, "way"), join(base, "moved"));
     fs.symlinkSync("../moved", join(media, "way"));
@@ -604,6 +957,30 @@ describe("files that change", () => {
     fs.rmSync(join(media, "way"));
     fs.renameSync(join(base, "moved"), join(media, "way"));
     expect((await get(on, "way/steady")).text).toBe("x");
+    fs.rmSync(join(media, "way/steady"));
+    at(15_000);
+    expect((await get(on, "way/steady")).status).toBe(404);
+  });
+
+  test("no answer has a later content than its entity tag", async () => {
+    const on = action();
+    for (let n = 0; n < 20; n++) {
+      const path = write("torn", Buffer.alloc(CONTENT_BYTES_MAX, "a"));
+      at(10_000 + 2_000 * n);
+      let turns = n % 5;
+      const change = (): void => {
+        if (turns-- > 0) setImmediate(change);
+        else fs.writeFileSync(path, Buffer.alloc(CONTENT_BYTES_MAX, "b"));
+      };
+      const stop = whenOpened(path, () => {
+        stop();
+        change();
+      });
+      const before = etagOf("torn");
+      const e = await get(on, "torn");
+      stop();
+      if (e.body.includes("b")) expect(e.header("etag")).not.toBe(before);
+    }
   });
 
   test.each([
@@ -728,6 +1105,20 @@ describe("clients that leave", () => {
     exchange.leave();
     await settle();
     expect([exchange.headSent, exchange.aborted]).toEqual([false, false]);
+    expect(await filesLeftOpen()).toEqual([]);
+  });
+
+  test.each([false, true])("while a known file is opened (changed since: %s)", async (changed) => {
+    const on = action();
+    const path = write("leaving.bin", large);
+    await settled();
+    expect((await get(on, "leaving.bin")).status).toBe(200);
+    const exchange = new FakeExchange({ target: "/syncmedia/leaving.bin" }, { route: fakeRoute({}, errors) });
+    on.handle(exchange);
+    if (changed) fs.writeFileSync(path, Buffer.concat([large, large]));
+    exchange.leave();
+    await settle();
+    expect([exchange.headSent, exchange.aborted, exchange.fault]).toEqual([false, false, undefined]);
     expect(await filesLeftOpen()).toEqual([]);
   });
 

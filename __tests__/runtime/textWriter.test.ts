@@ -32,11 +32,11 @@ afterEach(async () => {
 });
 
 /** Writes to a peer that does not read until bytes wait; returns what was written. */
-function fill(): string {
+function fill(by = writer): string {
   let text = "";
-  for (let i = 0; !writer.pending; i++) {
+  for (let i = 0; !by.pending; i++) {
     const piece = `${i} `.repeat(1_500);
-    writer.write(piece);
+    by.write(piece);
     text += piece;
     if (text.length > 1 << 28) throw new Error("the kernel takes everything");
   }
@@ -97,6 +97,26 @@ test("once everything is written, writes bypass the stream again", async () => {
     far.removeAllListeners("data").pause();
     expect(written).toHaveLength(round + 1);
   }
+});
+
+test("of two sockets whose writes wait, each is told of its own", async () => {
+  const accepted = once(server, "connection");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  await once(socket, "connect");
+  const [reader] = (await accepted) as [Socket];
+  const writtenThere: unknown[] = [];
+  const there = new TextWriter(socket, (error) => writtenThere.push(error));
+  for (const one of [writer, there]) one.direct();
+  fill();
+  fill(there);
+  far.resume();
+  while (written.length === 0) await sleep(5);
+  expect([written.length, writer.pending, writtenThere.length, there.pending]).toEqual([1, false, 0, true]);
+  reader.resume();
+  while (writtenThere.length === 0) await sleep(5);
+  expect([written.length, writtenThere.length, there.pending]).toEqual([1, 1, false]);
+  socket.destroy();
+  reader.destroy();
 });
 
 test("a reset during a waiting write is reported once, as Node reports it", async () => {

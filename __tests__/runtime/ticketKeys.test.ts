@@ -187,13 +187,14 @@ test("without a secret a front end resumes no session of another one", async () 
 test("own keys change in their time, however often the runtime is replaced", async () => {
   const runtime = await installedRuntime((code) => code.replace(/OWN_MS = 12 \* \w+/, "OWN_MS = 8000"));
   const began = performance.now();
-  const portico = await Portico.start(config(one, undefined), { runtime });
+  const portico = await Portico.start({ ...config(one, undefined), workers: 1 }, { runtime });
   running.push(portico);
   const { session } = await visit(one.first, WAY);
   while (performance.now() - began < 9_000) {
     const [master] = processes("master");
     process.kill(master!, "SIGUSR2");
     await eventually(() => !alive(master!), "for the old master to go");
+    await sleep(1_000);
   }
   expect(await resumed(one.first, session)).toBe(false);
   for (const pid of processes("master")) process.kill(pid, "SIGTERM");
@@ -292,6 +293,9 @@ test("a changed file is taken without a reload, a bad one is refused, and the se
       "",
     ]);
     const log = readFileSync(at(`error-${[one, two][i]!.first}.log`), "latin1");
+    expect(log).toMatch(
+      /\[warn\] .* changed on disk and is refused[^]*\[info\] .* changed on disk and is in use/,
+    );
     for (const hidden of [...SECRETS, bad, "first!", "second!", "too short to"])
       expect(log + portico.errors + portico.output).not.toContain(hidden);
   }
@@ -326,7 +330,7 @@ test("a secret that cannot be used is refused, and one that others can read is a
     rmSync(file, { force: true });
     if (text !== undefined) writeFileSync(file, text);
     if (text !== undefined) chmodSync(file, mode);
-    const portico = await Portico.start(config(one, { file }));
+    const portico = await Portico.start({ ...config(one, { file }), workers: 1 });
     await portico.stop();
     const [first = ""] = portico.errors.split("\n");
     return first.replace("portico: warning: ", "").replaceAll(file, "FILE");

@@ -524,6 +524,12 @@ describe("with the sockets held by systemd", () => {
     expect(report.slowestMs).toBeLessThan(20_000);
   });
 
+  test("workers do not take them for their own", async () => {
+    await start({ sockets: passed() });
+    for (const pid of [portico.pid, ...portico.workers()])
+      expect(readFileSync(`/proc/${pid}/environ`, "utf8").includes("LISTEN_")).toBe(pid === portico.pid);
+  });
+
   test("a killed worker loses at most the requests it was serving", async () => {
     await start({ sockets: passed() });
     await underLoad();

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import * as net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput, UpstreamInput } from "../../src/model/index.js";
@@ -34,8 +35,10 @@ async function start(more: Partial<UpstreamInput> = {}): Promise<void> {
 
 beforeEach(() => (script = answering(OK)));
 afterEach(async () => {
+  const faults = front.serving.faults.count;
   await front.close();
   await upstream.close();
+  expect(faults).toBe(0);
 });
 
 /** Answers the first request with these bytes, and then does what it is told. */
@@ -116,6 +119,26 @@ test.each<[what: string, does: typeof script, message: string]>([
   expect(await front.errorLog()).toContain(message);
 });
 
+test.each<[version: string, secure: boolean, code: string | undefined]>([
+  ["1.0", false, "ECONNRESET"],
+  ["1.1", false, undefined],
+  ["1.0", true, undefined],
+  ["1.1", true, undefined],
+])(
+  "an answer over HTTP/%s that breaks off, over TLS: %j, ends its connection by %j",
+  async (version, secure, code) => {
+    await start();
+    script = answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nz");
+    const client = await connectTo(secure ? front.securePort : front.plainPort, secure);
+    const codes: (string | undefined)[] = [];
+    client.socket.on("error", (error: NodeJS.ErrnoException) => codes.push(error.code));
+    client.send(GET.replace("1.1", version));
+    await client.until(({ ended, closed }) => ended || closed);
+    expect(codes).toEqual(code === undefined ? [] : [code]);
+    client.socket.destroy();
+  },
+);
+
 test.each<[what: string, answer: string]>([
   ["16 informational answers", `${"HTTP/1.1 102 X\r\n\r\n".repeat(16)}${OK}`],
   ["500 fields", `HTTP/1.1 200 OK\r\n${"X: y\r\n".repeat(499)}Content-Length: 2\r\n\r\nok`],
@@ -185,11 +208,74 @@ describe("is given up in time", () => {
     client.socket.destroy();
   });
 
+  test("one that reads late, and then falls silent", async () => {
+    await start({ sendTimeoutMs: 20_000, readTimeoutMs: 10_000 });
+    script = (peer) => peer.socket.pause();
+    const client = await connectTo(front.plainPort);
+    const size = 32 << 20;
+    client.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`).send(Buffer.alloc(size));
+    const peer = await upstream.connection();
+    let bytes = 0;
+    peer.socket.removeAllListeners("data").on("data", (chunk: Buffer) => (bytes += chunk.length));
+    await sleep(300);
+    peer.socket.resume();
+    await eventually(() => bytes > size);
+    await pass(6_000);
+    expect(client.received).toBe("");
+    await pass(5_000);
+    await client.receives("HTTP/1.1 504");
+    client.socket.destroy();
+    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+  });
+
+  test("but not while its client sends, on a connection that was used before either", async () => {
+    await start({ readTimeoutMs: 10_000, idleTimeoutMs: 10_000, sendTimeoutMs: 10_000 });
+    script = (peer) =>
+      peer.socket.on("data", () => {
+        if (/GET|y$/.test(peer.received)) peer.send(OK);
+      });
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    const client = await connectTo(front.plainPort);
+    const size = 4 << 20;
+    client.send(`PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: ${size + 1}\r\n\r\n`);
+    const [peer] = upstream.connections as [Accepted];
+    peer.received = "";
+    client.send(Buffer.alloc(size, "x"));
+    await eventually(() => peer.received.length > size);
+    await pass(12_000);
+    expect(client.received).toBe("");
+    client.send("y");
+    await client.receives("HTTP/1.1 200");
+    client.socket.destroy();
+    expect(upstream.connections.length).toBe(1);
+  });
+
+  test("but not while its client does not read, and again once it does", async () => {
+    await start({ readTimeoutMs: 10_000 });
+    script = answers("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
+    const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
+    session.on("error", () => undefined);
+    const answer = ask(session, { ":path": "/web" }).catch(() => undefined);
+    let over = false;
+    void answer.then(() => (over = true));
+    const peer = await upstream.connection();
+    await peer.receives("\r\n\r\n");
+    await pass(12_000);
+    expect(over).toBe(false);
+    await new Promise<void>((done) => session.settings({ initialWindowSize: 65_535 }, () => done()));
+    await pass(6_000);
+    expect(over).toBe(false);
+    await pass(5_000);
+    await answer;
+    session.destroy();
+    expect(await front.errorLog()).toContain("upstream timed out while reading answer from upstream");
+  });
+
   test.each([
     ["before", ""],
     ["in the middle of", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"],
   ])("one that falls silent %s its answer, counted from its last byte", async (_when, begun) => {
-    await start({ readTimeoutMs: 10_000 });
+    await start({ readTimeoutMs: 10_000, connectTimeoutMs: 2_000, sendTimeoutMs: 2_000 });
     script = answers(begun);
     const client = await connectTo(front.plainPort);
     client.send(GET);
@@ -223,6 +309,86 @@ test.each(["127.0.0.1", "localhost"])(
 );
 
 describe("a connection that was used", () => {
+  test("serves the next client while the last one has not read its answer", async () => {
+    await start();
+    const session = connectHttp2(front.securePort, { initialWindowSize: 0 });
+    const first = ask(session, { ":path": "/web" });
+    await (await upstream.connection()).receives("\r\n\r\n");
+    await sleep(50);
+    expect((await exchange(front.plainPort, GET)).body).toBe("ok");
+    session.settings({ initialWindowSize: 65_535 });
+    expect((await first).body).toBe("ok");
+    session.destroy();
+    expect(upstream.connections.length).toBe(1);
+  });
+
+  test("is kept when another one breaks, busy or idle", async () => {
+    await start();
+    const waiting: Accepted[] = [];
+    script = (peer) => peer.socket.on("data", () => waiting.push(peer));
+    const both = async (): Promise<[Promise<{ status: number }>, Promise<{ status: number }>]> => {
+      waiting.length = 0;
+      const first = exchange(front.plainPort, GET);
+      await eventually(() => waiting.length === 1);
+      const second = exchange(front.plainPort, GET);
+      await eventually(() => waiting.length === 2);
+      return [first, second];
+    };
+    let [one, two] = await both();
+    waiting[0]!.send(OK);
+    expect((await one).status).toBe(200);
+    waiting[1]!.socket.destroy();
+    expect((await two).status).toBe(502);
+    [one, two] = await both();
+    expect(upstream.connections.length).toBe(3);
+    for (const peer of [...waiting]) peer.send(OK);
+    await Promise.all([one, two]);
+    // The one that was idle first.
+    waiting[0]!.socket.destroy();
+    await waiting[0]!.until(({ closed }) => closed);
+    await sleep(50);
+    one = exchange(front.plainPort, GET);
+    await eventually(() => waiting.length === 3);
+    waiting[2]!.send(OK);
+    expect([(await one).status, upstream.connections.length]).toEqual([200, 3]);
+  });
+
+  test("shows the kernel that the upstream is still there", async () => {
+    await start();
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    const port = `:${upstream.port.toString(16).toUpperCase().padStart(4, "0")}`;
+    const rows = readFileSync("/proc/net/tcp", "latin1").split("\n").slice(1);
+    const timers = rows
+      .map((row) => row.trim().split(/\s+/))
+      .filter(([, , remote, state]) => remote?.endsWith(port) && state === "01")
+      .map((row) => row[5]!.split(":")[0]);
+    // A timer of kind 2 is that of keep-alive.
+    expect(timers).toEqual(["02"]);
+  });
+
+  const UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+  test.each<[what: string, request: string, does: (peer: Accepted) => unknown, status: number]>([
+    ["GET that was answered in part", GET, (peer) => peer.socket.end("HTTP/1.1 2"), 502],
+    ["GET that is not answered in time", GET, () => undefined, 504],
+    [
+      "PUT with a body",
+      "PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
+      (peer) => peer.socket.destroy(),
+      502,
+    ],
+    ["WebSocket", `GET /web HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`, (peer) => peer.socket.destroy(), 502],
+  ])("and breaks with a %s is not replaced", async (_what, request, does, status) => {
+    await start({ readTimeoutMs: 10_000 });
+    script = (peer) => {
+      let asked = 0;
+      peer.socket.on("data", () => (++asked === 1 ? peer.send(OK) : does(peer)));
+    };
+    expect((await exchange(front.plainPort, GET)).status).toBe(200);
+    const answer = exchange(front.plainPort, request);
+    if (status === 504) await pass(11_000);
+    expect([(await answer).status, upstream.connections.length]).toEqual([status, 1]);
+  });
+
   test("is kept as long as it may idle", async () => {
     await start({ idleTimeoutMs: 10_000 });
     expect((await exchange(front.plainPort, GET)).status).toBe(200);
@@ -349,6 +515,21 @@ describe("over HTTP/2", () => {
     session.destroy();
     expect([status, upstream.connections.length]).toEqual([501, 0]);
   });
+});
+
+test("what a client says before its WebSocket is granted waits until it is", async () => {
+  await start();
+  script = () => undefined;
+  const client = await connectTo(front.plainPort);
+  const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  client.send(`GET /web HTTP/1.1\r\nHost: a\r\n${upgrade}early`);
+  const peer = await upstream.connection();
+  await peer.receives("\r\n\r\n");
+  await sleep(50);
+  expect(peer.received).not.toContain("early");
+  peer.send(`HTTP/1.1 101 X\r\n${upgrade}`);
+  await peer.receives("early");
+  client.socket.destroy();
 });
 
 test.each<[what: string, head: string]>([

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import type * as pieces from "../../src/runtime/node/pieces.js";
 import type * as everyProtocol from "../../proof/kit/everyProtocol.js";
 import type * as http2Server from "../../proof/kit/http2Server.js";
@@ -120,7 +121,7 @@ test("a client that reads late gets all of it over HTTP/2", async () => {
   const stream = session.request({ ":method": "PUT", ":path": "/echo", "content-length": BYTES });
   stream.pause();
   stream.end(content);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await sleep(500);
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   stream.resume();

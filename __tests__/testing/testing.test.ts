@@ -1,13 +1,24 @@
-import { TerraformStack, TerraformVariable } from "cdktf";
-import { Action, Host, Mode, ProblemError, ReverseProxy, TlsMaterial } from "../../src/index.js";
+import { App, TerraformStack, TerraformVariable } from "cdktf";
+import {
+  Action,
+  Delivery,
+  Host,
+  HostFile,
+  type HostFileProps,
+  Mode,
+  ProblemError,
+  ReverseProxy,
+  TlsMaterial,
+} from "../../src/index.js";
 import {
   renderProxyConfig,
   type Resolution,
   resolve,
+  synthesizedFile,
   synthesizedFiles,
   type TestRequest,
 } from "../../src/testing/index.js";
-import { frontEnd, newStack } from "../../proof/kit/stacks.js";
+import { frontEnd, newStack, problemsOf } from "../../proof/kit/stacks.js";
 
 const plain = renderProxyConfig(frontEnd({ mode: Mode.plain() }));
 const tls = renderProxyConfig(
@@ -108,6 +119,13 @@ describe("resolve and the address of a listener", () => {
     proxy.addVirtualServer("s", { serverNames: ["_"], listeners, default: true });
     expect(resolve(proxy, "http://10.0.0.2/").listener).toBe("l1");
     expect(resolve(proxy, "http://files.example.org/").listener).toBe("l0");
+    const ipv6 = ["2001:DB8:0::1", "2001:db8::2"].map((address, i) =>
+      proxy.addListener(`six${i}`, { address, port: 80 }),
+    );
+    proxy.addVirtualServer("six", { serverNames: ["_"], listeners: ipv6, default: true });
+    expect(resolve(proxy, "http://[2001:db8::1]/").listener).toBe("six0");
+    expect(resolve(proxy, "http://[2001:db8::2]/").listener).toBe("six1");
+    expect(resolve(proxy, "http://[2001:db8::3]/").listener).toBe("six0");
   });
 });
 
@@ -136,7 +154,17 @@ describe("resolve in TLS mode", () => {
     expect(resolve(tls, { url: "http://files.example.org/sync/", listener: "http6" }).listener).toBe("http6");
     // A router may map another port to the listener.
     expect(resolve(tls, "https://files.example.org:9443/sync/").listener).toBe("https");
-    expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(/No listener takes https.*http, port 80/);
+    expect(() => resolve(plain, "https://192.0.2.10/")).toThrow(
+      "No listener takes https://192.0.2.10: there is http (http, port 80).",
+    );
+    // Of the same port and scheme, none of the family: any will do.
+    expect(resolve(plain, "http://[2001:db8::10]/sync/").listener).toBe("http");
+    const unknown = { url: "http://files.example.org/", listener: "none" };
+    expect(() => resolve(tls, unknown)).toThrow(
+      /^No listener takes http:\/\/files.example.org: there is http /,
+    );
+    // A host that cannot be parsed has no port.
+    expect(resolve(tls, "http://a b/")).toMatchObject({ kind: "error", status: 400, listener: "http" });
     expect(() => resolve(plain, "/sync/")).toThrow(/absolute/);
   });
 
@@ -237,6 +265,10 @@ describe("methods and limits", () => {
   });
   server.addRoute("files", { path: "/files/", match: "prefix", action: Action.staticFiles("/") });
   server.addRoute("old", { path: "/old", match: "prefix", action: Action.staticFiles("/srv/old") });
+  server.addRoute("index", {
+    path: "/index",
+    action: Action.staticFiles("/srv/index", { index: ["a.html", "b.html"] }),
+  });
   server.addRoute("gone", { path: "/gone", action: Action.respond(410, { body: "gone" }) });
   test.each<[TestRequest, string]>([
     [{ url: "http://x/app", method: "PROPFIND" }, "v/app proxy app PROPFIND /app HTTP/1.1"],
@@ -245,7 +277,20 @@ describe("methods and limits", () => {
       "v/app proxy app PUT /app HTTP/1.1",
     ],
     [{ url: "http://x/app", method: "PUT", headers: { "content-length": "11" } }, "v/app error 413"],
+    [
+      // The last one counts, and only as a name.
+      { url: "http://x/app", headers: { "Content-Length": ["11", "10"], "X-A": "content-length" } },
+      "v/app proxy app GET /app HTTP/1.1",
+    ],
+    [
+      { url: "http://x/app", headers: { "Transfer-Encoding": "chunked", "Content-Length": "11" } },
+      "v/app proxy app GET /app HTTP/1.1",
+    ],
     [{ url: "http://x/app", method: "TRACE" }, "v/app error 405"],
+    [{ url: "http://x/none", method: "TRACE" }, "v/- error 405"],
+    [{ url: "http://x/none", method: "CONNECT" }, "v/- error 400"],
+    [{ url: "http://x/files/" }, "v/files staticFile /"],
+    [{ url: "http://x/index/" }, "v/index staticFile /srv/index/a.html"],
     [{ url: "http://x/app", method: "CONNECT" }, "v/app error 400"],
     [{ url: "http://x/files/a", method: "HEAD" }, "v/files staticFile /a"],
     [{ url: "http://x/files/a", method: "POST" }, "v/files error 405"],
@@ -282,6 +327,82 @@ test("renderProxyConfig needs exactly one proxy, and throws what the host would 
   expect(() => renderProxyConfig(stack)).toThrow("stack/one/Proxy, stack/two");
   one.proxy.addListener("more", { port: 81 });
   expect(() => renderProxyConfig(one)).toThrow(ProblemError);
+  expect(() => renderProxyConfig(new App())).toThrow(
+    "Give a construct with one proxy: below the app there is none.",
+  );
+});
+
+describe("renderProxyConfig and values that Terraform knows only at apply", () => {
+  const withLog = (log: (late: string) => object) => {
+    const stack = newStack();
+    const { proxy } = frontEnd({ mode: Mode.plain() }, "files", stack);
+    const { stringValue } = new TerraformVariable(stack, "v", { type: "string" });
+    proxy.addConfigOverride("logs.access", log(stringValue));
+    return stack;
+  };
+
+  test("a placeholder stands for a text, and all else has its defaults", () => {
+    const { logs, limits } = renderProxyConfig(withLog((late) => ({ path: `/var/log/${late}/a` })));
+    expect(logs.access).toEqual({
+      path: expect.stringMatching(/^\/var\/log\/portico-token-\dx\/a$/) as string,
+      format: "combined",
+    });
+    expect(limits).toEqual(plain.limits);
+  });
+
+  test("a value that no placeholder fits", () => {
+    const problems = problemsOf(() => renderProxyConfig(withLog((late) => ({ path: "/a", format: late }))));
+    expect(problems.map(({ code, path }) => [code, path])).toEqual([
+      ["config.not-one-of", "logs.access.format"],
+    ]);
+  });
+});
+
+describe("synthesized files", () => {
+  const filesOf = (delivery: Delivery) => {
+    const stack = newStack();
+    const host = new Host(stack, "host", { address: "192.0.2.10", delivery });
+    const late = new TerraformVariable(stack, "v", { type: "string" }).stringValue;
+    const file = (id: string, props: Omit<HostFileProps, "host" | "path">) =>
+      new HostFile(stack, id, { host, path: `/etc/x/${id}`, ...props });
+    file("late", { content: late, mode: "0640" });
+    file("copied", { source: __filename, mode: "0755" });
+    file("text", { content: "$${a} ${b} %{c} %%{d} $e %f\n" });
+    file("empty", { content: "" });
+    file("secret", { content: "s", sensitive: true, mode: "0600" });
+    return stack;
+  };
+  const content = {
+    copied: { source: expect.stringMatching(/^assets\/.*\/testing\.test\.ts$/) as string },
+    empty: { content: "" },
+    late: { placeholder: "${var.v}" },
+    secret: { content: "s" },
+    text: { content: "$${a} ${b} %{c} %%{d} $e %f\n" },
+  };
+  const mode = { copied: "0755", late: "0640", secret: "0600" };
+
+  test.each<[string, Delivery, string, string]>([
+    ["a folder", Delivery.local({ root: "/out" }), "/out", "0755"],
+    ["ssh", Delivery.ssh({ verifyHostKey: false }), "", "0755"],
+  ])("of %s", (_, delivery, root, directoryMode) => {
+    const stack = filesOf(delivery);
+    const own = synthesizedFiles(stack).filter(({ path }) => path.startsWith("/etc/x/"));
+    expect(own).toEqual(
+      Object.entries(content).map(([name, more]) => ({
+        path: `/etc/x/${name}`,
+        filename: `${root}/etc/x/${name}`,
+        mode: "0644",
+        ...(name in mode ? { mode: mode[name as keyof typeof mode] } : {}),
+        directoryMode,
+        sensitive: name === "secret",
+        ...more,
+      })),
+    );
+    expect(synthesizedFile(stack, "/etc/x/text")).toEqual(own[4]);
+    expect(() => synthesizedFile(stack, "/etc/x/other")).toThrow(
+      /^No file \/etc\/x\/other is synthesized. There is:\n {2}\/etc\/x\/copied\n {2}\/etc\/x\/empty\n/,
+    );
+  });
 });
 
 test("files are described across stacks", () => {

@@ -1,8 +1,9 @@
 import ts from "typescript";
+import { parsed } from "./parsed.js";
 
 /** Fields of classes that come after a method: `PATH:LINE: NAME`. A method that is bound, and so a field, is none. */
 export function lateFields(path: string, text: string): string[] {
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const source = parsed(text);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isClassLike(node)) {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import ts from "typescript";
+import { parsed } from "./parsed.js";
 
 export const ROOT = join(__dirname, "../..");
 
@@ -61,7 +62,7 @@ export function loadedFrom(entry: string): { files: string[]; packages: string[]
 
 /** Imports that are there at run time: those of types alone are not. */
 function loadedBy(path: string): string[] {
-  const source = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest);
+  const source = parsed(readFileSync(path, "utf8"));
   return source.statements.flatMap((statement) => {
     if (!ts.isImportDeclaration(statement) && !ts.isExportDeclaration(statement)) return [];
     const clause = ts.isImportDeclaration(statement) ? statement.importClause : statement;

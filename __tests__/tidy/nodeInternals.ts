@@ -1,8 +1,9 @@
 import ts from "typescript";
+import { parsed } from "./parsed.js";
 
 /** Names of Node's that are undocumented, wherever code (no comment) uses them. */
 export function nodeInternals(text: string): string[] {
-  const source = ts.createSourceFile("code.ts", text, ts.ScriptTarget.Latest, true);
+  const source = parsed(text);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isIdentifier(node) && isMember(node) && INTERNAL_MEMBERS.test(node.text)) found.push(node.text);

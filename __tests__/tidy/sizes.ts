@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { ROOT } from "./modules.js";
+import { parsed } from "./parsed.js";
 
 export const FILE_LINES_MAX = 400;
 export const FUNCTION_LINES_MAX = 70;
@@ -17,7 +18,7 @@ export function tooLong(path: string, longer: Readonly<Record<string, string>>):
 }
 
 export function longFunctions(path: string, text: string): string[] {
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const source = parsed(text);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isFunctionLike(node) && "body" in node && node.body !== undefined) {

@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { withLock } from "../../src/activation/lock.js";
+
+/** The lock that only one activation has: what its file says, and how long it is waited for. */
+
+let folder: string;
+let file: string;
+let lines: string[];
+const { SSH_CONNECTION } = process.env;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "portico-lock-"));
+  file = join(folder, "portico/lock");
+  lines = [];
+});
+afterEach(() => {
+  if (SSH_CONNECTION === undefined) delete process.env.SSH_CONNECTION;
+  else process.env.SSH_CONNECTION = SSH_CONNECTION;
+  rmSync(folder, { recursive: true });
+});
+
+const said = (): unknown => JSON.parse(readFileSync(file, "utf8"));
+const taken = (lockSeconds: number): Promise<unknown> =>
+  withLock(file, { what: "recovery" }, { lockSeconds, report: (line) => void lines.push(line) }, () =>
+    Promise.resolve(said()),
+  );
+const refused = (lockSeconds: number): Promise<unknown> =>
+  taken(lockSeconds).catch(({ problems }: { problems: unknown }) => problems);
+
+test.each([
+  [undefined, {}],
+  ["", {}],
+  ["192.0.2.7 50000 192.0.2.10 22", { from: "192.0.2.7" }],
+])("its file says who has it, from a session of %j", async (session, from) => {
+  mkdirSync(join(folder, "portico"));
+  writeFileSync(file, "x".repeat(1000), { mode: 0o600 });
+  if (session === undefined) delete process.env.SSH_CONNECTION;
+  else process.env.SSH_CONNECTION = session;
+  const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  expect(await taken(0)).toEqual({ pid: process.pid, since, what: "recovery", ...from });
+});
+
+test("its file is made, for its owner alone; once it is free it can be taken again", async () => {
+  for (let i = 0; i < 2; i++) expect(await taken(0)).toMatchObject({ what: "recovery" });
+  expect(statSync(file).mode & 0o7777).toBe(0o600);
+  expect(lines).toEqual([]);
+});
+
+test("it is waited for as long as there is time, and nothing stays open", async () => {
+  await taken(0);
+  const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(holder.stdout, "data");
+  writeFileSync(file, "");
+  const open = (): number => readdirSync("/proc/self/fd").length;
+  const before = open();
+  for (const [seconds, reported] of [
+    [0, []],
+    [1, ["waiting for another activation"]],
+  ] as const) {
+    const start = performance.now();
+    const message = `is still held after ${seconds} s, by another activation`;
+    expect(await refused(seconds)).toMatchObject([{ code: "activation.busy", path: file, message }]);
+    const ms = performance.now() - start;
+    expect([ms > seconds * 900, ms < seconds * 1000 + 900]).toEqual([true, true]);
+    expect(lines).toEqual(reported);
+  }
+  expect(open()).toBe(before);
+  holder.stdin.end();
+  await once(holder, "close");
+});

@@ -1,0 +1,119 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../../src/cli/program.js";
+import { VERSION } from "../../src/model/version.js";
+
+/** What each command is called, which options it takes, and what it says of them. */
+
+async function portico(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await run(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+const COMMANDS = [
+  "",
+  "serve",
+  "reload",
+  "upgrade",
+  "certificates",
+  "certificates renew",
+  "certificates share",
+  "check",
+  "preview",
+  "doctor",
+  "activate",
+  "deactivate",
+  "recover",
+  "settings",
+  "settings apply",
+  "settings show",
+  "version",
+];
+
+test("of every command", async () => {
+  const texts = [];
+  for (const command of COMMANDS) {
+    const { code, out, err } = await portico(...command.split(" ").filter((word) => word !== ""), "--help");
+    expect({ command, code, err }).toEqual({ command, code: 0, err: "" });
+    texts.push(`$ portico ${command}${command === "" ? "" : " "}--help\n${out}`);
+  }
+  const golden = join(__dirname, "golden/help.txt");
+  const text = texts.join("\n");
+  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(golden, text);
+  expect(text).toBe(readFileSync(golden, "utf8"));
+});
+
+test.each([["-h"], ["help"]])("%s is --help", async (...args) => {
+  expect(await portico(...args)).toEqual(await portico("--help"));
+});
+
+test.each([["-V"], ["--version"], ["version"]])("%s", async (...args) => {
+  const { node, openssl } = process.versions;
+  const out = `portico ${VERSION} (Node.js ${node}, OpenSSL ${openssl})\n`;
+  expect(await portico(...args)).toEqual({ code: 0, out, err: "" });
+});
+
+/** Numbers that an option takes: the least and the greatest. */
+const RANGES: readonly [command: string, option: string, least: number, greatest: number][] = [
+  ["reload", "--timeout", 1, 3_600],
+  ["upgrade", "--timeout", 1, 3_600],
+  ["certificates", "--timeout", 1, 3_600],
+  ["certificates renew", "--timeout", 1, 3_600],
+  ["check --live", "--timeout", 1, 3_600],
+  ["check --live", "--port-offset", 0, 65_535],
+  ["doctor --elsewhere", "--timeout", 1, 3_600],
+  ["preview", "--port-offset", 1, 65_534],
+  ["activate", "--wait", 0, 99_999],
+  ["deactivate", "--wait", 0, 99_999],
+  ["recover", "--wait", 0, 99_999],
+  ["certificates share --own 192.0.2.1 --peer 192.0.2.2 --key k --state s", "--port", 1, 65_535],
+];
+
+test.each(RANGES)("%s %s", async (command, option, least, greatest) => {
+  const given = (value: number): Promise<{ code: number; err: string }> =>
+    portico(...command.split(" "), option, String(value), "--none");
+  for (const value of [least - 1, greatest + 1])
+    expect((await given(value)).err).toContain(
+      value < 0
+        ? `option '${option} `
+        : `argument '${value}' is invalid. Give a whole number from ${least} to ${greatest}.`,
+    );
+  // The number is read; what stops the command is the option that there is not.
+  for (const value of [least, greatest])
+    expect(await given(value)).toEqual({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/unknown option '--none'/),
+    });
+});
+
+test.each([
+  ["reload --credential a", "Give NAME:FILE, as privkey.pem:/etc/portico/tls/privkey.pem."],
+  ["reload --credential :a", "Give NAME:FILE"],
+  ["reload --credential a:", "Give NAME:FILE"],
+  ["doctor --public-address files.example.org", "give an IP address"],
+  ["doctor --public-address 127.0.0.1", "only the host itself can reach that: give the public address"],
+  ["doctor --public-address ::1", "only the host itself can reach that"],
+  ["doctor --deployment /none/deployment.json", "error: --deployment: there is no /none/deployment.json\n"],
+  ["check --connect 192.0.2.1", "error: option '--connect' needs --live"],
+  ["check --host a", "error: option '--host' needs --live"],
+  ["check --media-path a", "error: option '--media-path' needs --live"],
+  ["check --port-offset 1", "error: option '--port-offset' needs --live"],
+  ["check --insecure", "error: option '--[no-]insecure' needs --live"],
+  ["check --timeout 1", "error: option '--timeout' needs --live"],
+  ["check --database a@b/c", "error: option '--database' needs --live"],
+  ["check --database-option-file a", "error: option '--database-option-file' needs --live"],
+  ["certificates share", "error: required option '--own <ADDRESS>' not specified"],
+  ["certificates share --own a", "error: required option '--peer <ADDRESS>' not specified"],
+  ["certificates share --own a --peer b", "error: required option '--port <PORT>' not specified"],
+  ["certificates share --own a --peer b --port 1", "error: required option '--key <FILE>' not specified"],
+  [
+    "certificates share --own a --peer b --port 1 --key k",
+    "there is no directory for certificates: give --state DIR\n",
+  ],
+])("%s is wrong usage", async (args, message) => {
+  const { code, out, err } = await portico(...args.split(" "));
+  expect({ code, out }).toEqual({ code: 2, out: "" });
+  expect(err).toContain(message);
+});

@@ -1,0 +1,352 @@
+import { certificateSources, parseConfig, type Problem } from "../../src/model/index.js";
+
+/** Rules that span fields: what is still allowed, and the whole of what is said otherwise. */
+
+const HTTP = { name: "http", address: "0.0.0.0", port: 80, protocol: "http" };
+const FILES = { certificate: "/c.pem", key: "/k.pem" };
+const https = (tls: object): object => ({
+  name: "https",
+  address: "0.0.0.0",
+  port: 443,
+  protocol: "https",
+  tls,
+});
+const HTTPS = https(FILES);
+
+const server = (more: object): object => ({
+  name: "site",
+  serverNames: ["_"],
+  listeners: ["http"],
+  default: true,
+  routes: [],
+  ...more,
+});
+const route = (more: object): object => ({
+  name: "r",
+  path: "/",
+  action: { type: "respond", status: 200 },
+  ...more,
+});
+const redirect = (action: object): object => ({
+  routes: [route({ action: { type: "redirect", ...action } })],
+});
+const proxy = (upstream: string): object => ({ routes: [route({ action: { type: "proxy", upstream } })] });
+
+function problemsOf(config: object): readonly Problem[] {
+  const result = parseConfig({ version: 1, listeners: [HTTP], virtualServers: [server({})], ...config });
+  return result.ok ? [] : result.problems;
+}
+
+const places = (config: object): string[] => problemsOf(config).map(({ code, path }) => `${code} ${path}`);
+
+test("a name that is not there, beside those that are", () => {
+  const said = (config: object): unknown =>
+    problemsOf(config).map(({ message, allowed }) => [message, allowed]);
+  const upstreams = [
+    { name: "a", url: "http://127.0.0.1:1" },
+    { name: "b", url: "http://127.0.0.1:2" },
+  ];
+  const virtualServers = [server(proxy("c"))];
+  expect(said({ upstreams, virtualServers })).toEqual([["is not the name of an upstream", "a, b"]]);
+  expect(said({ virtualServers })).toEqual([["is not the name of an upstream", "no upstream is defined"]]);
+  expect(said({ virtualServers: [server({ listeners: ["http", "x"] })] })).toEqual([
+    ["is not the name of a listener", "http"],
+  ]);
+});
+
+test("one listener of IPv4 is enough", () => {
+  const ipv6 = { ...HTTP, name: "ipv6", address: "::" };
+  const virtualServers = [server({ listeners: ["http", "ipv6"] })];
+  expect(places({ listeners: [ipv6, HTTP], virtualServers })).toEqual([]);
+  expect(places({ listeners: [ipv6], virtualServers: [server({ listeners: ["ipv6"] })] })).toEqual([
+    "config.ipv6-only listeners",
+  ]);
+});
+
+const PUBLIC = "config.public-health-listener healthListener.address";
+const TAKEN = "config.port-conflict healthListener.port";
+
+test.each<[object, string[]]>([
+  [{ address: "127.0.0.1" }, []],
+  [{ address: "10.0.0.1" }, []],
+  [{ address: "169.254.0.1" }, []],
+  [{ address: "::1" }, []],
+  [{ address: "fd00::1" }, []],
+  [{ address: "fe80::1%eth0" }, []],
+  [{ address: "9.9.9.9" }, [PUBLIC]],
+  [{ address: "9.9.9.9", anyAddress: true }, [PUBLIC]],
+  [{ address: "224.0.0.1" }, [PUBLIC]],
+  [{ address: "2620:fe::9" }, [PUBLIC]],
+  [{ address: "0.0.0.0" }, [PUBLIC]],
+  [{ address: "::" }, [PUBLIC]],
+  [{ address: "0.0.0.0", anyAddress: true }, []],
+  [{ address: "::", anyAddress: true }, []],
+  [{ address: "127.0.0.1", port: 80 }, [TAKEN]],
+  [{ address: "::1", port: 80 }, []],
+  [{ address: "127.0.0.1", port: 81 }, []],
+  [{ address: "127.0.0.2", port: 81 }, [TAKEN]],
+  [{ address: "0.0.0.0", anyAddress: true, port: 81 }, [TAKEN]],
+  [{ address: "fd00::2", port: 82 }, []],
+  [{ address: "0:0::1", port: 82 }, [TAKEN]],
+])("a health listener %j beside others", (more, said) => {
+  const listeners = [
+    HTTP,
+    { ...HTTP, name: "b", address: "127.0.0.2", port: 81 },
+    { ...HTTP, name: "c", address: "::1", port: 82 },
+  ];
+  const virtualServers = [server({ listeners: ["http", "b", "c"] })];
+  expect(places({ listeners, virtualServers, healthListener: { port: 9180, ...more } })).toEqual(said);
+});
+
+test("the lowest version of TLS may be the highest, and not above it", () => {
+  const policy = (minVersion: string, maxVersion: string): object => ({
+    listeners: [
+      HTTP,
+      https({ ...FILES, policy: { minVersion, maxVersion, ciphers: "HIGH", curves: ["X25519"] } }),
+    ],
+    virtualServers: [server({ listeners: ["http", "https"] })],
+  });
+  expect(places(policy("TLSv1.3", "TLSv1.3"))).toEqual([]);
+  expect(places(policy("TLSv1.2", "TLSv1.3"))).toEqual([]);
+  expect(problemsOf(policy("TLSv1.3", "TLSv1.2"))).toMatchObject([
+    {
+      code: "config.out-of-range",
+      path: "listeners[1].tls.policy.minVersion",
+      received: '"TLSv1.3"',
+      allowed: "at most TLSv1.2",
+    },
+  ]);
+});
+
+test("several servers of a listener may have the catch-all name, and one of them is the default", () => {
+  expect(places({ virtualServers: [server({}), server({ name: "b", default: false })] })).toEqual([]);
+  expect(problemsOf({ virtualServers: [server({}), server({ name: "b" })] })).toMatchObject([
+    {
+      code: "config.duplicate-default-server",
+      path: "virtualServers[1].default",
+      received: "true",
+      allowed: "virtualServers[0] is its default server",
+    },
+  ]);
+});
+
+test.each<[string, string, string, string, string[]]>([
+  ["prefix", "/a/", "segment", "/a/", ["config.shadowed-route virtualServers[0].routes[0].path"]],
+  ["prefix", "/a", "segment", "/a", []],
+  ["exact", "/a/", "segment", "/a/", []],
+  ["prefix", "/a/", "exact", "/a/", []],
+  ["prefix", "/a/", "segment", "/b/", []],
+])("a route %s %s beside %s %s", (match, path, otherMatch, otherPath, said) => {
+  const routes = [route({ match, path }), route({ name: "o", match: otherMatch, path: otherPath })];
+  expect(places({ virtualServers: [server({ routes })] })).toEqual(said);
+});
+
+describe("redirects are followed through the proxy's own listeners", () => {
+  const LOOP = (s: number): string => `config.redirect-loop virtualServers[${s}].routes[0].action`;
+  const to = (scheme: string, host?: string): object =>
+    redirect({ scheme, ...(host === undefined ? {} : { host }) });
+  const answers = { routes: [route({})] };
+  const named = (name: string, more: object): object =>
+    server({ name, serverNames: [name], default: name === "a.example", ...more });
+  const tls = (more: object): object => server({ name: "tls", listeners: ["https"], ...more });
+
+  test.each<[string, object[], string[]]>([
+    ["to itself", [server(to("http")), tls(answers)], [LOOP(0)]],
+    [
+      "from both listeners to one of them",
+      [server({ listeners: ["http", "https"], ...to("https") })],
+      [LOOP(0)],
+    ],
+    ["back and forth", [server(to("https")), tls(to("http"))], [LOOP(0), LOOP(1)]],
+    ["into a loop of another", [server(to("https")), tls(to("https"))], [LOOP(0), LOOP(1)]],
+    ["to what answers", [server(to("https")), tls(answers)], []],
+    ["to a path that nothing answers", [server(to("https")), tls({})], []],
+    ["to a host elsewhere", [server(to("http", "elsewhere.example")), tls(answers)], []],
+    [
+      "for one of two names",
+      [
+        server({ serverNames: ["a.example", "b.example"], ...to("https") }),
+        tls({ serverNames: ["b.example"], ...answers }),
+        tls({ name: "other", serverNames: ["a.example"], default: false, ...to("http") }),
+      ],
+      [LOOP(0), LOOP(2)],
+    ],
+    [
+      // More redirects than listeners.
+      "from name to name, until one answers",
+      [
+        named("a.example", to("http", "b.example")),
+        named("b.example", to("http", "c.example")),
+        named("c.example", to("http", "d.example")),
+        named("d.example", answers),
+        tls(answers),
+      ],
+      [],
+    ],
+    [
+      "from name to name, and back",
+      [
+        named("a.example", to("http", "b.example")),
+        named("b.example", to("http", "c.example")),
+        named("c.example", to("http", "b.example")),
+        tls(answers),
+      ],
+      [LOOP(0), LOOP(1), LOOP(2)],
+    ],
+    [
+      "by a name that only a later redirect gives",
+      [
+        named("a.example", to("https", "b.example")),
+        named("b.example", answers),
+        tls({ serverNames: ["b.example"], ...to("http") }),
+      ],
+      [],
+    ],
+  ])("%s", (_, virtualServers, said) => {
+    expect(places({ listeners: [HTTP, HTTPS], virtualServers })).toEqual(said);
+  });
+});
+
+describe("certificates", () => {
+  const acme = (more: object = {}): object => ({ authority: "ca", names: ["files.example.org"], ...more });
+  const CA = { name: "ca", agreeToTerms: true };
+  const config = (tls: object, authority: object = {}, listeners: object[] = [HTTP]): object => ({
+    listeners: [...listeners, https(tls)],
+    certificateAuthorities: [{ ...CA, ...authority }],
+    virtualServers: [server({ listeners: [...listeners.map(() => "http"), "https"] })],
+  });
+  const AT = "listeners[1].tls";
+
+  test.each<[string, object, string[]]>([
+    ["of neither kind", {}, [`config.missing-field ${AT}.certificate`, `config.missing-field ${AT}.key`]],
+    ["without key", { certificate: "/c.pem" }, [`config.missing-field ${AT}.key`]],
+    ["from files", FILES, []],
+    ["from an authority", { acme: acme() }, []],
+    ["of both kinds", { acme: acme(), key: "/k.pem" }, [`config.certificate-source ${AT}.key`]],
+    [
+      "further ones",
+      { ...FILES, certificates: [{ acme: acme() }, { certificate: "/d.pem" }] },
+      [`config.missing-field ${AT}.certificates[1].key`],
+    ],
+    [
+      "of another authority",
+      { acme: acme({ authority: "x" }) },
+      [`config.unknown-reference ${AT}.acme.authority`],
+    ],
+    [
+      "of names twice",
+      { acme: acme({ names: ["a.org", "b.org", "a.org"] }) },
+      [`config.duplicate-server-name ${AT}.acme.names[2]`],
+    ],
+    [
+      "with a key that the policy excludes",
+      { acme: acme({ keyType: "ecdsa-p256" }) },
+      [`acme.key-type ${AT}.acme.keyType`],
+    ],
+    ["with a key that the policy takes", { acme: acme({ keyType: "rsa-3072" }) }, []],
+    ...["127.0.0.1", "10.0.0.1", "fd00::1", "host", "a.local", "a.home.arpa", "a.corp"].map(
+      (name): [string, object, string[]] => [
+        `for ${name}`,
+        { acme: acme({ names: [name] }) },
+        [`acme.private-name ${AT}.acme.names[0]`],
+      ],
+    ),
+    ...["9.9.9.9", "2620:fe::fe", "a.org", "a.local.org", "localcorp.org"].map(
+      (name): [string, object, string[]] => [`for ${name}`, { acme: acme({ names: [name] }) }, []],
+    ),
+    ...["a_b.org", "*.a.org", "A.org", "[::1]", "a.org:80", "a..org"].map(
+      (name): [string, object, string[]] => [
+        `for ${name}`,
+        { acme: acme({ names: [name] }) },
+        [`acme.bad-name ${AT}.acme.names[0]`],
+      ],
+    ),
+  ])("%s", (_, tls, said) => expect(places(config(tls))).toEqual(said));
+
+  const CA_AT = "certificateAuthorities[0]";
+  const ONLY: object[] = [];
+
+  test.each<[string, object, object[] | undefined, string[]]>([
+    ["with its own roots certifies any name", { roots: "/r.pem" }, undefined, []],
+    ["without them does not", {}, undefined, [`acme.private-name ${AT}.acme.names[0]`]],
+  ])("an authority %s", (_, authority, listeners, said) => {
+    expect(places(config({ acme: acme({ names: ["a.lan"] }) }, authority, listeners))).toEqual(said);
+  });
+
+  test.each<[string, object, object, object[], string[]]>([
+    [
+      "whose terms are not agreed to",
+      { acme: acme() },
+      { agreeToTerms: false },
+      [HTTP],
+      [`acme.terms-not-agreed ${CA_AT}.agreeToTerms`],
+    ],
+    [
+      "with a holder everywhere",
+      FILES,
+      { holderAddress: "::" },
+      [HTTP],
+      [`config.bad-address ${CA_AT}.holderAddress`],
+    ],
+    ["with a holder", FILES, { holderAddress: "192.0.2.1" }, [HTTP], []],
+    ["that is asked by HTTP", { acme: acme() }, { challenge: "http-01" }, [HTTP], []],
+    [
+      "that is asked by HTTP, with no http listener",
+      { acme: acme() },
+      { challenge: "http-01" },
+      ONLY,
+      [`acme.no-http-listener ${CA_AT}.challenge`],
+    ],
+    ["that is asked by TLS, with no http listener", { acme: acme() }, {}, ONLY, []],
+    ["that nothing is from", FILES, { challenge: "http-01" }, ONLY, []],
+    [
+      "at a URL without TLS",
+      FILES,
+      { directory: "http://ca.example.org/" },
+      [HTTP],
+      [`acme.bad-directory ${CA_AT}.directory`],
+    ],
+    [
+      "with two mail addresses",
+      FILES,
+      { email: "a@example.org,b@example.org" },
+      [HTTP],
+      [`acme.bad-email ${CA_AT}.email`],
+    ],
+    [
+      "with a key's id on two lines",
+      FILES,
+      { externalAccountBinding: { keyId: "a\nb", keyFile: "/k" } },
+      [HTTP],
+      [`config.bad-text ${CA_AT}.externalAccountBinding.keyId`],
+    ],
+  ])("an authority %s", (_, tls, authority, listeners, said) => {
+    expect(places(config(tls, authority, listeners))).toEqual(said);
+  });
+
+  test("says what is known, and what the ciphers take", () => {
+    const unknown = { acme: acme({ authority: "x" }) };
+    expect(problemsOf(config(unknown))).toMatchObject([{ received: '"x"', allowed: "ca" }]);
+    expect(problemsOf({ ...config(unknown), certificateAuthorities: [] })).toMatchObject([
+      { allowed: "no certificate authority is defined" },
+    ]);
+    expect(problemsOf(config({ acme: acme({ keyType: "ecdsa-p256" }) }))).toMatchObject([
+      { allowed: "rsa-2048" },
+    ]);
+    expect(problemsOf(config({ acme: acme() }, { agreeToTerms: false }))).toMatchObject([
+      { received: "false", allowed: "true" },
+    ]);
+    expect(problemsOf(config({ acme: acme() }, { challenge: "http-01" }, ONLY))).toMatchObject([
+      { received: '"http-01"' },
+    ]);
+  });
+
+  test("come from files or from an authority, the first one first", () => {
+    const parsed = parseConfig({ version: 1, ...config({ ...FILES, certificates: [{ acme: acme() }] }) });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+    expect(certificateSources(parsed.value.listeners[1]!.tls!)).toEqual([
+      { source: { type: "files", ...FILES }, at: "" },
+      { source: { type: "acme", acme: acme() }, at: "certificates[0]" },
+    ]);
+  });
+});

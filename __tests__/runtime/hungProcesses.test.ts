@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Successor } from "../../src/runtime/process/handover.js";
+import { WorkerHandle } from "../../src/runtime/process/workerHandle.js";
+
+/** Processes that start and then say nothing: when the master gives them up, and what it says. */
+
+let folder: string;
+let hung: string;
+let kill: () => void;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "portico-hung-"));
+  hung = join(folder, "hung.cjs");
+  // Without the test it ends.
+  const text = 'process.on("disconnect", process.exit).send({ type: "started", pid: process.pid });';
+  writeFileSync(hung, text);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "performance"] }));
+afterEach(() => {
+  jest.useRealTimers();
+  kill();
+});
+
+test("a worker that is not ready after 30 seconds", async () => {
+  const spec = { loaded: {} as never, sockets: new Map(), heap: undefined, logToStderr: false };
+  const failed: string[] = [];
+  let gone: string | undefined;
+  const worker = new WorkerHandle(
+    { ...spec, command: ["-e", 'process.on("disconnect", process.exit)'], ticketKeys: "", challenges: [] },
+    {
+      onReady: () => undefined,
+      onFailed: (_, problems) => failed.push(...problems.map(({ message }) => message)),
+      onDraining: () => undefined,
+      onAnswering: () => undefined,
+      onGone: (_, how) => (gone = how),
+    },
+  );
+  kill = () => worker.kill();
+  jest.advanceTimersByTime(29_999);
+  expect(failed).toEqual([]);
+  jest.advanceTimersByTime(1);
+  expect(failed).toEqual([`worker ${worker.pid} was not ready within 30 s`]);
+  while (gone === undefined) await sleep(10);
+  expect(gone).toBe("was killed by SIGKILL");
+});
+
+test.each([
+  ["ready", 60],
+  ["takeOver", 10],
+] as const)("a new master that does not answer: %s, after %i seconds", async (what, seconds) => {
+  const handover = { sockets: [], ticketKeys: "", generation: 1 };
+  const orders = { drain: () => undefined, stop: () => undefined, reopenLogs: () => undefined };
+  const successor = new Successor({ runtime: hung }, handover, {}, orders);
+  kill = () => successor.signal("SIGKILL");
+  while (successor.pid === undefined) await sleep(10);
+  let said: readonly string[] | undefined;
+  void successor[what]().then((problems) => (said = problems.map(({ message }) => message)));
+  jest.advanceTimersByTime(seconds * 1_000 - 1);
+  await sleep(20);
+  expect(said).toBeUndefined();
+  jest.advanceTimersByTime(1);
+  await sleep(20);
+  expect(said).toEqual([expect.stringMatching(new RegExp(` did not answer within ${seconds} s$`))]);
+  await successor.gone;
+});

@@ -1,0 +1,731 @@
+import { X509Certificate } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { parseConfig, type ProxyConfig, type ProxyConfigInput } from "../../src/model/index.js";
+import { authorityFileProblems } from "../../src/runtime/load/authorityFiles.js";
+import { loadCertificate } from "../../src/runtime/load/certificate.js";
+import {
+  certificatesOf,
+  certificateWarnings,
+  expiryWarnings,
+  validityProblems,
+} from "../../src/runtime/load/certificateExpiry.js";
+import { nameWarnings } from "../../src/runtime/load/certificateNames.js";
+import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
+import { credentials } from "../../src/runtime/load/credentials.js";
+import { dhPrimeBits } from "../../src/runtime/load/dhParameters.js";
+import { stateOfAll } from "../../src/runtime/load/fileWatch.js";
+import { directoryProblem, exposure, logProblem, readText } from "../../src/runtime/load/files.js";
+import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
+import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
+import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
+import { withRenewed } from "../../src/runtime/load/tlsContents.js";
+import { policyProblems } from "../../src/runtime/load/tlsPolicyCheck.js";
+import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
+import { tlsPolicySettings } from "../../src/model/serving.js";
+import { issue, type Issued } from "../../proof/kit/certificates.js";
+import { openFolder } from "../../proof/kit/portico.js";
+
+/** What is found in the files that a config names: each finding whole, and the bounds between good and bad. */
+
+const DAY = 24 * 3_600_000;
+const USER = process.geteuid!();
+const privileged = USER === 0 ? test : test.skip;
+const nowhere = () => Promise.resolve(undefined);
+
+let folder: string;
+let ec: Issued;
+beforeAll(async () => void (ec = await issue({ type: "ec", names: ["a.example.org"] })));
+beforeEach(() => void (folder = openFolder()));
+
+function write(name: string, text: string, mode = 0o600): string {
+  const path = join(folder, name);
+  writeFileSync(path, text, { mode });
+  return path;
+}
+
+function parsed(input: ProxyConfigInput): ProxyConfig {
+  const result = parseConfig(input);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.value;
+}
+
+/** One https listener for each of these TLS sections, and http on port 80. */
+function configOf(
+  sections: readonly object[],
+  more: Partial<ProxyConfigInput> = {},
+  serverNames: readonly string[] = ["_"],
+): ProxyConfig {
+  const https = sections.map((tls, i) => ({
+    ...{ name: `https${i}`, address: "127.0.0.1", port: 443 + i, protocol: "https" },
+    tls: { policy: "mozilla-intermediate", ...tls },
+  }));
+  const http = { name: "http", address: "127.0.0.1", port: 80, protocol: "http" };
+  const listeners = [http, ...https] as unknown as ProxyConfigInput["listeners"];
+  const names = listeners.map(({ name }) => name);
+  return parsed({
+    version: 1,
+    listeners,
+    virtualServers: [{ name: "all", serverNames, default: true, listeners: names, routes: [] }],
+    ...more,
+  });
+}
+
+describe("the time of a certificate", () => {
+  const EMPTY = "-----BEGIN CERTIFICATE----------END CERTIFICATE-----";
+  let chain: X509Certificate[];
+  let [from, to] = [0, 0];
+  beforeAll(async () => {
+    const leaf = new X509Certificate(ec.cert);
+    const later = new X509Certificate((await issue({ type: "ec", from: 5, to: 60 })).cert);
+    chain = [leaf, later];
+    [from, to] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
+  });
+
+  test("is over after its last moment, and begins with its first", () => {
+    const iso = (at: number): string => new Date(at).toISOString();
+    const leaf = chain.slice(0, 1);
+    expect(validityProblems(leaf, "at", to)).toEqual([]);
+    expect(validityProblems(leaf, "at", from)).toEqual([]);
+    expect(validityProblems(leaf, "at", to + 1)).toEqual([
+      expect.objectContaining({
+        code: "files.certificate-expired",
+        path: "at",
+        message: `expired on ${iso(to)}`,
+      }),
+    ]);
+    expect(validityProblems(chain, "at", from - 1)).toEqual([
+      expect.objectContaining({
+        code: "files.certificate-not-yet-valid",
+        message: `is not valid before ${iso(from)}, and it is ${iso(from - 1)}`,
+      }),
+      expect.objectContaining({
+        message: expect.stringMatching(/^certificate 2 of the chain is not valid before /),
+      }),
+    ]);
+  });
+
+  test.each([
+    [14 * DAY + 1, undefined],
+    [14 * DAY, "14 days"],
+    [2 * DAY - 1, "1 day"],
+    [DAY - 1, "less than a day"],
+    [0, "less than a day"],
+    [-1, undefined],
+  ])("with %d ms left is warned of as %j", (left, words) => {
+    const expected = `expires on ${new Date(to).toISOString()}, in ${words}`;
+    expect(expiryWarnings(chain.slice(0, 1), "at", to - left)).toEqual(
+      words === undefined
+        ? []
+        : [
+            expect.objectContaining({
+              code: "files.certificate-expires-soon",
+              path: "at",
+              message: expected,
+            }),
+          ],
+    );
+  });
+
+  test("is looked at once for each file in service, whatever listeners share it", () => {
+    const files = { certificate: "/c.pem", key: "/k.pem" };
+    const config = configOf([files, files]);
+    const one = { id: "/c.pem", source: "files", key: ec.key, cert: `${EMPTY}\n${ec.cert}` } as const;
+    const tls = { https0: { certificates: [one] }, https1: { certificates: [one] } };
+    const all = (now: number): string[] =>
+      certificateWarnings(config, tls, now).map(({ code, path }) => `${code} ${path}`);
+    const path = "listeners[1].tls.certificate (/c.pem)";
+    expect(all(to + 1)).toEqual([`files.certificate-expired ${path}`]);
+    expect(all(to - 1)).toEqual([`files.certificate-expires-soon ${path}`]);
+    expect(all(from)).toEqual([]);
+    expect(
+      certificateWarnings(config, { https0: { certificates: [] }, https1: { certificates: [] } }),
+    ).toEqual([]);
+  });
+
+  test("is read from whole blocks", () => {
+    const damaged = ec.cert.replace(/\n.{20}/, "\n");
+    expect(certificatesOf(`x\n${EMPTY}\n${ec.cert}y\n${damaged}`)).toEqual([
+      expect.any(X509Certificate),
+      undefined,
+    ]);
+  });
+});
+
+describe("a certificate and its key", () => {
+  const found = async (key: string, cert: string): Promise<object> => {
+    const files = { at: "t", key: write("k(1).pem", key), certificate: write("c(1).pem", cert) };
+    const { loaded, problems, warnings } = await loadCertificate(files, "problem", nowhere);
+    return {
+      ...(loaded === undefined ? {} : { keyType: loaded.keyType }),
+      problems: problems.map(
+        ({ code, path, message }) =>
+          `${code} ${path.replaceAll(folder, "")} ${message.replaceAll(folder, "")}`,
+      ),
+      warnings: warnings.map(({ code }) => code),
+    };
+  };
+  const none = { warnings: [] };
+
+  test("that belong together are loaded with the type of the key", async () => {
+    expect(await found(ec.key, ec.cert)).toEqual({ keyType: "ec", problems: [], ...none });
+  });
+
+  test.each<[string, () => [string, string], string]>([
+    [
+      "no key at all",
+      () => ["text", ec.cert],
+      "files.bad-key t.key (/k(1).pem) contains no private key in PEM form",
+    ],
+    [
+      "a label that OpenSSL does not know",
+      () => ["-----BEGIN  PRIVATE KEY-----\n", ec.cert],
+      "files.bad-key t.key (/k(1).pem) contains no private key in PEM form",
+    ],
+    [
+      "a damaged key",
+      () => ["-----BEGIN EC PRIVATE KEY-----\nAA\n-----END EC PRIVATE KEY-----\n", ec.cert],
+      "files.bad-key t.key (/k(1).pem) is damaged: OpenSSL cannot read it as a private key",
+    ],
+    [
+      "a passphrase in the old form",
+      () => ["-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", ec.cert],
+      "files.bad-key t.key (/k(1).pem) is protected by a passphrase, which cannot be typed in when the service starts",
+    ],
+    [
+      "no certificate at all",
+      () => [ec.key, "text"],
+      "files.bad-certificate t.certificate (/c(1).pem) contains no certificate in PEM form",
+    ],
+  ])("%s", async (_, texts, problem) => {
+    expect(await found(...texts())).toEqual({ problems: [problem], ...none });
+  });
+
+  test("of another one, named as they are in the config", async () => {
+    const other = await issue({ type: "ec" });
+    expect(await found(other.key, ec.cert)).toEqual({
+      problems: ["files.key-mismatch t.key (/k(1).pem) does not belong to the certificate in /c(1).pem"],
+      ...none,
+    });
+    expect(await found(other.key, ec.cert + other.cert)).toEqual({
+      problems: [
+        "files.bad-certificate t.certificate (/c(1).pem) has the server's certificate at position 2: it must be the first",
+      ],
+      warnings: ["files.bad-certificate"],
+    });
+  });
+});
+
+describe("files of an authority", () => {
+  const withAuthority = (authority: object): ProxyConfig =>
+    configOf([], {
+      certificateAuthorities: [
+        {
+          ...{ name: "ca", directory: "https://ca.example/dir", agreeToTerms: true, challenge: "http-01" },
+          ...authority,
+        } as never,
+      ],
+    });
+  const found = async (authority: object): Promise<string[]> =>
+    (await authorityFileProblems(withAuthority(authority))).map(({ code, path, message }) =>
+      `${code} ${path} ${message}`.replaceAll(folder, ""),
+    );
+  const rootsAt = "certificateAuthorities[0].roots (/roots.pem)";
+
+  test.each<[string, () => string, string[]]>([
+    ["two good ones", () => ec.cert + ec.cert, []],
+    [
+      "no certificate",
+      () => "text",
+      [`files.bad-certificate ${rootsAt} contains no certificate in PEM form`],
+    ],
+    [
+      "a damaged one",
+      () => ec.cert + ec.cert.replace(/\n.{20}/, "\n"),
+      [`files.bad-certificate ${rootsAt} has a certificate that is damaged`],
+    ],
+  ])("roots: %s", async (_, text, problems) => {
+    expect(await found({ roots: write("roots.pem", text()) })).toEqual(problems);
+  });
+
+  test.each<[string, boolean]>([
+    ["Ab-_09==\n", true],
+    ["A", true],
+    ["", false],
+    ["=", false],
+    ["a b", false],
+    ["a\nb", false],
+    ["+a", false],
+    ["a=b", false],
+  ])("a MAC key of %j: good %j", async (text, isGood) => {
+    const keyFile = write("mac", text);
+    expect(await found({ externalAccountBinding: { keyId: "id", keyFile } })).toEqual(
+      isGood
+        ? []
+        : [
+            "files.bad-key certificateAuthorities[0].externalAccountBinding.keyFile (/mac) is not a key in base64url",
+          ],
+    );
+  });
+
+  test("that are missing, and those that were handed over in their place", async () => {
+    const files = {
+      roots: join(folder, "roots.pem"),
+      externalAccountBinding: { keyId: "id", keyFile: join(folder, "mac") },
+    };
+    expect(await found(files)).toEqual([
+      `files.unreadable ${rootsAt} does not exist`,
+      "files.unreadable certificateAuthorities[0].externalAccountBinding.keyFile (/mac) does not exist",
+    ]);
+    const handed = openFolder();
+    writeFileSync(join(handed, "roots.pem"), ec.cert);
+    writeFileSync(join(handed, "mac"), "AAAA");
+    process.env["CREDENTIALS_DIRECTORY"] = handed;
+    try {
+      expect(await found(files)).toEqual([]);
+    } finally {
+      delete process.env["CREDENTIALS_DIRECTORY"];
+    }
+  });
+});
+
+describe("names that no certificate covers", () => {
+  const warnings = (config: ProxyConfig, index = 1): object[] =>
+    nameWarnings(config, index, [{ id: "/c.pem", source: "files", key: ec.key, cert: ec.cert }]).map(
+      ({ code, path, message, allowed }) => ({ code, path, message, allowed }),
+    );
+  const FILES = { certificate: "/c.pem", key: "/k.pem" };
+  const at = "listeners[1].tls.certificate (/c.pem)";
+
+  test("are those of the servers there, and of redirects that lead there by the client's name", () => {
+    const redirect = (name: string, target: object, listeners = ["http"]) => ({
+      ...{ name, serverNames: [`${name}.example.org`], listeners },
+      routes: [
+        {
+          ...{ name, path: "/", match: "prefix" as const },
+          action: { type: "redirect" as const, status: 301 as const, ...target },
+        },
+      ],
+    });
+    const config = configOf([FILES, FILES], {
+      virtualServers: [
+        {
+          name: "here",
+          serverNames: ["_", "a.example.org", "b.example.org"],
+          default: true,
+          listeners: ["https0"],
+          routes: [],
+        },
+        { name: "there", serverNames: ["c.example.org"], default: true, listeners: ["https1"], routes: [] },
+        { ...redirect("same", { scheme: "https" }), default: true },
+        redirect("other", { scheme: "https", host: "a.example.org" }),
+      ] as never,
+    });
+    expect(warnings(config)).toEqual([
+      {
+        code: "files.name-not-covered",
+        path: at,
+        message: "does not cover b.example.org, same.example.org, c.example.org",
+        allowed: "DNS:a.example.org",
+      },
+    ]);
+  });
+
+  test("are not those that an authority is to issue for, nor addresses by SNI", () => {
+    const authority = {
+      name: "ca",
+      directory: "https://ca.example/dir",
+      agreeToTerms: true,
+      challenge: "http-01",
+    };
+    const more = { certificateAuthorities: [authority as never] };
+    const acme = (...names: string[]) => ({ acme: { authority: "ca", names } });
+    const twice = configOf(
+      [{ ...FILES, certificates: [acme("a.example.org", "d.example.org"), acme("d.example.org")] }],
+      more,
+      ["a.example.org", "d.example.org", "e.example.org"],
+    );
+    expect(warnings(twice)).toEqual([
+      {
+        code: "files.name-not-covered",
+        path: "listeners[1].tls",
+        message: "has no certificate for e.example.org",
+        allowed: "DNS:a.example.org; a.example.org, d.example.org; d.example.org",
+      },
+      {
+        code: "files.certificate-not-chosen",
+        path: "listeners[1].tls.certificates[0].acme (a.example.org, d.example.org)",
+        message: `is not used for a.example.org, which ${at} has as well`,
+        allowed: undefined,
+      },
+      {
+        code: "files.certificate-not-chosen",
+        path: "listeners[1].tls.certificates[1].acme (d.example.org)",
+        message:
+          "is not used for d.example.org, which listeners[1].tls.certificates[0].acme (a.example.org, d.example.org) has as well",
+        allowed: undefined,
+      },
+    ]);
+    expect(
+      wantedCertificates(twice).map(({ names, keyType, challenge }) => ({ names, keyType, challenge })),
+    ).toEqual([
+      { names: ["a.example.org", "d.example.org"], keyType: "ecdsa-p256", challenge: "http-01" },
+      { names: ["d.example.org"], keyType: "ecdsa-p256", challenge: "http-01" },
+    ]);
+  });
+});
+
+describe("files that are handed over", () => {
+  const sources = (...names: string[]) => names.map((name) => ({ name, file: join(folder, name) }));
+  const owner = { uid: USER, gid: process.getegid!() };
+  const sets = (at: string): string[] => readdirSync(at).filter((name) => name !== "current");
+
+  async function handed(at: string, ...names: string[]) {
+    const done = await handOver(at, sources(...names), owner);
+    if (!done.ok) throw new Error(JSON.stringify(done.problems));
+    return done.value;
+  }
+
+  test("are copies for their owner in a set that becomes current at once", async () => {
+    const at = join(folder, "run");
+    write("key", "one");
+    await handed(at, "key");
+    const [first] = sets(at) as [string];
+    expect(readlinkSync(join(at, "current"))).toBe(first);
+    const mode = (name: string): number => statSync(join(at, name)).mode & 0o777;
+    expect([mode("."), mode(first), mode(`${first}/key`)]).toEqual([0o755, 0o711, 0o400]);
+    const second = await handed(at, "key");
+    const current = readlinkSync(join(at, "current"));
+    expect(current).not.toBe(first);
+    await second.takeBack();
+    expect([readlinkSync(join(at, "current")), sets(at)]).toEqual([first, [first]]);
+    mkdirSync(join(at, "other"));
+    const third = await handed(at, "key");
+    const now = readlinkSync(join(at, "current"));
+    await third.keep();
+    expect(sets(at).sort()).toEqual([first, now, "other"].sort());
+    await (await handed(at, "key")).keep();
+    expect(sets(at).sort()).toEqual([readlinkSync(join(at, "current")), now, "other"].sort());
+  });
+
+  test("that were the first leave nothing when they are refused", async () => {
+    const at = join(folder, "run");
+    write("key", "one");
+    await (await handed(at, "key")).takeBack();
+    expect(readdirSync(at)).toEqual([]);
+  });
+
+  test("of which some cannot be read change nothing", async () => {
+    const at = join(folder, "run");
+    write("key", "one");
+    expect(await handOver(at, sources("none", "key", "gone"), owner)).toEqual({
+      ok: false,
+      problems: ["none", "gone"].map((name) =>
+        expect.objectContaining({
+          code: "files.unreadable",
+          path: join(folder, name),
+          message: expect.stringMatching(/^cannot be handed over: ENOENT/),
+        }),
+      ),
+    });
+    expect(readdirSync(at)).toEqual([]);
+  });
+
+  test.each<[string, (at: string) => void]>([
+    ["others can write", (at) => (mkdirSync(at), chmodSync(at, 0o757))],
+    ["its group can write", (at) => (mkdirSync(at), chmodSync(at, 0o775))],
+    ["is a link", (at) => symlinkSync(folder, at)],
+    ["is a file", (at) => writeFileSync(at, "")],
+  ])("do not go where it %s", async (_, make) => {
+    const at = join(openFolder(), "run");
+    make(at);
+    expect(await handOver(at, [], owner)).toEqual({
+      ok: false,
+      problems: [
+        expect.objectContaining({
+          code: "files.bad-directory",
+          path: at,
+          message: "is not safe for secrets: others could write to it",
+          fix: `Remove it: rm -rf ${at}`,
+        }),
+      ],
+    });
+  });
+
+  test("are found in the current set, then where systemd passes them, by path or name", async () => {
+    const [set, passed] = [openFolder(), openFolder()];
+    const env = { PORTICO_CREDENTIALS: folder, CREDENTIALS_DIRECTORY: passed };
+    const find = async (path: string, from: NodeJS.ProcessEnv = env) => (await credentials(from))(path);
+    writeFileSync(join(passed, "key.pem"), "");
+    expect(await find("/etc/key.pem")).toBe(join(passed, "key.pem"));
+    symlinkSync(set, join(folder, "current"));
+    expect(await find("/etc/key.pem")).toBe(join(passed, "key.pem"));
+    writeFileSync(join(set, "key.pem"), "");
+    expect(await find("/etc/key.pem")).toBe(join(set, "key.pem"));
+    writeFileSync(join(set, "etc_key.pem"), "");
+    expect(await find("/etc/key.pem")).toBe(join(set, "etc_key.pem"));
+    expect(await find("/etc/other.pem")).toBeUndefined();
+    expect(await find("/etc/key.pem", {})).toBeUndefined();
+    expect(await find("/etc/key.pem", { CREDENTIALS_DIRECTORY: "" })).toBeUndefined();
+  });
+
+  test("go to the user and group of a process", async () => {
+    expect(await ownerOf(process.pid)).toEqual({ uid: process.getuid!(), gid: process.getgid!() });
+    expect(await ownerOf(2 ** 30)).toBeUndefined();
+  });
+});
+
+describe("Diffie-Hellman parameters", () => {
+  /** A DER element with a length in one byte, or in as many as are given. */
+  const element = (tag: number, content: Buffer, lengthBytes = 0): Buffer => {
+    const length = Buffer.alloc(lengthBytes);
+    if (lengthBytes > 0) length.writeUIntBE(content.length, 0, lengthBytes);
+    const first = lengthBytes === 0 ? content.length : 0x80 | lengthBytes;
+    return Buffer.concat([Buffer.from([tag, first]), length, content]);
+  };
+  const number = (...bytes: number[]): Buffer => element(0x02, Buffer.from(bytes));
+  const pem = (der: Buffer, label = "DH PARAMETERS", end = label): string =>
+    `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${end}-----\n`;
+  const sequence = (...parts: Buffer[]): Buffer => element(0x30, Buffer.concat(parts));
+  const good = sequence(number(0x17), number(2));
+
+  test.each<[string, string, number | undefined]>([
+    ["a prime of 5 bits", pem(good), 5],
+    ["the other label", pem(good, "X9.42 DH PARAMETERS"), 5],
+    ["labels that differ", pem(good, "X9.42 DH PARAMETERS", "DH PARAMETERS"), undefined],
+    ["no label", good.toString("base64"), undefined],
+    ["nothing between the labels", pem(Buffer.alloc(0)), undefined],
+    ["one byte", pem(Buffer.from([0x30])), undefined],
+    ["an even prime", pem(sequence(number(0x16), number(2))), undefined],
+    ["a base of 1", pem(sequence(number(0x17), number(1))), undefined],
+    ["the largest base", pem(sequence(number(0x17), number(0x15))), 5],
+    ["one larger", pem(sequence(number(0x17), number(0x16))), undefined],
+    ["a negative prime", pem(sequence(number(0x81), number(2))), undefined],
+    ["a sign's byte", pem(sequence(number(0, 0x81), number(2))), 8],
+    ["an empty number", pem(sequence(number(), number(2))), undefined],
+    ["a base without bytes", pem(sequence(number(0x17), number())), undefined],
+    ["no base", pem(sequence(number(0x17))), undefined],
+    ["no sequence", pem(Buffer.concat([number(0x17), number(2)])), undefined],
+    ["no integer", pem(sequence(element(0x04, Buffer.from([0x17])), number(2))), undefined],
+    ["a sequence that is cut off", pem(good.subarray(0, -1)), undefined],
+    ["more after it", pem(Buffer.concat([good, good])), 5],
+    ["a length in four bytes", pem(element(0x30, Buffer.concat([number(0x17), number(2)]), 4)), 5],
+    ["in five", pem(element(0x30, Buffer.concat([number(0x17), number(2)]), 5)), undefined],
+    ["in one", pem(sequence(element(0x02, Buffer.from([0x17]), 1), number(2))), 5],
+    ["a length that is cut off", pem(Buffer.from([0x30, 0x82, 0])), undefined],
+    ["a length of no bytes", pem(Buffer.from([0x30, 0x80, 0, 0])), undefined],
+  ])("%s", (_, text, bits) => {
+    expect(dhPrimeBits(text)).toBe(bits);
+  });
+});
+
+describe("a file with a secret", () => {
+  privileged.each<[number, number, string | undefined]>([
+    [0o600, 0, undefined],
+    [0o601, 0, undefined],
+    [0o610, 0, undefined],
+    [0o602, 0, "everyone on this host (mode 0602)"],
+    [0o604, 0, "everyone on this host (mode 0604)"],
+    [0o640, 0, "its group (mode 0640)"],
+    [0o620, 0, "its group (mode 0620)"],
+    [0o040, 0, "its group (mode 0040)"],
+    // As in a pod, where its group is the way to read it.
+    [0o640, 1, undefined],
+    [0o660, 1, "its group (mode 0660)"],
+    [0o644, 1, "everyone on this host (mode 0644)"],
+  ])("of mode %o, of user %d, is open to %j", async (mode, uid, who) => {
+    const file = write("secret", "x");
+    chownSync(file, uid, 0);
+    chmodSync(file, mode);
+    expect(await exposure(file, "at")).toEqual(
+      who === undefined
+        ? []
+        : [
+            expect.objectContaining({
+              code: "files.key-exposed",
+              path: "at",
+              message: `can be read or written by ${who}`,
+              fix: `Keep it private: chmod 600 ${file}`,
+            }),
+          ],
+    );
+  });
+
+  test("that is gone is not open", async () => {
+    expect(await exposure(join(folder, "none"), "at")).toEqual([]);
+  });
+});
+
+describe("a path", () => {
+  const short = (found: unknown) =>
+    JSON.parse(JSON.stringify(found ?? null).replaceAll(folder, "")) as object;
+  const unreadable = (message: string, fix?: string) => ({
+    problem: expect.objectContaining({
+      ...{ code: "files.unreadable", path: "at", message },
+      ...(fix === undefined ? {} : { fix }),
+    }),
+  });
+
+  test("that cannot be read is explained by the first step that is missing", async () => {
+    write("file", "text");
+    expect(await readText(join(folder, "file"), "at")).toEqual({ text: "text" });
+    expect(short(await readText(join(folder, "a/b/c"), "at"))).toEqual(
+      unreadable("does not exist: there is no /a"),
+    );
+    mkdirSync(join(folder, "a"));
+    expect(short(await readText(join(folder, "a/b"), "at"))).toEqual(unreadable("does not exist"));
+    expect(short(await readText(join(folder, "file/x"), "at"))).toEqual(
+      unreadable("is below /file, which is not a directory"),
+    );
+    expect(short(await readText(folder, "at"))).toEqual(
+      unreadable("is a directory", "Give the path of a file."),
+    );
+    symlinkSync("loop", join(folder, "loop"));
+    expect(short(await readText(join(folder, "loop"), "at"))).toEqual(
+      unreadable("cannot be read (40: Too many symbolic links encountered)"),
+    );
+  });
+
+  test("to serve files from is a directory", async () => {
+    const problemOf = async (name: string) => short(await directoryProblem(join(folder, name), "at"));
+    write("file", "");
+    expect(await problemOf(".")).toBeNull();
+    expect(await problemOf("file")).toMatchObject({
+      ...{ code: "files.bad-directory", path: "at", message: "is not a directory", fix: "Give a directory." },
+    });
+    expect(await problemOf("none")).toMatchObject({ code: "files.bad-directory", message: "does not exist" });
+  });
+
+  test("of a log is a file, or can become one", async () => {
+    const problemOf = async (name: string) => short(await logProblem(join(folder, name), "at"));
+    write("file", "");
+    expect([await problemOf("file"), await problemOf("new/deep/log")]).toEqual([null, null]);
+    const no = (message: string, fix: string) => ({
+      code: "files.log-not-writable",
+      path: "at",
+      message,
+      fix,
+    });
+    expect(await problemOf(".")).toMatchObject(no("is a directory", "Give the path of a file."));
+    for (const name of ["file/log", "file/deep/log"])
+      expect(await problemOf(name)).toMatchObject(
+        no("is below /file, which is not a directory", "Remove /file, or log to another directory."),
+      );
+  });
+});
+
+describe("smaller things", () => {
+  test("reasons of the system are worded as nginx does, others as they are", () => {
+    const error = (more: object): NodeJS.ErrnoException => Object.assign(new Error("words"), more);
+    expect(systemReason(error({ errno: -13 }))).toBe("(13: Permission denied)");
+    expect(systemReason(error({ errno: -99_999 }))).toBe("(words)");
+    expect(systemReason(error({}))).toBe("(words)");
+    const known = error({ errno: -13 });
+    expect(systemError(known)).toBe(known);
+    for (const bug of [error({}), undefined, "text"]) expect(() => systemError(bug)).toThrow();
+  });
+
+  test("the secret of tickets is base64 of at least 32 bytes, on any number of lines", async () => {
+    const found = async (text: string) => {
+      const { secret, problems } = await loadTicketSecret({ file: write("secret", text) }, nowhere);
+      return problems.length === 0
+        ? secret
+        : problems.map(({ code, path, message, allowed }) => [
+            code,
+            path.replace(folder, ""),
+            message,
+            allowed,
+          ]);
+    };
+    const of = (bytes: number): string => Buffer.alloc(bytes, 7).toString("base64");
+    const no = (message: string) => [
+      ["files.bad-ticket-secret", "ticketKeys.file (/secret)", message, "base64 text of at least 32 bytes"],
+    ];
+    expect(await found(of(32))).toBe(of(32));
+    expect(await found(`${of(48).slice(0, 20)}\n${of(48).slice(20)} \n`)).toBe(of(48));
+    expect(await found(of(31))).toEqual(no("has only 31 bytes"));
+    expect(await found(" \n")).toEqual(no("is empty"));
+    expect(await found(`${of(32)}!`)).toEqual(no("is not base64 text"));
+  });
+
+  test("files have changed when one of them was written, replaced or removed", async () => {
+    const [a, b] = [write("a", "1"), write("b", "2")];
+    const states = [await stateOfAll([a, b])];
+    const look = async (): Promise<void> => void states.push(await stateOfAll([a, b]));
+    writeFileSync(b, "22");
+    utimesSync(b, 1, 1);
+    await look();
+    utimesSync(b, 1, 2);
+    await look();
+    writeFileSync(join(folder, "c"), "22");
+    utimesSync(join(folder, "c"), 1, 2);
+    renameSync(join(folder, "c"), b);
+    await look();
+    rmSync(b);
+    await look();
+    expect(new Set(states).size).toBe(5);
+    expect(await stateOfAll([a, b])).toBe(states.at(-1));
+  });
+
+  test("a loaded state is of what is installed, not of what an authority issued", () => {
+    const config = configOf([{ certificate: "/c.pem", key: "/k.pem" }]);
+    const of = (source: "files" | "acme", cert: string, dhparam?: string) =>
+      loadedStateOf({
+        config,
+        warnings: [],
+        tls: {
+          https0: {
+            certificates: [{ id: "x", source, key: "k", cert }],
+            ...(dhparam === undefined ? {} : { dhparam }),
+          },
+        },
+      });
+    expect(of("files", "a").config).toMatch(/^[0-9a-f]{64}$/);
+    expect(of("files", "a")).not.toEqual(of("files", "b"));
+    expect(of("acme", "a")).toEqual(of("acme", "b"));
+    expect(of("files", "a", "dh").tls).not.toBe(of("files", "a").tls);
+  });
+
+  test("what was renewed takes the place of what has its id, and nothing else changes", () => {
+    const one = (id: string, cert: string) => ({ id, source: "files", key: "", cert }) as const;
+    const tls = {
+      a: { certificates: [one("1", "old"), one("2", "old")], dhparam: "old" },
+      b: { certificates: [one("2", "old")] },
+    };
+    expect(withRenewed(tls, {})).toEqual(tls);
+    expect(
+      withRenewed(tls, { certificates: [one("2", "new"), one("3", "new")], dhparams: { b: "new" } }),
+    ).toEqual({
+      a: { certificates: [one("1", "old"), one("2", "new")], dhparam: "old" },
+      b: { certificates: [one("2", "new")], dhparam: "new" },
+    });
+  });
+
+  test("ciphers and curves that OpenSSL does not know are named, by their fields or by the policy's name", () => {
+    const policy = {
+      ...tlsPolicySettings("mozilla-intermediate"),
+      ciphers: "NOPE",
+      curves: ["P-256", "P-0"],
+    };
+    const found = (isNamed: boolean) =>
+      policyProblems(policy, "p", isNamed).map(({ code, path, received }) => ({ code, path, received }));
+    const code = "tls.bad-policy";
+    expect(found(false)).toEqual([
+      { code, path: "p.ciphers", received: '"NOPE"' },
+      { code, path: "p.curves[1]", received: '"P-0"' },
+    ]);
+    expect(found(true).map(({ path }) => path)).toEqual(["p", "p"]);
+  });
+});

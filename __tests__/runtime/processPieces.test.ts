@@ -1,0 +1,892 @@
+import { spawnSync } from "node:child_process";
+import { webcrypto } from "node:crypto";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import "../../build/reflectMetadata.js";
+import * as x509 from "@peculiar/x509";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseConfig, type Problem } from "../../src/model/index.js";
+import type { LoadedForMaster } from "../../src/runtime/load/config.js";
+import { switchedOff, unused, uses, WITHOUT } from "../../src/runtime/node/pieces.js";
+import { refusedOptions, workerOptions } from "../../src/runtime/node/workerOptions.js";
+import { Acknowledgements } from "../../src/runtime/process/acknowledgements.js";
+import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/process/allowance.js";
+import { acmeDirectory } from "../../src/runtime/process/certificateKeeper.js";
+import { listCertificates } from "../../src/runtime/process/certificateList.js";
+import { askMaster, type ControlOutcome, ControlServer } from "../../src/runtime/process/control.js";
+import { MasterLog } from "../../src/runtime/process/masterLog.js";
+import { statusText, write } from "../../src/runtime/process/masterReport.js";
+import { openControl } from "../../src/runtime/process/masterRequests.js";
+import { ServedCertificates } from "../../src/runtime/process/servedCertificates.js";
+import { CertificateKeeper } from "../../src/runtime/process/certificateKeeper.js";
+import { descriptorWarning } from "../../src/runtime/process/descriptorLimit.js";
+import { DescriptorWatch } from "../../src/runtime/process/descriptorWatch.js";
+import { Health, type NotReady } from "../../src/runtime/process/health.js";
+import { controlSocket, serve } from "../../src/runtime/process/serve.js";
+import { startNotes } from "../../src/runtime/process/startNotes.js";
+import { SystemdNotify } from "../../src/runtime/process/systemdNotify.js";
+import { TicketKeys } from "../../src/runtime/process/ticketKeys.js";
+import { Turns } from "../../src/runtime/process/turns.js";
+import { Supervision } from "../../src/runtime/process/supervision.js";
+import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
+import { issue } from "../../proof/kit/certificates.js";
+import { freePort } from "../../proof/kit/ports.js";
+
+/** Parts of the master by themselves. */
+
+const MIB = 1024 * 1024;
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "portico-process-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function configOf(more: object = {}) {
+  const parsed = parseConfig({
+    version: 1,
+    workers: 2,
+    listeners: [
+      { name: "http", address: "127.0.0.1", port: 80, protocol: "http" },
+      { name: "six", address: "::1", port: 8080, protocol: "http" },
+    ],
+    virtualServers: [
+      { name: "v", serverNames: ["_"], default: true, listeners: ["http", "six"], routes: [] },
+    ],
+    ...more,
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+const acmeConfig = (...names: string[]) =>
+  configOf({
+    certificateAuthorities: [
+      { name: "ca", directory: "https://ca.example.net/dir", agreeToTerms: true, challenge: "tls-alpn-01" },
+    ],
+    listeners: [
+      {
+        ...{ name: "one", address: "127.0.0.1", port: 443, protocol: "https" },
+        tls: { policy: "mozilla-intermediate", acme: { authority: "ca", names } },
+      },
+    ],
+    virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
+  });
+
+describe("what several peers confirm", () => {
+  const isDone = async (promise: Promise<void>): Promise<boolean> =>
+    Promise.race([promise.then(() => true), sleep(20).then(() => false)]);
+
+  test("is done when each has, or is gone, in its own turn", async () => {
+    const acknowledgements = new Acknowledgements<string>();
+    const turns: number[] = [];
+    const ask = (...peers: string[]) => acknowledgements.ask(peers, 60_000, (turn) => turns.push(turn));
+    const [first, second] = [ask("a", "b"), ask("a", "b", "c")];
+    expect(turns).toEqual([1, 2]);
+    acknowledgements.acknowledge("a", 1);
+    acknowledgements.acknowledge("b", 2);
+    acknowledgements.acknowledge("b", 7);
+    expect([await isDone(first), await isDone(second)]).toEqual([false, false]);
+    acknowledgements.gone("b");
+    expect([await isDone(first), await isDone(second)]).toEqual([true, false]);
+    acknowledgements.acknowledge("c", 2);
+    expect(await isDone(second)).toBe(false);
+    acknowledgements.acknowledge("a", 2);
+    expect([await isDone(second), await isDone(ask())]).toEqual([true, true]);
+  });
+
+  test("is not waited for longer than a time", async () => {
+    const began = performance.now();
+    await Promise.all([
+      new Acknowledgements<string>().ask(["a"], 50, () => undefined),
+      // Its timer does not keep a process alive.
+      sleep(60),
+    ]);
+    expect(performance.now() - began).toBeGreaterThan(45);
+  });
+});
+
+test("turns are taken in order, also after one that failed", async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const slow = turns.take(() => sleep(20).then(() => seen.push("slow")));
+  const failed = turns.take(() => Promise.reject(new Error("no")));
+  const last = turns.take(() => Promise.resolve(seen.push("last")));
+  await expect(failed).rejects.toThrow("no");
+  expect([await slow, await last, seen]).toEqual([1, 2, ["slow", "last"]]);
+});
+
+describe("how many workers, with how much", () => {
+  const NONE = { cpus: undefined, memoryBytes: undefined };
+
+  test("processors are those that this process may use", () => {
+    const allowed = Number(
+      spawnSync("nproc", { encoding: "utf8", env: { PATH: process.env["PATH"] } }).stdout,
+    );
+    expect(workerCount({ workers: "auto" }, { ...NONE, cpus: 4_096 })).toBe(allowed);
+  });
+
+  test.each([
+    ["0-3,8,10-11", 7],
+    ["0", 1],
+  ])("of the list %s there are %d", (list, number) => {
+    expect(allowedCpus(`Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t${list}\nMems_allowed:\t1\n`)).toBe(
+      number,
+    );
+    expect(allowedCpus("Name:\tx\n")).toBe(availableParallelism());
+  });
+
+  test.each([
+    [64, 1, { oldMiB: 32, semiMiB: 4 }],
+    [256, 1, { oldMiB: 64, semiMiB: 4 }],
+    [351, 1, { oldMiB: 102, semiMiB: 4 }],
+    [352, 1, { oldMiB: 102 }],
+    [1_024, 2, { oldMiB: 185 }],
+  ])("of %d MiB %d have heaps of %j", (mib, workers, heap) => {
+    expect(heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })).toEqual(heap);
+  });
+
+  test("what is scarce is less than each needs", () => {
+    const text = (mib: number) => allowanceText({ workers: 2 }, { ...NONE, memoryBytes: mib * MIB });
+    const found = (mib: number): string =>
+      `the control group allows ${mib} MiB of memory: 2 workers, with heaps of up to 32 MiB`;
+    expect(text(224)).toBe(found(224));
+    expect(text(223)).toBe(
+      `${found(223)}; that is little: each worker needs 64 MiB, and everything else 96 MiB`,
+    );
+    expect(allowanceText({ workers: 1 }, { ...NONE, cpus: 1.234 })).toBe(
+      "the control group allows 1.23 CPUs: 1 worker",
+    );
+  });
+
+  test("heaps are V8's options, unless an administrator gave one", () => {
+    const options = (nodeOptions: string, heap?: { oldMiB: number; semiMiB?: number }) => {
+      const before = process.env["NODE_OPTIONS"];
+      process.env["NODE_OPTIONS"] = nodeOptions;
+      try {
+        return workerOptions(heap).filter((one) => one !== "--single-threaded-gc");
+      } finally {
+        if (before === undefined) delete process.env["NODE_OPTIONS"];
+        else process.env["NODE_OPTIONS"] = before;
+      }
+    };
+    expect(options("")).toEqual([]);
+    expect(options("", { oldMiB: 7 })).toEqual(["--max-old-space-size=7"]);
+    expect(options("", { oldMiB: 7, semiMiB: 4 })).toEqual([
+      "--max-old-space-size=7",
+      "--max-semi-space-size=4",
+    ]);
+    expect(options("--max_old_space_size=9", { oldMiB: 7 })).toEqual([]);
+  });
+
+  test("an option that Node does not know is left out from then on", () => {
+    const is = { ...uses };
+    (uses as Record<string, boolean>)["singleThreadedGc"] = true;
+    const options = workerOptions();
+    expect(options).toEqual(["--single-threaded-gc"]);
+    expect([refusedOptions(1, options), refusedOptions(null, options), refusedOptions(9, [])]).toEqual([
+      ...[false, false, false],
+    ]);
+    expect(unused()).not.toContain("singleThreadedGc");
+    expect([refusedOptions(9, options), workerOptions(), unused().includes("singleThreadedGc")]).toEqual([
+      ...[true, [], true],
+    ]);
+    Object.assign(uses, is);
+  });
+
+  test("names that are not pieces are said, and those that are not", () => {
+    const found = (text?: string) => switchedOff(text === undefined ? {} : { [WITHOUT]: text });
+    expect(found()).toEqual({ pieces: [], unknown: [] });
+    expect(found("directReads,, x ,all")).toMatchObject({ unknown: [] });
+    expect(found("directReads,, x ,y")).toEqual({ pieces: ["directReads"], unknown: ["x", "y"] });
+  });
+});
+
+describe("paths that systemd gives", () => {
+  test("the first of several directories counts, and none is none", () => {
+    expect(controlSocket({ RUNTIME_DIRECTORY: "/run/a:/run/b" })).toBe("/run/a/control.sock");
+    expect([controlSocket({}), controlSocket({ RUNTIME_DIRECTORY: "" })]).toEqual([undefined, undefined]);
+    expect([acmeDirectory("/var/a:/var/b"), acmeDirectory("")]).toEqual(["/var/a/acme", undefined]);
+  });
+});
+
+test("the status says what is served, what still finishes, and what failed last", () => {
+  const config = configOf();
+  const serving = "Serving http://127.0.0.1:80 http://[::1]:8080, 2 workers, generation 3";
+  expect(statusText({ config, generation: 3, finishing: 0, lastFailure: undefined })).toBe(serving);
+  expect(statusText({ config, generation: 3, finishing: 2, lastFailure: "reload failed" })).toBe(
+    `${serving}, 2 older finishing; last reload failed`,
+  );
+  expect(
+    statusText({ config: configOf({ workers: 1 }), generation: 1, finishing: 0, lastFailure: undefined }),
+  ).toMatch(/, 1 worker, /);
+});
+
+describe("what a process may open", () => {
+  const hard = Number(/^Max open files +\S+ +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))![1]);
+  const limited = (connectionsMax: number) => {
+    const config = configOf();
+    return { ...config, limits: { ...config.limits, connectionsMax } };
+  };
+  const warning = (connectionsMax: number): string =>
+    `limits.connectionsMax (${connectionsMax}) cannot be reached: a process may open ${hard} files here; ` +
+    "raise LimitNOFILE= in the service's unit (ulimit -n), or lower connectionsMax";
+
+  test("is 64 more than connections", () => {
+    expect(descriptorWarning(limited(hard - 64))).toBeUndefined();
+    expect(descriptorWarning(limited(hard - 63))).toBe(warning(hard - 63));
+  });
+
+  test("is noted at each config, and what does not change with it at the first one", () => {
+    const allowance = allowanceText(configOf());
+    const first = allowance === undefined ? [] : [["info", allowance]];
+    const few = limited(hard);
+    const warned = ["warn", `warning: ${warning(hard)}`];
+    expect(startNotes(few, true)).toEqual([...first, warned]);
+    expect(startNotes(few, false)).toEqual([warned]);
+    const is = { ...uses };
+    (uses as Record<string, boolean>)["directReads"] = false;
+    const [pieces] = startNotes(limited(1), true).slice(first.length);
+    Object.assign(uses, is);
+    expect(pieces).toEqual(["warn", expect.stringContaining("directReads")]);
+    expect(startNotes(limited(1), false)).toEqual([]);
+  });
+
+  test("is watched without a fault of the watch ending it", () => {
+    const lines: string[] = [];
+    new DescriptorWatch((level, message) => lines.push(`${level} ${message}`)).onFault(new Error("x"));
+    expect(lines).toEqual([expect.stringMatching(/^crit internal fault: Error: x\n +at /)]);
+  });
+});
+
+test("what is supervised is there once, until it is gone or goes on alone", async () => {
+  let gone = 0;
+  const supervision = new Supervision(() => void gone++);
+  const seen: string[] = [];
+  const make = (name: string) => {
+    let end!: () => void;
+    const whenGone = new Promise<void>((resolve) => (end = resolve));
+    const say = (what: string) => () => void seen.push(`${name} ${what}`);
+    const answerChallenges = () => Promise.resolve(say("answer")());
+    const supervised = {
+      gone: whenGone,
+      drain: say("drain"),
+      stop: say("stop"),
+      broadcast: say("broadcast"),
+    };
+    return { end, supervised: name === "b" ? supervised : { ...supervised, answerChallenges } };
+  };
+  const [a, b, c] = [make("a"), make("b"), make("c")];
+  for (const { supervised } of [a, a, b, c]) supervision.add(supervised);
+  supervision.release(c.supervised);
+  expect(supervision.size).toBe(2);
+  supervision.broadcast({ type: "drain" });
+  await supervision.answerChallenges([]);
+  await supervision.drain();
+  supervision.stop();
+  const all = ["a broadcast", "b broadcast", "a answer", "a drain", "b drain", "a stop", "b stop"];
+  expect(seen).toEqual(all);
+  let over = false;
+  void supervision.allGone().then(() => (over = true));
+  a.end();
+  await sleep(1);
+  expect([gone, over, supervision.size]).toEqual([1, false, 1]);
+  b.end();
+  await sleep(1);
+  expect([gone, over, supervision.size]).toEqual([2, true, 0]);
+});
+
+test("a proxy that cannot start leaves nothing behind in its process", async () => {
+  const signals = ["SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT"] as const;
+  const listeners = (): number[] => [
+    ...signals.map((signal) => process.listenerCount(signal)),
+    ...[process.stdout, process.stderr].map((stream) => stream.listenerCount("error")),
+  ];
+  const [before, { title }] = [listeners(), process];
+  let text = "";
+  const write = jest.spyOn(process.stderr, "write").mockImplementation((chunk) => {
+    text += String(chunk);
+    return true;
+  });
+  try {
+    expect(await serve({ config: join(folder, "none.json") } as never)).toBe(1);
+    expect(process.title).toBe("portico: master");
+  } finally {
+    write.mockRestore();
+    process.title = title;
+  }
+  expect(listeners()).toEqual(before);
+  expect(text).toMatch(/^[^]*\nportico: cannot start: 1 problem\n$/);
+});
+
+describe("health", () => {
+  test("ends a minute after nobody accepts, and is back when somebody does", async () => {
+    const at = { address: "127.0.0.1", port: await freePort(), anyAddress: false };
+    let state: NotReady | undefined;
+    let now = performance.now();
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => now);
+    const health = new Health(() => state, { warn: () => undefined });
+    const asked = async (path: string): Promise<string> => {
+      const response = await fetch(`http://127.0.0.1:${at.port}${path}`);
+      const { status, headers } = response;
+      const fields = ["content-type", "cache-control", "connection", "allow"].map((name) =>
+        headers.get(name),
+      );
+      expect(fields).toEqual(["text/plain; charset=utf-8", "no-store", "close", null]);
+      return `${status} ${await response.text()}`;
+    };
+    try {
+      await health.settle(at);
+      expect([await asked("/healthz"), await asked("/readyz?x")]).toEqual(["200 ok\n", "200 ready\n"]);
+      state = "no worker accepts connections";
+      const nobody = `503 ${state}\n`;
+      expect([await asked("/healthz"), await asked("/readyz")]).toEqual(["200 ok\n", nobody]);
+      now += 60_000;
+      expect(await asked("/healthz")).toBe("200 ok\n");
+      now += 1;
+      expect(await asked("/healthz")).toBe(nobody);
+      state = "stopping";
+      expect([await asked("/healthz"), await asked("/readyz")]).toEqual(["200 ok\n", "503 stopping\n"]);
+      expect(await asked("/other")).toBe("404 not found\n");
+      expect(await health.open(at)).toEqual([]);
+      const [taken] = await new Health(() => undefined, { warn: () => undefined }).open(at);
+      expect(taken).toMatchObject({ code: "listen.address-in-use", path: "healthListener" });
+    } finally {
+      clock.mockRestore();
+      await health.settle(undefined);
+    }
+    await expect(fetch(`http://127.0.0.1:${at.port}/healthz`)).rejects.toThrow();
+  });
+});
+
+test("without a directory to keep them in no certificate is asked for, which is said once", async () => {
+  const config = acmeConfig("a.example.net");
+  const lines: string[] = [];
+  const unused = () => Promise.reject(new Error("not for this test"));
+  const keeper = new CertificateKeeper(
+    undefined,
+    { answer: unused, unfit: unused, install: unused },
+    { write: (level, message) => void lines.push(`${level} ${message}`) },
+  );
+  const wanted = wantedCertificates(config);
+  const [temporary] = await keeper.issued(wanted);
+  expect(temporary).toMatchObject({ id: wanted[0]!.id, source: "temporary" });
+  // The same one as long as there is no other.
+  expect(await keeper.issued(wanted)).toEqual([temporary]);
+  expect(await keeper.issued([])).toEqual([]);
+  keeper.lookAfter(configOf());
+  keeper.lookAfter(config);
+  keeper.lookAfter(config);
+  expect(await keeper.renew("a.example.net")).toEqual({
+    ok: false,
+    problems: [
+      expect.objectContaining({
+        ...{
+          code: "acme.unknown-name",
+          path: "a.example.net",
+          message: "portico gets no certificate by itself",
+        },
+      }),
+    ],
+  });
+  expect(await keeper.renew(undefined)).toMatchObject({ problems: [{ path: "" }] });
+  const fix = "give `portico serve --state DIR`, or StateDirectory= in the service's unit";
+  expect([lines, keeper.status()]).toEqual([
+    [`warn no certificate is asked for, as there is no directory to keep it in: ${fix}`],
+    [],
+  ]);
+  await keeper.stop();
+});
+
+test("with one, an engine looks after what is wanted until it is stopped", async () => {
+  const config = acmeConfig("a.example.net");
+  const [authority] = config.certificateAuthorities;
+  const certificateAuthorities = [{ ...authority!, directory: "https://127.0.0.1:9/dir" }];
+  const lines: string[] = [];
+  const unused = () => Promise.reject(new Error("not for this test"));
+  const keeper = new CertificateKeeper(
+    join(folder, "acme"),
+    { answer: unused, unfit: unused, install: unused },
+    { write: (level, message) => void lines.push(`${level} ${message}`) },
+  );
+  keeper.lookAfter({ ...config, certificateAuthorities });
+  expect(await keeper.renew("b.example.net")).toMatchObject({
+    problems: [{ message: "is not a name of a certificate that portico gets by itself" }],
+  });
+  expect(keeper.status()).toMatchObject([{ names: ["a.example.net"], authority: "ca" }]);
+  expect(await keeper.renew("a.example.net")).toMatchObject({
+    problems: [{ code: "acme.not-issued", path: "a.example.net" }],
+  });
+  expect(lines.slice(0, 2)).toEqual([
+    "info certificate for a.example.net: ordered, from ca",
+    expect.stringMatching(/^error certificate not issued \(unreachable\): /),
+  ]);
+  await keeper.stop();
+  expect(keeper.status()).toEqual([]);
+});
+
+describe("ticket keys", () => {
+  const [START, HALF_DAY] = [1_800_000_000_000, 43_200_000];
+  const timers = { now: START, doNotFake: ["nextTick", "setImmediate", "queueMicrotask"] } as const;
+  beforeEach(() => jest.useFakeTimers({ ...timers, doNotFake: [...timers.doNotFake] }));
+  afterEach(() => jest.useRealTimers());
+  let installed: string[];
+  const made = (): TicketKeys => {
+    installed = [];
+    return new TicketKeys((keys) => void installed.push(keys), { write: () => undefined });
+  };
+  const own = { config: {} } as LoadedForMaster;
+  const handover = (more: object) => ({ sockets: [], ticketKeys: "adopted", generation: 1, ...more });
+
+  test("of its own last half a day, and are passed on", async () => {
+    const keys = made();
+    const first = keys.for(own);
+    expect(Buffer.from(first, "base64")).toHaveLength(48);
+    await keys.begin(own);
+    await keys.begin(own);
+    jest.advanceTimersByTime(HALF_DAY - 1);
+    expect([installed, keys.passable]).toEqual([
+      [],
+      { ticketKeys: first, ticketKeysUntil: START + HALF_DAY },
+    ]);
+    jest.advanceTimersByTime(1);
+    const [second] = installed;
+    expect([installed.length, second === first, keys.for(own)]).toEqual([1, false, second]);
+    expect(keys.passable).toEqual({ ticketKeys: second, ticketKeysUntil: START + 2 * HALF_DAY });
+    jest.advanceTimersByTime(HALF_DAY);
+    expect(installed).toHaveLength(2);
+    keys.stop();
+    jest.advanceTimersByTime(HALF_DAY);
+    expect(installed).toHaveLength(2);
+  });
+
+  test.each([
+    [5_000, 5_000],
+    [-1, 0],
+    [100 * HALF_DAY, HALF_DAY],
+    [undefined, HALF_DAY],
+  ])("of the master before that last %j ms more are renewed after %d", async (left, after) => {
+    const keys = made();
+    keys.adopt(handover(left === undefined ? {} : { ticketKeysUntil: START + left }));
+    expect(keys.for(own)).toBe("adopted");
+    await keys.begin(own);
+    if (after > 0) jest.advanceTimersByTime(after - 1);
+    expect(installed).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(installed).toHaveLength(1);
+    keys.stop();
+  });
+
+  test("that are shared change with the period of the clock, and no others are used meanwhile", async () => {
+    const secret = Buffer.alloc(48, 7).toString("base64");
+    const ticketKeys = { file: join(folder, "secret"), rotateMs: 40_000 };
+    writeFileSync(ticketKeys.file, secret, { mode: 0o600 });
+    const shared = { config: { ticketKeys }, ticketSecret: secret } as unknown as LoadedForMaster;
+    const [keys, other] = [made(), made()];
+    const first = keys.for(shared);
+    expect([other.for(shared), Buffer.from(first, "base64").length]).toEqual([first, 48]);
+    await other.begin(shared);
+    expect(installed).toEqual([first]);
+    jest.advanceTimersByTime(39_999);
+    expect(installed).toEqual([first]);
+    jest.advanceTimersByTime(1);
+    expect(installed).toEqual([first, keys.for(shared)]);
+    expect(installed[1]).not.toBe(first);
+    jest.advanceTimersByTime(HALF_DAY);
+    expect(installed).toHaveLength(2 + HALF_DAY / 40_000);
+    expect(installed).not.toContain(other.passable.ticketKeys);
+    await other.begin(own);
+    const before = installed.length;
+    jest.advanceTimersByTime(HALF_DAY - 80_000);
+    expect(installed).toHaveLength(before);
+    other.stop();
+  });
+});
+
+describe("what the master says", () => {
+  let text: string;
+  beforeEach(() => {
+    text = "";
+    jest.spyOn(process.stderr, "write").mockImplementation((chunk) => {
+      text += String(chunk);
+      return true;
+    });
+  });
+  afterEach(() => jest.restoreAllMocks());
+  const p = { code: "c", path: "p", message: "m", received: "r", fix: "f" } as unknown as Problem;
+  const logged = (name: string): string[] =>
+    readFileSync(join(folder, name), "utf8")
+      .replace(/^.* (\[\w+\]) \d+#\d+: /gm, "$1 ")
+      .split("\n")
+      .slice(0, -1);
+  const withLog = (error: object | "off") => configOf({ logs: { error } });
+
+  test("is on standard error, and in the error log if that is a file", async () => {
+    const logs = new MasterLog(true);
+    logs.write("info", "before");
+    await logs.use(withLog({ path: join(folder, "one.log") }));
+    logs.write("info", "first");
+    logs.warn(p);
+    logs.refuse("refused", [p, p]);
+    await logs.use(withLog({ path: join(folder, "two.log") }));
+    logs.write("crit", "second");
+    renameSync(join(folder, "two.log"), join(folder, "old.log"));
+    mkdirSync(join(folder, "two.log"));
+    logs.reopen();
+    await logs.use(withLog({ stream: "stderr" }));
+    logs.write("info", "third");
+    await logs.use(withLog("off"));
+    logs.write("info", "fourth");
+    await logs.close();
+    const line = expect.stringMatching(/^\[error\] .*p.*m.*; f$/) as string;
+    expect(logged("one.log")).toEqual([
+      ...["[info] first", expect.stringMatching(/^\[warn\] .*p.*m.*; f$/), "[error] refused: 2 problems"],
+      ...[line, line],
+    ]);
+    const problem = `${join(folder, "two.log")}: cannot be opened for appending (21: Illegal operation on a directory)`;
+    expect(logged("old.log")).toEqual(["[crit] second", `[error] ${problem}`]);
+    expect(text.split("\n").filter((one) => one.startsWith("portico: "))).toEqual([
+      ...["portico: before", "portico: first", expect.stringMatching(/^portico: warning: p.*m/)],
+      ...["portico: refused: 2 problems", "portico: second", `portico: ${problem}`],
+      ...["portico: third", "portico: fourth"],
+    ]);
+  });
+
+  test("is not in files where none are used", async () => {
+    const logs = new MasterLog(false);
+    await logs.use(withLog({ path: join(folder, "one.log") }));
+    logs.write("info", "first");
+    await logs.close();
+    expect([text, readdirSync(folder)]).toEqual(["portico: first\n", []]);
+  });
+
+  test("is not kept for a reader that does not read", () => {
+    const written: string[] = [];
+    const stream = (writableLength: number) =>
+      ({ writableLength, write: (one: string) => written.push(one) }) as unknown as NodeJS.WriteStream;
+    write(stream(1_048_575), "a");
+    write(stream(1_048_576), "b");
+    expect(written).toEqual(["a"]);
+  });
+});
+
+test("a master does what it is asked for, and serves where it cannot be asked", async () => {
+  const seen: unknown[] = [];
+  const done = (message: string) => ({ ok: true, value: { message, warnings: [] } }) as const;
+  const master = {
+    reload: () => Promise.resolve(done("reloaded")),
+    upgrade: (program: object) => (seen.push(program), Promise.resolve(done("upgraded"))),
+    status: () => done("status").value,
+    certificates: {
+      list: () => done("listed").value,
+      renew: (name?: string) => (seen.push(name), Promise.resolve(done("renewed"))),
+    },
+  };
+  const lines: string[] = [];
+  const logs = { write: (level: string, message: string) => void lines.push(`${level} ${message}`) };
+  expect(await openControl(undefined, master, logs)).toBeUndefined();
+  expect(await openControl(join(folder, "none/control"), master, logs)).toBeUndefined();
+  expect(lines).toEqual([expect.stringMatching(/^error cannot be reached by `portico reload`: listen E/)]);
+  const path = join(folder, "control");
+  const control = await openControl(path, master, logs);
+  const answers: unknown[] = [];
+  for (const request of [
+    ...[{ command: "status" }, { command: "certificates" }, { command: "renew", name: "a" }],
+    ...[{ command: "reload" }, { command: "upgrade", node: "/n" }],
+  ] as const)
+    answers.push(await askMaster(path, request, 5_000));
+  control!.close();
+  expect(answers).toEqual(["status", "listed", "renewed", "reloaded", "upgraded"].map(done));
+  expect(seen).toEqual(["a", { command: "upgrade", node: "/n" }]);
+});
+
+test("certificates are looked at once a day", async () => {
+  const { key, cert } = await issue({ type: "ec", names: ["a.example"], from: -9, to: 2 });
+  const config = configOf({
+    listeners: [
+      {
+        ...{ name: "one", address: "127.0.0.1", port: 443, protocol: "https" },
+        tls: { policy: "mozilla-intermediate", certificate: "/a", key: "/k" },
+      },
+    ],
+    virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
+  });
+  const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert }] } } as const;
+  const warned: string[] = [];
+  const unused = () => Promise.reject(new Error("not for this test"));
+  jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "Date"] });
+  try {
+    const logs = { warn: ({ code }: Problem) => void warned.push(code) } as unknown as MasterLog;
+    const certificates = new ServedCertificates(undefined, logs, {
+      ...{ loaded: () => ({ config, tls, warnings: [] }), install: unused, answer: unused },
+    });
+    expect(certificates.list()).toMatchObject({ message: "1 certificate", certificates: [{ from: "/a" }] });
+    jest.advanceTimersByTime(86_399_999);
+    expect(warned).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(warned).toEqual(["files.certificate-expires-soon"]);
+    await certificates.stop();
+    jest.advanceTimersByTime(864_000_000);
+    expect(warned).toHaveLength(1);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+describe("systemd", () => {
+  test("is told in order, one line each, and a failure is reported once", async () => {
+    const said = join(folder, "said");
+    const program = join(folder, "systemd-notify");
+    writeFileSync(program, `#!/bin/sh\nfor line; do echo "$NOTIFY_SOCKET $line" >> ${said}; done\n`);
+    chmodSync(program, 0o755);
+    const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: "/run/notify" };
+    const complaints: string[] = [];
+    const before = process.env["PATH"];
+    process.env["PATH"] = `${folder}:${before}`;
+    try {
+      const notify = new SystemdNotify(env, (message) => complaints.push(message));
+      expect([env, notify.environment]).toEqual([{}, { NOTIFY_SOCKET: "/run/notify" }]);
+      await Promise.all([notify.notify({ STATUS: "a\n\u007fb", READY: 1 }), notify.notify({ MAINPID: 7 })]);
+      expect(readFileSync(said, "utf8")).toBe(
+        "/run/notify STATUS=a b\n/run/notify READY=1\n/run/notify MAINPID=7\n",
+      );
+      writeFileSync(program, "#!/bin/sh\nexit 1\n");
+      await notify.notify({ READY: 1 });
+      await notify.notify({ READY: 1 });
+      expect(complaints).toEqual([
+        expect.stringMatching(
+          /^the state of the service cannot be reported to systemd: systemd-notify: Command failed/,
+        ),
+      ]);
+      const silent = new SystemdNotify({ NOTIFY_SOCKET: "" }, (message) => complaints.push(message));
+      await silent.notify({ READY: 1 });
+      expect([silent.environment, complaints.length]).toEqual([{}, 1]);
+    } finally {
+      process.env["PATH"] = before;
+    }
+  });
+});
+
+describe("certificates in use", () => {
+  test("are listed once each, with their listeners, names and issuer", async () => {
+    const { cert, key } = await issue({ type: "ec", names: ["a.example", "192.0.2.1"], name: "a" });
+    const bare = await issue({ type: "ec", name: "only a subject" });
+    const https = (name: string, port: number, ...files: string[]) => ({
+      ...{ name, address: "127.0.0.1", port, protocol: "https" },
+      tls: {
+        ...{ policy: "mozilla-intermediate", certificate: files[0], key: "/k" },
+        certificates: files.slice(1).map((certificate) => ({ certificate, key: "/k" })),
+      },
+    });
+    const config = configOf({
+      listeners: [https("one", 443, "/a", "/b"), https("two", 444, "/a")],
+      virtualServers: [
+        { name: "v", serverNames: ["_"], default: true, listeners: ["one", "two"], routes: [] },
+      ],
+    });
+    const of = (id: string, pem: string) => ({ id, source: "files", key, cert: pem }) as const;
+    const tls = {
+      one: { certificates: [of("/a", cert), of("/b", bare.cert)] },
+      two: { certificates: [of("/a", cert)] },
+    };
+    const status = { id: "/b", names: [], authority: "ca", state: "waiting", nextAttempt: 7 } as const;
+    const listed = listCertificates({ config, tls, warnings: [] }, [status]);
+    const notAfter = expect.any(Number) as number;
+    expect(listed).toEqual([
+      {
+        ...{ names: ["a.example", "192.0.2.1"], listeners: ["one", "two"], source: "files", from: "/a" },
+        ...{ issuer: "a", notAfter },
+      },
+      {
+        ...{ names: ["CN=only a subject"], listeners: ["one"], source: "files", from: "/b" },
+        ...{ issuer: "only a subject", notAfter, state: "waiting", nextAttempt: 7 },
+      },
+    ]);
+    expect(listCertificates({ config, tls: {}, warnings: [] }, [])).toEqual([]);
+  });
+
+  test("by ACME are listed with the names that are wanted, and all that is known of them", async () => {
+    const names = ["a.example.net", "b.example.net"];
+    const config = acmeConfig(...names);
+    const { id } = wantedCertificates(config)[0]!;
+    const { key, cert } = await issue({ type: "ec", name: "x\u202e" });
+    const tls = { one: { certificates: [{ id, source: "temporary", key, cert }] } } as const;
+    const lastError = { code: "caa", message: "m", fix: "f", at: 7 };
+    const status = {
+      id,
+      names: [],
+      authority: "ca",
+      state: "none",
+      waitsFor: "192.0.2.9",
+      lastError,
+    } as const;
+    expect(listCertificates({ config, tls, warnings: [] }, [{ ...status, id: "other" }, status])).toEqual([
+      {
+        ...{ names, listeners: ["one"], source: "temporary", from: "ca", issuer: "x\\u202e" },
+        ...{ notAfter: expect.any(Number), state: "none", waitsFor: "192.0.2.9", lastError },
+      },
+    ]);
+  });
+
+  test.each([
+    ["CN=R1, O=Org", "R1"],
+    ["O=Org, OU=Unit", "Org"],
+    ["OU=One, OU=Two", "OU=One, OU=Two"],
+  ])("of an issuer %s are of %s", async (issuer, expected) => {
+    const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+    const keys = await webcrypto.subtle.generateKey(algorithm, false, ["sign", "verify"]);
+    const made = await x509.X509CertificateGenerator.create(
+      {
+        ...{ serialNumber: "01", subject: "CN=a", issuer, signingAlgorithm: algorithm },
+        ...{ publicKey: keys.publicKey, signingKey: keys.privateKey },
+      },
+      webcrypto,
+    );
+    const https = { policy: "mozilla-intermediate", certificate: "/a", key: "/k" };
+    const config = configOf({
+      listeners: [{ name: "one", address: "127.0.0.1", port: 443, protocol: "https", tls: https }],
+      virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
+    });
+    const certificates = [{ id: "/a", source: "files", key: "", cert: made.toString("pem") }] as const;
+    expect(listCertificates({ config, tls: { one: { certificates } }, warnings: [] }, [])).toEqual([
+      expect.objectContaining({ names: ["CN=a"], issuer: expected }),
+    ]);
+  });
+});
+
+describe("the control socket", () => {
+  const path = (): string => join(folder, "control.sock");
+  const outcomeOf = async (answer: string | undefined): Promise<ControlOutcome> => {
+    const server = createServer({ allowHalfOpen: true }, (socket: Socket) => {
+      socket
+        .on("error", () => undefined)
+        .once("data", () => (answer === undefined ? socket.end() : socket.end(answer)));
+    });
+    await new Promise<void>((done) => server.listen(path(), done));
+    const outcome = await askMaster(path(), { command: "status" }, 5_000);
+    await new Promise((done) => server.close(done));
+    return outcome;
+  };
+  const problem = { code: "c", path: "", message: "m", fix: "f" };
+
+  test.each<[string, string | undefined, string | undefined]>([
+    ["a success", '{"ok":true,"value":{"message":"done"}}\n', undefined],
+    ["a success, and something else", '{"ok":true,"value":{"message":"done"}}\n{"ok"\n', undefined],
+    ["a success without words", '{"ok":true,"value":{}}\n', "the answer cannot be read"],
+    ["a success without a value", '{"ok":true}\n', "the answer cannot be read"],
+    ["no outcome", '{"ok":1}\n', "the answer cannot be read"],
+    ["problems", `${JSON.stringify({ ok: false, problems: [problem] })}\n`, "m"],
+    [
+      "a problem without a fix",
+      '{"ok":false,"problems":[{"code":"c","path":"","message":"m"}]}\n',
+      "the answer cannot be read",
+    ],
+    ["no problem", '{"ok":false,"problems":[null]}\n', "the answer cannot be read"],
+    ["null", "null\n", "the answer cannot be read"],
+    ["half a line", '{"ok":true', "portico ended before it had an answer"],
+    ["nothing", undefined, "portico ended before it had an answer"],
+  ])("an answer of %s", async (_, answer, message) => {
+    const outcome = await outcomeOf(answer);
+    expect(outcome.ok ? undefined : outcome.problems[0]!.message).toBe(message);
+  });
+
+  test.each<[object | string, unknown]>([
+    [{ command: "reload", more: 1 }, { command: "reload" }],
+    [{ command: "renew" }, { command: "renew" }],
+    [
+      { command: "renew", name: "a" },
+      { command: "renew", name: "a" },
+    ],
+    [{ command: "renew", name: 7 }, undefined],
+    [{ command: "upgrade" }, { command: "upgrade" }],
+    [
+      { command: "upgrade", node: "/n", runtime: "/r" },
+      { command: "upgrade", node: "/n", runtime: "/r" },
+    ],
+    [{ command: "upgrade", node: 7 }, undefined],
+    [{ command: "upgrade", runtime: null }, undefined],
+    [{ command: "other" }, undefined],
+    ["null", undefined],
+    ["{", undefined],
+  ])("a request of %j", async (request, expected) => {
+    const seen: unknown[] = [];
+    const control = await ControlServer.open(path(), (taken) => {
+      seen.push(taken);
+      return Promise.resolve({ ok: true, value: { message: "done", warnings: [] } });
+    });
+    const socket = connect(path()).setEncoding("utf8");
+    socket.write(`${typeof request === "string" ? request : JSON.stringify(request)}\n`);
+    let text = "";
+    for await (const chunk of socket) text += chunk as string;
+    control.close();
+    expect(seen).toEqual(expected === undefined ? [] : [expected]);
+    const outcome = JSON.parse(text) as ControlOutcome;
+    expect(outcome).toMatchObject(
+      expected === undefined
+        ? { ok: false, problems: [{ code: "control.bad-request", path: "" }] }
+        : { ok: true, value: { message: "done" } },
+    );
+  });
+
+  test("a master that was replaced is asked again, as its successor may be there now, until the time is over", async () => {
+    let replaced = 2;
+    const gone = { ok: false, problems: [{ ...problem, code: "control.replaced" }] } as const;
+    const done = { ok: true, value: { message: "done", warnings: [] } } as const;
+    const control = await ControlServer.open(path(), () => Promise.resolve(replaced-- > 0 ? gone : done));
+    expect(await askMaster(path(), { command: "status" }, 5_000)).toEqual(done);
+    replaced = Infinity;
+    const began = performance.now();
+    expect(await askMaster(path(), { command: "status" }, 50)).toMatchObject({ ok: false });
+    expect(performance.now() - began).toBeGreaterThan(45);
+    control.close();
+  });
+
+  test.each([
+    [16_383, undefined],
+    [16_384, "control.bad-request"],
+  ])("a request of %d characters without an end: %s", async (length, code) => {
+    writeFileSync(`${path()}.${process.pid}`, "left by a crash");
+    const control = await ControlServer.open(path(), () => new Promise(() => undefined));
+    const socket = connect(path()).setEncoding("utf8");
+    socket.write("x".repeat(length));
+    let text = "";
+    socket.on("data", (chunk: string) => (text += chunk));
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    if (code !== undefined) await closed;
+    else await sleep(30);
+    // Who has not asked yet is not waited for.
+    control.close();
+    await closed;
+    expect(text).toEqual(code === undefined ? "" : expect.stringContaining(code));
+  });
+
+  test("an answer without an end is read up to a size", async () => {
+    const message = async (length: number): Promise<string> => {
+      const outcome = await outcomeOf("x".repeat(length));
+      return outcome.ok ? "" : outcome.problems[0]!.message;
+    };
+    expect(await message(1_048_575)).toBe("portico ended before it had an answer");
+    expect(await message(1_048_576)).toBe("the answer cannot be read");
+  });
+
+  test("is for its owner alone, and who asks nobody is told so", async () => {
+    const control = await ControlServer.open(path(), () => new Promise(() => undefined));
+    expect(statSync(path()).mode & 0o777).toBe(0o600);
+    const late = await askMaster(path(), { command: "status" }, 100);
+    expect(late).toMatchObject({ ok: false, problems: [{ code: "control.no-answer", path: path() }] });
+    control.close();
+    expect(await askMaster(join(folder, "none"), { command: "status" }, 1_000)).toMatchObject({
+      ok: false,
+      problems: [{ code: "control.not-running", message: "cannot ask a running portico: ENOENT" }],
+    });
+  });
+});
