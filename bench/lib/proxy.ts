@@ -86,7 +86,13 @@ export async function startProxy(kind: ProxyKind, setup: Setup): Promise<Running
 export function launch(kind: ProxyKind, setup: Setup): ChildProcess {
   mkdirSync(path.join(setup.folder, "logs"), { recursive: true });
   const { command, env } = kind.prepare(setup);
-  return start(command, { cores: setup.cores, env, output: outputFile(setup), cwd: setup.folder });
+  return start(command, {
+    cores: setup.cores,
+    // systemd passes nobody's certificates on; Node would read them at its start.
+    env: { NODE_EXTRA_CA_CERTS: undefined, ...env },
+    output: outputFile(setup),
+    cwd: setup.folder,
+  });
 }
 
 /** What the proxy said, for an error message. */

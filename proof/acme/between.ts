@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, request, type Server } from "node:https";
+import { Agent, createServer, request, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TestCa } from "./ca.js";
 
@@ -33,10 +33,14 @@ export class Between {
   /** Called after the authority answered, before the answer goes back, or another one in its place. */
   after: (step: Step, answer: Answer) => Promise<Answer | "cut" | void> = () => Promise.resolve();
 
+  /** Connections to the authority are kept: what is new with each request is the client's own. */
+  private readonly agent: Agent;
+
   private constructor(
     private readonly server: Server,
     private readonly ca: TestCa,
   ) {
+    this.agent = new Agent({ keepAlive: true, ca: ca.certificate });
     server.on("request", (incoming, response) => {
       this.pass(incoming, response).catch(() => incoming.socket.destroy());
     });
@@ -55,6 +59,7 @@ export class Between {
 
   async stop(): Promise<void> {
     this.server.closeAllConnections();
+    this.agent.destroy();
     await new Promise((done) => this.server.close(done));
   }
 
@@ -74,10 +79,12 @@ export class Between {
     response.writeHead(changed.status, changed.headers).end(changed.body);
   }
 
-  private forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+  private forward(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+    const { method, url } = incoming;
+    const { connection: _, ...headers } = incoming.headers;
     return new Promise((resolve, reject) => {
-      const options = { host: "127.0.0.1", port: this.ca.port, path: url, method, headers, agent: false };
-      const sent = request({ ...options, ca: this.ca.certificate }, async (response) => {
+      const options = { host: "127.0.0.1", port: this.ca.port, path: url, method, headers };
+      const sent = request({ ...options, agent: this.agent }, async (response) => {
         let text = "";
         for await (const chunk of response.setEncoding("utf8")) text += chunk;
         const kept = ["content-type", "replay-nonce", "location", "retry-after", "link", "date"];

@@ -2,14 +2,21 @@ import { execFileSync } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../kit/waiting.js";
-import { type CaOptions } from "./ca.js";
+import { type CaOptions, TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
 /** Certificates from an authority as it should be. */
 
+/** For all tests that want nothing else of it. */
+let usualCa: TestCa;
+beforeAll(async () => (usualCa = await TestCa.start()));
+afterAll(() => usualCa.stop());
+
 let stage: Stage;
-const begin = async (options?: CaOptions): Promise<Stage> => (stage = await startStage(options));
+const begin = async (options?: CaOptions): Promise<Stage> =>
+  (stage = await (options === undefined ? startStage({}, usualCa) : startStage(options)));
 afterEach(() => stage.stop());
 
 const HOUR = 3_600_000;
@@ -172,11 +179,17 @@ describe("a renewal", () => {
   });
 
   test("comes when the authority says so, before its time, and names what it replaces", async () => {
-    const { engine, wanted, clock, host, ca, between } = await begin();
+    const { engine, wanted, clock, host, ca, between, state } = await begin();
     const one = wanted(["a.example.net"]);
     const certificates = engine();
     certificates.lookAfter([one]);
     await issued(stage, one.id);
+    // A clock that is moved on while the authority is asked for the first time moves the second time on as well.
+    const history = join(state, "certificates", one.id, "history.json");
+    await eventually(
+      () => readFileSync(history, "utf8").includes('"renewal"'),
+      "for the authority's first word",
+    );
     const now = {
       start: new Date(Date.now() - DAY).toISOString(),
       end: new Date(Date.now() - HOUR).toISOString(),
@@ -209,7 +222,7 @@ describe("a renewal", () => {
     ]) {
       await ca.setRenewalInfo(host.installed.get(one.id)!.cert, text);
       clock.advance(7 * HOUR);
-      await new Promise((done) => setTimeout(done, 300));
+      await sleep(300);
       const { nextAttempt, notAfter } = certificates.status()[0]!;
       expect((notAfter! - nextAttempt!) / DAY).toBeGreaterThan(25);
     }

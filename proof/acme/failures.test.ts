@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AcmeCertificates, WantedCertificate } from "../../src/runtime/acme/certificates.js";
 import { eventually } from "../kit/waiting.js";
 import { TestCa } from "./ca.js";
 import { buildProgram, startChild } from "./child.js";
@@ -9,22 +10,25 @@ import { issued, type Stage, startStage } from "./stage.js";
 
 /** What an authority, a network, a disk and a process can do while a certificate is on its way. */
 
-let stage: Stage;
-const begin = async (): Promise<Stage> => (stage = await startStage());
-afterEach(() => stage.stop());
+/** One for all tests, each with an empty state directory, as a client that is new. */
+let ca: TestCa;
+beforeAll(async () => (ca = await TestCa.start()));
+afterAll(() => ca.stop());
 
-/** For what is tried again at each step, each time with an empty state directory, as a client that is new. */
-let sharedCa: TestCa;
-const beginAgain = async (): Promise<Stage> => (stage = await startStage({}, sharedCa));
-beforeAll(async () => (sharedCa = await TestCa.start()));
-afterAll(() => sharedCa.stop());
+let stage: Stage;
+const begin = async (): Promise<Stage> => (stage = await startStage({}, ca));
+afterEach(async () => {
+  await stage.stop();
+  // Some tests lead it elsewhere.
+  await ca.setAddress("a.example.net", "127.0.0.1");
+});
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** Requests of an order from an empty state directory: directory, nonce, account, order, proof, certificate. */
 const stepsOfAnOrder = async (): Promise<number> => {
-  const { engine, wanted, between } = await beginAgain();
+  const { engine, wanted, between } = await begin();
   const one = wanted(["a.example.net"]);
   const certificates = engine();
   certificates.lookAfter([one]);
@@ -49,7 +53,7 @@ test("an authority that forgets everything at any step: a certificate comes all 
   const steps = await stepsOfAnOrder();
   expect(steps).toBeGreaterThan(8);
   for (let at = 1; at <= steps; at++) {
-    const { engine, wanted, between, ca, state } = await begin();
+    const { engine, wanted, between, state } = await begin();
     const one = wanted(["a.example.net"]);
     between.before = async ({ number }) => {
       if (number !== at) return undefined;
@@ -71,7 +75,7 @@ test.each(["before", "after"] as const)(
   async (when) => {
     const steps = await stepsOfAnOrder();
     for (let at = 1; at <= steps; at++) {
-      const { engine, wanted, between, state } = await beginAgain();
+      const { engine, wanted, between, state } = await begin();
       const one = wanted(["a.example.net"]);
       const cut = ({ number }: { number: number }): Promise<"cut" | undefined> =>
         Promise.resolve(number === at ? "cut" : undefined);
@@ -98,7 +102,7 @@ describe("kill -9", () => {
     async (when) => {
       const steps = await stepsOfAnOrder();
       for (let at = 1; at <= steps; at++) {
-        const { wanted, between, state, host } = await beginAgain();
+        const { wanted, between, state, host } = await begin();
         const one = wanted(["a.example.net"]);
         const child = startChild(program.file, host, { state, wanted: one });
         between[when] = async ({ number }: { number: number }) => {
@@ -107,13 +111,13 @@ describe("kill -9", () => {
           return "cut";
         };
         await child.gone;
-        const next = startChild(program.file, host, { state, wanted: one });
+        const next = goOn(stage, one);
         await issued(stage, one.id);
         await eventually(
           () => host.open.length === 0 && !hasOrder(state, one.id),
           "for the end of the order",
         );
-        await next.kill();
+        await next.stop();
         expect(between.orders).toBe(1);
         expectWhole(state, one.id);
         if (at < steps) await stage.stop();
@@ -126,17 +130,18 @@ describe("kill -9", () => {
     "at any change of a file, %s it: one order, one certificate",
     async (when) => {
       for (let change = 1, last = false; !last; change++) {
-        const { wanted, between, state, host } = await beginAgain();
+        const { wanted, between, state, host } = await begin();
         const one = wanted(["a.example.net"]);
         const child = startChild(program.file, host, { state, wanted: one, dieAt: { change, when } });
-        await Promise.race([child.gone, eventually(() => host.lines.length > 1, "for a certificate")]);
+        const isDead = (): boolean => child.process.signalCode !== null;
+        await eventually(() => isDead() || host.lines.length > 1, "for its death or a certificate");
         await sleep(50);
-        last = child.process.signalCode === null;
+        last = !isDead();
         await child.kill();
-        const next = startChild(program.file, host, { state, wanted: one });
+        const next = goOn(stage, one);
         await issued(stage, one.id);
         await eventually(() => !hasOrder(state, one.id), "for the end of the order");
-        await next.kill();
+        await next.stop();
         expect(between.orders).toBe(1);
         expectWhole(state, one.id);
         if (last) expect(change).toBeGreaterThan(8);
@@ -146,6 +151,16 @@ describe("kill -9", () => {
     180_000,
   );
 });
+
+/** As a process begins that finds what a killed one left on the disk. */
+function goOn({ engine, host }: Stage, one: WantedCertificate): AcmeCertificates {
+  const certificates = engine();
+  void certificates.stored([one]).then((stored) => {
+    for (const [id, found] of stored) host.install(id, found);
+    certificates.lookAfter([one]);
+  });
+  return certificates;
+}
 
 const hasOrder = (state: string, id: string): boolean =>
   readdirSync(join(state, "certificates", id)).includes("order.json");
@@ -181,7 +196,7 @@ describe("a name that is not proved", () => {
     [
       "because nothing listens",
       "http-01",
-      ({ ca }) => ca.setAddress("a.example.net", "127.0.0.9"),
+      () => ca.setAddress("a.example.net", "127.0.0.9"),
       {
         code: "connection",
         message: expect.stringContaining("a.example.net: the authority could not connect to port 80: "),
@@ -191,7 +206,7 @@ describe("a name that is not proved", () => {
     [
       "because nothing listens for TLS",
       "tls-alpn-01",
-      ({ ca }) => ca.setAddress("a.example.net", "127.0.0.9"),
+      () => ca.setAddress("a.example.net", "127.0.0.9"),
       { fix: expect.stringContaining("port 443") },
     ],
     [
@@ -222,7 +237,7 @@ describe("a name that is not proved", () => {
   );
 
   test("is not asked for more often than the authority allows, over restarts and by hand", async () => {
-    const { engine, wanted, between, clock, ca } = await begin();
+    const { engine, wanted, between, clock } = await begin();
     await ca.setAddress("a.example.net", "127.0.0.9");
     const one = wanted(["a.example.net"]);
     for (let restart = 0; restart < 3; restart++) {
@@ -324,7 +339,8 @@ describe("a rate limit", () => {
 
 describe("an authority", () => {
   test("that is down is no reason to stop, and is asked again after a minute, two, four, and at most an hour", async () => {
-    const { engine, wanted, ca, clock, host } = await begin();
+    stage = await startStage();
+    const { engine, wanted, ca, clock, host } = stage;
     await ca.kill();
     const one = wanted(["a.example.net"], { authority: { directory: ca.directory } });
     const certificates = engine();
@@ -394,7 +410,7 @@ describe("an authority", () => {
 });
 
 test("a clock that was years ahead, and is right again, does not put attempts off by years", async () => {
-  const { engine, wanted, ca, clock, host } = await begin();
+  const { engine, wanted, clock, host } = await begin();
   await ca.setAddress("a.example.net", "127.0.0.9");
   const one = wanted(["a.example.net"]);
   clock.advance(20 * 365 * 24 * HOUR);

@@ -117,7 +117,7 @@ test.each([
           (error: Error) => failures.push(error.message),
         );
         // A connection is closed after its thousandth request, by design.
-        await sleep(100);
+        await sleep(250);
       }
     };
     const running = [

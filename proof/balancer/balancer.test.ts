@@ -6,6 +6,7 @@ import * as http from "node:http";
 import * as http2 from "node:http2";
 import * as net from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
 import type { ListenerInput, ProxyConfigInput } from "../../src/model/index.js";
 import { issue } from "../kit/certificates.js";
@@ -228,7 +229,7 @@ http {
     const peer = new Accepted(await connected(port, from));
     for (const piece of pieces) {
       peer.send(piece);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
     }
     await peer.until(({ closed, ended }) => closed || ended);
     return peer.received.slice(peer.received.indexOf("client "));

@@ -147,8 +147,10 @@ run("certificates by ACME on a pair", () => {
       expect(keys[1]).toBe(keys[0]);
       expect(keys[0]).not.toBe(key);
       await pair.hosts[0].must("systemctl restart portico-copies.service");
+      await pair.settled();
       const holder = await pair.holder();
-      expect((await holder.run(`${PORTICO} certificates renew`)).code).toBe(0);
+      const renewed = await holder.run(`${PORTICO} certificates renew`);
+      expect(renewed).toMatchObject({ code: 0, stdout: `renewed: ${VIRTUAL}\n` });
       const next = await served(VIRTUAL);
       await eventually(
         async () => (await served(pair.other(holder).address)) === next,

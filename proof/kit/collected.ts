@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Node's options for a process that {@link collected} is asked of, and for those that it starts. */
-export const COLLECT_OPTIONS = ["--import", join(__dirname, "collect.mjs")];
+export const COLLECT_OPTIONS = ["--require", join(__dirname, "collect.js")];
 
 const COLLECTED_MS = 10_000;
 

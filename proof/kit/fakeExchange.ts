@@ -27,6 +27,7 @@ export interface FakeOptions {
   route?: RouteRuntime | undefined;
   /** `sendData` answers false, and `onDrain` comes in a later turn. */
   slow?: boolean;
+  pieceBytesMax?: number;
 }
 
 /** What is read of a file at once for a client of no known pace. */
@@ -55,7 +56,7 @@ export class FakeExchange implements LoggedExchange {
   bodyLength = -1;
   bodyBytesSent = 0;
   headSent = false;
-  readonly pieceBytesMax = PIECE_BYTES;
+  pieceBytesMax: number;
   ended = false;
   aborted = false;
   onDrain: (() => void) | undefined = undefined;
@@ -64,6 +65,9 @@ export class FakeExchange implements LoggedExchange {
   fault: unknown = undefined;
   /** Resolves when the exchange is over, however it ended. */
   readonly over: Promise<this>;
+  /** What was sent, and how much memory each piece was in. */
+  readonly pieces: { readonly bytes: number; readonly memory: ArrayBufferLike }[] = [];
+  private gone = false;
   private readonly chunks: Uint8Array[] = [];
   private kept: Uint8Array | undefined;
   private settle!: () => void;
@@ -76,6 +80,7 @@ export class FakeExchange implements LoggedExchange {
     this.client = { ...CLIENT, ...options.client };
     this.server = { ...SERVER, ...options.server } as VirtualServerConfig;
     this.route = options.route;
+    this.pieceBytesMax = options.pieceBytesMax ?? PIECE_BYTES;
     this.over = new Promise((resolve) => (this.settle = () => resolve(this)));
   }
 
@@ -107,6 +112,7 @@ export class FakeExchange implements LoggedExchange {
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
     if (this.headSent || this.ended || this.aborted) throw new Error("a second head");
+    if (this.gone) throw new Error("an answer to a client that is gone");
     this.headSent = true;
     Object.assign(this, { status, reason, headers: [...headers], bodyLength });
   }
@@ -115,6 +121,8 @@ export class FakeExchange implements LoggedExchange {
     if (!this.headSent || this.ended || this.aborted) throw new Error("data outside the answer");
     if (this.request.method === "HEAD" || this.status === 304) throw new Error("data where none may be");
     if (this.kept !== undefined) throw new Error("data while the client is slow");
+    if (chunk.length === 0) throw new Error("an empty piece");
+    this.pieces.push({ bytes: chunk.length, memory: chunk.buffer });
     this.bodyBytesSent += chunk.length;
     if (this.bodyLength !== -1 && this.bodyBytesSent > this.bodyLength)
       throw new Error("more than announced");
@@ -145,6 +153,7 @@ export class FakeExchange implements LoggedExchange {
 
   /** The client closes the connection. */
   leave(): void {
+    this.gone = true;
     const { onClientGone } = this;
     this.onClientGone = undefined;
     onClientGone?.();

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
-import { buildBundle } from "../../build/bundle.js";
+import { type BuiltBundle, buildBundle } from "../../build/bundle.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { TlsPolicy } from "../../src/constructs/index.js";
 import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
@@ -57,7 +57,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   chmodSync(folder, 0o755);
   const [plainPort, tlsPort, redirectPort] = await freePorts(3);
   const paths = { folder, logDirectory: join(folder, "logs"), config: join(folder, "portico.json") };
-  await writeTlsFiles(folder);
+  writeTlsFiles(folder, await (issued ??= issue()));
   mkdirSync(join(folder, "media"));
   for (const [name, content] of Object.entries(options.media ?? {})) {
     mkdirSync(join(folder, "media", name, ".."), { recursive: true });
@@ -65,8 +65,8 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   }
   const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
   writeFileSync(paths.config, deployedConfig(folder, ports, options));
-  const bundle = await buildBundle();
-  const node = [process.execPath, ...(options.nodeOptions ?? []), bundle.file];
+  const { file } = await (bundle ??= buildBundle());
+  const node = [process.execPath, ...(options.nodeOptions ?? []), file];
   const [command, ...args] = [...(options.under ?? []), ...node];
   const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
   let stderr = "";
@@ -137,7 +137,17 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
   return proxyConfigText(options.change?.(changed) ?? changed);
 }
 
-async function writeTlsFiles(folder: string): Promise<void> {
+/** A key, and a certificate of it by itself. */
+interface Issued {
+  readonly key: string;
+  readonly certificate: string;
+}
+
+// One of each for all front ends of a process: they take longer to make than a proxy to start.
+let bundle: Promise<BuiltBundle> | undefined;
+let issued: Promise<Issued> | undefined;
+
+async function issue(): Promise<Issued> {
   const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
   const { cert_pem: certificate } = await selfSignedCertificate({
     private_key_pem: key,
@@ -147,8 +157,12 @@ async function writeTlsFiles(folder: string): Promise<void> {
     validity_period_hours: 24 * 3650,
     allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
   });
-  writeFileSync(join(folder, "cacert.pem"), certificate!);
-  writeFileSync(join(folder, "privkey.pem"), key!, { mode: 0o600 });
+  return { key: key!, certificate: certificate! };
+}
+
+function writeTlsFiles(folder: string, { key, certificate }: Issued): void {
+  writeFileSync(join(folder, "cacert.pem"), certificate);
+  writeFileSync(join(folder, "privkey.pem"), key, { mode: 0o600 });
   writeFileSync(join(folder, "dhparam2048.pem"), dhParametersPem());
 }
 

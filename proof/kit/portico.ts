@@ -170,9 +170,22 @@ export function killAll(): void {
   for (const pid of marked()) kill(pid);
 }
 
+/** Processes that were there before this test file and still are: a look at each of them, at every turn, is dear. */
+const strangers = new Set(allProcesses());
+
 function marked(): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.map(Number).filter((pid) => readProc(pid, "environ").includes(`${MARK}=${mark}`) && alive(pid));
+  const all = new Set(allProcesses());
+  // The number of one that is gone may be given to a process of this file.
+  for (const pid of strangers) if (!all.has(pid)) strangers.delete(pid);
+  return [...all].filter(
+    (pid) => !strangers.has(pid) && readProc(pid, "environ").includes(`${MARK}=${mark}`) && alive(pid),
+  );
+}
+
+function allProcesses(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 }
 
 function readProc(pid: number, name: string): string {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** What `/proc` tells of a process and everything it started. */
 export interface Usage {
@@ -45,13 +45,17 @@ export const written = (pids: readonly number[]): number =>
 const sum = (pids: readonly number[], value: (pid: number) => number): number =>
   pids.reduce((total, pid) => total + value(pid), 0);
 
-function descriptorsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
-  } catch {
-    // Gone, or one of its descriptors is.
-    return [];
-  }
+/** What each descriptor of a process is open on, such as a path or `socket:[123]`; none of a process that is gone. */
+export function descriptorsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return (existsSync(folder) ? readdirSync(folder) : []).flatMap((fd) => {
+    try {
+      return [readlinkSync(`${folder}/${fd}`)];
+    } catch {
+      // It was closed meanwhile, as the one of the list itself.
+      return [];
+    }
+  });
 }
 
 function procFile(pid: number, name: string): string {

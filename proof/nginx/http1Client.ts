@@ -1,7 +1,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Field, type Message, parseMessage } from "./messages.js";
+import { connectTls } from "./tlsClient.js";
 
 /** What a client does: writes bytes (chars of latin1), waits, or closes. */
 export type Step =
@@ -42,7 +42,10 @@ const PATIENCE_MS = 4_000;
 
 /** Runs a client on a raw connection. */
 export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
-  const peer = new Peer(options.tls ? tlsSocket(options) : connectTcp(options.port, "127.0.0.1"));
+  const { port, serverName } = options;
+  const peer = new Peer(
+    options.tls ? connectTls(port, serverName, "http/1.1") : connectTcp(port, "127.0.0.1"),
+  );
   try {
     await peer.opened;
     const method = methodOf(options.steps);
@@ -58,11 +61,6 @@ export async function talkHttp1(options: Http1Options): Promise<ClientResult> {
   } finally {
     peer.socket.destroy();
   }
-}
-
-function tlsSocket({ port, serverName }: Http1Options): Socket {
-  const security = { rejectUnauthorized: false, servername: serverName, ALPNProtocols: ["http/1.1"] };
-  return connectTls({ host: "127.0.0.1", port, ...security });
 }
 
 function methodOf(steps: readonly Step[]): string {

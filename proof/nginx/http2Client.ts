@@ -1,6 +1,7 @@
 import { type ClientHttp2Stream, connect, constants, type OutgoingHttpHeaders } from "node:http2";
 import type { ClientResult } from "./http1Client.js";
 import type { Field } from "./messages.js";
+import { connectTls } from "./tlsClient.js";
 
 export interface Http2Options {
   readonly port: number;
@@ -19,8 +20,9 @@ const PATIENCE_MS = 4_000;
 
 /** Sends one request over HTTP/2. */
 export async function talkHttp2(options: Http2Options): Promise<ClientResult> {
-  const security = { rejectUnauthorized: false, servername: options.serverName };
-  const session = connect(`https://127.0.0.1:${options.port}`, security);
+  const session = connect(`https://127.0.0.1:${options.port}`, {
+    createConnection: () => connectTls(options.port, options.serverName, "h2"),
+  });
   try {
     // An error of the session reaches the stream as well.
     session.on("error", () => undefined);

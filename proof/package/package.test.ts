@@ -36,6 +36,38 @@ console.log(VERSION, renderProxyConfig(stack).listeners.length);
 const program = (extension = ""): string => PROGRAM.replaceAll("EXTENSION", extension);
 const STRICT = { strict: true, skipLibCheck: false, types: ["node"], noEmit: true };
 
+const sections = readFileSync(resolve(__dirname, "../../README.md"), "utf8").split(/^## /m);
+
+/** Code blocks of a section of the README, in order. */
+function blocks(title: string, language: string): string[] {
+  const section = sections.find((text) => text.startsWith(`${title}\n`));
+  if (section === undefined) throw new Error(`the README has no section "${title}"`);
+  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(
+    (match) => match[1]!,
+  );
+}
+
+const [main = ""] = blocks("The smallest deployment", "ts");
+
+/** The README's examples go on from the smallest deployment, with values of resources that a user has. */
+const EXAMPLES = {
+  "main.ts": main,
+  "larger.ts":
+    'import { TerraformOutput, TerraformVariable } from "cdktf";\nimport { Action, TlsPolicy } from "cdktf-portico";\n' +
+    continued(
+      'const server = { ipv4Address: new TerraformVariable(stack, "address", {}).stringValue };\n' +
+        'const zone = { name: new TerraformVariable(stack, "zone", {}).stringValue };\n' +
+        blocks("In a larger stack", "ts")[0]!,
+    ),
+  "ssh.ts":
+    'import { Delivery, NodeRuntime } from "cdktf-portico";\n' +
+    continued(blocks("To a host over ssh", "ts")[0]!),
+};
+
+function continued(added: string): string {
+  return main.replace(/new FileSyncFrontEnd\([^]*?\n\}\);\n/, added);
+}
+
 describe("the types", () => {
   // What `cdktf init --template=typescript` writes, without what concerns the output.
   const template = {
@@ -50,22 +82,41 @@ describe("the types", () => {
     // The template's resolution is deprecated by the compiler that is installed here.
     ...{ moduleResolution: "node10", ignoreDeprecations: "6.0" },
   };
-  test.each<[string, object, string]>([
-    ["cdktf's template", { ...template, skipLibCheck: true }, ""],
+  const examples = Object.keys(EXAMPLES).map((file) => `../../${file}`);
+  const bundler = { module: "esnext", moduleResolution: "bundler", target: "es2022" };
+  // One process for all projects of a compiler reads and parses the libraries once.
+  test.each<["tsc" | "tsc7", Record<string, { compilerOptions: object; include?: string[] }>]>([
+    // TypeScript 7 no longer knows the template's resolution.
     [
-      "cdktf's template, libraries checked, no esModuleInterop",
-      { ...template, ...STRICT, esModuleInterop: false },
-      "",
+      "tsc",
+      {
+        "types/template": { compilerOptions: { ...template, skipLibCheck: true } },
+        "types/template-libraries-checked": {
+          compilerOptions: { ...template, ...STRICT, esModuleInterop: false },
+        },
+      },
     ],
-    ["node16", { ...STRICT, module: "node16", target: "es2022" }, ""],
-    ["nodenext", { ...STRICT, module: "nodenext", target: "es2022" }, ""],
-    ["bundler", { ...STRICT, module: "esnext", moduleResolution: "bundler", target: "es2022" }, ""],
+    [
+      "tsc7",
+      {
+        "types/node16": { compilerOptions: { ...STRICT, module: "node16", target: "es2022" } },
+        "types/nodenext-and-the-README": {
+          compilerOptions: { ...STRICT, module: "nodenext", target: "es2022" },
+          include: examples,
+        },
+        "types/bundler": { compilerOptions: { ...STRICT, ...bundler } },
+      },
+    ],
   ])(
-    "resolve with %s",
-    (_, compilerOptions, extension) => {
-      consumer.write("types/main.ts", program(extension));
-      consumer.write("types/tsconfig.json", JSON.stringify({ compilerOptions, include: ["main.ts"] }));
-      expect(consumer.bin("tsc", ["-p", "types"])).toBe("");
+    "resolve in every kind of project that %s knows",
+    (compiler, projects) => {
+      for (const [name, text] of Object.entries(EXAMPLES)) consumer.write(name, text);
+      for (const [folder, { compilerOptions, include = [] }] of Object.entries(projects)) {
+        consumer.write(`${folder}/main.ts`, program());
+        const config = { compilerOptions, include: ["main.ts", ...include] };
+        consumer.write(`${folder}/tsconfig.json`, JSON.stringify(config));
+      }
+      expect(consumer.types(["--build", ...Object.keys(projects)], compiler)).toBe("");
     },
     120_000,
   );
@@ -101,38 +152,16 @@ describe("the library", () => {
   });
 });
 
-const sections = readFileSync(resolve(__dirname, "../../README.md"), "utf8").split(/^## /m);
-
-/** Code blocks of a section of the README, in order. */
-function blocks(title: string, language: string): string[] {
-  const section = sections.find((text) => text.startsWith(`${title}\n`));
-  if (section === undefined) throw new Error(`the README has no section "${title}"`);
-  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(
-    (match) => match[1]!,
-  );
-}
-
 describe("the README", () => {
-  const [main] = blocks("The smallest deployment", "ts");
   const stack = join("cdktf.out", "stacks", "portico", "cdk.tf.json");
-  const check = (file: string): void => {
-    const options = [
-      "--noEmit",
-      "--strict",
-      "--module",
-      "nodenext",
-      "--target",
-      "es2022",
-      "--types",
-      "node,jest",
-    ];
-    expect(consumer.bin("tsc", [...options, file])).toBe("");
+  /** Runs an example; whether it compiles is the compiler's test above. */
+  const synthesize = (name: keyof typeof EXAMPLES, env?: NodeJS.ProcessEnv): void => {
+    consumer.write(name, EXAMPLES[name]);
+    consumer.run(process.execPath, ["--import", "tsx", name], env);
   };
 
   test("the smallest deployment synthesizes to a stack that writes the host's files", () => {
-    consumer.write("main.ts", main!);
-    check("main.ts");
-    consumer.bin("tsx", ["main.ts"]);
+    synthesize("main.ts");
     expect(readFileSync(join(consumer.folder, stack), "utf8")).toContain(
       'out/portico/files/Host/etc/portico/portico.json"',
     );
@@ -169,26 +198,12 @@ describe("the README", () => {
   });
 
   test("the additions of a larger stack synthesize", () => {
-    const [added] = blocks("In a larger stack", "ts");
-    // The example goes on from the smallest deployment, with values of resources that a user has.
-    const imports =
-      'import { TerraformOutput, TerraformVariable } from "cdktf";\nimport { Action, TlsPolicy } from "cdktf-portico";\n';
-    const resources =
-      'const server = { ipv4Address: new TerraformVariable(stack, "address", {}).stringValue };\n' +
-      'const zone = { name: new TerraformVariable(stack, "zone", {}).stringValue };\n';
-    const text = main!.replace(/new FileSyncFrontEnd\([^]*?\n\}\);\n/, `${resources}${added!}`);
-    consumer.write("larger.ts", imports + text);
-    check("larger.ts");
-    consumer.bin("tsx", ["larger.ts"]);
+    synthesize("larger.ts");
     expect(readFileSync(join(consumer.folder, stack), "utf8")).toContain("http://10.0.0.7:8000");
   }, 60_000);
 
-  test("the deployment over ssh compiles, and is refused while the variable with the host's key is not set", () => {
-    const [ssh] = blocks("To a host over ssh", "ts");
-    const imports = 'import { Delivery, NodeRuntime } from "cdktf-portico";\n';
-    consumer.write("ssh.ts", imports + main!.replace(/new FileSyncFrontEnd\([^]*?\n\}\);\n/, ssh!));
-    check("ssh.ts");
-    expect(() => consumer.bin("tsx", ["ssh.ts"], { HOST_KEY: undefined })).toThrow(
+  test("the deployment over ssh is refused while the variable with the host's key is not set", () => {
+    expect(() => synthesize("ssh.ts", { HOST_KEY: undefined })).toThrow(
       "Delivery.ssh.hostKey: is missing [delivery.unverified-host]",
     );
   }, 60_000);

@@ -1,149 +1,38 @@
-import { LocalProvider } from "@cdktf/provider-local/lib/provider";
-import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
-import { App, DataResource, Fn, TerraformOutput, TerraformStack, TerraformVariable, Token } from "cdktf";
-import {
-  Action,
-  ApplicationDaemons,
-  ApplicationSettings,
-  Delivery,
-  Firewall,
-  Host,
-  HostFile,
-  ProxyService,
-  ReverseProxy,
-  StaticNetwork,
-  TlsMaterial,
-} from "../../src/index.js";
+import { App, TerraformOutput, type TerraformStack, TerraformVariable } from "cdktf";
 import { dnsRecordsOutput } from "../../src/constructs/dnsOutput.js";
-import { LATE_VALUES } from "./lateValues.js";
+import { Delivery, Host, StaticNetwork } from "../../src/index.js";
+import { lateStack } from "./lateStack.js";
+import { LATE_RECORDS } from "./lateValues.js";
 
-/** A proxy whose every value comes from a variable, one also by way of a resource. */
 const app = new App();
-const stack = new TerraformStack(app, "portico");
-new LocalProvider(stack, "local");
-new TlsProvider(stack, "tls");
-
-const variables = new Map(
-  LATE_VALUES.map(({ name, type, good }) => [
-    name,
-    new TerraformVariable(stack, name, { type, default: good }),
-  ]),
-);
-const text = (name: string): string => variables.get(name)!.stringValue;
-const number = (name: string): number => variables.get(name)!.numberValue;
-const list = (name: string): string[] => Token.asList(variables.get(name)!.value);
-
-const host = new Host(stack, "host", {
-  address: text("address"),
-  ipv6Address: text("ipv6"),
-  publicName: text("publicName"),
-  delivery: Delivery.local({ root: process.env.PORTICO_ROOT! }),
-});
-const lan = new Host(stack, "lan", {
-  address: text("lanAddress"),
-  netmask: "255.255.255.0",
-  gateway: text("gateway"),
-  dnsDomain: text("dnsDomain"),
-  nameservers: ["9.9.9.10", text("nameserver")],
-  ipv6Address: "2001:db8::10",
-  sshPort: number("sshPort"),
-  delivery: Delivery.local({ root: `${process.env.PORTICO_ROOT!}-lan` }),
-});
-new StaticNetwork(stack, "network", {
-  host: lan,
-  interface: { name: text("interface") },
-  ipv6PrefixLength: number("prefixLength"),
-  ipv6Gateway: text("gateway6"),
-  resolverFile: true,
-});
-new StaticNetwork(stack, "network2", {
-  host: lan,
-  interface: { macAddress: text("mac") },
-  name: "06-second.network",
-});
-new TerraformOutput(stack, "records", { value: dnsRecordsOutput(host) });
-const proxy = new ReverseProxy(stack, "proxy", {
-  host,
-  workers: number("workers"),
-  trustedProxies: list("trusted"),
-  paths: { logDirectory: text("logDirectory") },
-});
-const listener = proxy.addListener("http", {
-  port: number("listenerPort"),
-  address: text("listenerAddress"),
-});
-const https = proxy.addListener("https", {
-  port: 8443,
-  address: text("listenerAddress6"),
-  tls: {
-    material: TlsMaterial.fromFiles({
-      certificate: text("certificate"),
-      key: "/etc/ssl/site.key",
-      dhparam: false,
-    }),
-  },
-});
-const signed = proxy.addListener("signed", {
-  port: 9443,
-  tls: { material: TlsMaterial.selfSigned({ dnsNames: ["known.example.org", text("dnsName")] }) },
-});
-const server = proxy.addVirtualServer("site", {
-  serverNames: [text("publicName"), text("ipv6ServerName")],
-  listeners: [listener, https, signed],
-  default: true,
-});
-const applied = new DataResource(stack, "resource", { input: { url: text("applied") } });
-const web = proxy.addUpstream("web", { url: `http://${text("urlHost")}:${text("urlPort")}` });
-const other = proxy.addUpstream("other", {
-  url: Token.asString(Fn.lookup(applied.output, "url", "")),
-  readTimeoutMs: number("timeout"),
-});
-server.addRoute("web", {
-  path: text("routePath"),
-  action: Action.proxy(web, { strip: text("strip") as "raw" }),
-});
-server.addRoute("other", { path: "/other", action: Action.proxy(other) });
-server.addRoute("files", { path: "/files", action: Action.staticFiles(`${text("directory")}/media`) });
-server.addRoute("gone", {
-  path: "/gone",
-  action: Action.respond(number("status"), { contentType: text("line") }),
-  responseHeaders: { set: { "X-Site": text("fieldValue") }, remove: [text("fieldName")] },
-});
-new ProxyService(stack, "service", {
-  proxy,
-  nodePath: text("nodePath"),
-  runtimeBundle: __filename,
-  stopTimeoutSeconds: number("stopTimeout"),
-  openFilesMax: number("openFiles"),
-  logDaysKept: number("logDays"),
-});
-new ApplicationSettings(stack, "settings", {
-  host,
-  scheme: "https",
-  serverNames: [text("settingsName"), text("settingsName6")],
-  publicPort: number("publicPort"),
-  pathPrefix: text("prefix"),
-  fileServer: { host: text("fileServerHost"), port: number("fileServerPort") },
-  startCommand: ["/srv/sync/web.sh", "start", text("startArgument")],
-});
-new ApplicationDaemons(stack, "daemons", {
-  host,
-  webdav: {
-    command: ["/srv/sync/webdav", text("argument")],
-    type: "exec",
-    user: text("user"),
-    workingDirectory: text("directory2"),
-    environment: { LEVEL: text("variable") },
-    startTimeoutSeconds: number("startTimeout"),
-  },
-});
-new Firewall(stack, "firewall", {
-  host,
-  ports: [number("firewallPort")],
-  allowed: [
-    { port: number("allowedPort"), from: ["192.0.2.0/24", text("range"), text("range6")] },
-    { port: number("closedPort") },
-  ],
-});
-new HostFile(stack, "note", { host, path: text("path"), content: "note" });
+const stack = lateStack(app, process.env.PORTICO_ROOT!);
+addRecords(stack);
+addGatewayElsewhere(stack);
 app.synth();
+
+/** Hosts of which only addresses matter: one output for each, so that one apply is enough for all. */
+function addRecords(stack: TerraformStack): void {
+  LATE_RECORDS.forEach(({ address, ipv6 }, i) => {
+    const host = new Host(stack, `records-of-${i}`, {
+      address: variable(stack, `recordsAddress${i}`, address),
+      ipv6Address: variable(stack, `recordsIpv6${i}`, ipv6),
+      publicName: "files.example.org",
+    });
+    new TerraformOutput(stack, `recordsOf${i}`, { value: dnsRecordsOutput(host) });
+  });
+}
+
+/** A host whose gateway is an address, but can be one outside its subnet. */
+function addGatewayElsewhere(stack: TerraformStack): void {
+  const host = new Host(stack, "elsewhere", {
+    address: variable(stack, "elsewhereAddress", "192.168.1.6"),
+    netmask: "255.255.255.0",
+    gateway: variable(stack, "elsewhereGateway", "192.168.1.1"),
+    delivery: Delivery.local({ root: `${process.env.PORTICO_ROOT!}-elsewhere` }),
+  });
+  new StaticNetwork(stack, "elsewhereNetwork", { host, interface: { name: "eth0" } });
+}
+
+function variable(stack: TerraformStack, name: string, value: string): string {
+  return new TerraformVariable(stack, name, { type: "string", default: value }).stringValue;
+}

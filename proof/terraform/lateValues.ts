@@ -259,3 +259,24 @@ export const LATE_CONNECTION: readonly LateValue[] = [
   value("rootUser", "string", "root", "admin", "Delivery.ssh.user", "`root`, or any user with"),
   value("hostAddress", "string", "192.0.2.9", "files", "files.address", "a static IPv4 address"),
 ];
+
+/** Addresses of a host, and the DNS records that it gets for them. */
+export const LATE_RECORDS: readonly {
+  readonly address: string;
+  readonly ipv6: string;
+  readonly records: readonly { readonly type: string; readonly value: string }[];
+}[] = [
+  { address: "192.168.1.2", ipv6: "fd00::1", records: [] },
+  { address: "100.64.0.1", ipv6: "2001:db8::1", records: [] },
+  { address: "8.8.8.8", ipv6: "fe80::1", records: [{ type: "A", value: "8.8.8.8" }] },
+  { address: "224.0.0.1", ipv6: "2606:4700::1", records: [{ type: "AAAA", value: "2606:4700::1" }] },
+  // An IPv6 address becomes canonical.
+  {
+    address: "8.8.8.8",
+    ipv6: "2606:4700:0:0::00AB",
+    records: [
+      { type: "A", value: "8.8.8.8" },
+      { type: "AAAA", value: "2606:4700::ab" },
+    ],
+  },
+];

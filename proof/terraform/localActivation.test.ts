@@ -7,7 +7,6 @@ const run = terraformIsHere() ? describe : describe.skip;
 run("a local delivery with activation", () => {
   const workspace = new Workspace();
   const app = join(__dirname, "appWithActivation.ts");
-  const apply = (): void => void workspace.terraform("apply", "-input=false", "-auto-approve");
   const lastGood = () =>
     JSON.parse(readFileSync(join(workspace.root, "var/lib/portico/deployment/state.json"), "utf8"));
 
@@ -16,13 +15,13 @@ run("a local delivery with activation", () => {
   test("activates once the files are there, again when one changes, and leaves nothing when destroyed", () => {
     workspace.synthesize(app, { PORTICO_PAGE: "one\n" });
     workspace.terraform("init", "-input=false");
-    apply();
+    workspace.apply();
     const first = lastGood();
     expect(first.deployment.files).toHaveLength(13);
     expect(workspace.plan()).toEqual([]);
 
     workspace.synthesize(app, { PORTICO_PAGE: "two\n" });
-    apply();
+    workspace.apply();
     const changed = ({ deployment }: typeof first) =>
       deployment.files.find(({ role }: { role: string }) => role === "page").sha256;
     expect(changed(lastGood())).not.toBe(changed(first));

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProviders } from "./providers/providers.js";
 
-const REPOSITORY = join(__dirname, "../..");
 const providers = findProviders();
 
 /** Versions of providers that are here, where they differ from those that the constructs ask for. */
@@ -21,7 +20,17 @@ export function terraformIsHere(): boolean {
 
 export interface PlannedChange {
   readonly address: string;
-  readonly actions: readonly string[];
+  readonly action: string;
+}
+
+/** The changes among the messages of `-json`; a change of an output is none of a resource. */
+function plannedChanges(messages: string): PlannedChange[] {
+  return messages
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+    .filter(({ type }) => type === "planned_change")
+    .map(({ change: { resource, action } }) => ({ address: resource.addr, action }));
 }
 
 /** A stack of `main.ts`'s kind in a folder of its own, and the real Terraform to apply it. */
@@ -44,18 +53,24 @@ export class Workspace {
     }
   }
 
-  /** Synthesizes an app (`main.ts` or a test's own) with `PORTICO_ROOT` set to this workspace's root. */
+  /**
+   * Synthesizes an app (`main.ts` or a test's own) with `PORTICO_ROOT` set to this workspace's root. It runs in this
+   * process, with modules of its own: a process would need longer to load and translate them than for the stack.
+   */
   synthesize(app: string, variables: Record<string, string> = {}): void {
-    this.run(process.execPath, [require.resolve("tsx/cli"), app], {
-      cwd: REPOSITORY,
-      env: {
-        ...this.environment,
-        PORTICO_ADDRESS: "127.0.0.1",
-        PORTICO_ROOT: this.root,
-        CDKTF_OUTDIR: join(this.folder, "cdktf.out"),
-        ...variables,
-      },
-    });
+    const { env } = process;
+    process.env = {
+      ...this.environment,
+      PORTICO_ADDRESS: "127.0.0.1",
+      PORTICO_ROOT: this.root,
+      CDKTF_OUTDIR: join(this.folder, "cdktf.out"),
+      ...variables,
+    };
+    try {
+      jest.isolateModules(() => void jest.requireActual(app));
+    } finally {
+      process.env = env;
+    }
     const file = join(this.stack, "cdk.tf.json");
     const json = JSON.parse(readFileSync(file, "utf8"));
     json.terraform.backend.local.path = join(this.folder, "terraform.tfstate");
@@ -73,12 +88,12 @@ export class Workspace {
 
   /** What an apply would change; an empty list means the plan is empty. */
   plan(): PlannedChange[] {
-    const file = join(this.folder, "plan");
-    this.terraform("plan", "-input=false", `-out=${file}`);
-    const plan = JSON.parse(this.terraform("show", "-json", file));
-    return (plan.resource_changes as { address: string; change: { actions: string[] } }[])
-      .filter(({ change }) => change.actions.join() !== "no-op")
-      .map(({ address, change }) => ({ address, actions: change.actions }));
+    return plannedChanges(this.terraform("plan", "-input=false", "-json"));
+  }
+
+  /** Applies, and returns what it planned to change. */
+  apply(): PlannedChange[] {
+    return plannedChanges(this.terraform("apply", "-input=false", "-auto-approve", "-json"));
   }
 
   start(command: string, args: string[]): ChildProcess {
