@@ -99,7 +99,7 @@ run("certificates by ACME on a pair", () => {
       expect(await served(VIRTUAL)).toBe(serving);
       // It has just been issued, so the other one has to be asked to.
       const renewed = await other.run(`${PORTICO} certificates renew`);
-      expect(renewed).toMatchObject({ code: 0, stdout: `renewed: ${VIRTUAL}\n` });
+      expect(renewed).toEqual({ code: 0, stdout: `renewed: ${VIRTUAL}\n`, stderr: "" });
       const next = await served(VIRTUAL);
       expect(next).not.toBe(serving);
       expect(ca.orders).toBe(2);
@@ -147,10 +147,7 @@ run("certificates by ACME on a pair", () => {
       expect(keys[1]).toBe(keys[0]);
       expect(keys[0]).not.toBe(key);
       await pair.hosts[0].must("systemctl restart portico-copies.service");
-      await pair.settled();
-      const holder = await pair.holder();
-      const renewed = await holder.run(`${PORTICO} certificates renew`);
-      expect(renewed).toMatchObject({ code: 0, stdout: `renewed: ${VIRTUAL}\n` });
+      const holder = await renewedByHolder();
       const next = await served(VIRTUAL);
       await eventually(
         async () => (await served(pair.other(holder).address)) === next,
@@ -177,6 +174,26 @@ run("certificates by ACME on a pair", () => {
       `timeout 5 openssl s_client -connect ${address}:443 -noservername < /dev/null 2> /dev/null | openssl x509 -noout -issuer -serial -ext subjectAltName`,
     );
     return stdout;
+  }
+
+  /** Asks the host that has the address; again, if the address moved while it was asked, as it does on a busy machine. */
+  async function renewedByHolder(): Promise<TestHost> {
+    for (;;) {
+      await pair.settled();
+      const holder = await pair.holder();
+      const before = await moves();
+      const renewed = await holder.run(`${PORTICO} certificates renew`);
+      if (renewed.code !== 0 && (await moves()) > before) continue;
+      expect(renewed).toEqual({ code: 0, stdout: `renewed: ${VIRTUAL}\n`, stderr: "" });
+      return holder;
+    }
+  }
+
+  async function moves(): Promise<number> {
+    const logs = await Promise.all(
+      pair.hosts.map((host) => host.must("journalctl -u portico-address.service --output=cat --no-pager")),
+    );
+    return logs.join("").split("Entering MASTER STATE").length - 1;
   }
 
   const bothServe = (): Promise<string[]> => Promise.all(pair.hosts.map(({ address }) => served(address)));
