@@ -2074,6 +2074,15 @@ test("a host without IPv6: listeners that need it are refused, where they are op
     ["unshare", "--net"],
   );
   expect(await refused(files, true)).toBeUndefined();
+  await activated(files);
+  await host.by(
+    async () => {
+      // Nothing is started, and so nothing is opened.
+      expect(await refused(files, false)).toBeUndefined();
+    },
+    undefined,
+    ["unshare", "--net"],
+  );
 });
 
 test("the application's settings and media are changed, restored after a failure, and undone", async () => {

@@ -11,6 +11,8 @@ test.each<[what: string, text: string, hidden: number[]]>([
   ],
   ["the whole statement", "A = {\n  'password':\n    1,\n}\nB = 1\n", [1, 2, 3, 4]],
   ["the whole statement, with carriage returns", "A = [\r\n'password',\r\n]\r\nB = 1\r\n", [1, 2, 3]],
+  ["a comment below a backslash", 'SECRET_KEY = "ab1-x" \\\n  # was: other\nB = 1\n', [1, 2]],
+  ["the whole last statement, without a line end", "A = [\n'password',\n]", [1, 2, 3]],
   ["a comment", "# the token\nA = 1  # its salt\nB = 1\n", [1, 2]],
   ["what repeats the secret key", `SECRET_KEY = 'ab1-x'\nA = "ab1-x"\nB = 2\n# ab1-x\n`, [1, 2, 4]],
   ["one with a prefix", `SECRET_KEY = R'ab1-x'\nA = "ab1-x"\n`, [1, 2]],

@@ -544,6 +544,11 @@ test("statements that affect one item each are named one by one", () => {
   ]);
 });
 
+test("what follows a decorator in its line, as Python does not allow it, ends nothing", () => {
+  const text = "@x; SITE_ROOT = '/a/'\ndef f(): pass\n";
+  expect(edited(text)).toBe(`${text}${newLines()}`);
+});
+
 test.each(["from os.path import *", "exec('1')"])(
   "in front of the new items %s is not an obstacle",
   (line) => {

@@ -57,6 +57,15 @@ test.each([
   expect(listeners.map(({ port, publishedPort }) => [port, publishedPort])).toEqual(ports);
 });
 
+test.each(["path", "absolute", "unchanged"] as const)(
+  "the destination of a WebDAV request goes on as it says: %s",
+  (webdavDestination) => {
+    const { virtualServers } = configOf({ webdavDestination });
+    const actions = virtualServers.flatMap(({ routes }) => routes.map(({ action }) => action));
+    expect(actions).toContainEqual(expect.objectContaining({ destination: webdavDestination }));
+  },
+);
+
 test("what the mode says of addresses and the PROXY protocol holds for its listeners", () => {
   const proxyProtocol = { from: ["10.0.0.0/8"] };
   const { listeners } = configOf({ mode: Mode.tls({ address: "127.0.0.1", proxyProtocol }) });

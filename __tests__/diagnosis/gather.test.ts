@@ -65,6 +65,23 @@ test("a document that cannot be read gives way to the activated one; without tha
   expect(await deployed({ activated })).toEqual([["config.not-json", at("portico.json")]]);
 });
 
+test("on the host systemd is asked about the units of a deployment", async () => {
+  const path = process.env["PATH"];
+  writeFileSync(at("systemctl"), "#!/bin/sh\nprintf 'LoadState=loaded\\nActiveState=active\\n\\n'\n", {
+    mode: 0o755,
+  });
+  writeFileSync(at("deployment.json"), JSON.stringify(deploymentOf({})));
+  process.env["PATH"] = `${folder}:${path}`;
+  try {
+    const gathered = await gather(options);
+    expect(gathered).toMatchObject({ ok: true, value: { units: { proxy: { state: "active" } } } });
+  } finally {
+    process.env["PATH"] = path;
+  }
+  const unasked = await gather(options);
+  expect(unasked.ok && "units" in unasked.value).toBe(false);
+});
+
 test("the config is the one that is named, or the deployment's, or the one in its usual place", async () => {
   const { configFile: _, ...unnamed } = options;
   const path = at("portico.json");

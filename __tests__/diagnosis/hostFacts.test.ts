@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { Socket } from "node:dgram";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -191,6 +192,15 @@ test("a public address may be translated to the private one that packets leave f
       source,
     );
   expect(await translatedTo("198.41.0.4")).toBe(isPrivate ? source : undefined);
+});
+
+test("a host that has a public address itself has none that is translated", async () => {
+  const kernel = jest.spyOn(Socket.prototype, "address");
+  kernel.mockReturnValue({ address: "198.41.0.5", family: "IPv4", port: 9 });
+  expect(await translatedTo("198.41.0.4")).toBeUndefined();
+  kernel.mockReturnValue({ address: "10.0.0.5", family: "IPv4", port: 9 });
+  expect(await translatedTo("198.41.0.4")).toBe("10.0.0.5");
+  kernel.mockRestore();
 });
 
 describe("a request", () => {

@@ -235,6 +235,19 @@ describe("the pods", () => {
     });
   });
 
+  test("have a volume for each Secret with a certificate", () => {
+    const more = ["b", "c"].map((secretName) => ({ secretName, directory: `/run/${secretName}` }));
+    const tls = [{ secretName: "a" }, ...more];
+    const volumes = podOf(site({ tls })).volumes as { name: string; secret?: { secretName: string } }[];
+    expect(
+      volumes.flatMap(({ name, secret }) => (secret === undefined ? [] : [[name, secret.secretName]])),
+    ).toEqual([
+      ["tls", "a"],
+      ["tls-2", "b"],
+      ["tls-3", "c"],
+    ]);
+  });
+
   test("unpack the runtime that the ConfigMap holds", () => {
     const one = fullSite();
     const packed = one.frontEnd.manifests.find((manifest) => "binaryData" in manifest)!;

@@ -145,6 +145,17 @@ describe("a receive buffer", () => {
     expect(socket.into).toBe(new ReceiveBuffer().first);
   });
 
+  test("has as much of the common one as its receiver's pace allows, whatever others have", () => {
+    const sizes = [1, 2, 3, 4, 63, 64, 3, 1].map((kib) => kib * KIB);
+    const lengths = sizes.map((most) => {
+      const socket = new Socket(new ReceiveBuffer());
+      socket.buffer.fit(1, 1, most);
+      socket.read(1);
+      return socket.into.length;
+    });
+    expect(lengths).toEqual(sizes);
+  });
+
   test("grows once half a megabyte was read, and is a new one then", () => {
     const socket = new Socket(new ReceiveBuffer());
     socket.buffer.fit(-1, SHARED);

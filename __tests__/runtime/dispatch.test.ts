@@ -4,7 +4,14 @@ import { httpDate } from "../../src/runtime/exchange/httpDate.js";
 import { repeatedField, SINGLE_FIELDS } from "../../src/runtime/exchange/singleFields.js";
 import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { FakeExchange, fakeRoute, type LoggedError } from "../../proof/kit/fakeExchange.js";
-import { connectTo, exchange, isComplete, parseAnswer } from "../../proof/kit/peers.js";
+import {
+  answering,
+  connectTo,
+  exchange,
+  isComplete,
+  parseAnswer,
+  RawUpstream,
+} from "../../proof/kit/peers.js";
 
 /** What happens to a request before an action has it, and what all exchanges share. */
 
@@ -44,6 +51,25 @@ test("an authority's challenge is answered over plain HTTP only, before anything
   } finally {
     await front.close();
   }
+});
+
+test("an authority's challenge does not go on to an upstream", async () => {
+  const upstream = await new RawUpstream(
+    answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+  ).listen();
+  const front = await startEveryProtocol({
+    routes: [{ name: "all", path: "/", action: { type: "proxy", upstream: "web" } }],
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}` }],
+  });
+  const path = "/.well-known/acme-challenge/token";
+  front.serving.dispatcher.setProofs(new Map([[path, "token.print"]]));
+  const get = (target: string) => exchange(front.plainPort, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  expect((await get(path)).body).toBe("token.print");
+  expect((await get("/x")).body).toBe("ok");
+  expect(upstream.connections.map(({ received }) => received.split(" ")[1])).toEqual(["/x"]);
+  expect(front.serving.faults.count).toBe(0);
+  await front.close();
+  await upstream.close();
 });
 
 test("a fault is logged where its exchange logs, with its stack; what cannot be ended is cut", () => {

@@ -168,6 +168,26 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
+  test("none is left of a piece that the client read late, while the upstream takes its time", async () => {
+    script = () => undefined;
+    await start({ timeouts: TIMEOUTS }, [{ ...ROUTES[1]!, sendTimeoutMs: 30_000 }]);
+    const client = await connectTo(proxy.port);
+    client.socket.pause();
+    client.send(get("/web"));
+    const peer = await (await upstream.connection()).receives("\r\n\r\n");
+    const piece = "x".repeat(16 << 20);
+    peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${piece.length + 2}\r\n\r\n${piece}`);
+    await sleep(100);
+    client.socket.resume();
+    await client.until(({ received }) => received.length > piece.length);
+    await client.receives(/x$/);
+    await pass(40_000);
+    expect(client.ended || client.closed).toBe(false);
+    peer.send("ok");
+    await client.receives(/ok$/);
+    client.socket.destroy();
+  });
+
   test("a client that has ended its side is given up after a second without an answer", async () => {
     script = () => undefined;
     await start({ timeouts: TIMEOUTS });

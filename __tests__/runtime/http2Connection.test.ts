@@ -89,6 +89,20 @@ describe("settings", () => {
     expect(credit(0)).toBe(16 * MiB - 65_535);
   });
 
+  test.each([0, 64, 4_096])("a client with a table for %i bytes of fields reads all heads", async (bytes) => {
+    handler = (exchange) => {
+      exchange.sendHead(200, "OK", ["x-long", "y".repeat(40), "x-short", "z"], 0);
+      exchange.end();
+    };
+    const session = connectHttp2(server.port, { headerTableSize: bytes });
+    for (let i = 0; i < 3; i++)
+      expect((await ask(session, { ":path": "/" })).headers).toMatchObject({
+        "x-short": "z",
+        ":status": 200,
+      });
+    session.destroy();
+  });
+
   test("limit streams: those beyond are refused, and the client can send them again", async () => {
     handler = () => undefined;
     for (let i = 0; i < 11; i++) client.request(1 + 2 * i, GET);

@@ -8,8 +8,10 @@ import { build } from "esbuild";
 import fc from "../../proof/kit/property.js";
 import { parseConfig, type ProxyConfig } from "../../src/model/index.js";
 import { combinedLine, errorLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
+import { LogFile } from "../../src/runtime/logs/logFile.js";
 import { LogFiles, type LogOptions } from "../../src/runtime/logs/logFiles.js";
 import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../../proof/kit/fakeExchange.js";
+import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
 import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/streams.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -156,6 +158,7 @@ describe("combined (decisions 7.1)", () => {
   test.each([
     ["Asia/Kolkata", / \+0530\] /],
     ["America/St_Johns", / -0[23]30\] /],
+    ["Pacific/Kiritimati", / \+1400\] /],
     ["UTC", / \+0000\] /],
   ])("the time is local, with its offset: %s", async (zone, expected) => {
     const exchange = '{ client: {}, request: { headers: [], requestLine: "" }, server: {} }';
@@ -211,6 +214,21 @@ describe("JSON", () => {
     expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
   });
+});
+
+test("what could not be written is not tried again once the file is closed", async () => {
+  jest.useFakeTimers(ONLY_TIMEOUTS);
+  const said: string[] = [];
+  const log = new LogFile({ path: "/dev/full" }, (message) => void said.push(message));
+  expect(log.open()).toBeUndefined();
+  log.append("line\n");
+  await log.close();
+  expect(jest.getTimerCount()).toBe(0);
+  jest.useRealTimers();
+  expect(said).toEqual([
+    expect.stringMatching(/^log file \/dev\/full cannot be written .*; lines wait in memory/),
+    expect.stringMatching(/^log file \/dev\/full lost its last lines /),
+  ]);
 });
 
 test("every moment is written in full, and a clock that went back makes no time negative", () => {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import * as tls from "node:tls";
 import { ReceiveBuffer } from "../../src/runtime/exchange/receiveBuffer.js";
+import { ClientInput } from "../../src/runtime/http1/clientInput.js";
 import { reportReset, unsentBytes } from "../../src/runtime/node/peer.js";
 import { type Piece, uses } from "../../src/runtime/node/pieces.js";
 import { adopt, onRead, readDirectly, readInto } from "../../src/runtime/node/reads.js";
@@ -90,6 +91,25 @@ describe("whether the peer has reset a connection that is not read", () => {
       else expect(near.destroyed).toBe(true);
     }
   });
+});
+
+test.each([true, false])("a client is read into memory of ours (TLS: %j)", async (secure) => {
+  const [near, far] = secure ? await securePair() : await pair();
+  const received: string[] = [];
+  const input = new ClientInput(near, secure, (chunk) => void received.push(chunk.toString()));
+  open.push(input.socket);
+  // Only a plain connection has a socket that was made for it.
+  expect(input.socket === near).toBe(secure);
+  far.write("one");
+  await eventually(() => received.length > 0);
+  expect([received, input.transient]).toEqual([["one"], true]);
+  // A transfer has a buffer of its own from the read after the next one.
+  input.fit(1 << 20, 3);
+  for (const text of ["two", "three"]) {
+    far.write(text);
+    await eventually(() => received.at(-1) === text);
+  }
+  expect(input.transient).toBe(false);
 });
 
 test("what TLS and the kernel have not taken is counted, where Node shows it", () => {

@@ -837,6 +837,17 @@ describe("the control socket", () => {
     );
   });
 
+  test("a client that has ended its side still gets its answer", async () => {
+    const done = { ok: true, value: { message: "done", warnings: [] } } as const;
+    const control = await ControlServer.open(path(), () => sleep(50, done));
+    const socket = connect({ path: path(), allowHalfOpen: true }).setEncoding("utf8");
+    socket.end('{"command":"status"}\n');
+    let text = "";
+    for await (const chunk of socket) text += chunk as string;
+    control.close();
+    expect(JSON.parse(text)).toEqual(done);
+  });
+
   test("a master that was replaced is asked again, as its successor may be there now, until the time is over", async () => {
     let replaced = 2;
     const gone = { ok: false, problems: [{ ...problem, code: "control.replaced" }] } as const;

@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CONTENT_BYTES_MAX, describeFile, type FileCache } from "../../src/runtime/actions/fileCache.js";
-import { FileLookup, openFailure, pathOfFile } from "../../src/runtime/actions/fileLookup.js";
+import {
+  FileLookup,
+  openFailure,
+  pathOfDescriptor,
+  pathOfFile,
+} from "../../src/runtime/actions/fileLookup.js";
 import { FileTransfer } from "../../src/runtime/actions/fileTransfer.js";
 import { chmodCommand, explainDenial } from "../../src/runtime/actions/permissions.js";
 import { RedirectAction } from "../../src/runtime/actions/redirect.js";
@@ -357,6 +362,15 @@ describe("a file that changes right after it was opened", () => {
     expect((await get(action(), "race/f")).status).toBe(404);
   });
 
+  test("is not found where its directory is another one each time it is looked at", async () => {
+    let times = 0;
+    // Where it stayed the same after a while, a lookup without an end would end there.
+    const moving = (): Promise<string> => Promise.resolve(`/none/${Math.min(times++, 50)}`);
+    jest.spyOn(FileLookup.prototype as never, "root").mockImplementation(moving as never);
+    expect((await get(action(), "race/f")).status).toBe(404);
+    expect(times).toBeLessThan(20);
+  });
+
   test("is looked up again where it is replaced, and given up where that goes on", async () => {
     const path = raced();
     const replace = (): void => {
@@ -381,6 +395,16 @@ describe("a file that changes right after it was opened", () => {
   test("that is named as if it was deleted is served", async () => {
     write("x (deleted)", "here");
     expect((await get(action(), "x (deleted)")).text).toBe("here");
+  });
+
+  test("of which the file system counts no links is at its path, unless it is deleted", async () => {
+    const path = raced();
+    const fd = fs.openSync(path, "r");
+    const unlinked = Object.assign(fs.fstatSync(fd, { bigint: true }), { nlink: 0n });
+    expect(await pathOfDescriptor(fd, path, unlinked)).toBe(path);
+    fs.rmSync(path);
+    expect(await pathOfDescriptor(fd, path, unlinked)).toBeUndefined();
+    fs.closeSync(fd);
   });
 
   test("where only names show it, is at its path, links resolved, if it is the same file", async () => {

@@ -187,7 +187,10 @@ export class KeepingSink implements BodySink {
 }
 
 /** A client session that ignores errors, which the tests see on the streams. */
-export function connectHttp2(port: number, settings?: { initialWindowSize: number }): ClientHttp2Session {
+export function connectHttp2(
+  port: number,
+  settings?: { initialWindowSize?: number; headerTableSize?: number },
+): ClientHttp2Session {
   const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, settings });
   session.on("error", () => undefined);
   return session;

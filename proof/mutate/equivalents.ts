@@ -1113,6 +1113,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/node/boundSockets.ts",
+    line: /v6 \? 6 : 4, -1,/,
+    from: "4",
+    why: "Node only asks whether it is 6",
+  },
+  {
+    file: "src/runtime/node/boundSockets.ts",
     line: /const \{ address = "", port = 0 \}/,
     why: "what has no port has no address, and is not used",
   },
@@ -1255,6 +1261,13 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     file: "src/runtime/acme/certificateFile.ts",
     from: /^\/-----BEGIN PRIVATE KEY-----/,
     why: "a key of nothing is not a key",
+  },
+  {
+    file: "src/runtime/acme/schedule.ts",
+    line: /history\.retryAt \?\? 0/,
+    from: "0",
+    to: "(0 + 1)",
+    why: "both are a time long past",
   },
   {
     file: "src/runtime/acme/schedule.ts",

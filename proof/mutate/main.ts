@@ -29,7 +29,8 @@ import { type AskedTests, type FailedTest, MutatedTree, type NumberedFault } fro
  *   --lanes N    how many faults are tried side by side (default: three a core, as tests wait most of their time)
  *   --record     keeps the table for docs/reliability.md
  *   --progress F keeps in this file what is known so far; a run that was cut off goes on from there
- *   --again      only the faults of the recorded run that it did not notice; after tests were added
+ *   --again      only the faults of the recorded run that it did not notice; after tests were added. With --tests,
+ *                those that were added are enough
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -45,7 +46,8 @@ async function main(): Promise<void> {
       progress: { type: "string" },
     },
   });
-  if ((values.near || values.tests !== "") && values.record)
+  // What the recorded run did not notice, it has tried against all tests that there were.
+  if ((values.near || values.tests !== "") && values.record && !values.again)
     throw new Error("--record keeps runs against all tests: leave out --near and --tests");
   if (values.area !== undefined && !AREAS.some(([name]) => name === values.area))
     throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${values.area}`);

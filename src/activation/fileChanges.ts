@@ -89,14 +89,9 @@ export async function makeDirectories(store: Store, directories: readonly string
   for (const directory of directories) await makeDirectory(store.onHost(directory));
 }
 
-/** Removes those directories that are empty; returns the others. */
-export async function removeDirectories(store: Store, directories: readonly string[]): Promise<string[]> {
-  const staying: string[] = [];
-  for (const directory of [...directories].sort().reverse()) {
-    const gone = await removeIfEmpty(store.onHost(directory));
-    if (!gone && existsSync(store.onHost(directory))) staying.push(directory);
-  }
-  return staying.sort();
+/** Removes those directories that are empty, the inner ones first. */
+export async function removeDirectories(store: Store, directories: readonly string[]): Promise<void> {
+  for (const directory of [...directories].sort().reverse()) await removeIfEmpty(store.onHost(directory));
 }
 
 /** Brings a path of the host to a state; contents come from the store. */

@@ -22,6 +22,8 @@ export async function unopenable(
   steps: readonly Step[],
 ): Promise<Problem[]> {
   const { config: path, services } = deployment;
+  // Where nothing starts, nothing is opened.
+  if (steps.length === 0) return [];
   const file = deployment.files.find((one) => one.path === path)!;
   const parsed = parseConfigText(await readFile(contents.get(file.sha256)!, "utf8"));
   if (!parsed.ok) return [];

@@ -127,7 +127,14 @@ function readLine(
   // GKeyFile reads blanks at the end as a part of the value.
   const [valueFrom, to] = [from + match[0].length, at + content.length];
   const value = { from: valueFrom, to, text: content.slice(valueFrom - at) };
-  return { ...base, key: match[1]!.trimEnd(), separator: match[2] as "=" | ":", value };
+  return { ...base, key: withoutBlanksAtEnd(match[1]!), separator: match[2] as "=" | ":", value };
+}
+
+/** Without blanks and tabs only: of other space, configparser and GKeyFile differ. In one pass, however many there are. */
+function withoutBlanksAtEnd(text: string): string {
+  let to = text.length;
+  while (text[to - 1] === " " || text[to - 1] === "\t") to--;
+  return text.slice(0, to);
 }
 
 const isText = (line: IniLine): boolean => line.kind !== "blank" && line.kind !== "comment";

@@ -40,8 +40,9 @@ export function secretIniLines(text: string): ReadonlySet<number> {
   return hidden;
 }
 
-function numbers(text: string, { from, tokens }: LogicalLine): number[] {
+function numbers(text: string, { from, to }: LogicalLine): number[] {
   const first = lineOf(text, from);
-  const last = lineOf(text, tokens.at(-1)!.to);
+  // A comment may follow the last token in a line of its own, after a backslash; the line end is no part of it.
+  const last = lineOf(text, to - /(?:\r?\n|\r)?$/.exec(text.slice(from, to))![0].length);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

@@ -75,7 +75,7 @@ async function followAsRoot(path: string): Promise<Acting> {
   return { uid: ROOT, path: at };
 }
 
-/** Undefined if only root can change a directory of root's; or everyone can add to it but replace nothing (`/tmp`). */
+/** Undefined if only root can change a directory of root's; `sticky` if everyone can add to it but replace nothing (`/tmp`). */
 function directoryOf(path: string, found: Stats): "sticky" | undefined {
   const kind = howShared(found);
   if (kind === "shared") throw sharedDirectory(path, "users other than root may change it");

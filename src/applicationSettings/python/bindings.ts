@@ -73,10 +73,10 @@ function scopeBindings(statements: (readonly Token[])[], name: string, unit: num
 }
 
 function definedName(statement: readonly Token[], name: string): Found | undefined {
-  // A decorator has no keyword, and its `@` is not a name.
+  // A decorator has none, and neither has what follows one after a `;`.
   const keyword = statement.findIndex((t) => t.text === "def" || t.text === "class");
   const token = statement[keyword + 1];
-  if (token?.text !== name) return undefined;
+  if (keyword === -1 || token?.text !== name) return undefined;
   return { at: token.from, what: `a \`${statement[keyword]!.text}\`` };
 }
 

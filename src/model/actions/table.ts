@@ -52,7 +52,7 @@ export function withDirectories(action: ActionConfig, moved: (path: string) => s
 export const redirectGoalOf = (action: ActionConfig): RedirectGoal | undefined =>
   kindOf(action).redirects?.goal(action);
 
-/** An action that sends clients somewhere, sending them to another port there. */
+/** The same action with another port; only for one that sends clients somewhere. */
 export const withRedirectPort = (action: ActionConfig, port: number): ActionConfig =>
   kindOf(action).redirects!.withPort(action, port);
 

@@ -212,14 +212,15 @@ const realPath = async (path: string): Promise<string> =>
 const DESCRIPTOR_LINKS = fs.existsSync("/proc/self/fd");
 
 /** Undefined if the file is gone or was moved. */
-async function pathOfDescriptor(
+export async function pathOfDescriptor(
   fd: number,
   path: string,
   stats: fs.BigIntStats,
 ): Promise<string | undefined> {
   if (!DESCRIPTOR_LINKS) return pathOfFile(path, stats);
   const link = (await readlink(`/proc/self/fd/${fd}`, "buffer")).toString("latin1");
-  return stats.nlink === 0n ? undefined : link;
+  // Some file systems in user space count no links of files that exist.
+  return stats.nlink === 0n && link.endsWith(" (deleted)") ? undefined : link;
 }
 
 /** The same, as far as names can show it. */
@@ -229,7 +230,7 @@ export async function pathOfFile(path: string, stats: fs.BigIntStats): Promise<s
   return there.ino === stats.ino && there.dev === stats.dev ? real : undefined;
 }
 
-/** The bytes of a small file; undefined if it has fewer than `size` by now. */
+/** The bytes of a small file; undefined if one read does not bring `size` of them, as when it has fewer by now. */
 async function readWhole(fd: number, size: number): Promise<Buffer | undefined> {
   const content = Buffer.allocUnsafeSlow(size);
   const { bytesRead } = await read(fd, content, 0, size, 0);

@@ -335,7 +335,6 @@ export class Http2Connection implements FramedConnection {
 
   private closed(): void {
     this.state = State.Ended;
-    this.reader.stopped = true;
     this.registry.delete(this);
     this.outbox.close();
     this.abandon();

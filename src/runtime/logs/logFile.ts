@@ -148,6 +148,8 @@ export class LogFile {
   async close(): Promise<void> {
     await this.flush();
     this.flushSync();
+    // What could not be written may have been reported to this very stream: that must not open it again.
+    clearTimeout(this.timer);
     clearTimeout(this.reopenTimer);
     if (this.fd !== undefined && this.fd > STDERR) fs.closeSync(this.fd);
     this.fd = undefined;
