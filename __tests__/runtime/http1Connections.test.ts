@@ -188,6 +188,19 @@ describe("deadlines of a connection", () => {
     client.socket.destroy();
   });
 
+  test("none is left of an answer over TLS that the client has read", async () => {
+    await start();
+    const every = await startEveryProtocol({ routes: [{ ...ROUTES[0]!, sendTimeoutMs: 30_000 }] });
+    const client = await connectTo(every.securePort, true);
+    client.send(get());
+    await client.receives("page");
+    await pass(40_000);
+    client.send(get());
+    await client.until((peer) => heads(peer).length === 2);
+    client.socket.destroy();
+    await every.close();
+  });
+
   test("a client that has ended its side is given up after a second without an answer", async () => {
     script = () => undefined;
     await start({ timeouts: TIMEOUTS });

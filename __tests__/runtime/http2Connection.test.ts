@@ -487,6 +487,21 @@ describe("the end of a connection", () => {
     await draining.close();
   });
 
+  test("drained while it is idle serves nothing that comes with the client's answer", async () => {
+    let served = 0;
+    const draining = await startHttp2Server({ actions: { "/": () => void served++ } });
+    client.destroy();
+    client = await RawClient.connect(draining.port);
+    await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
+    draining.connections.drain();
+    const { payload } = await client.next((f) => f.type === Frame.PING);
+    const request = frame(Frame.HEADERS, END_HEADERS | END_STREAM, 1, hpack(GET));
+    client.socket.write(Buffer.concat([frame(Frame.PING, ACK, 0, payload), request]));
+    await client.whenClosed();
+    expect(served).toBe(0);
+    await draining.close();
+  });
+
   test("comes if a head that has begun is not complete in time", async () => {
     // With a stream that is open the connection is not idle.
     handler = () => (handler = (exchange) => answer(exchange, 200));

@@ -1264,7 +1264,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/acme/schedule.ts",
-    line: /history\.retryAt \?\? 0/,
+    line: /history\.retryAt \?\? 0|issuedAt = 0, renewal/,
     from: "0",
     to: "(0 + 1)",
     why: "both are a time long past",
