@@ -496,9 +496,15 @@ describe("the end of a connection", () => {
     draining.connections.drain();
     const { payload } = await client.next((f) => f.type === Frame.PING);
     const request = frame(Frame.HEADERS, END_HEADERS | END_STREAM, 1, hpack(GET));
-    client.socket.write(Buffer.concat([frame(Frame.PING, ACK, 0, payload), request]));
+    const more = [request, frame(Frame.PING, 0, 0, "too late"), frame(Frame.DATA, 0, 0, "wrong")];
+    client.socket.write(Buffer.concat([frame(Frame.PING, ACK, 0, payload), ...more]));
     await client.whenClosed();
     expect(served).toBe(0);
+    expect(client.frames.map(describeFrame).slice(-3)).toEqual([
+      "GOAWAY NO_ERROR",
+      "PING#0",
+      "GOAWAY NO_ERROR",
+    ]);
     await draining.close();
   });
 

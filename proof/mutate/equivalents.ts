@@ -1123,6 +1123,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "what has no port has no address, and is not used",
   },
   {
+    file: "src/runtime/http2/connection.ts",
+    line: /^ {4}this\.reader\.stopped = true;/,
+    why: "only saves reading what nobody answers: streams and outbox are closed",
+  },
+  {
     file: "src/runtime/http1/connection.ts",
     line: /^ {2}private keepAlive = true;/,
     why: "set with every head but that of a 101, after which no other message begins",
