@@ -3,7 +3,7 @@ import { DEFAULT_FILE, readDocument } from "../src/cli/document.js";
 import { formatProblem, type ProxyConfig, type RouteConfig } from "../src/model/index.js";
 import { type LaidOutFile, layOut } from "./layOut.js";
 import { createMedia } from "./media.js";
-import { type Mode, synthesize } from "./synthesize.js";
+import { type Mode, synthesize, type Synthesized } from "./synthesize.js";
 import type { DaemonName } from "./upstreams/index.js";
 import type { SitePaths } from "./upstreams/webUi.js";
 
@@ -22,9 +22,14 @@ export interface Host {
 /** Loopback as the host's address, so that its URLs work in a browser on this machine as they are. */
 const ADDRESS = "127.0.0.1";
 
-/** From `main.ts` to a folder that looks like the deployed host, with some media files of the application. */
-export async function prepareHost(mode: Mode, out: string): Promise<Host> {
-  const { stackFile, hostRoot: root } = await synthesize(mode, ADDRESS, out);
+/** From `main.ts` to folders that look like the deployed host in each mode. */
+export async function prepareHosts(out: string): Promise<Readonly<Record<Mode, Host>>> {
+  const [plain, tls] = await synthesize(["plain", "tls"], ADDRESS, out);
+  return { plain: await prepareHost(plain!), tls: await prepareHost(tls!) };
+}
+
+/** Lays a host out, with some media files of the application. */
+async function prepareHost({ mode, stackFile, hostRoot: root }: Synthesized): Promise<Host> {
   const files = await layOut(stackFile, root);
   const configFile = path.join(root, DEFAULT_FILE);
   const document = await readDocument(configFile);

@@ -6,7 +6,7 @@ import { mediaFileOf } from "../src/diagnosis/mediaFile.js";
 import { expectedResponses } from "../src/diagnosis/expectedResponses.js";
 import { checkLive, type CheckedResponse } from "../src/diagnosis/liveCheck.js";
 import { previewConfig } from "../src/cli/previewConfig.js";
-import { daemonPorts, type Host, prepareHost, sitePaths } from "./host.js";
+import { daemonPorts, type Host, prepareHosts, sitePaths } from "./host.js";
 import { freePortOffset, type Preview, startPreview } from "./previewProcess.js";
 import { responseTable, shownPath, whatNext } from "./report.js";
 import type { Mode } from "./synthesize.js";
@@ -37,10 +37,10 @@ async function main(): Promise<number> {
   say(
     `  ${shownPath(BUNDLE)}: ${(bundle.bytes / 1024).toFixed(0)} KiB${bundle.changed ? "" : ", unchanged"}`,
   );
-  const [plain, tls] = await step(
+  const { plain, tls } = await step(
     `Synthesize main.ts and lay the hosts out below ${shownPath(options.out)}`,
     "Run `npx tsx main.ts` by itself to see more.",
-    () => Promise.all([prepareHost("plain", options.out), prepareHost("tls", options.out)]),
+    () => prepareHosts(options.out),
   );
   say(`  ${[plain, tls].map((host) => `${shownPath(host.root)}: ${host.files.length} files`).join(", ")}`);
   const upstreams = await step("Start the daemons behind the proxy", "Free some ports on 127.0.0.1.", () =>

@@ -784,11 +784,16 @@ test("main.ts is the whole service in under 40 lines", () => {
   expect(readFileSync(main, "utf8").split("\n").length).toBeLessThan(40);
   const folder = mkdtempSync(join(tmpdir(), "portico-main-"));
   try {
-    const tsx = resolve(__dirname, "../../node_modules/.bin/tsx");
-    for (const PORTICO_MODE of ["plain", "tls"]) {
-      const env = { ...process.env, PORTICO_MODE, PORTICO_ADDRESS: "127.0.0.1" };
-      execFileSync(tsx, [main], { cwd: folder, env, stdio: "pipe" });
-      const stack = JSON.parse(readFileSync(join(folder, "cdktf.out/stacks/portico/cdk.tf.json"), "utf8"));
+    const runs = [{ PORTICO_MODE: "tls" }, { PORTICO_MODE: "plain", CDKTF_OUTDIR: "plain.out" }];
+    const program = resolve(__dirname, "../../demo/runMain.ts");
+    execFileSync(process.execPath, ["--require", require.resolve("tsx/cjs"), program, JSON.stringify(runs)], {
+      cwd: folder,
+      env: { ...process.env, PORTICO_ADDRESS: "127.0.0.1" },
+      stdio: "pipe",
+    });
+    for (const { PORTICO_MODE, CDKTF_OUTDIR = "cdktf.out" } of runs) {
+      const file = join(folder, CDKTF_OUTDIR, "stacks/portico/cdk.tf.json");
+      const stack = JSON.parse(readFileSync(file, "utf8"));
       const written = Object.values(stack.resource.local_file) as { filename: string; content?: string }[];
       const config = written.find(
         (f) => f.filename === "${path.module}/../../../out/host/etc/portico/portico.json",

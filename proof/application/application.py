@@ -1,8 +1,7 @@
 """A web application of the kind the front end is made for, in one file: login, sessions, CSRF, uploads to the media
 directory. Its settings module is written by the tests, with the items that the front end renders.
 
-    python application.py prepare USER PASSWORD   # makes the database and the user
-    gunicorn application:wsgi
+    python application.py USER PASSWORD [GUNICORN-OPTION...]   # makes the database and the user, and serves
 """
 
 import os
@@ -73,6 +72,13 @@ wsgi = get_wsgi_application()
 if __name__ == "__main__":
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
+    from django.db import connections
+    from gunicorn.app.wsgiapp import run
 
+    _, user, password, *options = sys.argv
     call_command("migrate", verbosity=0)
-    get_user_model().objects.create_user(sys.argv[2], password=sys.argv[3])
+    get_user_model().objects.create_user(user, password=password)
+    connections.close_all()
+    # The workers are forks of this process, which has loaded Django.
+    sys.argv = ["gunicorn", "--preload", *options, "application:wsgi"]
+    run()

@@ -24,16 +24,16 @@ export interface ApplicationOptions {
   readonly user: { readonly name: string; readonly password: string };
 }
 
-export async function startApplication(options: ApplicationOptions): Promise<Application> {
+export async function startApplication(application: ApplicationOptions): Promise<Application> {
   const python = environment();
   const folder = mkdtempSync(join(tmpdir(), "portico-application-"));
-  writeFileSync(join(folder, "application_settings.py"), settings(folder, options));
+  writeFileSync(join(folder, "application_settings.py"), settings(folder, application));
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: `${folder}:${HERE}` };
-  const { name, password } = options.user;
-  const { port } = options;
-  execFileSync(join(python, "python"), [join(HERE, "application.py"), "prepare", name, password], { env });
-  const args = ["--bind", `127.0.0.1:${port}`, "--workers", "2", "--chdir", folder, "application:wsgi"];
-  const child = spawn(join(python, "gunicorn"), args, { env, stdio: ["ignore", "ignore", "pipe"] });
+  const { name, password } = application.user;
+  const { port } = application;
+  const options = ["--bind", `127.0.0.1:${port}`, "--workers", "2", "--chdir", folder];
+  const args = [join(HERE, "application.py"), name, password, ...options];
+  const child = spawn(join(python, "python"), args, { env, stdio: ["ignore", "ignore", "pipe"] });
   let stderr = "";
   child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
   await listening(port, child, () => stderr);
@@ -67,6 +67,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
 ]
+# Only for tests: the default one takes half a second for a password, and that is its purpose.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates"}]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
@@ -91,7 +93,7 @@ function environment(): string {
 }
 
 async function listening(port: number, child: ChildProcess, stderr: () => string): Promise<void> {
-  for (let tries = 0; tries < 150; tries++) {
+  for (let tries = 0; tries < 300; tries++) {
     if (child.exitCode !== null) break;
     const socket = connect(port, "127.0.0.1");
     const open = await Promise.race([

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
@@ -15,6 +15,10 @@ let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), "portico demo test "));
   mkdirSync(path.join(folder, "tmp"));
+  // What tsx has compiled is kept in the temporary folder: in a new one it would compile everything again.
+  const compiled = `tsx-${process.geteuid!()}`;
+  mkdirSync(path.join(os.tmpdir(), compiled), { recursive: true });
+  symlinkSync(path.join(os.tmpdir(), compiled), path.join(folder, "tmp", compiled));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -160,7 +164,7 @@ describe("npm start", () => {
   });
 
   function start(...args: string[]): Demo {
-    const child = spawn(process.execPath, ["--import", "tsx", "demo/start.ts", ...args], {
+    const child = spawn(process.execPath, ["--require", "tsx/cjs", "demo/start.ts", ...args], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: path.join(folder, "tmp") },
       stdio: ["ignore", "pipe", "pipe"],

@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -47,14 +47,18 @@ export class Consumer {
 
   /** Fails with all that was said. */
   run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): string {
+    const { status, stdout, stderr } = this.spawn(command, args, env);
+    if (status !== 0) throw new Error(`${command} ${args.join(" ")} exited ${status}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  spawn(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): SpawnSyncReturns<string> {
     const quiet = { CHECKPOINT_DISABLE: "1", DISABLE_VERSION_CHECK: "1" };
-    const { status, stdout, stderr } = spawnSync(command, args, {
+    return spawnSync(command, args, {
       cwd: this.folder,
       env: { ...process.env, ...quiet, ...env },
       encoding: "utf8",
     });
-    if (status !== 0) throw new Error(`${command} ${args.join(" ")} exited ${status}\n${stdout}${stderr}`);
-    return stdout;
   }
 
   /** Runs a program of an installed package. */

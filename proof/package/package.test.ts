@@ -153,24 +153,40 @@ describe("the library", () => {
 });
 
 describe("the README", () => {
-  const stack = join("cdktf.out", "stacks", "portico", "cdk.tf.json");
-  /** Runs an example; whether it compiles is the compiler's test above. */
-  const synthesize = (name: keyof typeof EXAMPLES, env?: NodeJS.ProcessEnv): void => {
-    consumer.write(name, EXAMPLES[name]);
-    consumer.run(process.execPath, ["--import", "tsx", name], env);
-  };
+  /** What was said of the examples that failed, by their names. */
+  let failed: Partial<Record<keyof typeof EXAMPLES, string>>;
+  const stackOf = (name: keyof typeof EXAMPLES): string =>
+    join(consumer.folder, `${name}.out`, "stacks/portico/cdk.tf.json");
+
+  // Whether they compile is the compiler's test above. One process runs all: to load what they need takes longest.
+  beforeAll(() => {
+    for (const [name, text] of Object.entries(EXAMPLES)) consumer.write(name, text);
+    const program = `
+      const failed = {};
+      for (const name of ${JSON.stringify(Object.keys(EXAMPLES))}) {
+        process.env.CDKTF_OUTDIR = name + ".out";
+        try {
+          require("./" + name);
+        } catch (error) {
+          failed[name] = error.message;
+        }
+      }
+      console.log(JSON.stringify(failed));`;
+    const said = consumer.run(process.execPath, ["--import", "tsx", "-e", program], { HOST_KEY: undefined });
+    failed = JSON.parse(said) as typeof failed;
+  }, 60_000);
 
   test("the smallest deployment synthesizes to a stack that writes the host's files", () => {
-    synthesize("main.ts");
-    expect(readFileSync(join(consumer.folder, stack), "utf8")).toContain(
+    expect(failed["main.ts"]).toBeUndefined();
+    expect(readFileSync(stackOf("main.ts"), "utf8")).toContain(
       'out/portico/files/Host/etc/portico/portico.json"',
     );
-  }, 60_000);
+  });
 
   test("the files can be tried on loopback", async () => {
     const [, trial] = blocks("The smallest deployment", "sh");
     const root = join(consumer.folder, "out/portico/files/Host");
-    await layOut(join(consumer.folder, stack), root);
+    await layOut(stackOf("main.ts"), root);
     const portico = join(consumer.folder, "node_modules/cdktf-portico/dist/portico.mjs");
     const offset = await freePortOffset([80, 443]);
     const script = `${trial!.trim().replace("npx portico", `exec ${process.execPath} ${portico}`)} --port-offset ${offset}`;
@@ -198,15 +214,13 @@ describe("the README", () => {
   });
 
   test("the additions of a larger stack synthesize", () => {
-    synthesize("larger.ts");
-    expect(readFileSync(join(consumer.folder, stack), "utf8")).toContain("http://10.0.0.7:8000");
-  }, 60_000);
+    expect(failed["larger.ts"]).toBeUndefined();
+    expect(readFileSync(stackOf("larger.ts"), "utf8")).toContain("http://10.0.0.7:8000");
+  });
 
   test("the deployment over ssh is refused while the variable with the host's key is not set", () => {
-    expect(() => synthesize("ssh.ts", { HOST_KEY: undefined })).toThrow(
-      "Delivery.ssh.hostKey: is missing [delivery.unverified-host]",
-    );
-  }, 60_000);
+    expect(failed["ssh.ts"]).toContain("Delivery.ssh.hostKey: is missing [delivery.unverified-host]");
+  });
 
   test.each(["ts-jest", "@swc/jest"])(
     "the unit tests pass with %s",
@@ -237,4 +251,68 @@ describe("the README", () => {
     },
     120_000,
   );
+});
+
+describe("the entry point for clusters, whose peer only its users install", () => {
+  const PROVIDER = "@cdktf/provider-kubernetes";
+  const ENTRIES = ["cdktf-portico", "cdktf-portico/testing", "cdktf-portico/runtime"];
+
+  test("nobody else needs the provider: the other entry points load without it, and this one names it", () => {
+    // Each of them loads all that it needs of the package.
+    const program = `
+      const load = (entry) => {
+        for (const file of Object.keys(require.cache))
+          if (file.includes("/node_modules/cdktf-portico/")) delete require.cache[file];
+        return require(entry);
+      };
+      for (const entry of ${JSON.stringify(ENTRIES)}) console.log(typeof load(entry));
+      load("cdktf-portico/kubernetes");`;
+    const { status, stdout, stderr } = consumer.spawn(process.execPath, ["-e", program]);
+    expect([status, stdout]).toEqual([1, "object\n".repeat(ENTRIES.length)]);
+    expect(stderr).toContain(`Cannot find module '${PROVIDER}/`);
+  });
+
+  test("the example of the page compiles, and gives Terraform and kubectl the same objects", () => {
+    consumer.install(PROVIDER);
+    const page = readFileSync(resolve(__dirname, "../../docs/kubernetes.md"), "utf8");
+    consumer.write("cluster.ts", /^```ts\n([^]*?)^```$/m.exec(page)![1]!);
+    const strict = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node"];
+    expect(consumer.types([...strict, "--ignoreConfig", "cluster.ts"])).toBe("");
+    consumer.run(process.execPath, ["--import", "tsx", "cluster.ts"]);
+    const json = (file: string) => JSON.parse(readFileSync(join(consumer.folder, file), "utf8"));
+    const { resource } = json("cdktf.out/stacks/cluster/cdk.tf.json");
+    const { kind, items } = json("files.json");
+    expect(kind).toBe("List");
+    expect(items.map((item: { kind: string }) => item.kind)).toEqual([
+      "ConfigMap",
+      "NetworkPolicy",
+      "Service",
+      "Deployment",
+      "PodDisruptionBudget",
+    ]);
+    expect(Object.keys(resource).sort()).toEqual([
+      "kubernetes_config_map_v1",
+      "kubernetes_deployment_v1",
+      "kubernetes_network_policy_v1",
+      "kubernetes_pod_disruption_budget_v1",
+      "kubernetes_service_v1",
+    ]);
+  }, 120_000);
+
+  test("the runtime fits into a ConfigMap beside the config", () => {
+    const program = `
+      const { Testing, TerraformStack } = require("cdktf");
+      const { ContainerProxy } = require("cdktf-portico");
+      const { KubernetesFrontEnd } = require("cdktf-portico/kubernetes");
+      const stack = new TerraformStack(Testing.app(), "stack");
+      const proxy = new ContainerProxy(stack, "proxy");
+      const listeners = [proxy.addListener("http", { port: 8080, publishedPort: 80 })];
+      proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+      const props = { namespace: "files", proxy, image: "node:24.1.0-slim", runtime: "configMap" };
+      const { manifests } = new KubernetesFrontEnd(stack, "files", props);
+      console.log(Math.max(...manifests.map((one) => JSON.stringify(one).length)));`;
+    const bytes = Number(consumer.run(process.execPath, ["-e", program]));
+    expect(bytes).toBeGreaterThan(100_000);
+    expect(bytes).toBeLessThan(1024 * 1024);
+  });
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -28,11 +28,11 @@ function buildElsewhere(umask: string) {
   try {
     const wanted = ["build", "src", "package.json", "package-lock.json", "tsconfig.json"];
     const packages = [...BUNDLED, "esbuild", "@esbuild"].map((name) => `node_modules/${name}`);
-    for (const name of [...wanted, ...packages])
-      cpSync(join(ROOT, name), join(folder, name), { recursive: true });
-    const tsx = join(ROOT, "node_modules/.bin/tsx");
-    const command = `umask ${umask} && TZ=Asia/Tokyo LANG=C ${tsx} build/build.ts --bundle dist/portico.mjs`;
-    const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: folder, encoding: "utf8" });
+    const copy = `cp -R --parents ${[...wanted, ...packages].join(" ")} "${folder}" && cd "${folder}"`;
+    const node = `"${process.execPath}" --require "${require.resolve("tsx/cjs")}"`;
+    const build = `TZ=Asia/Tokyo LANG=C ${node} build/build.ts --bundle dist/portico.mjs`;
+    const command = `umask ${umask} && ${copy} && ${build}`;
+    const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: ROOT, encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const bundle = readFileSync(join(folder, "dist/portico.mjs"));
     return {

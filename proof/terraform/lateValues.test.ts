@@ -79,7 +79,7 @@ run("values that only Terraform knows", () => {
 
     beforeAll(() => {
       workspace.apply();
-      outputs = JSON.parse(workspace.terraform("output", "-json"));
+      ({ outputs } = JSON.parse(readFileSync(join(workspace.folder, "terraform.tfstate"), "utf8")));
     }, 60_000);
 
     test("pass, and the config loads", () => {

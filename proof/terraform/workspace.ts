@@ -18,6 +18,9 @@ export function terraformIsHere(): boolean {
   return false;
 }
 
+/** Apps that this test file has run. */
+const synthesized = new Set<string>();
+
 export interface PlannedChange {
   readonly address: string;
   readonly action: string;
@@ -55,7 +58,8 @@ export class Workspace {
 
   /**
    * Synthesizes an app (`main.ts` or a test's own) with `PORTICO_ROOT` set to this workspace's root. It runs in this
-   * process, with modules of its own: a process would need longer to load and translate them than for the stack.
+   * process: another would need longer to load and translate the modules than for the stack. With modules of its own,
+   * an app can run again.
    */
   synthesize(app: string, variables: Record<string, string> = {}): void {
     const { env } = process;
@@ -67,7 +71,9 @@ export class Workspace {
       ...variables,
     };
     try {
-      jest.isolateModules(() => void jest.requireActual(app));
+      if (synthesized.has(app)) jest.isolateModules(() => void jest.requireActual(app));
+      else jest.requireActual(app);
+      synthesized.add(app);
     } finally {
       process.env = env;
     }
