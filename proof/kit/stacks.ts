@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { type App, TerraformStack, Testing } from "cdktf";
-import { ValidateBinaryVersion } from "cdktf/lib/validations/validate-binary-version";
 import {
   FileSyncFrontEnd,
   type FileSyncFrontEndProps,
@@ -12,20 +11,12 @@ import {
   type Problem,
   ProblemError,
 } from "../../src/index.js";
+import "./binaryVersion.js";
 
 let outdir: string | undefined;
 afterAll(() => {
   if (outdir !== undefined) rmSync(outdir, { recursive: true });
 });
-
-// cdktf runs `terraform version` again for each `terraform_data`, a quarter of a second each time: here once per requirement.
-const validate = ValidateBinaryVersion.prototype.validate;
-const verdicts = new Map<string, string[]>();
-ValidateBinaryVersion.prototype.validate = function (this: ValidateBinaryVersion) {
-  const requirement = JSON.stringify(this);
-  if (!verdicts.has(requirement)) verdicts.set(requirement, validate.call(this));
-  return verdicts.get(requirement)!;
-};
 
 /** A stack with both providers, in an app that leaves no folder behind. */
 export function newStack(id = "stack", app?: App): TerraformStack {
