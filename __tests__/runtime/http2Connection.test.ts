@@ -494,7 +494,7 @@ describe("the end of a connection", () => {
     client = await RawClient.connect(draining.port);
     await client.next((f) => f.type === Frame.SETTINGS && f.flags === ACK);
     draining.connections.drain();
-    const { payload } = await client.next((f) => f.type === Frame.PING);
+    const { payload } = (await client.next((f) => f.type === Frame.PING))!;
     const request = frame(Frame.HEADERS, END_HEADERS | END_STREAM, 1, hpack(GET));
     const more = [request, frame(Frame.PING, 0, 0, "too late"), frame(Frame.DATA, 0, 0, "wrong")];
     client.socket.write(Buffer.concat([frame(Frame.PING, ACK, 0, payload), ...more]));
