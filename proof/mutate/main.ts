@@ -52,8 +52,10 @@ async function main(): Promise<void> {
   if (values.area !== undefined && !AREAS.some(([name]) => name === values.area))
     throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${values.area}`);
   const all = everyFault(values.area);
-  const again = values.again ? recordedRun(all) : undefined;
-  const faults = again?.faults ?? choose(all, Number(values.count), values.seed.split(",").map(Number));
+  const changes = (fault: Fault): boolean => equivalence(fault) === undefined;
+  const again = values.again ? recordedRun(all, changes) : undefined;
+  const seeds = values.seed.split(",").map(Number);
+  const faults = again?.faults ?? choose(all.filter(changes), Number(values.count), seeds);
   console.log(`${again ? "once more" : `seed ${values.seed}`}, ${faults.length} faults`);
   const progress = new Progress(values.progress, faults);
   const trees: MutatedTree[] = [];
@@ -75,12 +77,11 @@ async function main(): Promise<void> {
   }
 }
 
-/** Those of the sources, or of one area of them, that change something. */
+/** Those of the sources, or of one area of them. */
 const everyFault = (area: string | undefined): Fault[] =>
   sourceFiles()
     .filter((file) => area === undefined || areaOf(file) === area)
-    .flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")))
-    .filter((fault) => equivalence(fault) === undefined);
+    .flatMap((file) => faultsOf(file, readFileSync(join(ROOT, file), "utf8")));
 
 /** Faults chosen at random, each as likely as any other; one that touches a fault of an earlier seed gives way to the next. */
 function choose(all: readonly Fault[], count: number, seeds: readonly number[]): ChosenFault[] {

@@ -35,7 +35,11 @@ test("what a recorded run did not notice is tried again, where it stands now", (
   };
   const folder = mkdtempSync(join(tmpdir(), "portico-tables-"));
   writeFileSync(join(folder, "mutate.json"), JSON.stringify(run));
-  const again = recordedRun([flag(model, 2), flag(model, 11), flag(render, 30)], folder);
+  const again = recordedRun([flag(model, 2), flag(model, 11), flag(render, 30)], () => true, folder);
+  // Another one of the same words is not taken in the place of one that changes nothing.
+  const changes = ({ line }: Fault): boolean => line !== 11;
+  const less = recordedRun([flag(model, 2), flag(model, 11), flag(render, 30)], changes, folder);
+  expect(less.faults).toEqual([{ ...flag(render, 30), seed: 2, id: 0 }]);
   rmSync(folder, { recursive: true });
 
   expect(again.faults).toEqual([

@@ -49,15 +49,22 @@ export interface RunAgain {
   readonly with: (left: readonly ChosenFault[]) => Run;
 }
 
-/** @param all every fault that the sources can have, without those that change nothing */
-export function recordedRun(all: readonly Fault[], folder?: string): RunAgain {
+/**
+ * @param all every fault that the sources can have
+ * @param changes whether one of them changes anything
+ */
+export function recordedRun(
+  all: readonly Fault[],
+  changes: (fault: Fault) => boolean,
+  folder?: string,
+): RunAgain {
   const last = readResults(folder).get("mutate");
   if (last === undefined) throw new Error("--again needs a run that was recorded");
   const recorded = (last["not noticed"] as readonly string[]).map(parsed);
   const there = recorded.map(({ file, line, name, seed }) => {
     const same = all.filter((fault) => fault.file === file && nameOf(fault) === name);
     const [nearest] = same.sort((a, b) => Math.abs(a.line - line) - Math.abs(b.line - line));
-    return nearest && { ...nearest, seed };
+    return nearest && changes(nearest) ? { ...nearest, seed } : undefined;
   });
   const faults = there.filter((fault) => fault !== undefined).map((fault, id) => ({ ...fault, id }));
   // Where the code is gone, or the fault is known to change nothing, there is nothing to be noticed.
