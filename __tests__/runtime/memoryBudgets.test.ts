@@ -185,10 +185,13 @@ async function http1Client(secure: boolean, { path, ports }: Source): Promise<Cl
   };
 }
 
+/** One for all: making it costs more than the rest of a connection. */
+const secureContext = tls.createSecureContext();
+
 async function connect(secure: boolean, ports: Ports): Promise<net.Socket> {
   const at = { port: secure ? ports.tls : ports.plain, host: "127.0.0.1" };
   const socket = secure
-    ? tls.connect({ ...at, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
+    ? tls.connect({ ...at, secureContext, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] })
     : net.connect(at);
   socket.on("error", () => undefined);
   await once(socket, secure ? "secureConnect" : "connect");

@@ -1,10 +1,18 @@
-import { type ClientHttp2Session, connect } from "node:http2";
+import type { ClientHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../kit/http2Server.js";
-import { connectTo, exchange } from "../kit/peers.js";
+import { exchange } from "../kit/peers.js";
 import { ANSWER_CASES, type AnswerCase } from "./cases/answers.js";
-import { CANARY, CANARY_LINE, type ClientAnswer, isCanary, readAnswers } from "./client.js";
+import {
+  CANARY,
+  CANARY_LINE,
+  type ClientAnswer,
+  connectSession,
+  connectToStage,
+  isCanary,
+  readAnswers,
+} from "./client.js";
 import { type Stage, startStage } from "./stage.js";
 import { echo } from "./upstream.js";
 
@@ -33,8 +41,8 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
     const port = scheme === "http" ? stage.plain.ports.http : stage.tls.ports.https;
     const { method = "GET" } = row;
     const sent = perform(row);
-    const client = await connectTo(port, scheme === "https");
-    const other = await connectTo(port, scheme === "https");
+    const client = await connectToStage(port, scheme === "https");
+    const other = await connectToStage(port, scheme === "https");
     const ended = (): boolean => client.ended || client.closed;
     const answers = (): ClientAnswer[] => readAnswers(client.received, [method], ended());
     try {
@@ -59,11 +67,7 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
 
 test.each(ANSWER_CASES)("over HTTP/2: $name", async (row) => {
   const sent = perform(row);
-  const session = connect(`https://127.0.0.1:${stage.tls.ports.https}`, {
-    rejectUnauthorized: false,
-    maxHeaderListPairs: 1_000,
-  });
-  session.on("error", () => undefined);
+  const session = connectSession(stage.tls.ports.https);
   try {
     const answer = await askFor(session, row.method ?? "GET", TARGET);
     check(row, answer);

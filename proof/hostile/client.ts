@@ -1,4 +1,32 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { RawClient } from "../kit/http2RawClient.js";
+import { Accepted, connectTo } from "../kit/peers.js";
 import { parseMessage } from "../nginx/messages.js";
+import { HOST } from "../nginx/site.js";
+import { connectTls } from "../nginx/tlsClient.js";
+
+/** A client's connection. Here TLS is but the way to the parsers: all connections but the first resume a session. */
+export async function connectToStage(port: number, secure: boolean): Promise<Accepted> {
+  if (!secure) return connectTo(port);
+  const socket = connectTls(port, HOST, "http/1.1");
+  const peer = new Accepted(socket);
+  await once(socket, "secureConnect");
+  return peer;
+}
+
+/** The same for HTTP/2, frame by frame. */
+export const connectFrames = (port: number): Promise<RawClient> =>
+  RawClient.over(connectTls(port, HOST, "h2"));
+
+/** The same for HTTP/2, by Node's own client. */
+export function connectSession(port: number): ClientHttp2Session {
+  const session = connect(`https://127.0.0.1:${port}`, {
+    createConnection: () => connectTls(port, HOST, "h2"),
+    maxHeaderListPairs: 1_000,
+  });
+  return session.on("error", () => undefined);
+}
 
 /** One answer as a client reads it. */
 export interface ClientAnswer {

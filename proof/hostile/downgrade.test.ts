@@ -1,5 +1,6 @@
-import { END_HEADERS, END_STREAM, Frame, hpack, RawClient } from "../kit/http2RawClient.js";
+import { END_HEADERS, END_STREAM, Frame, hpack, type RawClient } from "../kit/http2RawClient.js";
 import { HTTP2_CASES, type Http2Case } from "./cases/http2.js";
+import { connectFrames } from "./client.js";
 import { disagreements, READERS } from "./readers.js";
 import { type Stage, startStage } from "./stage.js";
 
@@ -14,7 +15,7 @@ afterAll(() => stage?.stop());
 test.each(HTTP2_CASES)("$name", async (row) => {
   const { upstream, tls } = stage;
   upstream.forget();
-  const client = await RawClient.connect(tls.ports.https);
+  const client = await connectFrames(tls.ports.https);
   try {
     send(client, row);
     expect(await client.outcome(1)).toBe(row.outcome);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectHttp2, ask } from "../kit/http2Server.js";
-import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack, RawClient } from "../kit/http2RawClient.js";
+import { ask } from "../kit/http2Server.js";
+import { ACK, END_HEADERS, END_STREAM, frame, Frame, hpack, type RawClient } from "../kit/http2RawClient.js";
+import { connectFrames, connectSession } from "./client.js";
 import { type Stage, startStage, watchMemory } from "./stage.js";
 
 /**
@@ -222,8 +223,8 @@ test.each(FLOODS)(
     const { tls } = stage;
     const logged = tls.errorLog().length;
     const grown = watchMemory(tls);
-    const client = await RawClient.connect(tls.ports.https);
-    const other = connectHttp2(tls.ports.https);
+    const client = await connectFrames(tls.ports.https);
+    const other = connectSession(tls.ports.https);
     await ask(other, { ":path": "/sync/", ":authority": "sync.example" });
     let slowest = 0;
     let growth = 0;

@@ -1,7 +1,7 @@
-import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Accepted, connectTo } from "../kit/peers.js";
+import type { Accepted } from "../kit/peers.js";
+import { connectSession, connectToStage } from "./client.js";
 import { type Stage, startStage, watchMemory } from "./stage.js";
 import { eventually } from "../kit/waiting.js";
 
@@ -46,7 +46,7 @@ describe.each(["http", "https"] as const)("an upstream that sends %s clients wit
     const watch = watchMemory(performer);
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
-      Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
+      Array.from({ length: PEERS }, () => connectToStage(port, scheme === "https")),
     );
     for (const client of clients) client.send("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
     await eventually(() => sent.length === PEERS);
@@ -69,7 +69,7 @@ test("an answer that the client does not read is not read from the upstream", as
     client.pause();
     client.write("GET /sync/case HTTP/1.1\r\nHost: sync.example\r\n\r\n");
   }
-  const session = connectHttp2(`https://127.0.0.1:${stage.tls.ports.https}`, { rejectUnauthorized: false });
+  const session = connectSession(stage.tls.ports.https);
   for (let i = 0; i < PEERS; i++) {
     session.request({ ":path": "/sync/case", ":authority": "sync.example" }).pause();
   }
@@ -132,7 +132,7 @@ test.each([
     const performer = scheme === "http" ? stage.plain : stage.tls;
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
-      Array.from({ length: PEERS }, () => connectTo(port, scheme === "https")),
+      Array.from({ length: PEERS }, () => connectToStage(port, scheme === "https")),
     );
     const upstreams = await deafUpstreams(clients);
     const watch = watchMemory(performer);

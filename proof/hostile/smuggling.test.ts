@@ -1,6 +1,5 @@
-import { connectTo } from "../kit/peers.js";
 import { parseMessage } from "../nginx/messages.js";
-import { CANARY, type ClientAnswer, isCanary, readAnswers } from "./client.js";
+import { CANARY, type ClientAnswer, connectToStage, isCanary, readAnswers } from "./client.js";
 import { CHUNK_CASES } from "./cases/chunks.js";
 import { FRAMING_CASES } from "./cases/framing.js";
 import { HEAD_CASES } from "./cases/heads.js";
@@ -44,7 +43,7 @@ describe.each(["http", "https"] as const)("over %s", (scheme) => {
 
 /** Sends a case with the canary after it, and tells what was answered: statuses, or `canary`, then how it ended. */
 async function talk(port: number, secure: boolean, bytes: string, outcome: Outcome): Promise<string[]> {
-  const client = await connectTo(port, secure);
+  const client = await connectToStage(port, secure);
   const ended = (): boolean => client.ended || client.closed;
   const methods = [bytes.trimStart().split(" ")[0]!];
   const answers = (): ClientAnswer[] => readAnswers(client.received, methods, ended());

@@ -25,6 +25,9 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
+/** One for all: making it costs more than the rest of a connection. */
+const secureContext = tls.createSecureContext();
+
 /** An HTTP/2 client that sends whatever frames it is told to, malformed ones above all. */
 export class RawClient {
   readonly frames: ReceivedFrame[] = [];
@@ -50,7 +53,12 @@ export class RawClient {
   /** Connects, over a socket if one is given, and, unless told otherwise, sends the preface and empty settings. */
   static async connect(port: number, preface = true, over?: net.Socket): Promise<RawClient> {
     const at = over === undefined ? { port, host: "127.0.0.1" } : { socket: over };
-    const socket = tls.connect({ ...at, ALPNProtocols: ["h2"], rejectUnauthorized: false });
+    const options = { secureContext, ALPNProtocols: ["h2"], rejectUnauthorized: false };
+    return RawClient.over(tls.connect({ ...at, ...options }), preface);
+  }
+
+  /** The same on a TLS socket that connects already. */
+  static async over(socket: tls.TLSSocket, preface = true): Promise<RawClient> {
     const client = new RawClient(socket, preface);
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve);

@@ -17,7 +17,9 @@ export class Random {
   }
 
   bytes(length: number): Buffer {
-    return Buffer.from(Array.from({ length }, () => this.pick(256)));
+    const bytes = Buffer.alloc(length);
+    for (let i = 0; i < length; i++) bytes[i] = this.pick(256);
+    return bytes;
   }
 }
 
