@@ -22,11 +22,14 @@ const headOf = (text: string, before = ""): Head => ({
 const parsed = (lines: string, fates = REQUEST_FATES, list?: string[]): Fields =>
   parseFields(headOf(`${lines}\r\n`, "x: y\r\n"), 0, 200, fates, list);
 
+/** A bit for each letter of the longest name says whether it is a capital one. */
 const letters = (name: fc.Arbitrary<string>) =>
-  fc.tuple(name, fc.infiniteStream(fc.boolean())).map(([text, upper]) => {
-    const coins = upper[Symbol.iterator]();
-    return [...text].map((char) => (coins.next().value ? char.toUpperCase() : char)).join("");
-  });
+  fc
+    .tuple(name, fc.nat(2 ** NAME_LENGTH_MAX - 1))
+    .map(([text, upper]) =>
+      [...text].map((char, i) => (((upper >> i) & 1) === 1 ? char.toUpperCase() : char)).join(""),
+    );
+const NAME_LENGTH_MAX = 20;
 
 const fieldName = letters(
   fc.oneof(
