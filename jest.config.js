@@ -47,21 +47,11 @@ function leftOut() {
   });
 }
 
-// Only of cdktf itself: its fork cdktn takes stacks in another way.
-const noStackTraces =
-  require("cdktf/package.json").name === "cdktf"
-    ? { "^\\.{1,2}/(?:.*/)?stack-trace$": "<rootDir>/__tests__/noStackTrace.js" }
-    : {};
-
 /** @type {import('jest').Config} */
 module.exports = {
   testEnvironment: "<rootDir>/__tests__/environment.js",
   roots: ["<rootDir>/__tests__", "<rootDir>/proof"],
-  moduleNameMapper: {
-    ...noStackTraces,
-    // Sources import with the extension they are compiled to.
-    "^(\\.{1,2}/.*)\\.js$": "$1",
-  },
+  resolver: "<rootDir>/__tests__/resolver.js",
   testMatch: ["**/*.test.ts"],
   // Tests on real hosts take minutes: `npm run test:hosts`.
   testPathIgnorePatterns: [
