@@ -1,7 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   cpSync,
   existsSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -10,7 +12,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import path from "node:path";
-import { buildSync } from "esbuild";
+import { build } from "esbuild";
 import { recoverHost } from "../../src/activation/index.js";
 import type { DeploymentInput } from "../../src/model/index.js";
 import { applicationSettingsValues } from "../../src/render/index.js";
@@ -18,9 +20,9 @@ import { Random, SEED } from "../../proof/kit/random.js";
 import { CONFIG, KEY, otherPair, Site, SITES, sha256, type SiteFiles, siteFiles } from "./site.js";
 
 /**
- * An activation killed at a change it makes to the disk: strace sends SIGKILL when the n-th such system call is
- * entered. Whatever n, each file is exactly the old or the new one, and the next activation comes through, of the same
- * deployment and of the one before.
+ * An activation killed at a change it makes to the disk: strace holds the n-th such system call when it is entered, and
+ * there it gets its SIGKILL. Whatever n, each file is exactly the old or the new one, and the next activation comes
+ * through, of the same deployment and of the one before.
  */
 const CALLS =
   "rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,symlink,symlinkat,link,linkat,fsync,fdatasync,fchmod,chmod,fchown,chown,copy_file_range,sendfile,pwrite64,ftruncate";
@@ -29,20 +31,20 @@ const CALLS =
 const NODE: SiteFiles = { "/usr/lib/portico/node": { role: "node", mode: "0755", content: "node" } };
 
 let folder: string;
-let portico: string;
+let program: string;
 let one: SiteFiles;
 let two: SiteFiles;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(SITES, "portico kill "));
-  portico = path.join(folder, "portico.cjs");
-  const entryPoints = [path.join(__dirname, "../../src/cli/main.ts")];
-  buildSync({
-    entryPoints,
-    outfile: portico,
+  program = path.join(folder, "folderEntry.cjs");
+  await build({
+    entryPoints: [path.join(__dirname, "folderEntry.ts")],
+    outfile: program,
     bundle: true,
     platform: "node",
     target: "node20",
+    charset: "ascii",
     logLevel: "error",
   });
   const leaving: SiteFiles = {
@@ -58,7 +60,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Run {
   readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
+  /** Whether it was, when it had entered the change; it has not made it then. */
+  readonly killed: boolean;
   /** Changes to the disk, in order. */
   readonly calls: readonly string[];
 }
@@ -70,26 +73,52 @@ interface Change {
   readonly nth: number;
 }
 
-/** Runs the command on a site; with `killAt` it is killed at that change. */
-function run(site: Site, args: readonly string[], killAt?: Change): Run {
-  const log = path.join(folder, "trace");
-  const inject =
-    killAt === undefined ? [] : ["-e", `inject=${killAt.name}:signal=SIGKILL:when=${killAt.nth}`];
+/** What runs on a site: `folderEntry.ts`. */
+type What = "activate" | "deactivate" | "purge";
+
+/** Runs it, traced; with `killAt` it is killed at that change. */
+async function run(site: Site, what: What, killAt?: Change): Promise<Run> {
+  // A filter in the kernel spares it two stops at each of the thousands of other calls. At the stop of a filter a signal
+  // by strace itself would be lost: strace only holds the call, for longer than any kill takes.
+  const filter = ["-f", "--seccomp-bpf", "-qq", "-y", "-s", "300", "-e", `trace=${CALLS}`];
+  const hold = killAt === undefined ? [] : [`-einject=${killAt.name}:delay_enter=60s:when=${killAt.nth}`];
   // One thread makes all changes, so that they have an order.
   const env = { ...process.env, UV_THREADPOOL_SIZE: "1" };
-  const strace = ["-f", "-qq", "-y", "-s", "300", "-o", log, "-e", `trace=${CALLS}`, ...inject];
-  const command = [process.execPath, portico, ...args, "--root", site.root];
-  const { status, signal, error } = spawnSync("strace", [...strace, ...command], { env, stdio: "ignore" });
-  if (error !== undefined) throw error;
-  const lines = readFileSync(log, "utf8").split("\n");
-  const pids = lines.map((line) => line.split(" ")[0]!);
-  const busiest = pids.toSorted((a, b) => count(pids, b) - count(pids, a))[0];
-  const calls = lines.filter((line) => line.startsWith(`${busiest} `) && line.includes("("));
+  const command = [process.execPath, program, what, site.root, site.incoming];
+  const strace = spawn("strace", [...filter, ...hold, ...command], {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let [text, killed] = ["", false];
+  strace.stderr.on("data", (data: Buffer) => {
+    text += data.toString();
+    const held = killed || killAt === undefined ? undefined : heldAt(text, killAt);
+    if (held === undefined) return;
+    killed = true;
+    process.kill(held, "SIGKILL");
+    // It would wait until the call has been held for long enough.
+    strace.kill("SIGKILL");
+  });
+  // Both have closed it, so both are gone.
+  const [status] = (await once(strace, "close")) as [number | null];
+  const lines = text.split("\n");
+  const threads = lines.map((line) => /^\[pid +\d+\] /.exec(line)?.[0] ?? "");
+  const busiest = threads.toSorted((a, b) => count(threads, b) - count(threads, a))[0]!;
+  const calls = lines.filter((line, i) => threads[i] === busiest && line.includes("("));
   return {
     status,
-    signal,
-    calls: calls.map((line) => line.slice(busiest!.length).trimStart().replaceAll(site.root, "")),
+    killed,
+    calls: calls.map((line) => line.slice(busiest.length).replaceAll(site.root, "")),
   };
+}
+
+/** The thread that has entered a change, as strace counts: each thread's calls of the name. */
+function heldAt(text: string, { name, nth }: Change): number | undefined {
+  const threads = [...text.matchAll(/^\[pid +(\d+)\] (\w+)\(/gm)]
+    .filter(([, , call]) => call === name)
+    .map(([, thread]) => thread!);
+  const held = threads.find((thread) => count(threads, thread) >= nth);
+  return held === undefined ? undefined : Number(held);
 }
 
 const count = (all: readonly string[], one_: string): number => all.filter((each) => each === one_).length;
@@ -163,6 +192,23 @@ function expectPrivate(file: string): void {
   if (readFileSync(file, "utf8").includes("PRIVATE KEY")) expect(statSync(file).mode & 0o077).toBe(0);
 }
 
+/** Kills it at a change, which it has not made then. */
+async function kill(site: Site, what: What, change: Change): Promise<void> {
+  const { killed, calls } = await run(site, what, change);
+  // The results of others tell that strace shows them.
+  expect([change.call, killed, calls.at(-1)]).toEqual([
+    change.call,
+    true,
+    expect.not.stringMatching(/ = -?\d/),
+  ]);
+  const [, removed] = /^(?:unlink|rmdir)\w*\((?:AT_FDCWD[^,]*, )?"([^"]+)".* = 0$/.exec(change.call) ?? [];
+  if (removed !== undefined)
+    expect([removed, lstatSync(site.at(removed), { throwIfNoEntry: false }) !== undefined]).toEqual([
+      removed,
+      true,
+    ]);
+}
+
 function changesOf(calls: readonly string[]): Change[] {
   const names = calls.map((call) => call.split("(")[0]!);
   return names.map((name, i) => ({ call: calls[i]!, name, nth: count(names.slice(0, i + 1), name) }));
@@ -184,7 +230,7 @@ test("an activation, killed at any change", async () => {
   const template = await prepared();
   const old = template.snapshot();
   const full = copyOf(template);
-  const complete = run(full, ["activate", "--incoming", full.incoming]);
+  const complete = await run(full, "activate");
   expect(complete.status).toBe(0);
   const fresh = full.snapshot();
   expect(full.read(CONFIG)).toBe(two[CONFIG]!.content);
@@ -195,9 +241,7 @@ test("an activation, killed at any change", async () => {
   for (const [n, change] of points.entries()) {
     const at = `killed at ${change.call} (PORTICO_SEED=${SEED})`;
     const site = copyOf(template);
-    // strace ends by the signal that its command was ended by.
-    const { signal } = run(site, ["activate", "--incoming", site.incoming], change);
-    expect([at, signal]).toEqual([at, "SIGKILL"]);
+    await kill(site, "activate", change);
     expectOldOrNew(site, [old, fresh], at);
     if (n % 4 === 1) {
       // As a boot does it.
@@ -222,7 +266,7 @@ test("a deactivation, killed at any change", async () => {
   const template = await prepared();
   const old = template.snapshot();
   const full = copyOf(template);
-  const complete = run(full, ["deactivate"]);
+  const complete = await run(full, "deactivate");
   expect(complete.status).toBe(0);
   const gone = full.snapshot();
   expect(Object.keys(gone).filter((name) => name.includes("portico"))).toEqual([]);
@@ -230,7 +274,7 @@ test("a deactivation, killed at any change", async () => {
   for (const [n, change] of killPoints(complete.calls).entries()) {
     const at = `killed at ${change.call} (PORTICO_SEED=${SEED})`;
     const site = copyOf(template);
-    expect([at, run(site, ["deactivate"], change).signal]).toEqual([at, "SIGKILL"]);
+    await kill(site, "deactivate", change);
     if (n % 2 === 0) {
       await site.deactivate();
       expect([at, site.snapshot()]).toEqual([at, gone]);
@@ -246,9 +290,9 @@ test("a deactivation, killed at any change", async () => {
 }, 600_000);
 
 test.each([
-  { first: ["deactivate", "--purge"], then: false, logChanges: LOGS.length + 2 },
-  { first: ["deactivate"], then: true, logChanges: 0 },
-])(
+  { first: "purge", then: false, logChanges: LOGS.length + 2 },
+  { first: "deactivate", then: true, logChanges: 0 },
+] as const)(
   "$first, killed halfway, then with purge $then: logs and certificates are removed",
   async ({ first, then, logChanges }) => {
     const template = await prepared();
@@ -259,7 +303,7 @@ test.each([
       template.write(`/var/lib/private/portico-certificates/acme/${name}`, "x");
     symlinkSync("private/portico-certificates", template.at("/var/lib/portico-certificates"));
     const [full, purged] = [copyOf(template), copyOf(template)];
-    const complete = run(full, first);
+    const complete = await run(full, first);
     expect(complete.status).toBe(0);
     expect(await purged.deactivate(true)).toEqual([]);
     const gone = purged.snapshot();
@@ -276,7 +320,7 @@ test.each([
     for (const change of points) {
       const at = `killed at ${change.call}`;
       const site = copyOf(template);
-      expect([at, run(site, first, change).signal]).toEqual([at, "SIGKILL"]);
+      await kill(site, first, change);
       await site.deactivate(then);
       expect([at, site.snapshot()]).toEqual([at, gone]);
       site.remove();
@@ -288,7 +332,7 @@ test.each([
 
 test("what is written is on the disk before anything relies on it", async () => {
   const site = await prepared();
-  const { calls } = run(site, ["activate", "--incoming", site.incoming]);
+  const { calls } = await run(site, "activate");
   const store = "/var/lib/portico/deployment";
   const renames = calls.flatMap((call, i) => {
     const [, from, to] = /^rename\w*\("([^"]+)", "([^"]+)"/.exec(call) ?? [];
