@@ -536,9 +536,9 @@ while True:
   try {
     for (let i = 0; i < 5 || sizes.length < 2; i++) {
       write(FILES.webApplication, PYTHON, 0o640);
-      await promisify(setTimeout)(50);
+      await promisify(setTimeout)(10);
       expect(await portico("apply")).toMatchObject({ code: 0 });
-      await promisify(setTimeout)(50);
+      await promisify(setTimeout)(10);
     }
   } finally {
     reader.kill("SIGKILL");

@@ -62,28 +62,25 @@ test("the database's values of the two items, and nothing else", async () => {
 });
 
 test("the values an application stores: plain, JSON, pickled by the real Python", async () => {
-  const pickled = (expression: string): string[] =>
-    JSON.parse(
-      execFileSync("python3", [
-        "-c",
-        `import base64, json, pickle
-print(json.dumps([base64.b64encode(pickle.dumps(${expression}, protocol=p)).decode() for p in range(6)]))`,
-      ]).toString(),
-    ) as string[];
   const long = `https://files.example.org/${"a".repeat(300)}`;
-  for (const stored of pickled("'https://files.example.org/sync'")) {
-    expect(readStoredValue(Buffer.from(stored))).toEqual({
-      kind: "text",
-      text: "https://files.example.org/sync",
-    });
-  }
   // Of the characters of Base64, `+` and `/` too.
-  for (const text of [long, "/a?>>>>>>>??????"])
-    for (const stored of pickled(`'${text}'`))
-      expect(readStoredValue(Buffer.from(stored))).toEqual({ kind: "text", text });
-  for (const expression of ["['a']", "b'a'", "1", "None", "('https://a',)", "{'a': 'b'}", "print"]) {
-    for (const stored of pickled(expression))
-      expect(readStoredValue(Buffer.from(stored))).toEqual({ kind: "unreadable" });
+  const texts = ["https://files.example.org/sync", long, "/a?>>>>>>>??????"];
+  const others = ["['a']", "b'a'", "1", "None", "('https://a',)", "{'a': 'b'}", "print"];
+  const pickled = JSON.parse(
+    execFileSync("python3", [
+      "-c",
+      `import base64, json, pickle
+pickled = lambda value: [base64.b64encode(pickle.dumps(value, protocol=p)).decode() for p in range(6)]
+print(json.dumps([pickled(value) for value in [${[...texts.map((text) => `'${text}'`), ...others].join()}]]))`,
+    ]).toString(),
+  ) as string[][];
+  expect(pickled.map(({ length }) => length)).toEqual(Array(texts.length + others.length).fill(6));
+  for (const [i, all] of pickled.entries()) {
+    const text = texts[i];
+    for (const stored of all)
+      expect(readStoredValue(Buffer.from(stored))).toEqual(
+        text === undefined ? { kind: "unreadable" } : { kind: "text", text },
+      );
   }
   const cases: [string, string | undefined][] = [
     ["http://a/sync", "http://a/sync"],
