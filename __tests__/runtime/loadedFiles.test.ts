@@ -32,7 +32,7 @@ import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
 import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
 import { withRenewed } from "../../src/runtime/load/tlsContents.js";
-import { policyProblems } from "../../src/runtime/load/tlsPolicyCheck.js";
+import { policyProblems, secureContextOptions } from "../../src/runtime/load/tlsPolicyCheck.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { tlsPolicySettings } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
@@ -727,5 +727,9 @@ describe("smaller things", () => {
       { code, path: "p.curves[1]", received: '"P-0"' },
     ]);
     expect(found(true).map(({ path }) => path)).toEqual(["p", "p"]);
+  });
+
+  test("of the roots that Node knows none is read for a server", () => {
+    expect(secureContextOptions(tlsPolicySettings("mozilla-intermediate")).ca).toEqual([]);
   });
 });

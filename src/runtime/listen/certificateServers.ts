@@ -60,8 +60,10 @@ export class CertificateServers {
   private index(): void {
     this.byName = new CertificateNames();
     for (const { names, server } of this.all) this.byName.add(names, server);
-    const waiting = this.all.filter(({ certificate }) => certificate.source === "temporary");
-    for (const one of this.all) one.secured.temporary = waiting.some((of) => of === one || isBelow(of, one));
+    // By a set: with hundreds of names each renewal would compare each with each.
+    const waiting = new Set(this.all.filter(isTemporary).flatMap(withNamesAbove));
+    for (const one of this.all)
+      one.secured.temporary = isTemporary(one) || one.names.some((name) => waiting.has(endOf(name)));
   }
 
   /** @param count how many certificates there are: without a choice nothing has to be known of their names */
@@ -87,14 +89,19 @@ export class CertificateServers {
   }
 }
 
-/** Whether one of its names is a name of another, or below one: the other's HSTS may include subdomains. */
-function isBelow({ names: covered, certificate }: CertificateServer, other: CertificateServer): boolean {
+const isTemporary = ({ certificate }: CertificateServer): boolean => certificate.source === "temporary";
+
+/** The names of a certificate, and all above them, whose HSTS may include subdomains: `.a.example.org`, `.example.org`, `.org`. */
+function withNamesAbove({ names: covered, certificate }: CertificateServer): string[] {
   const { names = covered } = certificate;
-  return other.names.some((above) => {
-    const end = above.startsWith("*.") ? above.slice(1) : `.${above}`;
-    return names.some((name) => `.${name}`.endsWith(end));
+  return names.flatMap((name) => {
+    const labels = name.split(".");
+    return labels.map((_, i) => endOf(labels.slice(i).join(".")));
   });
 }
+
+/** What a name and all below it end with; for a wildcard what all that it covers end with. */
+const endOf = (name: string): string => (name.startsWith("*.") ? name.slice(1) : `.${name}`);
 
 interface CertificateServer {
   readonly certificate: CertificateContents;

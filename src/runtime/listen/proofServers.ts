@@ -1,4 +1,5 @@
 import { createServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import { NO_ROOTS } from "../load/tlsPolicyCheck.js";
 import { PROOF_PROTOCOL } from "./clientHello.js";
 
 /** What a TLS listener uses to prove to an authority that a name leads to it (RFC 8737). */
@@ -19,7 +20,7 @@ export function proofServers(
 ): ReadonlyMap<string, TlsServer> {
   return new Map(
     proofs.map(({ name, key, cert }) => {
-      const server = createServer({ key, cert, ALPNProtocols: [PROOF_PROTOCOL] });
+      const server = createServer({ key, cert, ca: NO_ROOTS, ALPNProtocols: [PROOF_PROTOCOL] });
       server.on("secureConnection", (socket) => socket.on("error", () => socket.destroy()).end());
       server.on("tlsClientError", failed);
       return [name, server];
