@@ -115,7 +115,9 @@ async function answer(
   const said: Said = (await script[path]?.(payload ?? {}, times)) ?? { status: 404 };
   const text = typeof said.body === "string" ? said.body : JSON.stringify(said.body ?? {});
   const nonce = method === "GET" ? {} : { "replay-nonce": `nonce-${requests.length}` };
-  response.writeHead(said.status ?? 200, { ...nonce, ...said.headers });
+  // Without its length Node closes the connection after an answer to HEAD.
+  const length = method === "HEAD" ? { "content-length": "0" } : {};
+  response.writeHead(said.status ?? 200, { ...nonce, ...length, ...said.headers });
   response.end(method === "HEAD" ? undefined : text);
 }
 
@@ -304,14 +306,17 @@ describe("an order", () => {
   });
 
   test("is made on one connection, which is not kept for long", async () => {
-    // Node closes a connection after an answer to HEAD that has no length.
-    script["/nonce"] = () => ({ headers: { "content-length": "0" } });
     const sockets: TLSSocket[] = [];
     const count = (socket: TLSSocket): void => void sockets.push(socket);
     server.on("secureConnection", count);
     await complete();
-    server.off("secureConnection", count);
     expect(sockets).toHaveLength(1);
+    // One that the authority closes is followed by another.
+    rmSync(join(folder, "c"), { recursive: true });
+    script = { ...usual(), "/nonce": () => ({ headers: { connection: "close" } }) };
+    await complete();
+    server.off("secureConnection", count);
+    expect(sockets).toHaveLength(3);
     expect(sockets[0]!.destroyed).toBe(false);
     // Before the server closes it, which here is after five seconds.
     const began = Date.now();
