@@ -12,6 +12,8 @@ export interface Step {
   readonly path: string;
   /** What was signed, if anything. */
   readonly payload: unknown;
+  /** URL of the account that signed, if there was one. */
+  readonly account: string | undefined;
 }
 
 export interface Answer {
@@ -68,7 +70,7 @@ export class Between {
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { method = "", url: path = "" } = incoming;
     const sent = Buffer.concat(chunks);
-    const step = { number: this.steps.length + 1, method, path, payload: payloadOf(sent) };
+    const step = { number: this.steps.length + 1, method, path, ...signedIn(sent) };
     this.steps.push(step);
     const instead = await this.before(step);
     if (instead === "cut") return void incoming.socket.destroy();
@@ -76,7 +78,9 @@ export class Between {
     if (answer.status === 201 && path === "/order-plz") this.orders += 1;
     const changed = (await this.after(step, answer)) ?? answer;
     if (changed === "cut") return void incoming.socket.destroy();
-    response.writeHead(changed.status, changed.headers).end(changed.body);
+    // Without its length Node closes the connection after an answer to HEAD.
+    const length = { "content-length": String(Buffer.byteLength(changed.body)) };
+    response.writeHead(changed.status, { ...length, ...changed.headers }).end(changed.body);
   }
 
   private forward(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
@@ -97,8 +101,11 @@ export class Between {
   }
 }
 
-function payloadOf(body: Buffer): unknown {
-  if (body.length === 0) return undefined;
-  const { payload } = JSON.parse(body.toString()) as { payload: string };
-  return payload === "" ? undefined : JSON.parse(Buffer.from(payload, "base64url").toString());
+function signedIn(body: Buffer): Pick<Step, "payload" | "account"> {
+  if (body.length === 0) return { payload: undefined, account: undefined };
+  const { payload, protected: header } = JSON.parse(body.toString()) as Record<string, string>;
+  const { kid } = decoded(header!) as { kid?: string };
+  return { payload: payload === "" ? undefined : decoded(payload!), account: kid };
 }
+
+const decoded = (text: string): unknown => JSON.parse(Buffer.from(text, "base64url").toString());

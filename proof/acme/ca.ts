@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ClientRequest, request as plainRequest } from "node:http";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +20,8 @@ import {
 /** An authority on this machine: Pebble, with a DNS server of its own that knows every name as 127.0.0.1. */
 
 export interface CaOptions {
+  /** Whether it says when to come again, in a second; else it is asked again when the client likes, which is sooner. */
+  readonly saysWhen?: boolean;
   /** Percent of good nonces that are refused. */
   readonly badNonces?: number;
   /** Keys by id that accounts have to be bound to. */
@@ -94,12 +97,14 @@ export class TestCa {
 
   async startPebble(): Promise<void> {
     const { acme, management, http, tls, dns } = this.ports;
-    const { badNonces = 0, externalKeys, profiles } = this.options;
+    const { saysWhen = false, badNonces = 0, externalKeys, profiles } = this.options;
+    const seconds = saysWhen ? 1 : 0;
     const config = pebbleConfig(this.folder, {
       listenAddress: `127.0.0.1:${acme}`,
       managementListenAddress: `127.0.0.1:${management}`,
       httpPort: http,
       tlsPort: tls,
+      retryAfter: { authz: seconds, order: seconds },
       externalAccountBindingRequired: externalKeys !== undefined,
       externalAccountMACKeys: externalKeys ?? {},
       ...(profiles === undefined ? {} : { profiles }),
@@ -107,14 +112,14 @@ export class TestCa {
     const args = ["-config", config, "-dnsserver", `127.0.0.1:${dns}`];
     const env = { ...process.env, ...PEBBLE_ENVIRONMENT, PEBBLE_WFE_NONCEREJECT: String(badNonces) };
     this.pebble = spawn(PEBBLE, args, { env, stdio: "ignore" });
-    await eventually(
-      () => this.asked("GET", acme, "/dir").then((status) => status === 200, no),
-      "for Pebble",
-    );
-    await eventually(
-      () => this.asked("GET", management, "/roots/0").then((s) => s === 200, no),
-      "for Pebble",
-    );
+    const answers = (port: number, path: string): Promise<void> =>
+      eventually(
+        () => this.asked("GET", port, path).then((status) => status === 200, no),
+        "for Pebble",
+        SELDOM,
+      );
+    await answers(acme, "/dir");
+    await answers(management, "/roots/0");
   }
 
   /** What the authority says of the renewal of a certificate from now on: any text. */
@@ -132,10 +137,7 @@ export class TestCa {
       ["clear-a", { host }],
       ["add-a", { host, addresses: [address] }],
     ] as const)
-      await fetch(`http://127.0.0.1:${this.ports.dnsManagement}/${path}`, {
-        method: "POST",
-        body: JSON.stringify(body),
-      });
+      await this.askedOfDns("POST", `/${path}`, JSON.stringify(body));
   }
 
   async stop(): Promise<void> {
@@ -147,28 +149,35 @@ export class TestCa {
     const { dns, dnsManagement } = this.ports;
     const args = ["-dnsserver", `127.0.0.1:${dns}`, "-management", `127.0.0.1:${dnsManagement}`, ...SILENT];
     this.dns = spawn(DNS_SERVER, args, { stdio: "ignore" });
-    await eventually(
-      () => fetch(`http://127.0.0.1:${dnsManagement}/`).then(() => true, no),
-      "for the DNS server",
-    );
+    await eventually(() => this.askedOfDns("GET", "/").then(() => true, no), "for the DNS server", SELDOM);
   }
 
   private asked(method: string, port: number, path: string, body?: string): Promise<number> {
-    return new Promise((resolve, reject) => {
-      // Pebble refuses requests without a user agent.
-      const headers = { "user-agent": "portico-tests" };
-      const options = { host: "127.0.0.1", port, path, method, headers, agent: false };
-      const sent = request({ ...options, ca: this.identity.cert });
-      sent.on("response", (response) => {
-        response.resume();
-        response.on("end", () => resolve(response.statusCode!));
-      });
-      sent.on("error", reject).end(body);
-    });
+    // Pebble refuses requests without a user agent.
+    const headers = { "user-agent": "portico-tests" };
+    const options = { host: "127.0.0.1", port, path, method, headers, agent: false };
+    return statusOf(request({ ...options, ca: this.identity.cert }), body);
+  }
+
+  private askedOfDns(method: string, path: string, body?: string): Promise<number> {
+    const options = { host: "127.0.0.1", port: this.ports.dnsManagement, path, method, agent: false };
+    return statusOf(plainRequest(options), body);
   }
 }
 
+function statusOf(sent: ClientRequest, body: string | undefined): Promise<number> {
+  return new Promise((resolve, reject) => {
+    sent.on("response", (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode!));
+    });
+    sent.on("error", reject).end(body);
+  });
+}
+
 const no = (): boolean => false;
+/** Each look is a connection. */
+const SELDOM = { everyMs: 20 };
 
 async function killed(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -4,19 +4,18 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../kit/waiting.js";
-import { type CaOptions, TestCa } from "./ca.js";
+import { TestCa } from "./ca.js";
 import { issued, type Stage, startStage } from "./stage.js";
 
 /** Certificates from an authority as it should be. */
 
 /** For all tests that want nothing else of it. */
 let usualCa: TestCa;
-beforeAll(async () => (usualCa = await TestCa.start()));
+beforeAll(async () => (usualCa = await TestCa.start({ saysWhen: true })));
 afterAll(() => usualCa.stop());
 
 let stage: Stage;
-const begin = async (options?: CaOptions): Promise<Stage> =>
-  (stage = await (options === undefined ? startStage({}, usualCa) : startStage(options)));
+const begin = async (ca = usualCa): Promise<Stage> => (stage = await startStage({}, ca));
 afterEach(() => stage.stop());
 
 const HOUR = 3_600_000;
@@ -101,7 +100,8 @@ test("with the profile that the config names, and not with one that the authorit
 });
 
 test("though the authority refuses 30 % of the nonces", async () => {
-  const { engine, wanted, between } = await begin({ badNonces: 30 });
+  stage = await startStage({ badNonces: 30 });
+  const { engine, wanted, between } = stage;
   const all = Array.from({ length: 5 }, (_, i) => wanted([`n${i}.example.net`]));
   engine().lookAfter(all);
   for (const { id } of all) if (!stage.host.installed.has(id)) await issued(stage, id);
@@ -110,9 +110,12 @@ test("though the authority refuses 30 % of the nonces", async () => {
 
 describe("an account", () => {
   const externalKeys = { "kid-1": "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" };
+  let strictCa: TestCa;
+  beforeAll(async () => (strictCa = await TestCa.start({ externalKeys })));
+  afterAll(() => strictCa.stop());
 
   test("is bound to an external one", async () => {
-    const { engine, wanted, state } = await begin({ externalKeys });
+    const { engine, wanted, state } = await begin(strictCa);
     const keyFile = join(state, "eab.key");
     mkdirSync(state, { recursive: true });
     writeFileSync(keyFile, `${externalKeys["kid-1"]}\n`);
@@ -124,7 +127,7 @@ describe("an account", () => {
   });
 
   test("is not made where the authority wants an external one and there is none", async () => {
-    const { engine, wanted, between } = await begin({ externalKeys });
+    const { engine, wanted, between } = await begin(strictCa);
     const certificates = engine();
     certificates.lookAfter([wanted(["a.example.net"])]);
     await eventually(() => certificates.status()[0]!.state === "waiting", "for the refusal");

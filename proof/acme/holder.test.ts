@@ -139,7 +139,7 @@ describe("two proxies", () => {
         );
       },
       what,
-      { seen: () => host.portico.errors, everyMs: 50, ms: 20_000 },
+      { seen: () => host.portico.errors, everyMs: 200, ms: 20_000 },
     );
 
   test("only the one with the address asks; the other takes what is copied, and goes on when the address comes", async () => {
@@ -187,7 +187,10 @@ describe("two proxies", () => {
     const second = await b.served();
     expect(await a.served()).toBe(first);
     cpSync(b.state, a.state, { recursive: true });
-    await eventually(async () => (await a.served()) === second, "for the copy back", { ms: 20_000 });
+    await eventually(async () => (await a.served()) === second, "for the copy back", {
+      ms: 20_000,
+      everyMs: 200,
+    });
     expect(second).not.toBe(first);
     expect(between.orders).toBe(2);
   }, 120_000);
@@ -201,7 +204,10 @@ describe("two engines", () => {
   const engines: AcmeCertificates[] = [];
   /** With several profiles Pebble chooses one by chance. */
   const profiles = { default: { description: "three months", validityPeriod: (90 * DAY) / SECONDS } };
-  beforeEach(async () => (stage = await startStage({ profiles })));
+  let ca: TestCa;
+  beforeAll(async () => (ca = await TestCa.start({ profiles })));
+  afterAll(() => ca.stop());
+  beforeEach(async () => (stage = await startStage({}, ca)));
   afterEach(async () => {
     await Promise.all(engines.splice(0).map((engine) => engine.stop()));
     await stage.stop();

@@ -109,9 +109,11 @@ const issuerOf = ({ issuer }: tls.PeerCertificate): string => String(issuer.CN);
 const issued = (name?: string): Promise<void> =>
   eventually(async () => issuerOf(await peer(name)).startsWith("Pebble"), "for an issued certificate", {
     seen: () => portico!.errors,
-    everyMs: 50,
+    ...SELDOM,
     ms: 30_000,
   });
+/** Each look is a handshake, or a question to the master. */
+const SELDOM = { everyMs: 100 };
 
 /** One connection for all requests of a test: it must not be cut when its listener gets another certificate. */
 function keptOpen(): { ask(): Promise<number>; end(): void } {
@@ -176,7 +178,11 @@ test("a restart serves the certificate that there is, and an upgrade goes on wit
   portico!.signal("SIGUSR2");
   await portico!.says(/has taken over/);
   expect((await peer()).serialNumber).toBe(serial);
-  await eventually(async () => (await listed())[0]!.state === "valid", "for the new master to look after it");
+  await eventually(
+    async () => (await listed())[0]!.state === "valid",
+    "for the new master to look after it",
+    SELDOM,
+  );
   for (const pid of processes("master")) process.kill(pid, "SIGTERM");
   await portico!.gone;
   expect(portico!.errors).not.toMatch(/ordered/);
@@ -192,10 +198,11 @@ test("a reload with other names orders a certificate for them; a worker that sta
   expect((await peer("c.example.net")).subjectaltname).toBe("DNS:c.example.net");
   expect((await peer()).subjectaltname).toBe("DNS:a.example.net");
   for (const pid of processes("worker")) process.kill(pid, "SIGKILL");
-  await eventually(() => processes("worker").length === 2, "for new workers");
+  await eventually(() => processes("worker").length === 2, "for new workers", SELDOM);
   await eventually(
     async () => (await peer("c.example.net").catch(() => undefined))?.subjectaltname === "DNS:c.example.net",
     "for a handshake",
+    SELDOM,
   );
 }, 60_000);
 
@@ -231,7 +238,7 @@ test("HSTS begins with the issued certificate, without a reload", async () => {
   const workers = portico!.workers();
   go();
   await issued();
-  await eventually(async () => (await hsts()) === "max-age=300", "for both workers to have it");
+  await eventually(async () => (await hsts()) === "max-age=300", "for both workers to have it", SELDOM);
   expect(portico!.workers()).toEqual(workers);
   await between.stop();
 }, 60_000);
@@ -242,7 +249,7 @@ test("after a change of the names, the certificate that serves meanwhile is list
   await ca.setAddress("b.example.net", "127.0.0.9");
   portico!.rewrite(config(["a.example.net", "b.example.net"]));
   expect(await askMaster(control(), { command: "reload" }, 20_000)).toMatchObject({ ok: true });
-  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure");
+  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure", SELDOM);
   expect(issuerOf(await peer())).toMatch(/^Pebble/);
   expect((await listed())[0]).toMatchObject({
     names: ["a.example.net", "b.example.net"],
@@ -255,7 +262,7 @@ test("after a change of the names, the certificate that serves meanwhile is list
   expect(shown.out).toMatch(/temporary, until ca issues one/);
   await ca.setAddress("b.example.net", "127.0.0.1");
   await ran("certificates", "renew", "--control", control());
-  await eventually(async () => (await listed())[0]!.source === "acme", "for the wanted one");
+  await eventually(async () => (await listed())[0]!.source === "acme", "for the wanted one", SELDOM);
   expect((await ran("certificates", "--control", control())).code).toBe(0);
 }, 60_000);
 
@@ -271,7 +278,7 @@ test("a certificate that OpenSSL refuses is not put into service, and no worker 
     path.startsWith("/certZ/") ? { ...answer, body: await weak(csr) } : undefined;
   await start(through(between, config(["a.example.net"])));
   const workers = portico!.workers();
-  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure");
+  await eventually(async () => (await listed())[0]!.state === "waiting", "for the failure", SELDOM);
   expect((await listed())[0]).toMatchObject({
     source: "temporary",
     lastError: { code: "unusableCertificate", message: expect.stringContaining("ca md too weak") },
@@ -307,70 +314,109 @@ async function weak(csr: string): Promise<string> {
   return `${certificate.toString("pem")}\n`;
 }
 
-/** What `portico doctor` says of what the running proxy knows. */
-async function diagnosed(what: ProxyConfigInput): Promise<{ failed: string[]; texts: string }> {
-  await start(what);
-  await eventually(async () => (await listed())[0]!.lastError !== undefined, "for the failure", {
-    seen: () => portico!.errors,
-    ms: 30_000,
-  });
-  const certificates = await listed();
-  expect(certificates[0]).toMatchObject({ source: "temporary" });
-  expect(issuerOf(await peer())).toMatch(/temporary/);
-  const parsed = parseConfig(what);
-  if (!parsed.ok) throw new ProblemError(parsed.problems);
-  const rows = diagnose({ place: "host", config: parsed.value, responses: [], certificates });
-  const acme = rows.filter(({ id }) => id.startsWith("acme-"));
-  const failed = acme.filter(({ status }) => status === "failed");
-  expect(acme.find(({ id }) => id === "acme-certificates")!.status).not.toBe("ok");
-  return {
-    failed: failed.map(({ id }) => id),
-    texts: failed.map(({ cause, fix }) => `${cause}: ${fix}`).join("\n"),
-  };
-}
-
 describe("doctor names the cause of a certificate that is not issued:", () => {
-  test("the port is closed for the authority", async () => {
+  /** One for all of them: it asks for each at an authority of its own. */
+  let asking: { readonly portico: Portico; readonly folder: string; readonly config: ProxyConfigInput };
+  let elsewhere: http.Server;
+  beforeAll(async () => {
+    folder = openFolder();
     await ca.setAddress("closed.example.net", "127.0.0.9");
-    const { failed, texts } = await diagnosed(config(["closed.example.net"]));
+    elsewhere = http.createServer((_, response) => response.writeHead(404).end());
+    await once(elsewhere.listen(ca.httpPort, "127.0.0.8"), "listening");
+    await ca.setAddress("moved.example.net", "127.0.0.8");
+    const [down] = await freePorts(1);
+    const { key, cert } = await issue({ type: "ec", names: ["other.example"] });
+    writeFileSync(join(folder, "roots.pem"), cert);
+    expect(key).toMatch(/PRIVATE KEY/);
+    const what = oneEach({
+      closed: {},
+      moved: {},
+      down: { directory: `https://127.0.0.1:${down}/dir` },
+      untrusted: { roots: join(folder, "roots.pem") },
+      blocked: {},
+    });
+    asking = { portico: await start(what), folder, config: what };
+    portico = undefined;
+  }, 60_000);
+  beforeEach(() => void (folder = asking.folder));
+  afterAll(async () => {
+    elsewhere.close();
+    await asking.portico.stop();
+  });
+
+  /** A certificate for each name, from an authority of this name with these differences. */
+  function oneEach(authorities: Readonly<Record<string, object>>): ProxyConfigInput {
+    const base = config(["a.example.net"]);
+    const [usual] = base.certificateAuthorities!;
+    const acme = (name: string) => ({ acme: { authority: name, names: [`${name}.example.net`] } });
+    const [first, ...further] = Object.keys(authorities).map(acme);
+    const tls = { ...first!, certificates: further, policy: "mozilla-intermediate" as const };
+    return {
+      ...base,
+      workers: 1,
+      certificateAuthorities: Object.entries(authorities).map(([name, more]) => ({
+        ...usual!,
+        name,
+        ...more,
+      })),
+      listeners: base.listeners.map((one) => (one.protocol === "https" ? { ...one, tls } : one)),
+    };
+  }
+
+  /** What `portico doctor` says of what the running proxy knows of a certificate. */
+  async function diagnosed(name: string): Promise<{ failed: string[]; texts: string }> {
+    const found = async () => (await listed()).find(({ names }) => names[0] === name)!;
+    await eventually(async () => (await found()).lastError !== undefined, "for the failure", {
+      seen: () => asking.portico.errors,
+      ...SELDOM,
+      ms: 30_000,
+    });
+    const certificate = await found();
+    expect(certificate).toMatchObject({ source: "temporary" });
+    expect(issuerOf(await peer(name))).toMatch(/temporary/);
+    const parsed = parseConfig(asking.config);
+    if (!parsed.ok) throw new ProblemError(parsed.problems);
+    const evidence = {
+      place: "host",
+      config: parsed.value,
+      responses: [],
+      certificates: [certificate],
+    } as const;
+    const acme = diagnose(evidence).filter(({ id }) => id.startsWith("acme-"));
+    const failed = acme.filter(({ status }) => status === "failed");
+    expect(acme.find(({ id }) => id === "acme-certificates")!.status).not.toBe("ok");
+    return {
+      failed: failed.map(({ id }) => id),
+      texts: failed.map(({ cause, fix }) => `${cause}: ${fix}`).join("\n"),
+    };
+  }
+
+  test("the port is closed for the authority", async () => {
+    const { failed, texts } = await diagnosed("closed.example.net");
     expect(failed).toEqual(["acme-port"]);
     expect(texts).toMatch(/cannot connect to this host: Let the internet reach port 80/);
   }, 60_000);
 
   test("the name leads to another host", async () => {
-    const other = http.createServer((_, response) => response.writeHead(404).end());
-    await once(other.listen(ca.httpPort, "127.0.0.8"), "listening");
-    await ca.setAddress("moved.example.net", "127.0.0.8");
-    const { failed, texts } = await diagnosed(config(["moved.example.net"]));
-    other.close();
+    const { failed, texts } = await diagnosed("moved.example.net");
     expect(failed).toEqual(["acme-dns"]);
     expect(texts).toMatch(/leads elsewhere.*: Check that moved\.example\.net leads to this host/);
   }, 60_000);
 
   test("the authority cannot be reached", async () => {
-    const [down] = await freePorts(1);
-    const what = config(["a.example.net"]);
-    const [authority] = what.certificateAuthorities!;
-    const certificateAuthorities = [{ ...authority!, directory: `https://127.0.0.1:${down}/dir` }];
-    const { failed, texts } = await diagnosed({ ...what, certificateAuthorities });
+    const { failed, texts } = await diagnosed("down.example.net");
     expect(failed).toEqual(["acme-authority"]);
     expect(texts).toMatch(/Let this host open connections/);
   }, 60_000);
 
   test("the authority's own certificate is not trusted", async () => {
-    const { key, cert } = await issue({ type: "ec", names: ["other.example"] });
-    writeFileSync(join(folder, "roots.pem"), cert);
-    expect(key).toMatch(/PRIVATE KEY/);
-    const what = config(["a.example.net"]);
-    const [authority] = what.certificateAuthorities!;
-    const certificateAuthorities = [{ ...authority!, roots: join(folder, "roots.pem") }];
-    const { failed, texts } = await diagnosed({ ...what, certificateAuthorities });
+    const { failed, texts } = await diagnosed("untrusted.example.net");
     expect(failed).toEqual(["acme-authority"]);
     expect(texts).toMatch(/give its root certificates/);
   }, 60_000);
 
   test("the authority does not issue for the name", async () => {
-    const { failed, texts } = await diagnosed(config(["blocked.example.net"]));
+    const { failed, texts } = await diagnosed("blocked.example.net");
     expect(failed).toEqual(["acme-certificates"]);
     expect(texts).toMatch(/Remove blocked\.example\.net from the names/);
   }, 60_000);
@@ -392,7 +438,7 @@ test("portico certificates shows a table and JSON, and renews on demand", async 
   });
   const renewed = await ran("certificates", "renew", "a.example.net", "--control", control());
   expect(renewed).toMatchObject({ code: 0, out: "renewed: a.example.net\n" });
-  await eventually(async () => (await peer()).serialNumber !== serial, "for the new certificate");
+  await eventually(async () => (await peer()).serialNumber !== serial, "for the new certificate", SELDOM);
   const unknown = await ran("certificates", "renew", "other.example.net", "--control", control());
   expect(unknown.code).toBe(1);
   expect(unknown.err).toMatch(/acme\.unknown-name/);
