@@ -61,6 +61,8 @@ module.exports = {
   ],
   transform: { "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } } }] },
   setupFilesAfterEnv: ["<rootDir>/__tests__/setup.js"],
+  globalSetup: "<rootDir>/__tests__/runFolder.js",
+  globalTeardown: "<rootDir>/__tests__/endOfRun.js",
   testSequencer: "<rootDir>/__tests__/sequencer.js",
   // Most tests wait for sockets and processes: as many workers as cores would leave them idle for a third of the time.
   maxWorkers: Math.max(4, require("node:os").availableParallelism() - 1),

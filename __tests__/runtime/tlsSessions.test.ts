@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as tls from "node:tls";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { freePorts } from "../../proof/kit/ports.js";
-import { issue } from "../../proof/kit/certificates.js";
+import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 
 /** TLS sessions: who may resume which, over real handshakes with master and workers as processes. */
@@ -20,12 +20,20 @@ let ports: Record<Name, number>;
 let portico: Portico | undefined;
 const at = (name: string): string => join(folder, name);
 
+let one: Issued;
+let renewed: Issued;
+let two: Issued;
+
+beforeAll(async () => {
+  [one, renewed, two] = [await issue(), await issue(), await issue()];
+});
+
 beforeEach(async () => {
   folder = openFolder();
   const free = await freePorts(LISTENERS.length);
   ports = Object.fromEntries(LISTENERS.map((name, i) => [name, free[i]!])) as Record<Name, number>;
-  await renew("one");
-  await renew("two");
+  use("one", one);
+  use("two", two);
 });
 
 afterEach(async () => {
@@ -33,10 +41,9 @@ afterEach(async () => {
   portico = undefined;
 });
 
-async function renew(name: string): Promise<void> {
-  const issued = await issue({ type: "rsa" });
-  writeFileSync(at(`${name}.key`), issued.key, { mode: 0o600 });
-  writeFileSync(at(`${name}.pem`), issued.cert);
+function use(name: string, { key, cert }: Issued): void {
+  writeFileSync(at(`${name}.key`), key, { mode: 0o600 });
+  writeFileSync(at(`${name}.pem`), cert);
 }
 
 function config(body = "one"): ProxyConfigInput {
@@ -124,7 +131,7 @@ test.each(VERSIONS)(
     await portico.says(/configuration reloaded/);
     for (let i = 0; i < 6; i++) expect((await handshake(ports.first, version, session)).reused).toBe(true);
     portico.errors = "";
-    await renew("one");
+    use("one", renewed);
     portico.signal("SIGHUP");
     await portico.says(/configuration reloaded/);
     for (let i = 0; i < 6; i++) expect((await handshake(ports.first, version, session)).reused).toBe(false);

@@ -4,11 +4,18 @@ import {
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
-  webcrypto,
+  sign,
 } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import "../../build/reflectMetadata.js";
-import * as x509 from "@peculiar/x509";
+import * as der from "../../src/runtime/acme/der.js";
+import { addressBytes } from "../../src/runtime/acme/x509.js";
+import { sharedFile } from "./sharedFile.js";
+
+/*
+ * Written by hand: a library for all of X.509 is two hundred modules, which take longer to load than all else that most
+ * of these tests do.
+ */
 
 export interface Issued {
   readonly key: string;
@@ -40,51 +47,52 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     to = 30,
     issuer,
   } = options;
-  const { privateKey } =
-    type === "rsa"
-      ? generateKeyPairSync("rsa", { modulusLength: bits })
-      : generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const signer = issuer === undefined ? privateKey : createPrivateKey(issuer.key);
-  const certificate = await x509.X509CertificateGenerator.create(
-    {
-      serialNumber: randomBytes(8).toString("hex"),
-      subject: `CN=${name}`,
-      issuer: `CN=${issuer?.name ?? name}`,
-      notBefore: new Date(Date.now() + from * DAY_MS),
-      notAfter: new Date(Date.now() + to * DAY_MS),
-      signingAlgorithm: algorithmOf(signer),
-      publicKey: (await pair(privateKey)).publicKey,
-      signingKey: (await pair(signer)).privateKey,
-      extensions: names.length === 0 ? [] : [alternativeNames(names)],
-    },
-    webcrypto,
+  const key =
+    type === "rsa" ? await rsaKey(bits) : generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const signer = issuer === undefined ? key : createPrivateKey(issuer.key);
+  const algorithm = SIGNATURES[signer.asymmetricKeyType as "rsa" | "ec"];
+  const at = (days: number): Buffer => der.time(new Date(Date.now() + days * DAY_MS));
+  const tbs = der.sequence(
+    der.explicit(0, der.integer(Buffer.from([2]))),
+    der.integer(randomBytes(8)),
+    algorithm,
+    commonName(issuer?.name ?? name),
+    der.sequence(at(from), at(to)),
+    commonName(name),
+    createPublicKey(key).export({ type: "spki", format: "der" }),
+    ...(names.length === 0 ? [] : [der.explicit(3, der.sequence(alternativeNames(names)))]),
   );
-  const key = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
-  return { key, cert: `${certificate.toString("pem")}\n`, name };
+  const signed = der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer)));
+  const lines = signed.toString("base64").match(/.{1,64}/g)!;
+  const cert = `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+  return { key: key.export({ type: "pkcs8", format: "pem" }) as string, cert, name };
 }
 
-function alternativeNames(names: readonly string[]): x509.SubjectAlternativeNameExtension {
-  const entries = names.map((value) => ({
-    type: isIP(value) === 0 ? ("dns" as const) : ("ip" as const),
-    value,
-  }));
-  return new x509.SubjectAlternativeNameExtension(entries);
+let rsaKeys = 0;
+
+/** RSA keys take long to find: all suites have the same ones, each of them one after the other. */
+async function rsaKey(modulusLength: number): Promise<KeyObject> {
+  const pem = await sharedFile(`rsa-${modulusLength}-${++rsaKeys}.pem`, (file) => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength });
+    writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  });
+  return createPrivateKey(readFileSync(pem));
+}
+
+/** RFC 3279, 2.2.1, and RFC 5758, 3.2: both with SHA-256. */
+const SIGNATURES = {
+  rsa: der.sequence(der.oid("2a864886f70d01010b"), der.nil()),
+  ec: der.sequence(der.oid("2a8648ce3d040302")),
+};
+
+const commonName = (name: string): Buffer =>
+  der.sequence(der.set(der.sequence(der.oid("550403"), der.utf8(name))));
+
+function alternativeNames(names: readonly string[]): Buffer {
+  const general = names.map((name) =>
+    isIP(name) === 0 ? der.implicit(2, Buffer.from(name, "latin1")) : der.implicit(7, addressBytes(name)),
+  );
+  return der.sequence(der.oid("551d11"), der.octets(der.sequence(...general)));
 }
 
 const DAY_MS = 86_400_000;
-
-function algorithmOf(key: KeyObject) {
-  return key.asymmetricKeyType === "rsa"
-    ? { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
-    : { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-}
-
-async function pair(key: KeyObject): Promise<webcrypto.CryptoKeyPair> {
-  const algorithm = algorithmOf(key);
-  const pkcs8 = key.export({ type: "pkcs8", format: "der" });
-  const spki = createPublicKey(key).export({ type: "spki", format: "der" });
-  return {
-    privateKey: await webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"]),
-    publicKey: await webcrypto.subtle.importKey("spki", spki, algorithm, true, ["verify"]),
-  };
-}
