@@ -6,7 +6,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig, type Problem } from "../../src/model/index.js";
 import { Health } from "../../src/runtime/process/health.js";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, installedRuntime, killAll, Portico, processes } from "../../proof/kit/portico.js";
+import { alive, installedRuntime, killAll, Portico, processes, SELDOM } from "../../proof/kit/portico.js";
 import { freePort, freePorts } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   killAll();
-  await eventually(() => processes("master").length === 0, "for the processes to go");
+  await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
 function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
@@ -95,7 +95,7 @@ class Probes {
 }
 
 const mainMaster = async (): Promise<number> => {
-  await eventually(() => processes("master").length === 1, "for one master");
+  await eventually(() => processes("master").length === 1, "for one master", SELDOM);
   return processes("master")[0]!;
 };
 
@@ -209,7 +209,7 @@ test("neither a reload nor an upgrade refuses a probe, or shows anything but rea
     expect(seen.get(200)).toBeGreaterThan(100);
   }
   process.kill(await mainMaster(), "SIGTERM");
-  await eventually(() => processes("master").length === 0, "for the end");
+  await eventually(() => processes("master").length === 0, "for the end", SELDOM);
 }, 60_000);
 
 test("a reload moves it, and one that is refused leaves it where it was", async () => {
@@ -336,7 +336,7 @@ describe("drainDelayMs", () => {
       client.socket.destroy();
       await sleep(50);
     }
-    await eventually(() => processes("master").length === 0, "for the new master to go");
+    await eventually(() => processes("master").length === 0, "for the new master to go", SELDOM);
   });
 
   test.each(["SIGTERM", "SIGQUIT", "SIGINT"] as const)("%s after SIGTERM ends the wait", async (signal) => {

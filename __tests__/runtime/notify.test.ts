@@ -16,6 +16,7 @@ import {
   openFolder,
   Portico,
   processes,
+  SELDOM,
   type StartOptions,
 } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -42,7 +43,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   killAll();
-  await eventually(() => processes("master").length === 0, "for the processes to go");
+  await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
   systemd.close();
   upstream.closeAllConnections();
   upstream.close();

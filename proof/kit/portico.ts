@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { WITHOUT } from "../../src/runtime/node/pieces.js";
+import { sharedFile } from "./sharedFile.js";
 import { eventually } from "./waiting.js";
 
 /** The runtime as users run it, in processes of its own. */
 
-let bundle: Promise<string> | undefined;
 const folders: string[] = [];
 
 afterAll(() => {
@@ -21,15 +21,15 @@ afterAll(() => {
 
 /** One script with serve, worker and check, without the command line around them. */
 function bundled(): Promise<string> {
-  bundle ??= (async () => {
-    const outfile = join(mkdtempSync(join(tmpdir(), "portico-bundle-")), "portico.js");
-    const entry = join(__dirname, "porticoEntry.ts");
-    await build({ entryPoints: [entry], bundle: true, platform: "node", format: "cjs", outfile });
-    chmodSync(join(outfile, ".."), 0o755);
-    folders.push(join(outfile, ".."));
-    return outfile;
-  })();
-  return bundle;
+  return sharedFile("portico.js", (outfile) =>
+    build({
+      entryPoints: [join(__dirname, "porticoEntry.ts")],
+      bundle: true,
+      platform: "node",
+      format: "cjs",
+      outfile,
+    }),
+  );
 }
 
 /** A folder that any user may look into, removed when the tests are over. */
@@ -129,9 +129,16 @@ export class Portico {
 
   /** Resolves when it has written something that matches, on either stream. */
   async says(words: RegExp): Promise<void> {
-    await eventually(() => words.test(this.output + this.errors), `to say ${words}`, {
-      seen: () => this.output + this.errors,
-    });
+    const said = (): string => this.output + this.errors;
+    let seen = -1;
+    const says = (): boolean => {
+      const length = this.output.length + this.errors.length;
+      // Some tests have megabytes of it.
+      if (length === seen) return false;
+      seen = length;
+      return words.test(said());
+    };
+    await eventually(says, `to say ${words}`, { seen: said });
   }
 
   /** SIGTERM, and the exit code. */
@@ -151,6 +158,9 @@ const SWITCHED_OFF =
 /** Marks every process that this test file started, and what these start. */
 const MARK = "PORTICO_TEST_MARK";
 const mark = randomUUID();
+
+/** For whoever waits for {@link processes}: each look is at all that this machine runs. */
+export const SELDOM = { everyMs: 30 };
 
 /** Every process of this test file, whoever its parent is by now; one that just began is neither master nor worker. */
 export function processes(kind: "master" | "worker" | "other"): number[] {

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { formatProblem } from "../../src/model/index.js";
-import { loadConfig, runWorker, serve } from "../../src/runtime/index.js";
-import "./transientBytes.js";
 
-/** What the lifecycle tests start: `serve FILE`, `worker`, `check FILE`, and ways to go wrong. */
+/**
+ * What the lifecycle tests start: `serve FILE`, `worker`, `check FILE`, and ways to go wrong. As in the product, each
+ * loads only what it needs: most of what these tests cost are starts of processes.
+ */
 const [, , command, file = ""] = process.argv;
 
 if (command === "worker") {
@@ -11,16 +11,23 @@ if (command === "worker") {
   process.on("SIGUSR2", () => {
     throw new Error("a fault for the test");
   });
-  runWorker();
+  void Promise.all([import("../../src/runtime/process/worker.js"), import("./transientBytes.js")]).then(
+    ([{ runWorker }]) => runWorker(),
+  );
 } else if (command === "check") {
-  void loadConfig({ file }).then((result) => {
-    const problems = result.ok ? result.value.warnings : result.problems;
-    process.stdout.write(problems.map((p) => `${formatProblem(p)}\n`).join(""));
-  });
+  void Promise.all([import("../../src/runtime/load/config.js"), import("../../src/model/problem.js")]).then(
+    async ([{ loadConfig }, { formatProblem }]) => {
+      const result = await loadConfig({ file });
+      const problems = result.ok ? result.value.warnings : result.problems;
+      process.stdout.write(problems.map((p) => `${formatProblem(p)}\n`).join(""));
+    },
+  );
 } else {
-  // The natural end of the process shows that nothing is left that would hold it.
-  void serve({ file }).then((code) => {
-    process.exitCode = code;
+  void import("../../src/runtime/process/serve.js").then(({ serve }) => {
+    // The natural end of the process shows that nothing is left that would hold it.
+    void serve({ file }).then((code) => {
+      process.exitCode = code;
+    });
+    if (process.env["TEST_STOP_AT_START"] !== undefined) process.kill(process.pid, "SIGTERM");
   });
-  if (process.env["TEST_STOP_AT_START"] !== undefined) process.kill(process.pid, "SIGTERM");
 }
