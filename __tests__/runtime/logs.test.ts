@@ -14,6 +14,7 @@ import { FakeExchange, fakeRoute, type FakeOptions, type FakeRequest } from "../
 import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
 import { cutLine, fittingLine, wholeLines, writesMayWait } from "../../src/runtime/logs/streams.js";
+import { sharedFile } from "../../proof/kit/sharedFile.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 let folder: string;
@@ -171,16 +172,25 @@ function basic(pair: string): string {
   return `Basic ${Buffer.from(pair, "latin1").toString("base64")}`;
 }
 
+/** Our modules in one file, for processes of their own, of any user. */
+const bundled = (): Promise<string> =>
+  sharedFile("logs.cjs", (outfile) => {
+    const modules = { format: "logs/logFormat", logs: "logs/logFiles", recovery: "load/logRecovery" };
+    const contents = Object.entries(modules)
+      .map(([name, path]) => `export * as ${name} from "../../src/runtime/${path}.ts";`)
+      .join("\n");
+    const stdin = { contents, resolveDir: __dirname };
+    return build({ stdin, bundle: true, platform: "node", format: "cjs", outfile });
+  });
+
 /** Runs a script in a process of its own, with our modules as `format` and `logs`. */
-function script(code: string, env: NodeJS.ProcessEnv = {}): Promise<{ stdout: string; stderr: string }> {
-  const runtime = join(__dirname, "../../src/runtime/logs");
-  const modules = `const format = require("${runtime}/logFormat.ts"); const logs = require("${runtime}/logFiles.ts");`;
-  const path = join(folder, `script-${scripts++}.cjs`);
-  fs.writeFileSync(path, `${modules}\n${code}\n`);
-  return promisify(execFile)(process.execPath, ["--import", TSX, path], { env: { ...process.env, ...env } });
+async function script(
+  code: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ stdout: string; stderr: string }> {
+  const whole = `const { format, logs } = require(${JSON.stringify(await bundled())});\n${code}`;
+  return promisify(execFile)(process.execPath, ["-e", whole], { env: { ...process.env, ...env } });
 }
-const TSX = require.resolve("tsx");
-let scripts = 0;
 
 describe("JSON", () => {
   test("one object per line with every field", () => {
@@ -498,15 +508,11 @@ describe("files", () => {
       require("fs").writeFileSync("old.log", "line\\n"); require("fs").writeFileSync("empty.log", "");
       require("child_process").execFileSync("sh", ["-c", "ln -s old.log link.log; mkfifo -m 600 fifo.log; chmod 600 *.log; chown 65534 ."]);
       process.setuid(65534);
-      require(process.argv[1]).recoverLogs(["old.log", "empty.log", "link.log", "fifo.log", "none.log"]);`;
+      require(process.argv[1]).recovery.recoverLogs(["old.log", "empty.log", "link.log", "fifo.log", "none.log"]);`;
     if (process.getuid!() !== 0) return;
-    const module = join(folder, "recover.cjs");
-    const entryPoints = [join(__dirname, "../../src/runtime/load/logRecovery.ts")];
-    await build({ entryPoints, bundle: true, platform: "node", format: "cjs", outfile: module });
     fs.chmodSync(folder, 0o755);
-    fs.chmodSync(module, 0o644);
     fs.mkdirSync(join(folder, "logs"));
-    execFileSync(process.execPath, ["-e", script, module], { cwd: join(folder, "logs") });
+    execFileSync(process.execPath, ["-e", script, await bundled()], { cwd: join(folder, "logs") });
     const left = fs.readdirSync(join(folder, "logs")).map((name) => name.replace(/\d{10}$/, "TIME"));
     expect(left.sort()).toEqual(["fifo.log", "link.log", "old.log.TIME"]);
   });

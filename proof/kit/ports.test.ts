@@ -1,21 +1,22 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { ROOT } from "../../build/paths.js";
+import { build } from "esbuild";
+import { sharedFile } from "./sharedFile.js";
 
 /** Prints ports that it could use, and lives on, as a process of tests does, until its input ends. */
-const PROGRAM = `
-  const { freePorts } = require(${JSON.stringify(join(__dirname, "ports.ts"))});
+const program = (ports: string): string => `
+  const { freePorts } = require(${JSON.stringify(ports)});
   void freePorts(150).then((ports) => console.log(ports.join(" ")));
   process.stdin.resume();
 `;
 
 test("processes that ask at the same moment never get the same port", async () => {
+  const module = await sharedFile("ports.cjs", (outfile) =>
+    build({ entryPoints: [join(__dirname, "ports.ts")], platform: "node", format: "cjs", outfile }),
+  );
   const children = Array.from({ length: 4 }, () =>
-    spawn(process.execPath, ["--require", "tsx/cjs", "--eval", PROGRAM], {
-      cwd: ROOT,
-      stdio: ["pipe", "pipe", "inherit"],
-    }),
+    spawn(process.execPath, ["--eval", program(module)], { stdio: ["pipe", "pipe", "inherit"] }),
   );
   const ports = await Promise.all(
     children.map(async (child) => {
