@@ -180,17 +180,29 @@ describe("an upstream", () => {
     ],
   ];
 
+  /** One front end for all of them, whose daemons come and go on one port. */
+  let shared: FrontEnd | undefined;
+  let port: number;
+  afterAll(() => shared?.stop());
+  async function shareFrontEnd(): Promise<FrontEnd> {
+    if (shared !== undefined) return shared;
+    // Listened on often: no connection that another test opens meanwhile may take it.
+    port = await freePort();
+    const patience = { connectTimeoutMs: 2_000, sendTimeoutMs: 2_000, readTimeoutMs: 1_000 };
+    const upstreams = { web: port, fileServer: port, webdav: port };
+    const change: FrontEndOptions["change"] = (config) => ({
+      ...config,
+      upstreams: config.upstreams!.map((u) => ({ ...u, ...patience })),
+    });
+    return (shared = await startFrontEnd({ upstreams, change }));
+  }
+
   test.each(CASES)("%s, and is used again when it works", async (_name, misbehave, expected) => {
-    // Listened on twice: no connection that another test opens meanwhile may take it.
-    const port = await freePort();
+    const { plainPort } = await shareFrontEnd();
     const bad = net
       .createServer((socket) => misbehave(socket.on("error", () => undefined)))
       .listen(port, "127.0.0.1");
     await once(bad, "listening");
-    const patience = { connectTimeoutMs: 2_000, sendTimeoutMs: 2_000, readTimeoutMs: 1_000 };
-    const { plainPort } = await frontEndOf(port, {
-      change: (config) => ({ ...config, upstreams: config.upstreams!.map((u) => ({ ...u, ...patience })) }),
-    });
     if (expected === "cut off") await expect(get(plainPort)).rejects.toThrow("cut off");
     else expect((await get(plainPort)).status).toBe(expected);
     await new Promise((resolve) => bad.close(resolve));
@@ -253,8 +265,8 @@ describe("an upstream", () => {
     writeFileSync(hosts, "127.0.0.3 backend.example\n127.0.0.1 localhost\n");
     const start = Date.now();
     await eventually(async () => (await get(plainPort)).body === "new", "for the new address", {
-      seen: () => "",
       ms: 20_000,
+      everyMs: 50,
     });
     expect(Date.now() - start).toBeLessThan(15_000);
   }, 40_000);

@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
-import { type BuiltBundle, buildBundle } from "../../build/bundle.js";
-import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { TlsPolicy } from "../../src/constructs/index.js";
 import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
 import { freePorts } from "./ports.js";
+import { sharedFile } from "./sharedFile.js";
 
 const HOST = "127.0.0.1";
 
@@ -57,7 +56,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   chmodSync(folder, 0o755);
   const [plainPort, tlsPort, redirectPort] = await freePorts(3);
   const paths = { folder, logDirectory: join(folder, "logs"), config: join(folder, "portico.json") };
-  writeTlsFiles(folder, await (issued ??= issue()));
+  writeTlsFiles(folder, JSON.parse(readFileSync(await issued(), "utf8")) as Issued);
   mkdirSync(join(folder, "media"));
   for (const [name, content] of Object.entries(options.media ?? {})) {
     mkdirSync(join(folder, "media", name, ".."), { recursive: true });
@@ -65,7 +64,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   }
   const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
   writeFileSync(paths.config, deployedConfig(folder, ports, options));
-  const { file } = await (bundle ??= buildBundle());
+  const file = await bundled();
   const node = [process.execPath, ...(options.nodeOptions ?? []), file];
   const [command, ...args] = [...(options.under ?? []), ...node];
   const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
@@ -143,11 +142,17 @@ interface Issued {
   readonly certificate: string;
 }
 
-// One of each for all front ends of a process: they take longer to make than a proxy to start.
-let bundle: Promise<BuiltBundle> | undefined;
-let issued: Promise<Issued> | undefined;
+// One of each for all front ends: they take longer to make than a proxy to start, and so do their modules to load.
+const bundled = (): Promise<string> =>
+  sharedFile("portico.mjs", async (file) => (await import("../../build/bundle.js")).buildBundle(file));
+
+const issued = (): Promise<string> =>
+  sharedFile("front-end.json", async (file) =>
+    writeFileSync(file, JSON.stringify(await issue()), { mode: 0o600 }),
+  );
 
 async function issue(): Promise<Issued> {
+  const { privateKey, selfSignedCertificate } = await import("../../demo/tlsResources.js");
   const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
   const { cert_pem: certificate } = await selfSignedCertificate({
     private_key_pem: key,
