@@ -16,7 +16,14 @@ export function patternChunk(at: number, length: number): Buffer {
 
 /** SHA-256 of the first bytes of the pattern, in hexadecimal digits. */
 export function patternHash(bytes: number): string {
+  const known = hashes.get(bytes);
+  if (known !== undefined) return known;
   const hash = createHash("sha256");
   for (let at = 0; at < bytes; at += PERIOD) hash.update(patternChunk(at, Math.min(PERIOD, bytes - at)));
-  return hash.digest("hex");
+  const digits = hash.digest("hex");
+  hashes.set(bytes, digits);
+  return digits;
 }
+
+/** Transfers of one length are checked again and again. */
+const hashes = new Map<number, string>();
