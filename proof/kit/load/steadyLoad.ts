@@ -5,6 +5,7 @@ import * as http2 from "node:http2";
 import * as https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Readable } from "node:stream";
+import * as tls from "node:tls";
 import { patternChunk, patternHash } from "./pattern.js";
 
 /**
@@ -152,6 +153,9 @@ const CLIENTS: Readonly<Record<string, (options: LoadOptions) => Client>> = {
   "http/2": http2Client,
 };
 
+/** One for all: making it costs more than the rest of a connection. */
+const secureContext = tls.createSecureContext();
+
 function http1Client(options: LoadOptions, scheme: "http" | "https", keepAlive: boolean): Client {
   const module = scheme === "http" ? http : https;
   // One connection, as one client has; sessions are resumed over TLS as a browser does.
@@ -160,6 +164,7 @@ function http1Client(options: LoadOptions, scheme: "http" | "https", keepAlive: 
     agent,
     host: options.address,
     port: scheme === "http" ? options.httpPort : options.httpsPort,
+    secureContext,
     rejectUnauthorized: false,
     servername: options.host,
   };
@@ -184,6 +189,7 @@ function http2Client(options: LoadOptions): Client {
   const usable = (): http2.ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     session = http2.connect(`https://${options.host}`, {
+      secureContext,
       rejectUnauthorized: false,
       host: options.address,
       port: options.httpsPort,
