@@ -148,7 +148,10 @@ class Arrived {
   private text = "";
   private shared = true;
 
-  constructor(readonly buffer = new ReceiveBuffer()) {}
+  constructor(readonly buffer = new ReceiveBuffer()) {
+    // What a trial before left there would look like what was read.
+    buffer.first.fill(0);
+  }
 
   readonly take = (chunk: Buffer): void => {
     this.text += chunk.toString("latin1");
