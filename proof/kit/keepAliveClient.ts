@@ -86,6 +86,7 @@ export class Hammer {
   constructor(
     private readonly port: number,
     clients = 8,
+    private readonly path = "/",
   ) {
     this.loops = Array.from({ length: clients }, (_, i) => this.loop(i % 2 === 0));
   }
@@ -104,7 +105,7 @@ export class Hammer {
     while (this.running) {
       try {
         if (client === undefined || client.closed) client = await KeepAliveClient.connect(this.port);
-        const { status, body, closes } = await client.ask();
+        const { status, body, closes } = await client.ask(this.path);
         if (status !== 200) this.failures.push(`status ${status}`);
         this.bodies.set(body, (this.bodies.get(body) ?? 0) + 1);
         if (keepAlive && !closes) continue;
