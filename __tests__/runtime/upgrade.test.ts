@@ -19,6 +19,7 @@ import {
   openFolder,
   Portico,
   processes,
+  SELDOM,
   type StartOptions,
   workersOf,
 } from "../../proof/kit/portico.js";
@@ -61,7 +62,7 @@ afterEach(async () => {
   load = undefined;
   killAll();
   for (const socket of held.splice(0)) socket.close();
-  await eventually(() => processes("master").length === 0, "for the processes to go");
+  await eventually(() => processes("master").length === 0, "for the processes to go", SELDOM);
 });
 
 function useCertificate({ key, cert }: Issued): void {
@@ -227,15 +228,15 @@ describe("under load nothing is lost by", () => {
     }
     expect(processes("master")).toHaveLength(3);
     expectNothingLost(await load!.stop(), moments);
-    await eventually(() => processes("master").length === 1, "for the old masters to go");
+    await eventually(() => processes("master").length === 1, "for the old masters to go", SELDOM);
     expect(processes("worker")).toHaveLength(2);
     expect(alive(portico.pid)).toBe(false);
     // The socket, the log and the config are the new master's.
     portico.rewrite(config({ workers: 1 }));
     expect(await asked({ command: "reload" })).toMatch(/1 worker$/);
-    await eventually(() => processes("worker").length === 1, "for the old workers to go");
+    await eventually(() => processes("worker").length === 1, "for the old workers to go", SELDOM);
     process.kill(processes("master")[0]!, "SIGTERM");
-    await eventually(() => processes("master").length === 0, "for the last master to go");
+    await eventually(() => processes("master").length === 0, "for the last master to go", SELDOM);
   });
 
   test.each(["reload", "upgrade"] as const)(
@@ -248,7 +249,7 @@ describe("under load nothing is lost by", () => {
       for (const pid of old) process.kill(pid, "SIGSTOP");
       let answered = false;
       const answer = asked({ command }).finally(() => (answered = true));
-      await eventually(() => processes("worker").length === 2 * old.length, "for the new workers");
+      await eventually(() => processes("worker").length === 2 * old.length, "for the new workers", SELDOM);
       await sleep(1_000);
       expect(answered).toBe(false);
       for (const pid of old) process.kill(pid, "SIGCONT");
@@ -292,6 +293,7 @@ describe("under load nothing is lost by", () => {
     await eventually(
       () => JSON.stringify([processes("master"), processes("worker").sort()]) === JSON.stringify(pids),
       "for the new processes to go",
+      SELDOM,
     );
     const report = await load!.stop();
     expect(report.failures).toEqual([]);
@@ -343,7 +345,7 @@ describe("an upgrade", () => {
     ]);
     expect(answers.filter((answer) => answer.startsWith("a new master"))).toHaveLength(2);
     expect(new Set(answers.slice(0, 1).concat(answers[2]!)).size).toBe(2);
-    await eventually(() => processes("master").length === 1, "for the old masters to go");
+    await eventually(() => processes("master").length === 1, "for the old masters to go", SELDOM);
     expect(await release()).toBe("0.1.0");
   });
 
@@ -353,7 +355,7 @@ describe("an upgrade", () => {
     await install(runtime, slow);
     const whole = await download(1_000);
     const refused = refusal({ command: "upgrade" });
-    await eventually(() => processes("master").length + successors() > 1, "for the new master");
+    await eventually(() => processes("master").length + successors() > 1, "for the new master", SELDOM);
     portico.signal("SIGTERM");
     expect(await refused).toMatch(/\[serve\.(stopping|upgrade-failed)\]/);
     expect(await whole()).toBe(200_000);
@@ -376,7 +378,7 @@ describe("an upgrade", () => {
     portico.signal("SIGTERM");
     expect(await whole()).toBe(200_000);
     await eventually(() => !alive(portico.pid), "for the old master to go");
-    await eventually(() => processes("master").length === 0, "for the new master to go");
+    await eventually(() => processes("master").length === 0, "for the new master to go", SELDOM);
   });
 
   test("in which the new master is stopped twice cuts running requests", async () => {
@@ -388,7 +390,7 @@ describe("an upgrade", () => {
     await eventually(() => isRefused(httpPort), "for the port to be closed");
     process.kill(next!, "SIGTERM");
     await expect(whole()).rejects.toThrow("closed without an answer");
-    await eventually(() => processes("master").length === 0, "for both masters to go");
+    await eventually(() => processes("master").length === 0, "for both masters to go", SELDOM);
   });
 
   test("that loses its old master halfway continues", async () => {
@@ -397,7 +399,7 @@ describe("an upgrade", () => {
     await install(runtime, slow);
     const whole = await download(2_500);
     const outcome = refusal({ command: "upgrade" });
-    await eventually(() => successors() > 0, "for the new master");
+    await eventually(() => successors() > 0, "for the new master", SELDOM);
     // An answer shows that the sockets were passed on: that is done in the turn in which the process is started.
     await ask({ command: "status" });
     portico.signal("SIGKILL");
