@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { configJsonSchema } from "../src/model/index.js";
 import { buildBundle } from "./bundle.js";
-import { DIST, NATIVE_TSC, ROOT } from "./paths.js";
+import { DIST, NATIVE_TSC, NATIVE_TSC_ENVIRONMENT, ROOT } from "./paths.js";
 
 /**
  * `npm run build`: the bundle first (everything else waits for it), then the schema, then the library.
@@ -40,6 +40,7 @@ async function buildLibrary(): Promise<string> {
     [NATIVE_TSC, "-p", "tsconfig.build.json", "--checkers", "1"],
     {
       cwd: ROOT,
+      env: { ...process.env, ...NATIVE_TSC_ENVIRONMENT },
       stdio: "inherit",
     },
   );

@@ -2,7 +2,7 @@ import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { NATIVE_TSC } from "../../build/paths.js";
+import { NATIVE_TSC, NATIVE_TSC_ENVIRONMENT } from "../../build/paths.js";
 
 const ROOT = resolve(__dirname, "../..");
 const INSTALLED = join(ROOT, "node_modules");
@@ -68,7 +68,8 @@ export class Consumer {
 
   /** What a compiler says of types: TypeScript 7, or the one before it, which takes four times as long. */
   types(args: readonly string[], compiler: "tsc" | "tsc7" = "tsc7"): string {
-    return compiler === "tsc" ? this.bin("tsc", args) : this.run(process.execPath, [NATIVE_TSC, ...args]);
+    if (compiler === "tsc") return this.bin("tsc", args);
+    return this.run(process.execPath, [NATIVE_TSC, ...args, "--checkers", "1"], NATIVE_TSC_ENVIRONMENT);
   }
 
   remove(): void {
