@@ -234,6 +234,9 @@ test("what could not be written is not tried again once the file is closed", asy
   log.append("line\n");
   await log.close();
   expect(jest.getTimerCount()).toBe(0);
+  // Only what comes after it.
+  log.append("another\n");
+  expect(jest.getTimerCount()).toBe(1);
   jest.useRealTimers();
   expect(said).toEqual([
     expect.stringMatching(/^log file \/dev\/full cannot be written .*; lines wait in memory/),

@@ -211,12 +211,15 @@ export class TestHost {
     const ask = async (): Promise<boolean> => {
       if (this.world!.exitCode !== null) throw new Error(`the host ended:\n${await this.console()}`);
       if (this.leader() === undefined) return false;
-      state = (await this.run("systemctl is-system-running --wait")).stdout.trim();
+      // Now and then systemd does not tell whoever waits: then it is asked again.
+      const asked = await this.run("systemctl is-system-running --wait", { timeoutSeconds: 10 });
+      state = asked.stdout.trim();
       return state === "running" || state === "degraded";
     };
     await eventually(ask, `until ${this.name} is up`, { ms: 90_000, everyMs: 100 }).catch(
       async (error: Error) => {
-        throw new Error(`${error.message}\n${await this.console()}`);
+        const jobs = this.leader() === undefined ? undefined : await this.run(WHAT_IT_WAITS_FOR);
+        throw new Error(`${error.message}\n${await this.console()}\n${jobs?.stdout}`);
       },
     );
     if (state === "degraded") {
@@ -258,6 +261,8 @@ export class TestHost {
     return [...enter, "--root", "--wd", "--", "bash", "-c", command];
   }
 }
+
+const WHAT_IT_WAITS_FOR = "systemctl is-system-running; systemctl list-jobs; journalctl -b -n 60 --no-pager";
 
 /** What a login gives; nothing of this process leaks in. */
 const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", LANG: "C.UTF-8", TERM: "dumb" };

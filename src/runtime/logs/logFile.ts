@@ -150,6 +150,7 @@ export class LogFile {
     this.flushSync();
     // What could not be written may have been reported to this very stream: that must not open it again.
     clearTimeout(this.timer);
+    this.timer = undefined;
     clearTimeout(this.reopenTimer);
     if (this.fd !== undefined && this.fd > STDERR) fs.closeSync(this.fd);
     this.fd = undefined;
