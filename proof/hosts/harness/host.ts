@@ -216,7 +216,7 @@ export class TestHost {
       state = asked.stdout.trim();
       return state === "running" || state === "degraded";
     };
-    await eventually(ask, `until ${this.name} is up`, { ms: 90_000, everyMs: 100 }).catch(
+    await eventually(ask, `until ${this.name} is up`, { ms: 180_000, everyMs: 100 }).catch(
       async (error: Error) => {
         const jobs = this.leader() === undefined ? undefined : await this.run(WHAT_IT_WAITS_FOR);
         throw new Error(`${error.message}\n${await this.console()}\n${jobs?.stdout}`);
