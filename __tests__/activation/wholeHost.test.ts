@@ -1053,45 +1053,22 @@ describe("refused before anything is touched:", () => {
      ]
     `);
     host.says("keepalived", "", 127);
-    expect(((await refused()) as unknown[]).slice(2)).toMatchInlineSnapshot(`
-     [
-       {
-         "code": "activation.command-failed",
-         "fix": "See what the command said, in the message.",
-         "message": "failed with status 1: /etc/portico/firewall.nft:1:broken tcp dport 80 accept",
-         "path": "nft --check /etc/portico/firewall.nft",
-         "received": undefined,
-       },
-       {
-         "code": "activation.command-failed",
-         "fix": "Install Debian's package \`keepalived\` on the host.",
-         "message": "failed with status 127: ",
-         "path": "keepalived -t /etc/portico/keepalived.conf",
-         "received": undefined,
-       },
-       {
-         "code": "activation.unknown-unit",
-         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
-         "message": "is not a unit of this host",
-         "path": "services.fileServer",
-         "received": ""files.service"",
-       },
-       {
-         "code": "activation.unknown-unit",
-         "fix": "Install the daemon, deploy its unit, or leave it out of the deployment.",
-         "message": "is not a unit of this host",
-         "path": "services.keepalived",
-         "received": ""keepalived.service"",
-       },
-       {
-         "code": "activation.masked-unit",
-         "fix": "Run \`systemctl unmask dav.service\`, or leave the unit out of the deployment.",
-         "message": "is masked: systemd refuses to start it",
-         "path": "dav.service",
-         "received": undefined,
-       },
-     ]
-    `);
+    // Only what is said of keepalived is another.
+    const missing = (await refused()) as { path: string }[];
+    expect(missing.filter(({ path }) => path.startsWith("keepalived"))).toEqual([
+      expect.objectContaining({
+        code: "activation.command-failed",
+        fix: "Install Debian's package `keepalived` on the host.",
+        message: "failed with status 127: ",
+      }),
+    ]);
+    expect(missing.map(({ path }) => path).slice(2)).toEqual([
+      "nft --check /etc/portico/firewall.nft",
+      "keepalived -t /etc/portico/keepalived.conf",
+      "services.fileServer",
+      "services.keepalived",
+      "dav.service",
+    ]);
   });
 
   test("what systemd does not know, and what it only warns of, is a warning", async () => {

@@ -9,7 +9,7 @@ const DRAINED_BYTES_MAX = 65_536;
 
 /** What a body needs from its exchange, whichever protocol carries it. */
 export interface BodyOwner extends Guarded {
-  /** Milliseconds that a client may be silent. Not for a tunnel: its body is not swept. */
+  /** Milliseconds that a client may be silent; in a tunnel it may be for as long as it likes. */
   readonly bodyIdleMs: number;
   /** Longest body that the route accepts; 0 for any. */
   readonly bodyBytesMax: number;
