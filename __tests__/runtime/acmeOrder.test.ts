@@ -24,7 +24,7 @@ import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
 import { pageOf } from "../../src/runtime/acme/client.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
-import type { AcmeHost, Challenge, WantedCertificate } from "../../src/runtime/acme/face.js";
+import { type AcmeHost, type Challenge, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";
 import { Order } from "../../src/runtime/acme/order.js";
 import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -1493,12 +1493,34 @@ describe("looking after a certificate", () => {
     setTimeout(release, 20);
     const first = await Promise.race([asked, stopped.then(() => sleep(0))]);
     expect(first).toMatchObject({
-      problems: Array(5).fill({ message: "was not issued by ca: portico is stopping", fix: "Ask again." }),
+      problems: Array(5).fill({ message: `was not issued by ca: ${LEFT.message}`, fix: LEFT.fix }),
     });
     await stopped;
     expect(lines).toEqual(Array(4).fill(`info ${of}: ordered, from ca`));
     expect(existsSync(join(folder, "certificates/a/history.json"))).toBe(false);
     expect(existsSync(join(folder, "certificates/a/order.json"))).toBe(true);
+  });
+
+  test("who asked is answered by what goes on with a changed config, if that wants the certificate", async () => {
+    const { "/order": order } = script;
+    /** What is asked while an order is held, and the config changes. */
+    async function during(next: readonly WantedCertificate[]) {
+      let release: (() => void) | undefined;
+      script["/order"] = async (...all) => (await new Promise<void>((go) => (release = go)), order!(...all));
+      const answer = engine.renewNow();
+      await eventually(() => release !== undefined);
+      engine.lookAfter(next);
+      script["/order"] = order!;
+      release!();
+      return answer;
+    }
+    const { wanted } = begin();
+    engine.lookAfter([wanted]);
+    const renewed = { ok: true, value: "renewed: a.example, b.example" };
+    expect(await during([{ ...wanted, files: "others" }])).toEqual(renewed);
+    expect(await during([])).toMatchObject({
+      problems: [{ message: `was not issued by ca: ${LEFT.message}`, fix: LEFT.fix }],
+    });
   });
 
   test("waits for an address, and asks nobody meanwhile", async () => {

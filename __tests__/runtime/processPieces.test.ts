@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -43,6 +44,7 @@ import { Supervision } from "../../src/runtime/process/supervision.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { issue } from "../../proof/kit/certificates.js";
 import { freePort } from "../../proof/kit/ports.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** Parts of the master by themselves. */
 
@@ -432,6 +434,57 @@ test("with one, an engine looks after what is wanted until it is stopped", async
   ]);
   await keeper.stop();
   expect(keeper.status()).toEqual([]);
+  expect(await keeper.renew("a.example.net")).toMatchObject({
+    problems: [{ code: "acme.not-issued", path: "a.example.net", fix: "Ask again." }],
+  });
+});
+
+test("a reload that hands the authority's files over anew starts nothing, unless they have changed", async () => {
+  const config = acmeConfig("a.example.net");
+  const [authority] = config.certificateAuthorities;
+  const { cert } = await issue({ type: "ec", name: "ca" });
+  const handedOver = join(folder, "credentials");
+  const handOver = (set: string, roots: string): void => {
+    mkdirSync(join(handedOver, set), { recursive: true });
+    writeFileSync(join(handedOver, set, "roots.pem"), roots);
+    rmSync(join(handedOver, "current"), { force: true });
+    symlinkSync(set, join(handedOver, "current"));
+  };
+  const lines: string[] = [];
+  const unused = () => Promise.reject(new Error("not for this test"));
+  const keeper = new CertificateKeeper(
+    join(folder, "handed-over"),
+    { answer: unused, unfit: unused, install: unused },
+    { write: (level, message) => void lines.push(`${level} ${message}`) },
+  );
+  const certificateAuthorities = [
+    { ...authority!, directory: "https://127.0.0.1:9/dir", roots: "/etc/private/roots.pem" },
+  ];
+  const lookAfter = async (): Promise<void> => {
+    keeper.lookAfter({ ...config, certificateAuthorities });
+    // Asks for nothing that there is, but after what was begun.
+    await keeper.renew("b.example.net");
+  };
+  const failures = (): number => lines.filter((line) => line.includes("not issued (unreachable)")).length;
+  process.env["PORTICO_CREDENTIALS"] = handedOver;
+  try {
+    handOver("1", cert);
+    await lookAfter();
+    await eventually(() => failures() === 1);
+    const failed = keeper.status();
+    expect(failed).toMatchObject([{ state: "waiting" }]);
+    handOver("2", cert);
+    rmSync(join(handedOver, "1"), { recursive: true });
+    await lookAfter();
+    expect(keeper.status()).toEqual(failed);
+    handOver("3", `${cert}${cert}`);
+    await lookAfter();
+    expect(keeper.status()).toMatchObject([{ state: "none" }]);
+    await eventually(() => failures() === 2);
+  } finally {
+    delete process.env["PORTICO_CREDENTIALS"];
+    await keeper.stop();
+  }
 });
 
 describe("ticket keys", () => {

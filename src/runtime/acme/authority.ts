@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { CertificateAuthorityConfig } from "../../model/serving.js";
+import { credentials } from "../load/credentials.js";
 import { isOwnAddress } from "../load/ownAddress.js";
 import { AcmeError } from "./acmeError.js";
 import { Client, type Directory, type Resource, type Signer } from "./client.js";
@@ -234,8 +235,10 @@ async function macKey(path: string): Promise<Buffer> {
   throw new AcmeError("file", `${path} is not a key in base64url`);
 }
 
+/** Where it is now: each reload hands credentials over in a directory of its own. */
 async function required(path: string): Promise<string> {
-  const text = await readState(path);
+  const find = await credentials();
+  const text = await readState((await find(path)) ?? path);
   if (text === undefined) throw new AcmeError("file", `${path} does not exist`);
   return text;
 }

@@ -1,10 +1,10 @@
-import { type CertificateAuthorityConfig, problem, type Result } from "../../model/serving.js";
+import { problem, type Result } from "../../model/serving.js";
 import { Authority } from "./authority.js";
 import { folderOf, readCertificate, standIn } from "./certificateFile.js";
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
-import type { AcmeHost, CertificateStatus, Issued, WantedCertificate } from "./face.js";
-import { Keeper } from "./keeper.js";
+import { type AcmeHost, type CertificateStatus, type Issued, LEFT, type WantedCertificate } from "./face.js";
+import { type Asked, Keeper } from "./keeper.js";
 
 export type * from "./face.js";
 export { temporaryCertificate } from "./x509.js";
@@ -99,7 +99,7 @@ export class AcmeCertificates {
 
   private begin(id: string, wanted: WantedCertificate): void {
     const { directory, challenges, host, clock } = this;
-    const authority = this.authority(wanted.authority);
+    const authority = this.authority(wanted);
     const changed = this.ending.has(id);
     const keeper = new Keeper({ wanted, authority, directory, challenges, host, clock, changed });
     this.keepers.set(id, keeper);
@@ -108,14 +108,21 @@ export class AcmeCertificates {
 
   private end(id: string, keeper: Keeper): void {
     this.keepers.delete(id);
-    const ended = keeper.stop().then(() => {
+    const ended = keeper.stop().then((asked) => {
       if (this.ending.get(id) === ended) this.ending.delete(id);
+      this.answer(id, asked);
     });
     this.ending.set(id, ended);
   }
 
-  private authority(config: CertificateAuthorityConfig): Authority {
-    const key = JSON.stringify(config);
+  /** Who asked a keeper that ended is answered by the one in its place, if a changed config still wants the certificate. */
+  private answer(id: string, asked: readonly Asked[]): void {
+    const next = this.keepers.get(id);
+    for (const answer of asked) answer(next === undefined ? LEFT : next.renewNow());
+  }
+
+  private authority({ authority: config, files }: WantedCertificate): Authority {
+    const key = JSON.stringify([config, files]);
     const known = this.authorities.get(key);
     if (known !== undefined) return known;
     const made = new Authority(config, this.directory, this.clock, this.stopping.signal);

@@ -1,9 +1,15 @@
-import type { KeyType, WantedCertificate } from "../../model/serving.js";
+import type { KeyType, WantedCertificate as Wanted } from "../../model/serving.js";
 import type { ErrorLevel } from "../exchange/exchange.js";
 
 /** What the engine and the master know about each other. */
 
-export type { KeyType, WantedCertificate };
+export type { KeyType };
+
+/** A certificate that a config wants, with what its authority's files contain. */
+export interface WantedCertificate extends Wanted {
+  /** Changes with the contents of those files; absent if the authority names none. */
+  readonly files?: string | undefined;
+}
 
 /** PEM; the chain is included. */
 export interface Issued {
@@ -66,3 +72,12 @@ export interface AcmeFailure {
   /** When it happened. */
   readonly at: number;
 }
+
+/** Why somebody who asked for a certificate does not get one. */
+export type Refusal = Pick<AcmeFailure, "message" | "fix">;
+
+/** What they are told if this process leaves the certificate to another one, or to nobody. */
+export const LEFT: Refusal = {
+  message: "portico stops, is being upgraded, or no longer wants this certificate",
+  fix: "Ask again.",
+};

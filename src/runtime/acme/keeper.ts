@@ -7,7 +7,7 @@ import { certificateMark, folderOf, type Kept, readCertificate } from "./certifi
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./client.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus } from "./face.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal } from "./face.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -58,7 +58,7 @@ export class Keeper {
   private ordering = false;
   /** An order is on disk and goes on at once. */
   private resuming = false;
-  private asked: ((refusal: Refusal | undefined) => void)[] = [];
+  private asked: Asked[] = [];
   private awake = new AbortController();
   private running: Promise<void> = Promise.resolve();
 
@@ -78,11 +78,12 @@ export class Keeper {
     this.running = after.then(() => this.run());
   }
 
-  /** Leaves everything as it is, for whoever continues. */
-  async stop(): Promise<void> {
+  /** Leaves everything as it is, for whoever continues; resolves with those who asked and have no answer yet. */
+  async stop(): Promise<Asked[]> {
     this.stopping.abort();
     this.awake.abort();
     await this.running;
+    return this.asked.splice(0);
   }
 
   /** Tries at once, whatever the times of our own say; resolves with the failure, if it is one. */
@@ -128,7 +129,6 @@ export class Keeper {
         await clock.wait(SLEEP_MOST_MS, signal);
       }
     }
-    this.answer({ message: "portico is stopping", fix: "Ask again." });
   }
 
   private async turn(): Promise<void> {
@@ -368,8 +368,8 @@ export class Keeper {
   }
 }
 
-/** Why somebody who asked for a certificate does not get one. */
-type Refusal = Pick<AcmeFailure, "message" | "fix">;
+/** Answers somebody who asked for a certificate; `undefined` says that it was issued. */
+export type Asked = (answer: Refusal | undefined | Promise<Refusal | undefined>) => void;
 
 const SLEEP_MOST_MS = 10 * MINUTE_MS;
 /** How long an address that has moved goes unnoticed, and a certificate that was copied. */

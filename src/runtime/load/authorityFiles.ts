@@ -1,8 +1,10 @@
+import { readFile } from "node:fs/promises";
 import type { CertificateAuthorityConfig, Problem, ProxyConfig } from "../../model/serving.js";
 import { problem } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials } from "./credentials.js";
 import { readText } from "./files.js";
+import { sha256 } from "./loadedState.js";
 
 /** Problems of the files that are needed to ask authorities. */
 export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {
@@ -38,10 +40,20 @@ async function rootsProblems(file: string, label: string): Promise<Problem[]> {
   ];
 }
 
+/**
+ * Changes with the contents of an authority's files, whatever they were handed over as; undefined if it names none.
+ * A file that cannot be read counts as empty: whoever asks the authority says what is wrong with it.
+ */
+export async function filesMark(authority: CertificateAuthorityConfig): Promise<string | undefined> {
+  const { roots, externalAccountBinding } = await withFilesFound(authority);
+  const files = [roots, externalAccountBinding?.keyFile];
+  if (files.every((file) => file === undefined)) return undefined;
+  const read = (file?: string) => (file === undefined ? "" : readFile(file, "utf8").catch(() => ""));
+  return sha256(JSON.stringify(await Promise.all(files.map(read))));
+}
+
 /** The same authority with its files where this process can read them: as credentials, if they were handed over. */
-export async function withFilesFound(
-  authority: CertificateAuthorityConfig,
-): Promise<CertificateAuthorityConfig> {
+async function withFilesFound(authority: CertificateAuthorityConfig): Promise<CertificateAuthorityConfig> {
   const find = await credentials();
   const { roots, externalAccountBinding: account } = authority;
   const keyFile = account && ((await find(account.keyFile)) ?? account.keyFile);

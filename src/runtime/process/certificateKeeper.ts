@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AcmeCertificates, AcmeHost, CertificateStatus } from "../acme/certificates.js";
-import { withFilesFound } from "../load/authorityFiles.js";
+import { LEFT } from "../acme/face.js";
+import { filesMark } from "../load/authorityFiles.js";
 import type { CertificateContents, TlsRenewal } from "../load/tlsContents.js";
 import { wantedCertificates } from "../load/wantedCertificates.js";
 import type { MasterLog } from "./masterLog.js";
@@ -30,6 +31,8 @@ export class CertificateKeeper {
   private readonly serving = new Map<string, CertificateContents>();
   private changes = Promise.resolve();
   private warned = false;
+  /** Whether another master may have the certificates by now. */
+  private left = false;
 
   /** @param directory of the state; undefined if there is none: then no certificate is requested */
   constructor(
@@ -58,12 +61,15 @@ export class CertificateKeeper {
   /** From now on manages the certificates that a config wants, and no others. */
   lookAfter(config: ProxyConfig): void {
     this.change(async () => {
-      const wanted = await Promise.all(
-        wantedCertificates(config).map(async (one) => ({
-          ...one,
-          authority: await withFilesFound(one.authority),
-        })),
+      this.left = false;
+      const { certificateAuthorities: authorities } = config;
+      const marks = new Map(
+        await Promise.all(authorities.map(async (one) => [one.name, await filesMark(one)] as const)),
       );
+      const wanted = wantedCertificates(config).map((one) => ({
+        ...one,
+        files: marks.get(one.authority.name),
+      }));
       if (wanted.length === 0 && this.engine === undefined) return;
       if (this.directory === undefined) return this.warnOfNoDirectory();
       this.engine ??= await this.startEngine(this.directory);
@@ -76,6 +82,7 @@ export class CertificateKeeper {
     return this.change(async () => {
       const { engine } = this;
       this.engine = undefined;
+      this.left = engine !== undefined;
       await engine?.stop();
     });
   }
@@ -88,10 +95,11 @@ export class CertificateKeeper {
   async renew(name: string | undefined): Promise<Result<string>> {
     await this.changes;
     if (this.engine !== undefined) return this.engine.renewNow(name);
-    const problems: Problem[] = [
-      problem("acme.unknown-name", name ?? "", "portico gets no certificate by itself"),
-    ];
-    return { ok: false, problems };
+    const { message, fix } = LEFT;
+    const why = this.left
+      ? problem("acme.not-issued", name ?? "", `was not issued: ${message}`, { fix })
+      : problem("acme.unknown-name", name ?? "", "portico gets no certificate by itself");
+    return { ok: false, problems: [why] };
   }
 
   private async startEngine(directory: string): Promise<AcmeCertificates> {
