@@ -58,22 +58,26 @@ export function parse(key: string, text: string): Kept | undefined {
   }
 }
 
-/**
- * The certificate to serve until the wanted one is there: one for other names that covers as many of its names as
- * possible, the first among them, with a key of the same kind.
- */
-export async function standIn(directory: string, wanted: WantedCertificate): Promise<Kept | undefined> {
+/** All that can be read, whoever wants them. */
+export async function readCertificates(directory: string): Promise<Kept[]> {
   const ids = await namesIn(join(directory, "certificates"));
   const kept = await Promise.all(
     ids.map((id) => readCertificate(folderOf(directory, id)).catch(() => undefined)),
   );
+  return kept.filter((one) => one !== undefined);
+}
+
+/**
+ * The certificate to serve until the wanted one is there: one for other names that covers as many of its names as
+ * possible, the first among them, with a key of the same kind.
+ *
+ * @param kept all that there are
+ */
+export function standIn(kept: readonly Kept[], wanted: WantedCertificate): Kept | undefined {
   const kind = wanted.keyType === "ecdsa-p256" ? "ec" : "rsa";
   const covered = ({ leaf }: Kept): number => wanted.names.filter((name) => coversName(leaf, name)).length;
   const usable = kept.filter(
-    (one): one is Kept =>
-      one !== undefined &&
-      one.privateKey.asymmetricKeyType === kind &&
-      coversName(one.leaf, wanted.names[0]!),
+    (one) => one.privateKey.asymmetricKeyType === kind && coversName(one.leaf, wanted.names[0]!),
   );
   return usable.sort((a, b) => covered(b) - covered(a) || endOf(b) - endOf(a))[0];
 }

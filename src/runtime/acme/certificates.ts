@@ -1,6 +1,6 @@
 import { problem, type Result } from "../../model/serving.js";
 import { Authority } from "./authority.js";
-import { folderOf, readCertificate, standIn } from "./certificateFile.js";
+import { folderOf, type Kept, readCertificate, readCertificates, standIn } from "./certificateFile.js";
 import { OpenChallenges } from "./challenges.js";
 import { type Clock, systemClock } from "./clock.js";
 import { type AcmeHost, type CertificateStatus, type Issued, LEFT, type WantedCertificate } from "./face.js";
@@ -43,9 +43,10 @@ export class AcmeCertificates {
    */
   async stored(wanted: readonly WantedCertificate[]): Promise<ReadonlyMap<string, Stored>> {
     const found = new Map<string, Stored>();
+    let all: Promise<readonly Kept[]> | undefined;
     for (const one of wanted) {
       const own = await readCertificate(folderOf(this.directory, one.id)).catch(() => undefined);
-      const kept = own ?? (await standIn(this.directory, one));
+      const kept = own ?? standIn(await (all ??= readCertificates(this.directory)), one);
       if (kept !== undefined)
         found.set(one.id, { key: kept.key, cert: kept.cert, standsIn: own === undefined });
     }
