@@ -98,6 +98,9 @@ function config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {
   };
 }
 
+/** Where it does not matter that several workers share what there is: each of them is a process more to start. */
+const alone = (): ProxyConfigInput => config({ workers: 1 });
+
 /** Starts a portico that listens for requests. */
 async function start(options: StartOptions & { config?: ProxyConfigInput } = {}): Promise<void> {
   portico = await Portico.start(options.config ?? config(), {
@@ -143,6 +146,9 @@ async function install(runtime: string, edit: (code: string) => string): Promise
 }
 
 const TRANSFER_MS = 2_500;
+/** Rest of a client between two small requests. */
+const CALM_MS = 50;
+const BUSY_MS = 2;
 
 async function underLoad(): Promise<SteadyLoad> {
   load = new SteadyLoad({
@@ -154,9 +160,20 @@ async function underLoad(): Promise<SteadyLoad> {
     transferMs: TRANSFER_MS,
     transferBytes: 3_000_000,
     clients: 2,
+    pauseMs: CALM_MS,
   });
   await sleep(TRANSFER_MS / 3);
   return load;
+}
+
+/** Small requests would be lost at the moment of a change: that is when there are many of them. */
+async function amid<T>(change: () => Promise<T>): Promise<T> {
+  load!.pauseMs = BUSY_MS;
+  await sleep(CALM_MS);
+  const outcome = await change();
+  await sleep(2 * CALM_MS);
+  load!.pauseMs = CALM_MS;
+  return outcome;
 }
 
 /**
@@ -186,13 +203,24 @@ async function download(ms: number, bytes = 200_000): Promise<() => Promise<numb
   return async () => (await client.answer()).body.length;
 }
 
+/** An upload that ends when it is told to; resolves then with the status of its answer. */
+async function upload(): Promise<() => Promise<number>> {
+  const client = await KeepAliveClient.connect(httpPort);
+  client.socket.write("PUT /load/long HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\na");
+  await sleep(150);
+  return async () => {
+    client.socket.write("b");
+    return (await client.answer()).status;
+  };
+}
+
 describe("under load nothing is lost by", () => {
   test("a changed config", async () => {
     await start();
     await underLoad();
     const moment = Date.now();
     portico.rewrite(config({ workers: 1 }));
-    expect(await asked({ command: "reload" })).toMatch(/^configuration reloaded: .*, 1 worker$/);
+    expect(await amid(() => asked({ command: "reload" }))).toMatch(/^configuration reloaded: .*, 1 worker$/);
     const reloaded = Date.now();
     await sleep(TRANSFER_MS);
     expectNothingLost(await load!.stop(), [moment, reloaded]);
@@ -204,7 +232,7 @@ describe("under load nothing is lost by", () => {
     await underLoad();
     const moment = Date.now();
     useCertificate(await issue({ name: "renewed" }));
-    await asked({ command: "reload" });
+    await amid(() => asked({ command: "reload" }));
     const after = await certificate();
     expect([before, after]).toEqual(["localhost", "renewed"]);
     expectNothingLost(await load!.stop(), [moment]);
@@ -217,16 +245,19 @@ describe("under load nothing is lost by", () => {
     const session = await tlsSession();
     await underLoad();
     const moments: number[] = [];
+    const uploads: (() => Promise<number>)[] = [];
     for (const version of ["0.2.0", "0.3.0"]) {
+      // The next one comes while workers of the first still serve, however long it takes.
+      uploads.push(await upload());
       await install(runtime, another(version));
       moments.push(Date.now());
-      expect(await asked({ command: "upgrade" })).toMatch(/^a new master, process \d+, has taken over$/);
+      const answer = await amid(() => asked({ command: "upgrade" }));
+      expect(answer).toMatch(/^a new master, process \d+, has taken over$/);
       expect(await release()).toBe(version);
       expect(await tlsSession(session.session)).toMatchObject({ reused: true });
-      // The next one while workers of the first still serve.
-      await sleep(200);
     }
     expect(processes("master")).toHaveLength(3);
+    for (const finish of uploads) expect(await finish()).toBe(200);
     expectNothingLost(await load!.stop(), moments);
     await eventually(() => processes("master").length === 1, "for the old masters to go", SELDOM);
     expect(processes("worker")).toHaveLength(2);
@@ -280,14 +311,14 @@ describe("under load nothing is lost by", () => {
     expect(await refusal({ command: "upgrade" })).toMatch(/^workers: .*\[config\.out-of-range\]$/);
     portico.rewrite(config());
     writeFileSync(runtime, good.replace(/^/, `if (process.argv[2] === "worker") process.exit(3);`));
-    expect(await refusal({ command: "upgrade" })).toMatch(
+    expect(await amid(() => refusal({ command: "upgrade" }))).toMatch(
       /worker \d+ exited with code 3 before it was ready/,
     );
     writeFileSync(
       runtime,
       good.replace(/^/, `if (process.argv[2] === "serve") process.kill(process.pid, "SIGKILL");`),
     );
-    expect(await refusal({ command: "upgrade" })).toMatch(/the new master was killed by SIGKILL/);
+    expect(await amid(() => refusal({ command: "upgrade" }))).toMatch(/the new master was killed by SIGKILL/);
     expect(portico.errors).toMatch(/upgrade refused, the running portico stays: 1 problem/);
     // New workers that came so far as to accept finish what they have.
     await eventually(
@@ -312,7 +343,7 @@ describe("an upgrade", () => {
   const slow = (code: string): string =>
     code.replace(
       /^/,
-      `if (process.env.PORTICO_SUCCESSOR) { const until = Date.now() + 1500; while (Date.now() < until); }`,
+      `if (process.env.PORTICO_SUCCESSOR) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);`,
     );
 
   test("passes on sockets of systemd and sockets of its own", async () => {
@@ -336,7 +367,7 @@ describe("an upgrade", () => {
   });
 
   test("that is requested with a reload and another one happens first, the others after it", async () => {
-    await start({ runtime: await installedRuntime() });
+    await start({ runtime: await installedRuntime(), config: alone() });
     const answers = await Promise.all([
       asked({ command: "upgrade" }),
       asked({ command: "reload" }),
@@ -351,7 +382,7 @@ describe("an upgrade", () => {
 
   test("is given up by a stop, which lets running requests finish", async () => {
     const runtime = await installedRuntime();
-    await start({ runtime });
+    await start({ runtime, config: alone() });
     await install(runtime, slow);
     const whole = await download(1_000);
     const refused = refusal({ command: "upgrade" });
@@ -365,7 +396,7 @@ describe("an upgrade", () => {
   });
 
   test("in which the new master is stopped stops both, the old one first", async () => {
-    await start({ runtime: await installedRuntime() });
+    await start({ runtime: await installedRuntime(), config: alone() });
     const whole = await download(1_500);
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
@@ -382,7 +413,7 @@ describe("an upgrade", () => {
   });
 
   test("in which the new master is stopped twice cuts running requests", async () => {
-    await start({ runtime: await installedRuntime() });
+    await start({ runtime: await installedRuntime(), config: alone() });
     const whole = await download(20_000);
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
@@ -395,7 +426,7 @@ describe("an upgrade", () => {
 
   test("that loses its old master halfway continues", async () => {
     const runtime = await installedRuntime();
-    await start({ runtime });
+    await start({ runtime, config: alone() });
     await install(runtime, slow);
     const whole = await download(2_500);
     const outcome = refusal({ command: "upgrade" });
@@ -410,7 +441,7 @@ describe("an upgrade", () => {
   });
 
   test("whose new master dies later lets the old one finish, and fail", async () => {
-    await start({ runtime: await installedRuntime() });
+    await start({ runtime: await installedRuntime(), config: alone() });
     const whole = await download(1_500);
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
@@ -422,7 +453,7 @@ describe("an upgrade", () => {
   });
 
   test("leaves no secret where others could see it", async () => {
-    await start({ runtime: await installedRuntime() });
+    await start({ runtime: await installedRuntime(), config: alone() });
     await asked({ command: "upgrade" });
     const [next] = processes("master").filter((pid) => pid !== portico.pid);
     for (const pid of [next!, ...workersOf(next!)]) {
@@ -440,7 +471,7 @@ describe("a request to a running portico", () => {
     expect(await refusal({ command: "reload" })).toMatch(
       /cannot ask a running portico: ENOENT \[control\.not-running\]/,
     );
-    await start();
+    await start({ config: alone() });
     for (const text of [
       "{}\n",
       "nonsense\n",
@@ -488,7 +519,7 @@ describe("a request to a running portico", () => {
   });
 
   test("ends without an answer when the master dies", async () => {
-    await start();
+    await start({ config: alone() });
     portico.signal("SIGSTOP");
     const outcome = refusal({ command: "reload" });
     await sleep(100);
@@ -510,11 +541,13 @@ describe("with the sockets held by systemd", () => {
     await start({ sockets: passed() });
     await underLoad();
     const moment = Date.now();
-    portico.signal(signal);
-    await eventually(() => !alive(portico.pid), "for the master to go");
+    await amid(async () => {
+      portico.signal(signal);
+      await eventually(() => !alive(portico.pid), "for the master to go");
+    });
     await sleep(500);
-    await start({ sockets: passed() });
-    await sleep(500);
+    await amid(() => start({ sockets: passed() }));
+    await sleep(400);
     const report = await load!.stop();
     const refused = report.failures.filter(({ failure }) => failure.includes("ECONNREFUSED"));
     expect(refused).toEqual([]);
@@ -538,7 +571,7 @@ describe("with the sockets held by systemd", () => {
     const [victim] = portico.workers();
     const connections = connectionsOf(victim!);
     const moment = Date.now();
-    process.kill(victim!, "SIGKILL");
+    await amid(async () => process.kill(victim!, "SIGKILL"));
     await sleep(TRANSFER_MS / 2);
     const report = await load!.stop();
     const lost = [

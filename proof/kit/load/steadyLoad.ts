@@ -27,7 +27,7 @@ export interface LoadOptions {
   readonly transferBytes: number;
   /** Small requests of each kind that run at a time. */
   readonly clients: number;
-  /** Rest between two small requests of a client, in milliseconds. Default 2. */
+  /** Rest between two small requests of a client at first, in milliseconds. Default 2. */
   readonly pauseMs?: number;
 }
 
@@ -57,6 +57,8 @@ interface Answer {
 }
 
 export class SteadyLoad {
+  /** Rest between two small requests of a client, in milliseconds. */
+  pauseMs: number;
   private readonly answers: Record<string, number> = {};
   private readonly failures: { kind: string; at: number; failure: string }[] = [];
   private readonly transfers: Transfer[] = [];
@@ -65,6 +67,7 @@ export class SteadyLoad {
   private readonly loops: Promise<void>[] = [];
 
   constructor(private readonly options: LoadOptions) {
+    this.pauseMs = options.pauseMs ?? 2;
     for (const [kind, connect] of Object.entries(CLIENTS)) {
       for (let i = 0; i < options.clients; i++) this.loops.push(this.smallRequests(kind, connect(options)));
       if (kind.includes("each")) continue;
@@ -99,7 +102,7 @@ export class SteadyLoad {
       this.slowestMs = Math.max(this.slowestMs, Date.now() - from);
       if (failure === undefined) this.answers[kind]! += 1;
       else this.failures.push({ kind, at: from, failure });
-      await sleep(failure === undefined ? (this.options.pauseMs ?? 2) : 50);
+      await sleep(failure === undefined ? this.pauseMs : 50);
     }
     client.close();
   }
@@ -138,7 +141,7 @@ export function paced(bytes: number, ms: number): Readable {
   );
 }
 
-const STEP_MS = 20;
+const STEP_MS = 50;
 
 interface Client {
   readonly ask: Ask;
