@@ -9,6 +9,7 @@ import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
 import { freePorts } from "./ports.js";
+import { sharedBundle } from "./sharedBundle.js";
 import { sharedFile } from "./sharedFile.js";
 
 const HOST = "127.0.0.1";
@@ -64,7 +65,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   }
   const ports = { plainPort: plainPort!, tlsPort: tlsPort!, redirectPort: redirectPort! };
   writeFileSync(paths.config, deployedConfig(folder, ports, options));
-  const file = await bundled();
+  const file = await sharedBundle();
   const node = [process.execPath, ...(options.nodeOptions ?? []), file];
   const [command, ...args] = [...(options.under ?? []), ...node];
   const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
@@ -142,10 +143,7 @@ interface Issued {
   readonly certificate: string;
 }
 
-// One of each for all front ends: they take longer to make than a proxy to start, and so do their modules to load.
-const bundled = (): Promise<string> =>
-  sharedFile("portico.mjs", async (file) => (await import("../../build/bundle.js")).buildBundle(file));
-
+// One for all front ends: it takes longer to make than a proxy to start, and so do its modules to load.
 const issued = (): Promise<string> =>
   sharedFile("front-end.json", async (file) =>
     writeFileSync(file, JSON.stringify(await issue()), { mode: 0o600 }),

@@ -1,17 +1,14 @@
-import { chownSync, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { TerraformStack, Testing } from "cdktf";
-import { buildBundle } from "../../build/bundle.js";
-import { FileSyncFrontEnd, Mode as FrontEndMode, TlsMaterial } from "../../src/constructs/index.js";
-import { proxyConfigText } from "../../src/render/index.js";
+import { sharedBundle } from "../kit/sharedBundle.js";
+import { sharedFile } from "../kit/sharedFile.js";
 import { type RunningProcess, startProcess } from "./processes.js";
-import { HOST, type Mode, type Ports, RESPONSE_HEADERS, type Site } from "./site.js";
+import { logsOf, type Mode, type Ports, type Site, sitePaths } from "./site.js";
 
-/** Builds the bundle of the sources as they are, and puts it where the user of the test may read it. */
+/** Puts the bundle of the sources as they are where the user of the test may read it. */
 export async function installPortico(site: Site): Promise<string> {
-  const { file } = await buildBundle();
   const installed = path.join(site.folder, "portico.mjs");
-  copyFileSync(file, installed);
+  copyFileSync(await sharedBundle(), installed);
   return installed;
 }
 
@@ -22,12 +19,11 @@ export async function startPortico(
   site: Site,
   ports: Ports,
 ): Promise<RunningProcess> {
-  const folder = path.join(site.folder, `portico-${mode}`);
-  const logs = path.join(folder, "logs");
+  const logs = logsOf(mode, site);
   mkdirSync(logs, { recursive: true });
   if (site.user !== undefined) chownSync(logs, site.user.uid, site.user.gid);
-  const config = path.join(folder, "portico.json");
-  writeFileSync(config, porticoConfig(mode, site, ports, logs));
+  const config = path.join(site.folder, `portico-${mode}`, "portico.json");
+  writeFileSync(config, await configOf(mode, site, ports));
   return startProcess({
     command: [process.execPath, bundle, "serve", config],
     user: site.user,
@@ -36,32 +32,29 @@ export async function startPortico(
 }
 
 /** What FileSyncFrontEnd deploys, on the test's ports and paths. */
-export function porticoConfig(mode: Mode, site: Site, ports: Ports, logDirectory: string): string {
-  const stack = new TerraformStack(Testing.app(), "stack");
-  const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
-    host: { address: "127.0.0.1", publicName: HOST },
-    mode:
-      mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
-    installDirectory: site.install,
-    upstreams: {
-      web: { url: `http://127.0.0.1:${ports.web}` },
-      fileServer: { url: `http://127.0.0.1:${ports.files}` },
-      webdav: { url: `http://127.0.0.1:${ports.dav}` },
-    },
-    responseHeaders: RESPONSE_HEADERS,
-    paths: { defaultPageDirectory: site.defaultPage, logDirectory },
-    proxy: { workers: 1 },
-  });
-  return proxyConfigText(frontEnd.proxy.config);
+async function configOf(mode: Mode, site: Site, ports: Ports): Promise<string> {
+  const text = (JSON.parse(readFileSync(await sharedConfigs(), "utf8")) as Record<Mode, string>)[mode];
+  const names = Object.keys(PLACES.ports) as (keyof Ports)[];
+  const nameAt = new Map(names.map((name) => [String(PLACES.ports[name]), name]));
+  return text
+    .replaceAll(PLACES.folder, site.folder)
+    .replace(/\b6100\d\b/g, (place) => String(ports[nameAt.get(place)!]));
 }
 
-/** Clients use port 443, which does not stand in the redirect's Location. */
-function tlsMode(site: Site, ports: Ports): FrontEndMode {
-  const { http: httpPort, https: httpsPort } = ports;
-  return FrontEndMode.tls({
-    httpPort,
-    httpsPort,
-    publicPort: 443,
-    material: TlsMaterial.fromFiles(site.tls),
+/** What stands in the configs that all tests of a run share where each has its own. */
+const PLACES = {
+  folder: "/folder-of-the-site",
+  ports: { http: 61_001, https: 61_002, web: 61_003, files: 61_004, dav: 61_005 },
+} as const;
+
+// The constructs take longer to load than all that is tested with what they deploy.
+const sharedConfigs = (): Promise<string> =>
+  sharedFile("front-end-configs.json", async (file) => {
+    const { porticoConfig } = await import("./porticoConfig.js");
+    const site = sitePaths(PLACES.folder);
+    const configs = {
+      plain: porticoConfig("plain", site, PLACES.ports),
+      tls: porticoConfig("tls", site, PLACES.ports),
+    };
+    writeFileSync(file, JSON.stringify(configs));
   });
-}

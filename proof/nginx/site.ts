@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
-import { dhParametersPem } from "../../src/render/index.js";
+import { dhParametersPem } from "../../src/render/dhParameters.js";
+import { issue } from "../kit/certificates.js";
 
 /** Deployment of the service: plain HTTP (service 4.1) or TLS (service 4.3). */
 export type Mode = "plain" | "tls";
@@ -26,14 +26,18 @@ export const RESPONSE_HEADERS = {
   remove: ["X-Removed"],
 } as const;
 
-/** Everything that both proxies serve from, in one temporary folder. */
-export interface Site {
+/** Where everything lies that both proxies serve from. */
+export interface SitePaths {
   readonly folder: string;
   /** Installation of the web application; its `media` folder is served. */
   readonly install: string;
   /** Page of the default server. */
   readonly defaultPage: string;
   readonly tls: { readonly certificate: string; readonly key: string; readonly dhparam: string };
+}
+
+/** All of it, in one temporary folder. */
+export interface Site extends SitePaths {
   /** Who the proxies run as, if the test itself runs as root, which may read everything. */
   readonly user: { readonly uid: number; readonly gid: number; readonly names: string } | undefined;
   remove(): void;
@@ -56,10 +60,8 @@ export const IMAGE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI";
 /** Longer than any buffer on the way. */
 export const LARGE_BYTES = 700_000;
 
-export async function createSite(): Promise<Site> {
-  const folder = mkdtempSync(path.join(tmpdir(), "portico-nginx-"));
-  chmodSync(folder, 0o755);
-  const site: Site = {
+export function sitePaths(folder: string): SitePaths {
+  return {
     folder,
     install: path.join(folder, "install"),
     defaultPage: path.join(folder, "default"),
@@ -68,6 +70,18 @@ export async function createSite(): Promise<Site> {
       key: path.join(folder, "tls/privkey.pem"),
       dhparam: path.join(folder, "tls/dhparam2048.pem"),
     },
+  };
+}
+
+/** Where `portico` logs. */
+export const logsOf = (mode: Mode, { folder }: SitePaths): string =>
+  path.join(folder, `portico-${mode}`, "logs");
+
+export async function createSite(): Promise<Site> {
+  const folder = mkdtempSync(path.join(tmpdir(), "portico-nginx-"));
+  chmodSync(folder, 0o755);
+  const site: Site = {
+    ...sitePaths(folder),
     user: unprivilegedUser(),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -117,16 +131,9 @@ export const TYPED_FILES = [
 
 async function writeTlsFiles(site: Site): Promise<void> {
   mkdirSync(path.dirname(site.tls.key));
-  const { private_key_pem: key } = privateKey({ algorithm: "RSA", rsa_bits: 2048 });
-  const { cert_pem: certificate } = await selfSignedCertificate({
-    private_key_pem: key,
-    subject: { common_name: HOST },
-    dns_names: [HOST],
-    validity_period_hours: 24,
-    allowed_uses: ["digital_signature", "key_encipherment", "server_auth"],
-  });
-  writeFileSync(site.tls.certificate, certificate!);
-  writeFileSync(site.tls.key, key!, { mode: 0o600 });
+  const { key, cert } = await issue({ names: [HOST] });
+  writeFileSync(site.tls.certificate, cert);
+  writeFileSync(site.tls.key, key, { mode: 0o600 });
   writeFileSync(site.tls.dhparam, dhParametersPem());
   if (site.user !== undefined) chownSync(site.tls.key, site.user.uid, site.user.gid);
 }

@@ -1,0 +1,35 @@
+import { TerraformStack, Testing } from "cdktf";
+import { FileSyncFrontEnd, Mode as FrontEndMode, TlsMaterial } from "../../src/constructs/index.js";
+import { proxyConfigText } from "../../src/render/index.js";
+import { HOST, logsOf, type Mode, type Ports, RESPONSE_HEADERS, type SitePaths } from "./site.js";
+
+/** What FileSyncFrontEnd deploys, on the test's ports and paths. */
+export function porticoConfig(mode: Mode, site: SitePaths, ports: Ports): string {
+  const stack = new TerraformStack(Testing.app(), "stack");
+  const frontEnd = new FileSyncFrontEnd(stack, "FrontEnd", {
+    host: { address: "127.0.0.1", publicName: HOST },
+    mode:
+      mode === "plain" ? FrontEndMode.plain({ httpPort: ports.http, publicPort: 80 }) : tlsMode(site, ports),
+    installDirectory: site.install,
+    upstreams: {
+      web: { url: `http://127.0.0.1:${ports.web}` },
+      fileServer: { url: `http://127.0.0.1:${ports.files}` },
+      webdav: { url: `http://127.0.0.1:${ports.dav}` },
+    },
+    responseHeaders: RESPONSE_HEADERS,
+    paths: { defaultPageDirectory: site.defaultPage, logDirectory: logsOf(mode, site) },
+    proxy: { workers: 1 },
+  });
+  return proxyConfigText(frontEnd.proxy.config);
+}
+
+/** Clients use port 443, which does not stand in the redirect's Location. */
+function tlsMode(site: SitePaths, ports: Ports): FrontEndMode {
+  const { http: httpPort, https: httpsPort } = ports;
+  return FrontEndMode.tls({
+    httpPort,
+    httpsPort,
+    publicPort: 443,
+    material: TlsMaterial.fromFiles(site.tls),
+  });
+}
