@@ -272,47 +272,68 @@ describe("the entry point for clusters, whose peer only its users install", () =
     expect(stderr).toContain(`Cannot find module '${PROVIDER}/`);
   });
 
-  test("the example of the page compiles, and gives Terraform and kubectl the same objects", () => {
-    consumer.install(PROVIDER);
-    const page = readFileSync(resolve(__dirname, "../../docs/kubernetes.md"), "utf8");
-    consumer.write("cluster.ts", /^```ts\n([^]*?)^```$/m.exec(page)![1]!);
-    const strict = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node"];
-    expect(consumer.types([...strict, "--ignoreConfig", "cluster.ts"])).toBe("");
-    consumer.run(process.execPath, ["--import", "tsx", "cluster.ts"]);
-    const json = (file: string) => JSON.parse(readFileSync(join(consumer.folder, file), "utf8"));
-    const { resource } = json("cdktf.out/stacks/cluster/cdk.tf.json");
-    const { kind, items } = json("files.json");
-    expect(kind).toBe("List");
-    expect(items.map((item: { kind: string }) => item.kind)).toEqual([
-      "ConfigMap",
-      "NetworkPolicy",
-      "Service",
-      "Deployment",
-      "PodDisruptionBudget",
-    ]);
-    expect(Object.keys(resource).sort()).toEqual([
-      "kubernetes_config_map_v1",
-      "kubernetes_deployment_v1",
-      "kubernetes_network_policy_v1",
-      "kubernetes_pod_disruption_budget_v1",
-      "kubernetes_service_v1",
-    ]);
-  }, 120_000);
+  describe("with the provider", () => {
+    const cluster = "cluster.ts";
+    let bytes: number;
 
-  test("the runtime fits into a ConfigMap beside the config", () => {
-    const program = `
-      const { Testing, TerraformStack } = require("cdktf");
-      const { ContainerProxy } = require("cdktf-portico");
-      const { KubernetesFrontEnd } = require("cdktf-portico/kubernetes");
-      const stack = new TerraformStack(Testing.app(), "stack");
-      const proxy = new ContainerProxy(stack, "proxy");
-      const listeners = [proxy.addListener("http", { port: 8080, publishedPort: 80 })];
-      proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
-      const props = { namespace: "files", proxy, image: "node:24.1.0-slim", runtime: "configMap" };
-      const { manifests } = new KubernetesFrontEnd(stack, "files", props);
-      console.log(Math.max(...manifests.map((one) => JSON.stringify(one).length)));`;
-    const bytes = Number(consumer.run(process.execPath, ["-e", program]));
-    expect(bytes).toBeGreaterThan(100_000);
-    expect(bytes).toBeLessThan(1024 * 1024);
+    // One process runs the example and measures the runtime: to load what both need takes longest.
+    beforeAll(() => {
+      consumer.install(PROVIDER);
+      const page = readFileSync(resolve(__dirname, "../../docs/kubernetes.md"), "utf8");
+      consumer.write(cluster, /^```ts\n([^]*?)^```$/m.exec(page)![1]!);
+      const program = `
+        require("./${cluster}");
+        const { Testing, TerraformStack } = require("cdktf");
+        const { ContainerProxy } = require("cdktf-portico");
+        const { KubernetesFrontEnd } = require("cdktf-portico/kubernetes");
+        const stack = new TerraformStack(Testing.app(), "stack");
+        const proxy = new ContainerProxy(stack, "proxy");
+        const listeners = [proxy.addListener("http", { port: 8080, publishedPort: 80 })];
+        proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+        const props = { namespace: "files", proxy, image: "node:24.1.0-slim", runtime: "configMap" };
+        const { manifests } = new KubernetesFrontEnd(stack, "files", props);
+        console.log(Math.max(...manifests.map((one) => JSON.stringify(one).length)));`;
+      bytes = Number(consumer.run(process.execPath, ["--import", "tsx", "-e", program]));
+    }, 60_000);
+
+    test("the example of the page compiles", () => {
+      const strict = [
+        "--noEmit",
+        "--strict",
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--types",
+        "node",
+      ];
+      expect(consumer.types([...strict, "--ignoreConfig", cluster])).toBe("");
+    }, 120_000);
+
+    test("the example of the page gives Terraform and kubectl the same objects", () => {
+      const json = (file: string) => JSON.parse(readFileSync(join(consumer.folder, file), "utf8"));
+      const { resource } = json("cdktf.out/stacks/cluster/cdk.tf.json");
+      const { kind, items } = json("files.json");
+      expect(kind).toBe("List");
+      expect(items.map((item: { kind: string }) => item.kind)).toEqual([
+        "ConfigMap",
+        "NetworkPolicy",
+        "Service",
+        "Deployment",
+        "PodDisruptionBudget",
+      ]);
+      expect(Object.keys(resource).sort()).toEqual([
+        "kubernetes_config_map_v1",
+        "kubernetes_deployment_v1",
+        "kubernetes_network_policy_v1",
+        "kubernetes_pod_disruption_budget_v1",
+        "kubernetes_service_v1",
+      ]);
+    });
+
+    test("the runtime fits into a ConfigMap beside the config", () => {
+      expect(bytes).toBeGreaterThan(100_000);
+      expect(bytes).toBeLessThan(1024 * 1024);
+    });
   });
 });
