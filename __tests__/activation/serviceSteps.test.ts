@@ -101,6 +101,27 @@ test.each<[string, Case, string[]]>([
     },
     ["stop portico", "write files", "daemon-reload", "restart portico.socket", "start portico"],
   ],
+  ...(
+    [
+      ["/c.pem", "tls", []],
+      ["/i.html", "page", []],
+      ["/r.mjs", "runtime", []],
+      ["/node", "node", []],
+      ["/etc/systemd/system/portico.service", "unit", ["daemon-reload"]],
+    ] as const
+  ).map(([path, role, reload]): [string, Case, string[]] => [
+    `${path} alone, while the proxy crashes and starts again`,
+    { changed: { [path]: role }, now: { "portico.service": { active: true, unsettled: true } } },
+    ["stop portico", "write files", ...reload, "start portico"],
+  ]),
+  [
+    "the socket's unit alone, while the proxy crashes and starts again",
+    {
+      changed: { "/etc/systemd/system/portico.socket": "unit" },
+      now: { "portico.service": { active: true, unsettled: true } },
+    },
+    ["stop portico", "write files", "daemon-reload", "restart portico.socket", "start portico"],
+  ],
   ["nothing, while the proxy starts", { now: { "portico.service": { active: true, unsettled: true } } }, []],
   [
     "nothing, while the proxy waits to be started again",
@@ -118,6 +139,7 @@ test.each<[string, Case, string[]]>([
     { changed: { "/c.pem": "tls", "/i.html": "page" } },
     ["write files", "reload portico"],
   ],
+  ["a certificate", { changed: { "/c.pem": "tls" } }, ["write files", "reload portico"]],
   ["the runtime", { changed: { "/r.mjs": "runtime" } }, ["write files", "portico upgrade (portico)"]],
   [
     "Node and a certificate",
@@ -312,6 +334,11 @@ test.each<[string, Case, string[]]>([
       wanted: { "dav.service": OFF, "t.timer": OFF },
     },
     ["stop t.timer", "disable t.timer", "stop dav", "disable dav", "write files", "daemon-reload"],
+  ],
+  [
+    "a firewall that goes away with its rules",
+    { changed: { "/etc/fw.nft": "firewall" }, wanted: { "firewall.service": OFF } },
+    ["stop firewall", "disable firewall", "write files"],
   ],
   [
     "a unit that belongs to no daemon",

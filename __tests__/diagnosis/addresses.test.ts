@@ -39,6 +39,12 @@ test.each<[string, string, Partial<Evidence>, "ok" | "failed"]>([
   ["on its own address", INNER, { sockets: [{ address: INNER, port: 80 }] }, "ok"],
   ["that something else has elsewhere", INNER, { sockets: [{ address: "127.0.0.1", port: 80 }] }, "failed"],
   ["that all addresses cover", INNER, { sockets: [{ address: "0.0.0.0", port: 80 }] }, "ok"],
+  [
+    "whose address something else has, on another port",
+    INNER,
+    { sockets: [{ address: "0.0.0.0", port: 81 }] },
+    "failed",
+  ],
   ["on all addresses", "0.0.0.0", { sockets: [{ address: "0.0.0.0", port: 80 }] }, "ok"],
   ["closed for others", INNER, { openPorts: new Map([[80, false]]) }, "failed"],
   ["on loopback, closed for others", "127.0.0.1", { openPorts: new Map([[80, false]]) }, "ok"],

@@ -55,13 +55,30 @@ const rowsOf = (input: ProxyConfigInput) =>
   expectedResponses(configOf(input)).filter(({ subject }) => subject === "certificate");
 
 test("there is a row for each name on each listener", () => {
-  expect(rowsOf(site(443, "::1")).map(({ name, request }) => [name, request.host, request.address])).toEqual([
+  const rows = rowsOf(site(443, "::1"));
+  expect(new Set(rows.map(({ request }) => request.path))).toEqual(new Set(["/"]));
+  expect(rows.map(({ name, request }) => [name, request.host, request.address])).toEqual([
     ["certificate for wiki.example.org", "wiki.example.org", "127.0.0.1"],
     ["certificate for www.example.org", "www.example.org", "127.0.0.1"],
     ["certificate for office.example.org", "office.example.org", "127.0.0.1"],
     ["certificate for wiki.example.org on IPv6", "wiki.example.org", "::1"],
     ["certificate for www.example.org on IPv6", "www.example.org", "::1"],
     ["certificate for office.example.org on IPv6", "office.example.org", "::1"],
+  ]);
+});
+
+test("there is none for the catch-all of another default server", () => {
+  const { virtualServers, listeners, ...rest } = site();
+  const secure = listeners.filter(({ protocol }) => protocol === "https").map(({ name }) => name);
+  const servers = virtualServers.map((one) =>
+    one.name === "application" ? { ...one, serverNames: ["files.example.org"], default: false } : one,
+  );
+  const other = { ...server("other", ["_"], secure), default: true };
+  const names = rowsOf({ ...rest, listeners, virtualServers: [...servers, other] });
+  expect(names.map(({ request }) => request.host)).toEqual([
+    "wiki.example.org",
+    "www.example.org",
+    "office.example.org",
   ]);
 });
 

@@ -273,6 +273,18 @@ describe("what is asked", () => {
     expect(row.request.path).toBe(path);
   });
 
+  test("an application with and without TLS is asked with it", () => {
+    const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: "files.example.org" });
+    const listeners = rest.listeners.map(({ name }) => name);
+    const both = virtualServers
+      .filter(({ name }) => name !== "redirect")
+      .map((one) => (one.name === "application" ? { ...one, listeners, default: false } : one))
+      .map((one) => (one.name === "application" ? { ...one, serverNames: ["files.example.org"] } : one))
+      .map((one) => (one.name === "default" ? { ...one, listeners } : one));
+    const rows = expectedResponses(configOf({ ...rest, virtualServers: both })).slice(1);
+    expect(new Set(rows.map(({ request }) => request.scheme))).toEqual(new Set(["https"]));
+  });
+
   test("HTTP/2 is expected only of a listener that offers it", () => {
     const { listeners } = siteConfig({ mode: "tls" });
     const without = listeners.map((one) => (one.tls === undefined ? one : { ...one, http2: false }));
@@ -343,6 +355,12 @@ describe("what is asked", () => {
     expect(said("media", { set: { "content-language": "de" } })).toBe("Content-Language");
   });
 
+  test("case and spacing of the login page's type do not matter", () => {
+    const said = expectedResponses(config()).find(({ subject }) => subject === "web")!.expected;
+    const type = said.find(({ field: name }) => name === "Content-Type")!;
+    expect(type.holds(answered(302, { "content-type": "text/html;charset=UTF-8" }))).toBe(true);
+  });
+
   test("missing parts are not probed", () => {
     const { virtualServers, ...rest } = siteConfig({ mode: "tls", host: ADDRESS });
     const only = (...names: string[]): string[] =>
@@ -386,6 +404,18 @@ test.each<
 >([
   ["the application's own", {}, () => undefined, ADDRESS],
   ["the one that is forwarded", { mode: "tls", host: "a.example" }, () => undefined, "a.example"],
+  [
+    "the first that is forwarded, and not that of the redirect",
+    { mode: "tls", host: "a.example" },
+    ({ virtualServers }) => {
+      delete (virtualServers.at(-1)!.routes![0]!.action as { forwarded?: unknown }).forwarded;
+      Object.assign(
+        virtualServers.find(({ name }) => name === "redirect")!,
+        { serverNames: ["b.example"] },
+      );
+    },
+    "a.example",
+  ],
   [
     "the one of the redirect",
     { mode: "tls", host: "b.example" },

@@ -91,6 +91,12 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
   [
     ["everything is in order", {}, {}],
     [
+      "everything is in order, and the application was asked once",
+      { responses: HEALTHY.responses.filter(({ row }) => row.name === "application over http") },
+      {},
+      ["web-application", /^HEAD .*: 302, Location: /],
+    ],
+    [
       "from elsewhere",
       {
         place: "elsewhere",
@@ -116,7 +122,7 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
         ],
         "unknown",
       ),
-      ["files", /can only be seen on the host/],
+      ["files", /^This can only be seen on the host/],
       ["ports", /^open from here: 80$/],
     ],
     [
@@ -774,8 +780,10 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
   const rows = diagnose({ ...HEALTHY, ...seen });
   expect(notOk(rows)).toEqual(expected);
   for (const [id, words] of says) expect(said(rows, id)).toMatch(words);
-  for (const { status, fix, cause } of rows)
+  for (const { status, fix, cause, because } of rows) {
     expect([fix !== undefined, cause !== undefined]).toEqual([status === "failed", status === "failed"]);
+    expect(because !== undefined).toBe(status === "explained");
+  }
 });
 
 test("in TLS mode the redirect is asked as well", () => {
@@ -821,13 +829,23 @@ test("ports that are closed from elsewhere, of several", () => {
   expect(ports(false, false).cause).toBe("nothing answers on port 80 and 443");
   const [http, https] = config.listeners;
   const published = { ...config, listeners: [http!, { ...https!, publishedPort: 8443 }] };
-  const openPorts = new Map([
-    [80, true],
-    [8443, true],
-  ]);
-  expect(notOk(diagnose({ ...HEALTHY, config: published, responses: [], openPorts }))).not.toHaveProperty(
-    "ports",
-  );
+  const byClients = (isOpen: boolean) => {
+    const openPorts = new Map([
+      [80, true],
+      [8443, isOpen],
+    ]);
+    const rows = diagnose({ ...HEALTHY, config: published, responses: [], openPorts });
+    return rows.find(({ id }) => id === "ports")!;
+  };
+  expect(byClients(true).status).toBe("ok");
+  expect(byClients(false).cause).toBe("nothing answers on port 8443");
+});
+
+test("on the host itself, a listener's own port counts, and not where clients find it", () => {
+  const [listener] = HEALTHY.config.listeners;
+  const config = { ...HEALTHY.config, listeners: [{ ...listener!, port: 8000, publishedPort: 80 }] };
+  const rows = diagnose({ ...HEALTHY, config, sockets: [{ address: "0.0.0.0", port: 8000 }] });
+  expect(rows.find(({ id }) => id === "ports")).toMatchObject({ status: "ok" });
 });
 
 test("what is said where everything is in order", () => {

@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type ServerOpts, type Socket } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import "../../build/reflectMetadata.js";
@@ -367,6 +367,10 @@ describe("health", () => {
       await health.settle(undefined);
     }
     await expect(fetch(`http://127.0.0.1:${at.port}/healthz`)).rejects.toThrow();
+    // A config may ask for it again.
+    await health.settle(at);
+    expect(await asked("/readyz")).toBe("503 stopping\n");
+    await health.settle(undefined);
   });
 });
 
@@ -818,12 +822,17 @@ describe("certificates in use", () => {
 
 describe("the control socket", () => {
   const path = (): string => join(folder, "control.sock");
-  const outcomeOf = async (answer: string | undefined): Promise<ControlOutcome> => {
-    const server = createServer({ allowHalfOpen: true }, (socket: Socket) => {
+  const outcomeOf = async (answer: string | undefined): Promise<ControlOutcome> =>
+    outcomeFrom({ allowHalfOpen: true }, (socket) => {
       socket
         .on("error", () => undefined)
         .once("data", () => (answer === undefined ? socket.end() : socket.end(answer)));
     });
+  const outcomeFrom = async (
+    options: ServerOpts,
+    answers: (socket: Socket) => void,
+  ): Promise<ControlOutcome> => {
+    const server = createServer(options, answers);
     await new Promise<void>((done) => server.listen(path(), done));
     const outcome = await askMaster(path(), { command: "status" }, 5_000);
     await new Promise((done) => server.close(done));
@@ -844,12 +853,37 @@ describe("the control socket", () => {
       "the answer cannot be read",
     ],
     ["no problem", '{"ok":false,"problems":[null]}\n', "the answer cannot be read"],
+    [
+      "a problem and none",
+      `${JSON.stringify({ ok: false, problems: [problem, null] })}\n`,
+      "the answer cannot be read",
+    ],
     ["null", "null\n", "the answer cannot be read"],
     ["half a line", '{"ok":true', "portico ended before it had an answer"],
     ["nothing", undefined, "portico ended before it had an answer"],
   ])("an answer of %s", async (_, answer, message) => {
     const outcome = await outcomeOf(answer);
     expect(outcome.ok ? undefined : outcome.problems[0]!.message).toBe(message);
+    const code = message === problem.message ? problem.code : "control.no-answer";
+    if (!outcome.ok) expect(outcome.problems[0]!.code).toBe(code);
+  });
+
+  test("an answer that comes in pieces, in the middle of a character", async () => {
+    const answer = Buffer.from('{"ok":true,"value":{"message":"ä"}}\n');
+    const middle = answer.indexOf("ä") + 1;
+    const outcome = await outcomeFrom({}, (socket) => {
+      socket.resume().write(answer.subarray(0, middle));
+      void sleep(20).then(() => socket.end(answer.subarray(middle)));
+    });
+    expect(outcome).toEqual({ ok: true, value: { message: "ä" } });
+  });
+
+  test("a master that dies with a request unread gives no answer", async () => {
+    const outcome = await outcomeFrom({ pauseOnConnect: true }, (socket) => {
+      void sleep(20).then(() => socket.destroy());
+    });
+    const message = "portico ended before it had an answer";
+    expect(outcome).toMatchObject({ problems: [{ code: "control.no-answer", message }] });
   });
 
   test.each<[object | string, unknown]>([
@@ -890,15 +924,47 @@ describe("the control socket", () => {
     );
   });
 
-  test("a client that has ended its side still gets its answer", async () => {
+  test("a client that has ended its side still gets its answer, also from a master that takes no more requests", async () => {
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
-    const control = await ControlServer.open(path(), () => sleep(50, done));
+    const control = await ControlServer.open(path(), () => {
+      control.close();
+      return sleep(50, done);
+    });
     const socket = connect({ path: path(), allowHalfOpen: true }).setEncoding("utf8");
     socket.end('{"command":"status"}\n');
     let text = "";
     for await (const chunk of socket) text += chunk as string;
+    expect(JSON.parse(text)).toEqual(done);
+    expect(await askMaster(path(), { command: "status" }, 1_000)).toMatchObject({
+      problems: [{ code: "control.not-running" }],
+    });
+  });
+
+  test("a request may come in pieces; what follows it is not read, and who goes away is not missed", async () => {
+    const seen: unknown[] = [];
+    const done = { ok: true, value: { message: "done", warnings: [] } } as const;
+    const control = await ControlServer.open(path(), (request) => {
+      seen.push(request);
+      return sleep(50, done);
+    });
+    const request = Buffer.from('{"command":"renew","name":"ä"}\n');
+    const middle = request.indexOf("ä") + 1;
+    const socket = connect(path()).setEncoding("utf8");
+    socket.write(request.subarray(0, middle));
+    await sleep(20);
+    socket.write(request.subarray(middle));
+    await sleep(20);
+    socket.write(request);
+    let text = "";
+    for await (const chunk of socket) text += chunk as string;
+    const gone = connect(path());
+    gone.write(request);
+    await sleep(20);
+    gone.destroy();
+    await sleep(60);
     control.close();
     expect(JSON.parse(text)).toEqual(done);
+    expect(seen).toEqual([1, 2].map(() => ({ command: "renew", name: "ä" })));
   });
 
   test("a master that was replaced is asked again, as its successor may be there now, until the time is over", async () => {
@@ -906,7 +972,11 @@ describe("the control socket", () => {
     const gone = { ok: false, problems: [{ ...problem, code: "control.replaced" }] } as const;
     const done = { ok: true, value: { message: "done", warnings: [] } } as const;
     const control = await ControlServer.open(path(), () => Promise.resolve(replaced-- > 0 ? gone : done));
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+    const before = timers();
     expect(await askMaster(path(), { command: "status" }, 5_000)).toEqual(done);
+    expect(timers()).toBeLessThanOrEqual(before);
     replaced = Infinity;
     const began = performance.now();
     expect(await askMaster(path(), { command: "status" }, 50)).toMatchObject({ ok: false });
@@ -940,6 +1010,17 @@ describe("the control socket", () => {
     };
     expect(await message(1_048_575)).toBe("portico ended before it had an answer");
     expect(await message(1_048_576)).toBe("the answer cannot be read");
+  });
+
+  test("who gets no answer in time leaves", async () => {
+    let left!: Promise<void>;
+    const server = createServer((socket) => {
+      left = new Promise((done) => void socket.resume().on("close", done));
+    });
+    await new Promise<void>((done) => server.listen(path(), done));
+    expect(await askMaster(path(), { command: "status" }, 50)).toMatchObject({ ok: false });
+    await left;
+    await new Promise((done) => server.close(done));
   });
 
   test("is for its owner alone, and who asks nobody is told so", async () => {

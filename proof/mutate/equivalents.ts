@@ -588,10 +588,27 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "of a unit that is not there nothing is known or wanted, so there is nothing to do",
   },
   {
+    file: "src/diagnosis/space.ts",
+    line: /files > 0 && ffree/,
+    from: "0",
+    why: "no file system has room for a single file",
+  },
+  {
+    file: "src/activation/transition.ts",
+    line: /\.replaceAll\(\/\(https/,
+    from: /^\//,
+    why: "a URL has a host, and brackets have an address in them",
+  },
+  {
+    file: "src/activation/transition.ts",
+    line: /\/m\.test\(await readFile\(path, "utf8"\)\)/,
+    from: '"utf8"',
+    why: "an expression reads bytes as UTF-8 as well",
+  },
+  {
     file: "src/diagnosis/logState.ts",
     from: "/^Uid:\\s+(\\d+)/m",
-    to: "/Uid:\\s+(\\d+)/m",
-    why: "the kernel writes the word once",
+    why: "the kernel writes the word once, with space and a number after it",
   },
   {
     file: "src/model/certificateName.ts",
@@ -1245,6 +1262,29 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     file: "src/runtime/process/workerServer.ts",
     from: "this.routes.close();",
     why: "the process ends next",
+  },
+  {
+    file: "src/runtime/process/control.ts",
+    line: /socket\.setEncoding\("utf8"\)/,
+    from: '"utf8"',
+    why: "the encoding that Node takes in any case",
+  },
+  {
+    file: "src/runtime/process/control.ts",
+    from: "socket.resume();",
+    why: "what nobody listens to any more flows on by itself",
+  },
+  {
+    file: "src/runtime/process/control.ts",
+    line: /timeoutMs \/ 1000/,
+    from: "1000",
+    why: "how long an answer was waited for, in whole seconds: a thousandth more makes no difference",
+  },
+  {
+    file: "src/runtime/process/health.ts",
+    line: /^ {4}const idleMs = /,
+    from: "0",
+    why: "any time below a minute",
   },
   {
     file: "src/runtime/process/control.ts",

@@ -239,7 +239,7 @@ function proxySteps(
     ];
   }
   if (affected.has(service)) return [{ do: "restart", unit: service }];
-  const stale = situation.stale?.proxy ?? "nothing";
+  const stale = situation.stale?.proxy;
   if (has("runtime", "node") || stale === "upgrade") {
     // TLS files reach the proxy only through a reload, which also reports whether they were accepted.
     return [

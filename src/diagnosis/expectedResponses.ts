@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
 import { certificateSources } from "../model/config/certificates.js";
 import { isDomainName } from "../model/serverName.js";
 import {
@@ -278,8 +278,8 @@ class Site {
       (server) => server !== this.application && server.listeners.includes(listener),
     );
     const served = tls.certificates.length === 0 ? [] : added.flatMap(({ serverNames }) => serverNames);
-    // Addresses do not choose a certificate (RFC 6066, 3).
-    const names = [...issued, ...served].filter((name) => isIP(name) === 0 && isDomainName(name));
+    // Addresses do not choose a certificate (RFC 6066, 3), and no client asks for the catch-all.
+    const names = [...issued, ...served].filter((name) => isDomainName(name) && name !== CATCH_ALL);
     return [...new Set(names)].filter((name) => name !== this.host);
   }
 

@@ -77,7 +77,7 @@ export class ControlServer {
       if (!text.includes("\n") && text.length < REQUEST_CHARACTERS_MAX) return;
       socket.off("data", read).setTimeout(0);
       // Whoever goes away is not waited for.
-      socket.resume().on("end", () => undefined);
+      socket.resume();
       this.waiting.delete(socket);
       void this.answer(text).then((line) => socket.end(line, () => socket.destroy()));
     };
@@ -135,7 +135,7 @@ export async function askMaster(
 
 function askOnce(path: string, request: ControlRequest, timeoutMs: number): Promise<ControlOutcome> {
   return new Promise((resolve) => {
-    const socket = connect({ path, allowHalfOpen: true });
+    const socket = connect(path);
     let text = "";
     const done = (outcome: ControlOutcome): void => {
       clearTimeout(timer);
@@ -152,7 +152,7 @@ function askOnce(path: string, request: ControlRequest, timeoutMs: number): Prom
     let asked = false;
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (asked) failed("control.no-answer", ENDED);
-      else failed("control.not-running", `cannot ask a running portico: ${error.code ?? error.message}`);
+      else failed("control.not-running", `cannot ask a running portico: ${error.code}`);
     });
     socket.once("connect", () => {
       asked = true;
