@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AcmeError } from "../../src/runtime/acme/acmeError.js";
@@ -159,8 +160,39 @@ describe("files", () => {
       code: "file",
       detail: expect.stringContaining(`${folder}/state.json cannot be written `),
     });
-    await expect(removeState(join(folder, "state.json"))).rejects.toMatchObject({ code: "file" });
+    await expect(removeState(join(folder, "state.json"))).rejects.toMatchObject({
+      code: "file",
+      detail: expect.stringMatching(/^\S+state\.json cannot be removed /),
+    });
     expect(readdirSync(folder)).toEqual(["state.json"]);
+  });
+
+  test("are on the disk before they count, and nothing of them stays open", async () => {
+    const path = join(folder, "state.json");
+    const one = await open(folder);
+    const handles = Object.getPrototypeOf(one) as typeof one;
+    const steps: string[] = [];
+    const { sync } = handles;
+    jest.spyOn(handles, "sync").mockImplementation(async function (this: typeof one) {
+      const isFile = (await this.stat()).isFile();
+      steps.push(`${isFile ? "file" : "directory"}, ${existsSync(path) ? "there" : "not there"}`);
+      // What is being written is not what a crash has left.
+      await removeDrafts(folder);
+      const drafts = readdirSync(folder).filter((name) => name !== "state.json");
+      expect(drafts).toEqual(isFile ? [expect.stringMatching(/^\.[0-9a-f]{12}\.tmp$/)] : []);
+      return sync.call(this);
+    });
+    const descriptors = (): number => readdirSync("/proc/self/fd").length;
+    const before = descriptors();
+    try {
+      await writeState(path, "a");
+      await removeState(path);
+      expect(descriptors()).toBe(before);
+    } finally {
+      jest.restoreAllMocks();
+      await one.close();
+    }
+    expect(steps).toEqual(["file, not there", "directory, there", "directory, not there"]);
   });
 
   test("that a crash left half written are removed, and nothing else", async () => {

@@ -96,6 +96,7 @@ test("of several problems each is said with its name if it is one of ours, the f
   const five = Array<string>(5).fill("a.example");
   expect(of(...five).message).toMatch(/(a\.example: .*){5}A\.EXAMPLE$/);
   expect(of(...five, "a.example").message).toMatch(/A\.EXAMPLE; and 1 more$/);
+  expect(of("b.example").code).toBe("dns");
   expect(of().code).toBe("malformed");
 });
 

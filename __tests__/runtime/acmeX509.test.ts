@@ -14,6 +14,13 @@ import {
 
 /** What is written as DER here, read by others. */
 
+/** Of a request, or in the field that a certificate has for it. */
+function versionOf(raw: Buffer): number[] {
+  const [content] = der.values(der.values(raw)[0]!.content);
+  const [version] = der.values(content!.content);
+  return [...(version!.tag === 0xa0 ? der.values(version!.content)[0]! : version!).content];
+}
+
 const MANY = Array.from({ length: 100 }, (_, i) => `name-${i}.of-some-length.example.org`);
 
 test.each(["ecdsa-p256", "rsa-2048"] as const)(
@@ -23,6 +30,7 @@ test.each(["ecdsa-p256", "rsa-2048"] as const)(
       await certificateRequest([...MANY, "192.0.2.1", "2001:db8::1"], await newKey(type)),
     );
     expect(await request.verify(webcrypto)).toBe(true);
+    expect(versionOf(Buffer.from(request.rawData))).toEqual([0]);
     expect(request.subject).toBe("");
     const names = request.extensions.find((one) => one instanceof x509.SubjectAlternativeNameExtension)!;
     const { items } = names.names;
@@ -110,6 +118,7 @@ test("a temporary certificate is for servers, from yesterday for a year, and sig
     "CN=temporary certificate of portico",
     ["1.3.6.1.5.5.7.3.1"],
   ]);
+  expect(versionOf(made.raw)).toEqual([2]);
   const { extensions } = new x509.X509Certificate(cert);
   expect(extensions.map(({ type, critical }) => [type, critical])).toEqual([
     ["2.5.29.17", false],
@@ -126,6 +135,8 @@ describe("DER", () => {
     ["no bytes", der.octets(Buffer.alloc(0)), "0400"],
     ["an integer", der.integer(Buffer.from([0x7f])), "02017f"],
     ["one that looks negative", der.integer(Buffer.from([0x80])), "02020080"],
+    ["zero, in two bytes", der.integer(Buffer.from([0, 0])), "020100"],
+    ["one that looks negative, in two bytes", der.integer(Buffer.from([0, 0x80])), "02020080"],
     ["a bit string", der.bits(Buffer.from([7])), "03020007"],
     ["text", der.utf8("\u00e9"), "0c02c3a9"],
     ["nothing", der.nil(), "0500"],

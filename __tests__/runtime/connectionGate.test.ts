@@ -68,6 +68,11 @@ test("each client has a limit of its own", () => {
   expect(admitted("192.0.2.1", "192.0.2.1")).toEqual([true, false]);
 });
 
+test("a client that has gone altogether is as new", () => {
+  open("192.0.2.1").close();
+  expect(admitted("192.0.2.1", "192.0.2.1", "192.0.2.1")).toEqual([true, true, false]);
+});
+
 test("a client is a /64 network over IPv6, and an address over IPv4, however it is written", () => {
   expect(admitted("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:1::3")).toEqual([true, true, false]);
   expect(warnings).toEqual([

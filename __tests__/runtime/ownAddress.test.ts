@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import fc from "../../proof/kit/property.js";
 import { canonicalAddress } from "../../src/model/address.js";
@@ -16,6 +17,13 @@ test.each([
   ["2001:db8::20", false],
 ])("%s is an address of this machine: %s", async (address, expected) => {
   expect(await isOwnAddress(address)).toBe(expected);
+});
+
+test("nothing stays open", async () => {
+  const open = (): number => readdirSync("/proc/self/fd").length;
+  const before = open();
+  await isOwnAddress("127.0.0.1");
+  expect(open()).toBe(before);
 });
 
 test("an IPv6 address is compared by its value", async () => {

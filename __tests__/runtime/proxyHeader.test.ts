@@ -75,6 +75,12 @@ const VALID: readonly [what: string, header: Buffer, says: string][] = [
   ],
   ["as many as there may be", binary(PROXY, 0x11, [...FROM_IPV4, ...noop(16_384 - 16 - 12 - 3)]), IPV4],
   ["a checksum", binary(PROXY, 0x11, [...FROM_IPV4, ...CHECKSUM]), IPV4],
+  [
+    "a checksum before another field",
+    binary(PROXY, 0x11, [...FROM_IPV4, 3, 0, 4, 0x8b, 0xaa, 0x9b, 0xf4, 4, 0, 1, 7]),
+    IPV4,
+  ],
+  ["an empty field at its end", binary(PROXY, 0x11, [...FROM_IPV4, 0xe0, 0, 0]), IPV4],
   ["LOCAL", binary(0x20, 0), "own"],
   ["LOCAL with an address", binary(0x20, 0x11, FROM_IPV4), "own"],
   ["LOCAL with anything", binary(0x20, 0xff, ["x".repeat(300)]), "own"],

@@ -61,7 +61,7 @@ export async function temporaryCertificate(names: readonly string[], keyType: Ke
 /** What an authority wants to see when it connects with `acme-tls/1` (RFC 8737, 3; for an address RFC 8738, 6). */
 export async function tlsAlpnCertificate(name: string, keyAuthorization: string): Promise<Issued> {
   const digest = createHash("sha256").update(keyAuthorization).digest();
-  const proof = extension(OID.acmeIdentifier, der.octets(digest), "critical");
+  const proof = extension(OID.acmeIdentifier, der.octets(digest), true);
   return selfSigned(await newKey("ecdsa-p256"), [name], [proof]);
 }
 
@@ -107,11 +107,7 @@ async function selfSigned(key: KeyObject, names: readonly string[], more: Buffer
   // A client's clock may be behind.
   const validity = [now - DAY_MS, now + SELF_SIGNED_DAYS * DAY_MS].map((at) => der.time(new Date(at)));
   // Without a key usage: by one that does not sign certificates, OpenSSL would not take it for its own issuer.
-  const extensions = [
-    subjectAltName(names),
-    extension(OID.basicConstraints, der.sequence(), "critical"),
-    ...more,
-  ];
+  const extensions = [subjectAltName(names), extension(OID.basicConstraints, der.sequence(), true), ...more];
   const tbs = der.sequence(
     der.explicit(0, der.integer(Buffer.from([2]))),
     der.integer(randomBytes(16)),
@@ -139,8 +135,8 @@ const signatureAlgorithm = (key: KeyObject): Buffer =>
 
 const spki = (key: KeyObject): Buffer => createPublicKey(key).export({ type: "spki", format: "der" });
 
-function extension(oid: string, value: Buffer, critical?: "critical"): Buffer {
-  const flag = critical === undefined ? [] : [der.yes()];
+function extension(oid: string, value: Buffer, critical = false): Buffer {
+  const flag = critical ? [der.yes()] : [];
   return der.sequence(der.oid(oid), ...flag, der.octets(value));
 }
 
