@@ -3,7 +3,7 @@ import { Socket } from "node:dgram";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { createSecureServer } from "node:http2";
+import { constants, createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -241,8 +241,23 @@ describe("a request", () => {
       ["HEAD", "/a", "h.example:443"],
       ["GET", "/a", "h.example:443"],
     ]);
-    // Nothing is left open here.
+    // Nothing is left open here, and nothing until its time would be over.
+    const ended = performance.now();
     await new Promise((done) => server.close(done));
+    expect(performance.now() - ended).toBeLessThan(2_500);
+  });
+
+  const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR } = constants;
+  test.each<[what: string, end: (stream: ServerHttp2Stream) => void, code: string]>([
+    ["stream fails", (stream) => stream.close(NGHTTP2_INTERNAL_ERROR), "ERR_HTTP2_STREAM_ERROR"],
+    ["stream is given up", (stream) => stream.close(NGHTTP2_CANCEL), "ECONNRESET"],
+    ["connection fails", ({ session }) => session!.goaway(NGHTTP2_INTERNAL_ERROR), "ERR_HTTP2_SESSION_ERROR"],
+    ["connection is closed", ({ session }) => session!.destroy(), "ECONNRESET"],
+  ])("over HTTP/2 whose %s before an answer", async (_what, end, code) => {
+    const one = createSecureServer(await issue({ type: "ec", names: ["h.example"] }));
+    one.on("stream", (stream: ServerHttp2Stream) => end(stream.on("error", () => undefined)));
+    const asked = { ...request(await listening(one)), scheme: "https" as const };
+    expect(await probe(asked, OPTIONS)).toMatchObject({ failure: { code } });
   });
 
   const request = (port: number) => ({

@@ -25,7 +25,7 @@ import { refusedOptions, workerOptions } from "../../src/runtime/node/workerOpti
 import { Acknowledgements } from "../../src/runtime/process/acknowledgements.js";
 import { allowanceText, allowedCpus, heapOf, workerCount } from "../../src/runtime/process/allowance.js";
 import { acmeDirectory } from "../../src/runtime/process/certificateKeeper.js";
-import { listCertificates } from "../../src/runtime/process/certificateList.js";
+import { isoMinutes, listCertificates } from "../../src/runtime/process/certificateList.js";
 import { askMaster, type ControlOutcome, ControlServer } from "../../src/runtime/process/control.js";
 import { MasterLog } from "../../src/runtime/process/masterLog.js";
 import { statusText, write } from "../../src/runtime/process/masterReport.js";
@@ -334,7 +334,8 @@ describe("health", () => {
   test("ends a minute after nobody accepts, and is back when somebody does", async () => {
     const at = { address: "127.0.0.1", port: await freePort(), anyAddress: false };
     let state: NotReady | undefined;
-    let now = performance.now();
+    // Whole, so that a minute more is exactly a minute more.
+    let now = Math.round(performance.now());
     const clock = jest.spyOn(performance, "now").mockImplementation(() => now);
     const health = new Health(() => state, { warn: () => undefined });
     const asked = async (path: string): Promise<string> => {
@@ -771,6 +772,18 @@ describe("certificates in use", () => {
     expect(listCertificates({ config, tls: {}, warnings: [] }, [])).toEqual([]);
   });
 
+  test("are listed by their only name, and not by their subject", async () => {
+    const { cert, key } = await issue({ type: "ec", names: ["a.example"], name: "a" });
+    const https = { policy: "mozilla-intermediate", certificate: "/a", key: "/k" };
+    const config = configOf({
+      listeners: [{ name: "one", address: "127.0.0.1", port: 443, protocol: "https", tls: https }],
+      virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
+    });
+    const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert } as const] } };
+    expect(listCertificates({ config, tls, warnings: [] }, [])).toMatchObject([{ names: ["a.example"] }]);
+    expect(isoMinutes(86_399_999)).toBe("1970-01-01 23:59 UTC");
+  });
+
   test("by ACME are listed with the names that are wanted, and all that is known of them", async () => {
     const names = ["a.example.net", "b.example.net"];
     const config = acmeConfig(...names);
@@ -798,6 +811,8 @@ describe("certificates in use", () => {
     ["CN=R1, O=Org", "R1"],
     ["O=Org, OU=Unit", "Org"],
     ["OU=One, OU=Two", "OU=One, OU=Two"],
+    ["OU=CN\\=One, O=Org", "Org"],
+    ["OU=O\\=One, OU=Two", "OU=O=One, OU=Two"],
   ])("of an issuer %s are of %s", async (issuer, expected) => {
     const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
     const keys = await webcrypto.subtle.generateKey(algorithm, false, ["sign", "verify"]);

@@ -1264,6 +1264,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the process ends next",
   },
   {
+    file: "src/runtime/process/certificateList.ts",
+    from: /\(\.\*\)\$\/m?$/,
+    to: /\(\.\*\)\/m?$/,
+    why: "to the end of a line, as far as the rest goes",
+  },
+  {
     file: "src/runtime/acme/x509.ts",
     from: "if (keyIdentifier === undefined) return undefined;",
     to: "",

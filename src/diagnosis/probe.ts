@@ -145,6 +145,8 @@ function sendHttp2(
       { signal },
     );
     stream.once("error", reject);
+    // A server that ends its connection in good order leaves no error.
+    stream.once("close", () => reject(Object.assign(new Error(ENDED), { code: "ECONNRESET" })));
     stream.once("response", (headers) => {
       const status = Number(headers[HTTP2_HEADER_STATUS]);
       readBody(
@@ -155,6 +157,8 @@ function sendHttp2(
     });
   });
 }
+
+const ENDED = "the connection ended without an answer";
 
 function readBody(
   stream: NodeJS.ReadableStream,
