@@ -1,8 +1,17 @@
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { differences, type FileState, observe, sameState } from "../../src/activation/fileState.js";
+import { differences, type FileState, hashOf, observe, sameState } from "../../src/activation/fileState.js";
 
 /** What is at a path, and how two states differ. */
 
@@ -31,6 +40,14 @@ test("what is at a path", async () => {
   expect(await observe(at("directory"))).toBe("unfit");
   expect(await observe(at("file/below"))).toBe("unfit");
   await expect(observe(at("a".repeat(256)))).rejects.toThrow("ENAMETOOLONG");
+});
+
+test("a file that reports no size is read all the same, and none stays open", async () => {
+  const open = (): number => readdirSync("/proc/self/fd").length;
+  const before = open();
+  const content = readFileSync("/proc/version");
+  expect(await hashOf("/proc/version")).toBe(createHash("sha256").update(content).digest("hex"));
+  expect(open()).toBe(before);
 });
 
 const FILE: FileState = { kind: "file", sha256: "a", mode: "0644", uid: 1, gid: 2 };

@@ -594,6 +594,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "no file system has room for a single file",
   },
   {
+    file: "src/activation/fileState.ts",
+    line: /const buffer = Buffer\.allocUnsafe\(/,
+    from: /^(?:Math\.min\(.*|4096|1|20)$/,
+    why: "the size of a piece; what is read is the same",
+  },
+  {
+    file: "src/activation/fileState.ts",
+    line: /^ {2}if \(a\.kind === "link" && |^ {2}if \(a\.kind !== "file" \|\| /,
+    to: /^$|^\(a\.kind === "link"\) \|\| |^\(a\.kind !== "file"\) && /,
+    why: "both are of one kind here, and two that are absent have nothing in which they could differ",
+  },
+  {
     file: "src/activation/transition.ts",
     line: /\.replaceAll\(\/\(https/,
     from: /^\//,
