@@ -53,6 +53,18 @@ describe("what the authority says of a renewal", () => {
     expect(asksToRenew(certificate(90), history, at)).toBe(true);
   });
 
+  test("spreads certificates over the whole window", () => {
+    const times = Array.from({ length: 200 }, (_, i) => {
+      const fingerprint = `F${i}`;
+      return renewalTime(certificate(90, fingerprint), saying(T + 10 * DAY, T + 12 * DAY, fingerprint));
+    });
+    const days = times.map((at) => (at - T) / DAY);
+    expect(Math.min(...days)).toBeGreaterThanOrEqual(10);
+    expect(Math.min(...days)).toBeLessThan(10.1);
+    expect(Math.max(...days)).toBeLessThan(12);
+    expect(Math.max(...days)).toBeGreaterThan(11.9);
+  });
+
   test("does not count for another certificate", () => {
     const history = saying(T + 10 * DAY, T + 12 * DAY, "BB");
     expect(renewalTime(certificate(90), history)).toBe(renewalTime(certificate(90), NO_HISTORY));
