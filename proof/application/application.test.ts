@@ -17,6 +17,9 @@ const USER = { name: "ada", password: "correct horse battery" };
 /** One transparent pixel. */
 const IMAGE = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 
+/** Each look is a question to the browser. */
+const SELDOM = { everyMs: 50 };
+
 let frontEnd: FrontEnd;
 let application: Application;
 let browser: Browser;
@@ -74,7 +77,7 @@ test("a browser logs in over TLS, uploads a file, and sees it come from the medi
   await eventually(
     async () => (await browser.evaluate<number>("return document.images.length")) > 0,
     "for the page with the image",
-    { seen: () => "" },
+    SELDOM,
   );
   expect(await browser.url()).toBe(`${origin}/sync/`);
   const image = await browser.evaluate<{ src: string; width: number }>(
@@ -115,7 +118,7 @@ const arrivedAt = (url: string): Promise<void> =>
   eventually(
     async () => (await browser.url()) === url && (await browser.title()) !== "",
     `to arrive at ${url}`,
-    { seen: () => "" },
+    SELDOM,
   );
 
 /** A page of another origin with a form that goes to the site, token included. @returns its URL */
