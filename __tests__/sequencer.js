@@ -41,6 +41,21 @@ const LONG = [
   "proof/terraform/localActivation",
   "__tests__/runtime/logStreams",
   "proof/transfer/largeTransfer",
+  // On real hosts: minutes each.
+  "proof/hosts/cutOffActivation",
+  "proof/hosts/doctor",
+  "proof/hosts/cutOffDestroy",
+  "proof/hosts/activation",
+  "proof/hosts/network",
+  "proof/hosts/pairCertificates",
+  "proof/hosts/certificates",
+  "proof/hosts/breakages",
+  "proof/hosts/deploy",
+  "proof/hosts/units",
+  "proof/hosts/noRequestLost",
+  "proof/hosts/pair",
+  "proof/hosts/guide",
+  "proof/hosts/harness",
 ];
 
 /** The long suites first, the others as jest orders them. */
