@@ -7,7 +7,7 @@ import * as tls from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePorts } from "../../proof/kit/ports.js";
 import { issue } from "../../proof/kit/certificates.js";
-import { ACK, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
+import { END_STREAM, Frame, GET, RawClient } from "../../proof/kit/http2RawClient.js";
 import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -107,22 +107,26 @@ function overHttp1(connect: () => net.Socket): Download {
     await once(socket, socket instanceof tls.TLSSocket ? "secureConnect" : "connect");
     socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await reads;
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new Body();
+    let head: Buffer | undefined = Buffer.alloc(0);
     await new Promise<void>((resolve) => {
       socket.on("data", (chunk: Buffer) => {
-        chunks.push(chunk);
-        length += chunk.length;
-        // The head is short; whoever gets more than that has it all.
-        if (length > size && Buffer.concat(chunks).indexOf("\r\n\r\n") + 4 + size === length) resolve();
+        if (head === undefined) body.take(chunk);
+        else {
+          head = Buffer.concat([head, chunk]);
+          const end = head.indexOf("\r\n\r\n");
+          if (end < 0) return;
+          body.take(head.subarray(end + 4));
+          head = undefined;
+        }
+        if (body.length === size) resolve();
       });
       socket.on("close", () => resolve());
       if (socket.closed) resolve();
       socket.resume();
     });
     socket.destroy();
-    const text = Buffer.concat(chunks);
-    return right(text.subarray(text.indexOf("\r\n\r\n") + 4));
+    return body.right;
   };
 }
 
@@ -142,18 +146,35 @@ const overHttp2 =
     client.socket.pause();
     await reads;
     window.writeUInt32BE(1_000);
-    client.onFrame = ({ type }) => {
-      if (type === Frame.DATA) client.send(Frame.WINDOW_UPDATE, 0, 0, window);
-    };
+    const body = new Body();
+    const ended = new Promise<void>((resolve) => {
+      client.onFrame = ({ type, flags, payload }) => {
+        if (type !== Frame.DATA) return;
+        client.send(Frame.WINDOW_UPDATE, 0, 0, window);
+        body.take(payload);
+        if ((flags & END_STREAM) !== 0) resolve();
+      };
+    });
     client.socket.resume();
-    await client.next((f) => f.stream === 1 && f.type === Frame.DATA && (f.flags & ACK) !== 0, 20_000);
+    await Promise.race([ended, client.whenClosed(20_000)]);
     client.destroy();
-    return right(Buffer.concat(client.frames.filter((f) => f.type === Frame.DATA).map((f) => f.payload)));
+    return body.right;
   };
 
-/** Length of a body, if its bytes are what they should be. */
-function right(body: Buffer): number {
-  return body.equals(content.subarray(0, body.length)) ? body.length : NaN;
+/** Compares a body piece by piece: kept and put together, all of them are much to copy and to collect. */
+class Body {
+  length = 0;
+  private same = true;
+
+  take(piece: Buffer): void {
+    this.same &&= piece.equals(content.subarray(this.length, this.length + piece.length));
+    this.length += piece.length;
+  }
+
+  /** Its length, if its bytes are what they should be. */
+  get right(): number {
+    return this.same ? this.length : NaN;
+  }
 }
 
 const downloadsFrom = ({ plainPort, tlsPort }: Front): Readonly<Record<string, Download>> => ({

@@ -34,7 +34,7 @@ export class RawClient {
   closed = false;
   /** Called for every frame that is received. */
   onFrame: (frame: ReceivedFrame) => void = () => undefined;
-  private rest = Buffer.alloc(0);
+  private rest: Buffer = Buffer.alloc(0);
   private readonly waiting = new Set<() => void>();
 
   private constructor(
@@ -133,7 +133,7 @@ export class RawClient {
   }
 
   private receive(chunk: Buffer): void {
-    this.rest = Buffer.concat([this.rest, chunk]);
+    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     while (this.rest.length >= 9) {
       const length = this.rest.readUIntBE(0, 3);
       if (this.rest.length < 9 + length) break;
@@ -141,7 +141,7 @@ export class RawClient {
         type: this.rest[3]!,
         flags: this.rest[4]!,
         stream: this.rest.readUInt32BE(5) & 0x7fffffff,
-        payload: Buffer.from(this.rest.subarray(9, 9 + length)),
+        payload: this.rest.subarray(9, 9 + length),
       };
       this.rest = this.rest.subarray(9 + length);
       this.frames.push(received);
