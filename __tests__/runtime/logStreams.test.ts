@@ -115,7 +115,9 @@ test("a pipe that nobody reads holds up no request, and what is lost is counted"
   reader("SIGSTOP");
   const client = await KeepAliveClient.connect(port);
   const requests = 5_000;
-  for (let n = 0; n < requests; n++) expect((await client.ask(LONG_PATH)).status).toBe(200);
+  const statuses = new Set<number>();
+  for (let n = 0; n < requests; n++) statuses.add((await client.ask(LONG_PATH)).status);
+  expect([...statuses]).toEqual([200]);
   await portico!.says(/portico: standard output is not written fast enough; lines are dropped\n/);
   expect(residentMiB(portico!.workers()[0]!)).toBeLessThan(200);
   reader("SIGCONT");
@@ -135,6 +137,7 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   reader("SIGSTOP");
   const hammer = new Hammer(port, 2, LONG_PATH);
   await eventually(() => hammer.answers > 200, "for more lines than the pipe takes");
+  hammer.pauseMs = 10;
   portico!.signal("SIGUSR1");
   portico!.signal("SIGHUP");
   await portico!.says(/configuration reloaded/);
@@ -155,6 +158,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   portico.readOutput(false);
   const hammer = new Hammer(port, 2, LONG_PATH);
   await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
+  hammer.pauseMs = 10;
   portico.signal("SIGHUP");
   await eventually(() => !portico!.workers().includes(first!), "for the workers before to end");
   await hammer.stop();

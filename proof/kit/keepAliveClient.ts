@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import * as net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** An answer as it came over one connection. */
 export interface Answer {
@@ -76,8 +77,10 @@ export class KeepAliveClient {
   }
 }
 
-/** Clients that ask without pause, some on kept connections, some on a new one each time. */
+/** Clients that ask again and again, some on kept connections, some on a new one each time. */
 export class Hammer {
+  /** Rest of a client between two requests, in milliseconds. */
+  pauseMs = 0;
   readonly bodies = new Map<string, number>();
   readonly failures: string[] = [];
   private running = true;
@@ -108,6 +111,7 @@ export class Hammer {
         const { status, body, closes } = await client.ask(this.path);
         if (status !== 200) this.failures.push(`status ${status}`);
         this.bodies.set(body, (this.bodies.get(body) ?? 0) + 1);
+        if (this.pauseMs > 0) await sleep(this.pauseMs);
         if (keepAlive && !closes) continue;
       } catch (error) {
         this.failures.push((error as Error).message);
