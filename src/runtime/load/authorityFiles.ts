@@ -4,7 +4,7 @@ import { problem } from "../../model/serving.js";
 import { certificatesOf } from "./certificateExpiry.js";
 import { credentials } from "./credentials.js";
 import { readText } from "./files.js";
-import { sha256 } from "./loadedState.js";
+import { sha256 } from "./sha256.js";
 
 /** Problems of the files that are needed to ask authorities. */
 export async function authorityFileProblems(config: ProxyConfig): Promise<Problem[]> {

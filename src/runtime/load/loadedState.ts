@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { LoadedConfig } from "./config.js";
+import { sha256 } from "./sha256.js";
 
 /** What a running master has loaded, by hashes, to be compared with what is installed. */
 export interface LoadedState {
@@ -20,8 +20,4 @@ export function loadedStateOf({ config, tls }: LoadedConfig): Pick<LoadedState, 
     dhparam,
   ]);
   return { config: sha256(JSON.stringify(config)), tls: sha256(JSON.stringify(shown)) };
-}
-
-export function sha256(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
 }

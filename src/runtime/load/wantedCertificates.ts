@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { certificateSources, challengeOf } from "../../model/config/certificates.js";
 import {
   type AcmeCertificateConfig,
@@ -7,6 +6,7 @@ import {
   type ProxyConfig,
   type WantedCertificate,
 } from "../../model/serving.js";
+import { sha256 } from "./sha256.js";
 
 /** Every certificate that a config wants from authorities, each once. */
 export function wantedCertificates(config: ProxyConfig): WantedCertificate[] {
@@ -28,7 +28,7 @@ export function wantedCertificate(
 ): WantedCertificate {
   const authority = config.certificateAuthorities.find(({ name }) => name === named)!;
   const same = [authority.directory, keyType, ...[...names].sort()];
-  const hash = createHash("sha256").update(JSON.stringify(same)).digest("hex");
+  const hash = sha256(JSON.stringify(same));
   const challenge = challengeOf(config, authority);
   return { id: `${named}-${hash.slice(0, ID_DIGITS)}`, names, keyType, authority, challenge };
 }
