@@ -56,7 +56,7 @@ const require = porticoCreateRequire(import.meta.url);`;
  * Node's own HTTP, which probes use, is loaded with them and not with the file: as an import it would be everybody's,
  * and take a worker longer to load than all of its own code.
  */
-export const loadedLate: Plugin = {
+const loadedLate: Plugin = {
   name: "loaded late",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^node:http/ }, ({ path: module, kind }) =>

@@ -15,7 +15,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { build } from "esbuild";
-import { loadedLate } from "../../build/bundle.js";
 import type { DeploymentInput, Problem } from "../../src/model/index.js";
 import { document, sha256, type SiteFiles } from "./site.js";
 
@@ -75,7 +74,6 @@ export class WholeHost {
       format: "esm",
       // As in the product's bundle: V8 takes twice as long with other text.
       charset: "ascii",
-      plugins: [loadedLate],
       banner: {
         js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
       },
@@ -127,7 +125,7 @@ export class WholeHost {
     }
   }
 
-  /** Calls a function of `hostCalls.ts` there. */
+  /** Calls a function of `hostEntry.ts` there. */
   async call<T = unknown>(what: string, options?: unknown, more: object = {}): Promise<Answered<T>> {
     const answer = new Promise<string>((done) => this.answers.once("line", done));
     this.child.stdin!.write(`${JSON.stringify({ what, options, ...more })}\n`);
