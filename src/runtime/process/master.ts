@@ -392,8 +392,7 @@ export class Master {
   }
 }
 
-const EXIT_OK = 0;
-const EXIT_FAILED = 1;
+const [EXIT_OK, EXIT_FAILED] = [0, 1];
 const UPGRADE_REFUSED = "upgrade refused, the running portico stays";
 
 function stopped(what: string): Problem {
