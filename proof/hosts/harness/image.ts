@@ -24,7 +24,31 @@ const PACKAGES = [
 ];
 
 /** Raise it when the steps below change, so that nobody gets an older image. */
-const RECIPE = 1;
+const RECIPE = 2;
+
+/** Ends with the new tree at "$work/root", without what only installing needs, in the tarball "$1". */
+const inWorkFolder = (steps: string): string => `
+    [ -e "$1" ] && exit 0
+    work=$(mktemp -d "$1.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    ${steps}
+    rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+    : > "$work/root/etc/machine-id"
+    tar -C "$work/root" --numeric-owner --xattrs -cf "$work/image.tar" .
+    mv "$work/image.tar" "$1"`;
+
+const DEBIAN = inWorkFolder(`
+    debootstrap --variant=minbase --include="$2" "$3" "$work/root" >&2
+    systemctl --root="$work/root" enable systemd-networkd.service >&2`);
+
+/** From the tree without them: another debootstrap would install all of Debian again. */
+const MORE_PACKAGES = inWorkFolder(`
+    mkdir "$work/root"
+    tar -C "$work/root" --numeric-owner --xattrs -xf "$3"
+    apt() { DEBIAN_FRONTEND=noninteractive chroot "$work/root" apt-get -q "$@" >&2; }
+    apt update
+    apt install --yes --no-install-recommends $2
+    rm -f "$work"/root/var/cache/apt/*.bin`);
 
 /**
  * Path of a tarball with a freshly installed Debian; made by `debootstrap` when it is not there yet (about a minute),
@@ -33,27 +57,21 @@ const RECIPE = 1;
  * @param packages further Debian packages; each set is an image of its own
  */
 export async function hostImage(packages: readonly string[] = []): Promise<string> {
-  const names = [...new Set([...PACKAGES, ...packages])].sort();
+  const more = [...new Set(packages)].filter((name) => !PACKAGES.includes(name)).sort();
   const key = createHash("sha256")
-    .update(JSON.stringify([RECIPE, SUITE, names]))
+    .update(JSON.stringify([RECIPE, SUITE, PACKAGES, more]))
     .digest("hex")
     .slice(0, 12);
   const tarball = join(CACHE, `${SUITE}-${key}.tar`);
   if (existsSync(tarball)) return tarball;
   await refuseMissingTools();
   mkdirSync(CACHE, { recursive: true });
-  const script = `
-    [ -e "$1" ] && exit 0
-    work=$(mktemp -d "$1.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    debootstrap --variant=minbase --include="$2" "$3" "$work/root" >&2
-    systemctl --root="$work/root" enable systemd-networkd.service >&2
-    rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
-    : > "$work/root/etc/machine-id"
-    tar -C "$work/root" --numeric-owner --xattrs -cf "$work/image.tar" .
-    mv "$work/image.tar" "$1"`;
+  const [script, ...args] =
+    more.length === 0
+      ? [DEBIAN, PACKAGES.join(","), SUITE]
+      : [MORE_PACKAGES, more.join(" "), await hostImage()];
   // debootstrap mounts into the new tree: in a mount namespace nothing of it is left behind.
-  const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, names.join(","), SUITE];
+  const build = ["unshare", "--mount", "bash", "-euc", script, "build", tarball, ...args];
   // A lock for each image: who waits for one should not wait for the others, too.
   await mustRun(["flock", `${tarball}.lock`, ...build], { timeoutSeconds: 600 });
   return tarball;
