@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildSync } from "esbuild";
-import { buildBundle } from "../../build/bundle.js";
 import { createMedia } from "../../demo/media.js";
 import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import type { DeploymentInput, FileRole, ProxyConfigInput } from "../../src/model/index.js";
@@ -17,6 +16,7 @@ import {
   renderFirewall,
   renderUnit,
 } from "../../src/render/index.js";
+import { copyOfBundle } from "../kit/runtimeBundle.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { bootHost, type Result, type TestHost } from "./harness/index.js";
 
@@ -132,7 +132,7 @@ export class ActivationHost {
   }
 
   private async baseFiles(): Promise<HostedFiles> {
-    const { file } = await buildBundle(path.join(this.folder, "portico.mjs"));
+    const file = await copyOfBundle(path.join(this.folder, "portico.mjs"));
     return {
       [NODE]: { role: "node", mode: "0755", content: readFileSync(process.execPath) },
       [RUNTIME]: { role: "runtime", mode: "0755", content: readFileSync(file) },
@@ -185,7 +185,7 @@ export class ActivationHost {
           mode,
           role,
           content,
-          sha256: createHash("sha256").update(content).digest("hex"),
+          sha256: hashOf(content),
         };
       });
     const incoming = path.join(this.host.root, INCOMING);
@@ -242,7 +242,7 @@ export class ActivationHost {
   async traces(): Promise<string> {
     const found = "find /etc /opt/sync/conf /srv /usr/lib/portico /usr/share/portico";
     const names = await this.host.run(`${found} -printf '%M %U:%G %p %l\\n' | sort -k 3`);
-    const contents = await this.host.run(`${found} -type f -print0 | sort -z | xargs -0 md5sum`);
+    const contents = await this.host.run(`${found} -type f -print0 | sort -z | xargs -0 openssl sha256 -r`);
     return names.stdout + contents.stdout;
   }
 
@@ -317,6 +317,17 @@ export class ActivationHost {
       "/etc/systemd/system/portico.socket": { role: "unit", content: renderUnit(socket) },
     };
   }
+}
+
+/** Hashes of contents: Node is large, and in every deployment. */
+const hashes = new WeakMap<Buffer, string>();
+
+function hashOf(content: string | Buffer): string {
+  const known = typeof content === "string" ? undefined : hashes.get(content);
+  if (known !== undefined) return known;
+  const hash = createHash("sha256").update(content).digest("hex");
+  if (typeof content !== "string") hashes.set(content, hash);
+  return hash;
 }
 
 const unitsInput = (): ProxyUnitsInput => ({

@@ -162,7 +162,7 @@ export class CutOffHost {
     else {
       await eventually(async () => (await host.run(WORKERS)).stdout === "", "until it has come to its end", {
         ms: 60_000,
-        everyMs: 100,
+        everyMs: 250,
       });
       await this.expectRecord();
     }

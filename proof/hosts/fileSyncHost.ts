@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { LocalProvider } from "@cdktf/provider-local/lib/provider";
 import { TlsProvider } from "@cdktf/provider-tls/lib/provider";
 import { App, TerraformStack } from "cdktf";
-import { buildBundle } from "../../build/bundle.js";
 import { layOut } from "../../demo/layOut.js";
 import { Delivery, FileSyncFrontEnd, Mode } from "../../src/constructs/index.js";
 import { type DeploymentInput, INCOMING_DIRECTORY } from "../../src/model/index.js";
+import { copyOfBundle } from "../kit/runtimeBundle.js";
 import { bootHost, type TestHost } from "./harness/index.js";
 
 const INSTALLED = "/srv/sync";
@@ -88,7 +88,7 @@ export class FileSyncHost {
   private async deploy(): Promise<void> {
     const { host, folder } = this;
     const root = join(folder, "root");
-    const { file: runtimeBundle } = await buildBundle(join(folder, "portico.mjs"));
+    const runtimeBundle = await copyOfBundle(join(folder, "portico.mjs"));
     const app = new App({ outdir: join(folder, "out") });
     const stack = new TerraformStack(app, "stack");
     new LocalProvider(stack, "local");

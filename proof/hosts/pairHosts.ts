@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { buildBundle } from "../../build/bundle.js";
 import { issue } from "../kit/certificates.js";
 import type { ProbeReport } from "../kit/load/probe.js";
+import { copyOfBundle } from "../kit/runtimeBundle.js";
 import { eventually } from "../kit/waiting.js";
 import { Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
@@ -43,7 +43,7 @@ export class PairHosts {
 
   /** @param version another one makes another runtime */
   async synthesize({ version, acme }: { version?: string } & Pick<PairApp, "acme"> = {}): Promise<void> {
-    await buildBundle(this.bundle);
+    await copyOfBundle(this.bundle);
     if (version !== undefined) {
       const code = readFileSync(this.bundle, "utf8");
       writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));

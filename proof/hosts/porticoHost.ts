@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
-import { buildBundle } from "../../build/bundle.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import {
   proxyServiceUnit,
@@ -16,6 +15,7 @@ import {
 import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { bootHost, type HostOptions, type TestHost } from "./harness/index.js";
+import { copyOfBundle } from "../kit/runtimeBundle.js";
 import { eventually } from "../kit/waiting.js";
 
 /** A host with portico as its units run it, an application after it, and load from outside. */
@@ -28,7 +28,7 @@ export class PorticoHost {
   /** Boots it, with everything in place and running. */
   static async boot(options: HostOptions): Promise<PorticoHost> {
     const folder = mkdtempSync(join(tmpdir(), "portico-units-"));
-    await buildBundle(join(folder, "portico.mjs"));
+    await copyOfBundle(join(folder, "portico.mjs"));
     const load = {
       entryPoints: [join(__dirname, "../kit/load/main.ts")],
       bundle: true,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { buildBundle } from "../../../build/bundle.js";
+import { copyOfBundle } from "../../kit/runtimeBundle.js";
 import { Workspace } from "../../terraform/workspace.js";
 import { type Result, type TestHost } from "../harness/index.js";
 import type { DeployedApp } from "./app.js";
@@ -54,7 +54,7 @@ export class Deployment {
 
   /** @param version another one makes another runtime */
   async buildRuntime(version?: string): Promise<void> {
-    await buildBundle(this.bundle);
+    await copyOfBundle(this.bundle);
     if (version === undefined) return;
     const code = readFileSync(this.bundle, "utf8");
     writeFileSync(this.bundle, code.replaceAll('"0.1.0"', JSON.stringify(version)));
