@@ -16,7 +16,7 @@ import {
   renderFirewall,
   renderUnit,
 } from "../../src/render/index.js";
-import { copyOfBundle } from "../kit/runtimeBundle.js";
+import { copyOfBundle } from "../kit/sharedBundle.js";
 import { siteConfig } from "../kit/siteConfig.js";
 import { bootHost, type Result, type TestHost } from "./harness/index.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { issue } from "../kit/certificates.js";
 import type { ProbeReport } from "../kit/load/probe.js";
-import { copyOfBundle } from "../kit/runtimeBundle.js";
+import { copyOfBundle } from "../kit/sharedBundle.js";
 import { eventually } from "../kit/waiting.js";
 import { Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";

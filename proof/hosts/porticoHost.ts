@@ -15,7 +15,7 @@ import {
 import type { LoadOptions, LoadReport } from "../kit/load/steadyLoad.js";
 import { type Issued, issue } from "../kit/certificates.js";
 import { bootHost, type HostOptions, type TestHost } from "./harness/index.js";
-import { copyOfBundle } from "../kit/runtimeBundle.js";
+import { copyOfBundle } from "../kit/sharedBundle.js";
 import { eventually } from "../kit/waiting.js";
 
 /** A host with portico as its units run it, an application after it, and load from outside. */

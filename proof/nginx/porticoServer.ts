@@ -1,15 +1,13 @@
-import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { sharedBundle } from "../kit/sharedBundle.js";
+import { copyOfBundle } from "../kit/sharedBundle.js";
 import { sharedFile } from "../kit/sharedFile.js";
 import { type RunningProcess, startProcess } from "./processes.js";
 import { logsOf, type Mode, type Ports, type Site, sitePaths } from "./site.js";
 
 /** Puts the bundle of the sources as they are where the user of the test may read it. */
 export async function installPortico(site: Site): Promise<string> {
-  const installed = path.join(site.folder, "portico.mjs");
-  copyFileSync(await sharedBundle(), installed);
-  return installed;
+  return copyOfBundle(path.join(site.folder, "portico.mjs"));
 }
 
 /** Starts the real `portico serve` on the config of the front end. */

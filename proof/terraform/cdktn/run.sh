@@ -25,7 +25,7 @@ SCRIPT
 npm install --ignore-scripts --no-audit --no-fund --loglevel=error
 installed=$(node -p 'require("cdktf/package.json").name')
 [ "$installed" = cdktn ] || { echo "cdktf is $installed, not cdktn" >&2; exit 1; }
-npx --no-install tsc --noEmit
+npm run --silent typecheck
 npx --no-install tsx build/build.ts
 npx --no-install tsx main.ts
 npx --no-install jest --maxWorkers=2 __tests__/constructs __tests__/testing proof/package
