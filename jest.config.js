@@ -65,6 +65,6 @@ module.exports = {
   globalTeardown: "<rootDir>/__tests__/endOfRun.js",
   testSequencer: "<rootDir>/__tests__/sequencer.js",
   // Most tests wait for sockets and processes: as many workers as cores would leave them idle for a third of the time.
-  maxWorkers: Math.max(5, require("node:os").availableParallelism() - 1),
+  maxWorkers: Math.max(6, require("node:os").availableParallelism() - 1),
   testTimeout: 30_000,
 };
