@@ -58,6 +58,14 @@ describe("version 2", () => {
   });
 });
 
+test("what is above the mounted hierarchy limits nothing, and the root ends it", () => {
+  write({ cgroup: "0::/one", "memory.max": String(300 * MIB), "sys/memory.max": "" });
+  write({ mountinfo: mount("sys", "cgroup2", "rw") });
+  expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: undefined });
+  write({ mountinfo: "30 20 0:26 / / rw - cgroup2 cgroup2 rw" });
+  expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: undefined });
+});
+
 describe("version 1", () => {
   const mountinfo = (): string =>
     [

@@ -141,15 +141,29 @@ export function unknownLeaves(value: unknown): UnknownLeaf[] {
 function mapTokens(
   value: unknown,
   map: (leaf: TokenLeaf, path: UnknownLeaf["path"]) => unknown,
-  path: UnknownLeaf["path"] = [],
+  path: (string | number)[] = [],
 ): unknown {
   const leaf = typeof value === "string" ? withTextTokens(value) : value;
-  if (Token.isUnresolved(leaf)) return map(leaf as TokenLeaf, path);
-  if (Array.isArray(value)) return value.map((item, i) => mapTokens(item, map, [...path, i]));
+  if (isUnresolved(leaf)) return map(leaf as TokenLeaf, [...path]);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, mapTokens(item, map, [...path, key])]),
-  );
+  const mapped = (item: unknown, key: string | number): unknown => {
+    path.push(key);
+    const found = mapTokens(item, map, path);
+    path.pop();
+    return found;
+  };
+  if (Array.isArray(value)) return value.map(mapped);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapped(item, key)]));
+}
+
+/** As cdktf's own, which takes longer, and every value of a config is asked about many times. */
+function isUnresolved(value: unknown): boolean {
+  const marked = (text: string): boolean => text.includes("TfToken[");
+  if (typeof value === "string") return marked(value) && Token.isUnresolved(value);
+  if (typeof value === "number") return value < 0 && Token.isUnresolved(value);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.length === 1 && Token.isUnresolved(value);
+  return ("resolve" in value || Object.keys(value).some(marked)) && Token.isUnresolved(value);
 }
 
 interface TokenPart {
@@ -194,6 +208,7 @@ export function lateHostInUrl(host: string): string {
 
 /** `http://host:${port}` contains a number that is not known yet as the huge number that stands for it. */
 function withTextTokens(text: string): string {
+  if (!text.includes("e+")) return text;
   return text.replace(/-\d\.\d+e\+\d{3}/g, (written) =>
     Token.isUnresolved(Number(written)) ? Token.asString(Number(written)) : written,
   );
