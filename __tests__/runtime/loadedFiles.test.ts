@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -711,6 +711,12 @@ describe("smaller things", () => {
       a: { certificates: [one("1", "old"), one("2", "new")], dhparam: "old" },
       b: { certificates: [one("2", "new")], dhparam: "new" },
     });
+  });
+
+  test("a curve that OpenSSL does not know costs no key that is read afterwards", () => {
+    const policy = { ...tlsPolicySettings("mozilla-intermediate"), curves: ["P-0"] };
+    expect(policyProblems(policy, "p", false)).toHaveLength(1);
+    expect(createPrivateKey(ec.key).asymmetricKeyType).toBe("ec");
   });
 
   test("ciphers and curves that OpenSSL does not know are named, by their fields or by the policy's name", () => {

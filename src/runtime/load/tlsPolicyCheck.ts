@@ -83,8 +83,17 @@ function contextOf(
   try {
     return { context: createSecureContext({ ca: NO_ROOTS, ...options }) };
   } catch (error) {
+    forgetErrors();
     return { refused: reason(error as Error) };
   }
+}
+
+/**
+ * After an unknown curve, Node 20 leaves what OpenSSL said of it in the thread's queue of errors, and refuses the next
+ * key that is read because of it, also in a later reload. A context that succeeds empties the queue.
+ */
+function forgetErrors(): void {
+  createSecureContext({ ca: NO_ROOTS });
 }
 
 function handshake(server: SecureContext, client: SecureContext): Promise<string | undefined> {
