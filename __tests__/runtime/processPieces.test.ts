@@ -375,15 +375,21 @@ describe("health", () => {
   });
 });
 
-test("without a directory to keep them in no certificate is asked for, which is said once", async () => {
-  const config = acmeConfig("a.example.net");
+/** No authority answers in these tests, so nothing is asked of the workers. */
+function keeperIn(directory: string | undefined): { keeper: CertificateKeeper; lines: string[] } {
   const lines: string[] = [];
   const unused = () => Promise.reject(new Error("not for this test"));
   const keeper = new CertificateKeeper(
-    undefined,
+    directory,
     { answer: unused, unfit: unused, install: unused },
     { write: (level, message) => void lines.push(`${level} ${message}`) },
   );
+  return { keeper, lines };
+}
+
+test("without a directory to keep them in no certificate is asked for, which is said once", async () => {
+  const config = acmeConfig("a.example.net");
+  const { keeper, lines } = keeperIn(undefined);
   const wanted = wantedCertificates(config);
   const [temporary] = await keeper.issued(wanted);
   expect(temporary).toMatchObject({ id: wanted[0]!.id, source: "temporary" });
@@ -418,13 +424,7 @@ test("with one, an engine looks after what is wanted until it is stopped", async
   const config = acmeConfig("a.example.net");
   const [authority] = config.certificateAuthorities;
   const certificateAuthorities = [{ ...authority!, directory: "https://127.0.0.1:9/dir" }];
-  const lines: string[] = [];
-  const unused = () => Promise.reject(new Error("not for this test"));
-  const keeper = new CertificateKeeper(
-    join(folder, "acme"),
-    { answer: unused, unfit: unused, install: unused },
-    { write: (level, message) => void lines.push(`${level} ${message}`) },
-  );
+  const { keeper, lines } = keeperIn(join(folder, "acme"));
   keeper.lookAfter({ ...config, certificateAuthorities });
   expect(await keeper.renew("b.example.net")).toMatchObject({
     problems: [{ message: "is not a name of a certificate that portico gets by itself" }],
@@ -455,13 +455,7 @@ test("a reload that hands the authority's files over anew starts nothing, unless
     rmSync(join(handedOver, "current"), { force: true });
     symlinkSync(set, join(handedOver, "current"));
   };
-  const lines: string[] = [];
-  const unused = () => Promise.reject(new Error("not for this test"));
-  const keeper = new CertificateKeeper(
-    join(folder, "handed-over"),
-    { answer: unused, unfit: unused, install: unused },
-    { write: (level, message) => void lines.push(`${level} ${message}`) },
-  );
+  const { keeper, lines } = keeperIn(join(folder, "handed-over"));
   const certificateAuthorities = [
     { ...authority!, directory: "https://127.0.0.1:9/dir", roots: "/etc/private/roots.pem" },
   ];
