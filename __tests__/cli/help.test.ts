@@ -54,6 +54,18 @@ test.each([["-V"], ["--version"], ["version"]])("%s", async (...args) => {
   expect(await portico(...args)).toEqual({ code: 0, out, err: "" });
 });
 
+test("nothing that was given acts on a terminal when it is printed", async () => {
+  const escape = (text: string): string => `${text}\u001b[2J`;
+  const { code, err } = await portico(escape("serv"));
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringContaining("unknown command 'serv\\u001b[2J'"),
+  });
+  const missing = await portico("check", "--json", `/none/${escape("portico.json")}`);
+  expect(`${missing.out}${missing.err}`).toContain("/none/portico.json\\u001b[2J");
+  expect(`${missing.out}${missing.err}`).not.toContain("\u001b");
+});
+
 /** Numbers that an option takes: the least and the greatest. */
 const RANGES: readonly [command: string, option: string, least: number, greatest: number][] = [
   ["reload", "--timeout", 1, 3_600],

@@ -103,6 +103,15 @@ describe("upstreamTarget (decisions 2.1)", () => {
     expect(upstreamTarget(strip, "/synchttp", target, normalisePath(target)!)).toBe(sent);
   });
 
+  test("in a path that nginx rebuilt, every byte but these is encoded as two digits", () => {
+    const plain = "!$&'()*+,-./0123456789:;=@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]_abcdefghijklmnopqrstuvwxyz~";
+    for (let byte = 1; byte < 256; byte++) {
+      const char = String.fromCharCode(byte);
+      const encoded = `%${byte.toString(16).padStart(2, "0").toUpperCase()}`;
+      expect(encodePath(`/a${char}b`)).toBe(plain.includes(char) ? `/a${char}b` : `/a${encoded}b`);
+    }
+  });
+
   test("the target upstream never climbs out of the route's path", () => {
     const piece = fc.constantFrom("a", "/", "..", ".", "%2e%2e", ".%2E", "%2F", "b", "?x", "//");
     const begin = fc.constantFrom("/synchttp/", "/synchttp", "/synchttpx/../synchttp/", "/a/../synchttp/");

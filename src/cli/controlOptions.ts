@@ -19,15 +19,11 @@ export function withControl(command: Command): Command {
 /** Prints what a running portico answered, and returns the exit code. */
 export function printOutcome(outcome: ControlOutcome, what: string, output: Output): number {
   if (outcome.ok) {
-    output.out(`${printable(outcome.value.message)}\n`);
-    for (const warning of outcome.value.warnings)
-      output.err(`warning: ${printable(formatProblem(warning))}\n`);
+    output.out(`${outcome.value.message}\n`);
+    for (const warning of outcome.value.warnings) output.err(`warning: ${formatProblem(warning)}\n`);
     return EXIT.ok;
   }
-  const problems = outcome.problems.map((p) => `${printable(formatProblem(p))}\n`);
+  const problems = outcome.problems.map((p) => `${formatProblem(p)}\n`);
   output.err(`${problems.join("")}${what} failed: ${problemCount(outcome.problems)}\n`);
   return EXIT.failed;
 }
-
-/** Replaces control characters, which a terminal would act on: the text comes from another process. */
-const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");

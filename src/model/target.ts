@@ -39,24 +39,22 @@ function percentDecode(path: string): string | undefined {
   let from = 0;
   for (let at = path.indexOf("%"); at !== -1; at = path.indexOf("%", from)) {
     const byte = hexByte(path, at + 1);
-    if (byte <= 0) return undefined;
+    if (!(byte > 0)) return undefined;
     out += path.slice(from, at) + String.fromCharCode(byte);
     from = at + 3;
   }
   return out + path.slice(from);
 }
 
-/** The byte written as two hex digits at `at`; -1 if these are not hex digits. */
+/** The byte written as two hex digits at `at`; NaN if these are not hex digits. */
 function hexByte(text: string, at: number): number {
-  const high = hexDigit(text.charCodeAt(at));
-  const low = hexDigit(text.charCodeAt(at + 1));
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  return hexDigit(text.charCodeAt(at)) * 16 + hexDigit(text.charCodeAt(at + 1));
 }
 
 function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : NaN;
 }
 
 function resolveDotSegments(path: string): string | undefined {
@@ -105,7 +103,7 @@ export function upstreamTarget(strip: Strip, prefix: string, target: string, pat
  * The rest may be forwarded raw if it begins a segment and no dot segment in it climbs out of the prefix that was cut.
  */
 function isLiteralRest(target: string, cut: number, end: number): boolean {
-  if (cut < end && target.charCodeAt(cut) !== SLASH) return false;
+  if (target.charCodeAt(cut) !== SLASH) return false;
   const rest = target.slice(cut, end);
   return !MAY_CLIMB.test(rest) || normalisePath(rest) !== undefined;
 }
