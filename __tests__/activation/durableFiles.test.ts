@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   lstatSync,
   mkdirSync,
@@ -26,7 +28,7 @@ import {
   temporaryOf,
 } from "../../src/activation/durableFiles.js";
 
-/** Changes to the disk: what is there afterwards, also when they fail. That they are on the disk is in kill.test.ts. */
+/** Changes to the disk: what is there afterwards, also when they fail. In which order they get there is in kill.test.ts. */
 
 let folder: string;
 const at = (name: string): string => join(folder, name);
@@ -125,4 +127,52 @@ test("temporary names begin with a dot and stay the same", () => {
   expect(temporaryOf("/etc/a")).not.toBe(temporaryOf("/etc/b"));
   expect(temporaryOf("/etc/a")).toMatch(/^\/etc\/\.portico-new-[0-9a-f]{16}$/);
   expect([".portico-new-1", "x.portico-new-", "state.json"].map(isTemporary)).toEqual([true, false, false]);
+});
+
+/** What this process syncs meanwhile, in order; as strace sees it, which shows paths. */
+async function synced(act: () => Promise<unknown>): Promise<string[]> {
+  const filter = ["-f", "-y", "-s", "300", "-e", "trace=fsync,fdatasync", "-p", String(process.pid)];
+  const strace = spawn("strace", filter, { stdio: ["ignore", "ignore", "pipe"] });
+  let text = "";
+  const attached = new Promise<void>((done) =>
+    strace.stderr.on("data", (data: Buffer) => {
+      text += data.toString();
+      if (text.includes("attached")) done();
+    }),
+  );
+  await attached;
+  await act();
+  strace.kill("SIGINT");
+  await once(strace, "close");
+  return [...text.matchAll(/\bf(?:data)?sync\(\d+<([^>]+)>/g)].map(([, path]) => path!.slice(folder.length));
+}
+
+test("each change is on the disk once it is made: bytes before their name, and then the directory", async () => {
+  for (const name of ["bytes", "copy", "link", "made", "removed", "empty", "tree", "none"])
+    mkdirSync(at(`${name}.d`));
+  mkdirSync(at("empty.d/x"));
+  mkdirSync(at("tree.d/x/y"), { recursive: true });
+  for (const name of ["source", "removed.d/x"]) writeFileSync(at(name), "x");
+  const ownership = { mode: "0600", uid: 0, gid: 0 };
+  const seen = await synced(async () => {
+    await placeBytes(at("bytes.d/x"), Buffer.from("x"), ownership);
+    await placeCopy(at("source"), at("copy.d/x"), ownership);
+    await placeLink(at("link.d/x"), "y");
+    await makeDirectory(at("made.d/x"));
+    await removeFile(at("removed.d/x"));
+    await removeIfEmpty(at("empty.d/x"));
+    await removeTree(at("tree.d/x"));
+    // Where nothing changes, nothing is waited for.
+    await makeDirectory(at("none.d"));
+    await removeFile(at("none.d/x"));
+    await removeIfEmpty(at("none.d/x"));
+    await removeTree(at("none.d/x"));
+  });
+  const temporary = temporaryOf("/x").slice(1);
+  expect(seen).toEqual([
+    `/bytes.d/${temporary}`,
+    "/bytes.d",
+    `/copy.d/${temporary}`,
+    ...["copy", "link", "made", "removed", "empty", "tree"].map((name) => `/${name}.d`),
+  ]);
 });

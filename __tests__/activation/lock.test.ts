@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { withLock } from "../../src/activation/lock.js";
 
 /** The lock that only one activation has: what its file says, and how long it is waited for. */
@@ -70,4 +71,31 @@ test("it is waited for as long as there is time, and nothing stays open", async 
   expect(open()).toBe(before);
   holder.stdin.end();
   await once(holder, "close");
+});
+
+test("it is taken anew where another file system has come over its directory, even with the same inode", async () => {
+  const directory = join(folder, "portico");
+  const mounted: string[] = [];
+  const mount = (): number => {
+    execFileSync("mount", ["-t", "tmpfs", "tmpfs", directory]);
+    mounted.push(directory);
+    writeFileSync(file, "");
+    return statSync(file).ino;
+  };
+  mkdirSync(directory);
+  try {
+    const first = mount();
+    const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    await once(holder.stdout, "data");
+    const waiting = taken(10);
+    while (lines.length === 0) await nextTurn();
+    expect(mount()).toBe(first);
+    holder.stdin.end();
+    // What is at the path says who has it.
+    expect(await waiting).toMatchObject({ what: "recovery" });
+  } finally {
+    for (const each of mounted) execFileSync("umount", ["--lazy", each]);
+  }
 });
