@@ -1277,6 +1277,22 @@ describe("looking after a certificate", () => {
     expect(Object.keys(history() as object)).toEqual(["failures", "issuedAt", "renewal"]);
   });
 
+  test("is not asked for before the time that the authority set because the config has changed", async () => {
+    script["/order"] = () => ({ status: 429, headers: { "retry-after": "7200" } });
+    await start(begin().wanted);
+    const retryAt = now + 2 * HOUR;
+    requests = [];
+    wake = undefined;
+    engine.lookAfter([{ ...begin().wanted, files: "others" }]);
+    await rested();
+    expect([requests, engine.status()[0]!.nextAttempt]).toEqual([[], retryAt]);
+    await pass(retryAt - 1);
+    expect([requests, waits.at(-1)]).toEqual([[], 1]);
+    script = { ...usual(), "/account/1": () => ({}) };
+    await pass();
+    expect(engine.status()[0]!.state).toBe("valid");
+  });
+
   test("goes on with an order that was cut off, unless that was after a failure", async () => {
     const cutOff = async (more: object): Promise<void> => {
       put("order.json", { key: (await issue({ type: "ec" })).key, order: `${base}/order/1` });
@@ -1475,7 +1491,8 @@ describe("looking after a certificate", () => {
     engine = new AcmeCertificates(folder, faulty, stepping);
     await start(begin().wanted);
     expect(lines).toEqual([expect.stringMatching(/^error certificates: Error: a fault for the test\n +at /)]);
-    expect([waits, engine.status()[0]!.state]).toEqual([[10 * MINUTE], "none"]);
+    expect(waits).toEqual([10 * MINUTE]);
+    expect(engine.status()).toEqual([{ ...shown, state: "none", nextAttempt: now }]);
     await pass();
     expect(engine.status()[0]!.state).toBe("valid");
   });

@@ -1413,7 +1413,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/acme/keeper.ts",
-    line: /this\.history\.retryAt \?\? 0\) > clock\.now\(\)/,
+    line: /return \(this\.history\.retryAt \?\? 0\) > now;/,
     from: /^(?:this\.history\.retryAt \?\? )?0$/,
     why: "neither nothing nor 1970 is later than now",
   },

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { WantedCertificate } from "./face.js";
 import { printableValue } from "../../model/printable.js";
 import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
@@ -7,7 +6,7 @@ import { certificateMark, folderOf, type Kept, readCertificate } from "./certifi
 import type { OpenChallenges } from "./challenges.js";
 import { pageOf } from "./client.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
-import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal } from "./face.js";
+import type { AcmeFailure, AcmeHost, CertificateStatus, Refusal, WantedCertificate } from "./face.js";
 import { Order } from "./order.js";
 import {
   afterClockChange,
@@ -146,8 +145,7 @@ export class Keeper {
 
   private async standBy(address: string): Promise<void> {
     const message = `this host does not have the address ${address}, and only the host that has it asks`;
-    const fix = `Ask on the host that has ${address}.`;
-    this.answer({ message, fix });
+    this.answer({ message, fix: `Ask on the host that has ${address}.` });
     await this.sleep(LOOK_MS);
   }
 
@@ -224,8 +222,13 @@ export class Keeper {
 
   /** An order that was cut off goes on at once, unless it was a failure that ended the attempt. */
   private isDue(now: number): boolean {
-    const cutOff = this.resuming && this.history.failures === 0;
+    const cutOff = this.resuming && this.history.failures === 0 && !this.isEarly(now);
     return this.asked.length > 0 || cutOff || this.due() <= now;
+  }
+
+  /** An authority that set a time is not asked before it, whoever asks and whatever the config says meanwhile. */
+  private isEarly(now: number): boolean {
+    return (this.history.retryAt ?? 0) > now;
   }
 
   /** Not long at once: a clock that was set forward, or a machine that slept, is noticed. */
@@ -242,9 +245,8 @@ export class Keeper {
     const leave = await authority.places.take();
     try {
       if (this.stopping.signal.aborted || !(await authority.mayBeAsked())) return;
-      // An authority that set a time is not asked before it, not even when somebody asks for it.
-      const early = this.asked.length > 0 && (this.history.retryAt ?? 0) > clock.now();
-      if (early && this.history.lastFailure !== undefined) this.answer(this.history.lastFailure);
+      const { lastFailure } = this.history;
+      if (this.isEarly(clock.now()) && lastFailure !== undefined) this.answer(lastFailure);
       else await this.attempt();
     } finally {
       leave();
@@ -332,7 +334,7 @@ export class Keeper {
       const known = renewalInfo !== undefined && id !== undefined;
       const answer = known ? await authority.get(`${renewalInfo}/${id}`) : undefined;
       const window = answer === undefined ? undefined : windowIn(answer.value["suggestedWindow"]);
-      if (known && window === undefined) throw new AcmeError("badAnswer", "no window");
+      if (known && window === undefined) throw new Error("no window");
       const askAgainAt = nextRenewalQuestion(clock.now(), answer?.retryAt);
       const found = { certificate: certificate.fingerprint, askAgainAt, failures: 0 };
       await this.change({ ...this.history, renewal: window === undefined ? found : { ...found, window } });
@@ -392,7 +394,7 @@ function issuerOf({ leaf }: Kept): string {
 }
 
 function windowIn(value: unknown): { start: number; end: number } | undefined {
-  const { start, end } = (value ?? {}) as { start?: unknown; end?: unknown };
+  const { start, end } = Object(value) as { start?: unknown; end?: unknown };
   const window = { start: Date.parse(String(start)), end: Date.parse(String(end)) };
   return window.start < window.end ? window : undefined;
 }
