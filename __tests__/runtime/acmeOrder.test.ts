@@ -1538,6 +1538,7 @@ describe("looking after a certificate", () => {
     expect(await during([])).toMatchObject({
       problems: [{ message: `was not issued by ca: ${LEFT.message}`, fix: LEFT.fix }],
     });
+    expect(requests.at(-1)).toMatch(/^POST \/order \{/);
   });
 
   test("waits for an address, and asks nobody meanwhile", async () => {
