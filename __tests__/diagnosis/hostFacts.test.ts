@@ -247,6 +247,15 @@ describe("a request", () => {
     expect(performance.now() - ended).toBeLessThan(2_500);
   });
 
+  test("of a server whose certificate has no name that counts", async () => {
+    const one = createSecureServer(await issue({ type: "ec", name: "h.example" }));
+    one.on("stream", (stream) => stream.respond({ ":status": 204 }, { endStream: true }));
+    const asked = { ...request(await listening(one)), scheme: "https" as const };
+    expect(await probe(asked, OPTIONS)).toMatchObject({
+      answer: { status: 204, certificate: { covers: false, subjectAltName: "no name" } },
+    });
+  });
+
   const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR } = constants;
   test.each<[what: string, end: (stream: ServerHttp2Stream) => void, code: string]>([
     ["stream fails", (stream) => stream.close(NGHTTP2_INTERNAL_ERROR), "ERR_HTTP2_STREAM_ERROR"],

@@ -39,9 +39,16 @@ describe("of several certificates", () => {
   });
 });
 
-test("a certificate covers a host name by its names, and an address by its addresses", async () => {
-  const { cert } = await issue({ type: "ec", names: ["a.example", "192.0.2.1"] });
+test.each<[string, string, string[], string[]]>([
+  ["by its own", "a.example", ["a.example", "192.0.2.1"], ["a.example", "192.0.2.1"]],
+  ["by a wildcard", "*.b.example", ["*.b.example"], ["a.b.example"]],
+  // OpenSSL by itself would go by these; browsers do not.
+  ["not by its common name", "a.example", [], []],
+  ["not by its common name beside an address", "a.example", ["192.0.2.1"], ["192.0.2.1"]],
+  ["not by a wildcard within a label", "a.b.example", ["a*.b.example", "*a.b.example"], []],
+])("which names a certificate covers: %s", async (_what, name, names, covered) => {
+  const { cert } = await issue({ type: "ec", name, names });
   const certificate = new X509Certificate(cert);
-  const asked = ["a.example", "b.example", "192.0.2.1", "192.0.2.2", "2001:db8::1"];
-  expect(asked.filter((name) => coversName(certificate, name))).toEqual(["a.example", "192.0.2.1"]);
+  const asked = ["a.example", "b.example", "b.b.b.example", "a.b.example", "192.0.2.1", "192.0.2.2"];
+  expect([...asked, "2001:db8::1"].filter((each) => coversName(certificate, each))).toEqual(covered);
 });

@@ -89,8 +89,8 @@ function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): 
       checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(name, certificate),
     });
     socket.once("secureConnect", () => resolve(socket));
+    // Those of the connection below are its own.
     socket.on("error", reject);
-    tcp.on("error", reject);
   });
 }
 
@@ -98,8 +98,7 @@ function connectTls(tcp: Socket, request: ProbeRequest, options: ProbeOptions): 
 const nameIn = ({ host }: ProbeRequest): string => host.replace(/:\d+$/, "").replace(/[[\]]/g, "");
 
 function certificateOf(socket: tls.TLSSocket, name: string): Pick<ProbeAnswer, "certificate"> {
-  const found = socket.getPeerX509Certificate();
-  if (found === undefined) return {};
+  const found = socket.getPeerX509Certificate()!;
   const subjectAltName = printableValue(found.subjectAltName ?? "no name");
   return { certificate: { covers: coversName(found, name), subjectAltName } };
 }

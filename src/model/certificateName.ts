@@ -3,13 +3,17 @@ import { isDomainName } from "./serverName.js";
 
 /** What a certificate can be asked (Node's `X509Certificate`). */
 export interface NamedCertificate {
-  checkHost(name: string): string | undefined;
+  checkHost(name: string, options: typeof AS_BROWSERS): string | undefined;
   checkIP(address: string): string | undefined;
 }
 
-/** Whether clients accept a certificate for a server name: a host name, also by wildcard, or an address (RFC 6125). */
+/** No common name counts, and in a wildcard `*` is a whole label (RFC 9525, 2 and 6.3): OpenSSL alone would take more. */
+const AS_BROWSERS = { subject: "never", partialWildcards: false } as const;
+
+/** Whether clients accept a certificate for a server name: a host name, also by wildcard, or an address. */
 export function coversName(certificate: NamedCertificate, serverName: string): boolean {
-  const found = isIP(serverName) === 0 ? certificate.checkHost(serverName) : certificate.checkIP(serverName);
+  const found =
+    isIP(serverName) === 0 ? certificate.checkHost(serverName, AS_BROWSERS) : certificate.checkIP(serverName);
   return found !== undefined;
 }
 
