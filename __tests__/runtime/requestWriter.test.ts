@@ -169,3 +169,12 @@ test("after a failed write nothing more is sent, and whoever sends is not held b
   await once(far, "end");
   expect(Buffer.concat(received).toString("latin1")).toBe(`${HEAD}6\r\nbefore\r\n`);
 });
+
+test("what a socket that is gone was given counts as unsent, so that another may send it", async () => {
+  writer.framing.beginRequest(0, true, false);
+  writer.begin(HEAD);
+  writer.end();
+  near.destroy();
+  await turn();
+  expect([writer.unsent, stalled]).toEqual([true, 0]);
+});
