@@ -78,7 +78,7 @@ describe("limits of a request head hold to the byte, in whatever pieces it comes
         const reader = new HeadReader(LINE_BYTES, LINE_BYTES);
         if (cut > 0) expect(reader.read(bytes(head.slice(0, cut)), 0)).toBe(false);
         expect(reader.read(bytes(`--${head.slice(cut)}${after}`), 2)).toBe(true);
-        expect([reader.text, reader.next]).toEqual([head, 2 + head.length - cut]);
+        expect([reader.text, reader.next, reader.empty]).toEqual([head, 2 + head.length - cut, true]);
       }
   });
 
@@ -194,11 +194,30 @@ describe("fields", () => {
     expect(parsed(others.map((name) => `${name}: 1\r\n`.repeat(2)).join("")).repeated).toBeUndefined();
   });
 
-  test.each([
-    ["Content-Type: a\r\n", "Content-Type: a\r\n\r\n"],
-    ["Content-Type: a\r\nContent-Type: b\r\n", undefined],
-  ])("of an answer %j pass as %j", (lines, passes) => {
-    expect(parsed(lines, ANSWER_FATES).plainLines).toBe(passes);
+  test.each<[lines: string, of: "a request" | "an answer", passes: string | undefined]>([
+    ["Content-Type: a\r\n", "an answer", "Content-Type: a\r\n\r\n"],
+    ["Content-Type: a\r\nContent-Type: b\r\n", "an answer", undefined],
+    ["A: 1\r\nX-Accel-Expires: 5\r\nx-pad: a\r\nB: 2\r\n", "an answer", "A: 1\r\nB: 2\r\n\r\n"],
+    ["X-Padded: a\r\nX_B: 2\r\n", "an answer", "X-Padded: a\r\nX_B: 2\r\n\r\n"],
+    [
+      "X-A: 1\r\nx-b: 2\r\nAX-Forwarded-A: 3\r\n",
+      "a request",
+      "X-A: 1\r\nx-b: 2\r\nAX-Forwarded-A: 3\r\n\r\n",
+    ],
+    ["X-Forwarded-Ssl: on\r\n", "a request", undefined],
+    ["x-forwarded-ssl: on\r\n", "a request", undefined],
+    ["A_B: 1\r\nC: 2\r\nX_: 3\r\n", "a request", "C: 2\r\n\r\n"],
+    ["Host: a\r\nA: 1\r\nExpect: b\r\nB: 2\r\nTe: c\r\n", "a request", "A: 1\r\nB: 2\r\n\r\n"],
+    ["A:\r\n", "a request", undefined],
+    ["A: \r\n", "a request", "A: \r\n\r\n"],
+    ["A:1\r\n", "a request", undefined],
+    ["A:  1\r\n", "a request", undefined],
+    ["A:\t1\r\n", "a request", undefined],
+    ["A: 1 \r\n", "a request", undefined],
+    ["Connection: close\r\nA: 1\r\n", "a request", "A: 1\r\n\r\n"],
+    ["Connection: a\r\nA: 1\r\n", "a request", undefined],
+  ])("%j of %s pass as %j", (lines, of, passes) => {
+    expect(parsed(lines, of === "a request" ? REQUEST_FATES : ANSWER_FATES).plainLines).toBe(passes);
   });
 
   test("the first of several is what the log shows", () => {
