@@ -1,5 +1,6 @@
 import v8 from "node:v8";
 import vm from "node:vm";
+import { HOP_BY_HOP } from "../../src/model/hopByHop.js";
 import { huffmanDecode } from "../../src/runtime/http2/huffman.js";
 import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
 import { type AnswerHead, HpackEncoder } from "../../src/runtime/http2/hpackEncoder.js";
@@ -174,15 +175,28 @@ describe("what the encoder sends is", () => {
   const long = (bytes: number): string[] => ["x-b", "v".repeat(bytes - 35)];
 
   test.each<[what: string, changes: Partial<AnswerHead>, hex: string]>([
-    ["a status of the table", {}, "88"],
+    ...[200, 204, 206, 304, 400, 404, 500].map(
+      (status, i) => [`${status}, which the table has`, { status }, (0x88 + i).toString(16)] as const,
+    ),
     ["another status", { status: 299 }, "08 03323939"],
     ["a length", { length: 5 }, "88 0f0d0135"],
     ["a length of nothing", { length: 0 }, "88 0f0d0130"],
     ["a date alone", { date: "d" }, "88 610164"],
     ["a field of no known name", { headers: ["X-A", "b"] }, "88 4003782d610162"],
-    ["a field that hardly recurs", { headers: ["ETag", "b"] }, "88 0f130162"],
+    ...[
+      ["Age", "06"],
+      ["Content-Range", "0f"],
+      ["ETag", "13"],
+      ["Expires", "15"],
+      ["Last-Modified", "1d"],
+      ["Location", "1f"],
+    ].map(
+      ([name, index]) =>
+        [`a field that hardly recurs: ${name}`, { headers: [name!, "b"] }, `88 0f${index}0162`] as const,
+    ),
     ["a field that must not be indexed", { headers: ["Set-Cookie", "b"] }, "88 1f280162"],
-    ["no field of the connection", { headers: ["Connection", "b", "Keep-Alive", "c"] }, "88"],
+    ["no field of the connection", { headers: HOP_BY_HOP.flatMap((name) => [name, "b"]) }, "88"],
+    ["nothing else in place of its own fields", { headers: ["Date", "b", "Server", "c"] }, "88"],
     [
       "a field of a quarter of the table",
       { headers: long(1_024) },

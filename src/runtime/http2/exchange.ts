@@ -223,10 +223,8 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
 
   /** Ends an invalid request; it is logged with the status it would have been answered with. */
   refuse(status: number, code: ErrorCode): void {
-    this.over = true;
     this.status = status;
-    this.connection.finished(this);
-    this.connection.reset(this, code);
+    this.fail(code);
   }
 
   onProgress(): void {
