@@ -174,10 +174,13 @@ describe("what the encoder sends is", () => {
   const BARE = { server: undefined, date: "" };
   const long = (bytes: number): string[] => ["x-b", "v".repeat(bytes - 35)];
 
-  test.each<[what: string, changes: Partial<AnswerHead>, hex: string]>([
-    ...[200, 204, 206, 304, 400, 404, 500].map(
-      (status, i) => [`${status}, which the table has`, { status }, (0x88 + i).toString(16)] as const,
-    ),
+  type Row = [what: string, changes: Partial<AnswerHead>, hex: string];
+  test.each<Row>([
+    ...[200, 204, 206, 304, 400, 404, 500].map((status, i): Row => [
+      `${status}, which the table has`,
+      { status },
+      (0x88 + i).toString(16),
+    ]),
     ["another status", { status: 299 }, "08 03323939"],
     ["a length", { length: 5 }, "88 0f0d0135"],
     ["a length of nothing", { length: 0 }, "88 0f0d0130"],
@@ -190,10 +193,11 @@ describe("what the encoder sends is", () => {
       ["Expires", "15"],
       ["Last-Modified", "1d"],
       ["Location", "1f"],
-    ].map(
-      ([name, index]) =>
-        [`a field that hardly recurs: ${name}`, { headers: [name!, "b"] }, `88 0f${index}0162`] as const,
-    ),
+    ].map(([name, index]): Row => [
+      `a field that hardly recurs: ${name}`,
+      { headers: [name!, "b"] },
+      `88 0f${index}0162`,
+    ]),
     ["a field that must not be indexed", { headers: ["Set-Cookie", "b"] }, "88 1f280162"],
     ["no field of the connection", { headers: HOP_BY_HOP.flatMap((name) => [name, "b"]) }, "88"],
     ["nothing else in place of its own fields", { headers: ["Date", "b", "Server", "c"] }, "88"],

@@ -178,3 +178,17 @@ test("what a socket that is gone was given counts as unsent, so that another may
   await turn();
   expect([writer.unsent, stalled]).toEqual([true, 0]);
 });
+
+test("the end of a request that waits to be written is no write of its own", async () => {
+  writer.connected();
+  far.pause();
+  const body = Buffer.alloc(1 << 24, "x");
+  writer.framing.beginRequest(body.length, true, false);
+  writer.begin(HEAD);
+  expect(writer.body(body, false)).toBe(false);
+  writer.end();
+  far.resume();
+  await eventually(() => writer.complete);
+  await turn();
+  expect([drained, stalled]).toEqual([1, 0]);
+});
