@@ -271,6 +271,16 @@ describe("the config", () => {
       [9443, 8443],
     ]);
   });
+
+  test("waits for a request body for as long as a timer can", () => {
+    const made = (requestBodyTimeoutMs: number) => () => frontEnd({ requestBodyTimeoutMs });
+    for (const time of [1, 2_147_483_647]) expect(made(time)).not.toThrow();
+    for (const time of [0, 1.5, 2_147_483_648])
+      expect([time, problemsOf(made(time)).map((p) => [p.code, p.path])]).toEqual([
+        time,
+        [["config.out-of-range", "stack/files.requestBodyTimeoutMs"]],
+      ]);
+  });
 });
 
 describe("response fields and HSTS", () => {

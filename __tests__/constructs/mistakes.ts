@@ -1672,6 +1672,8 @@ const contradictions = of("what does not go together", [
     "stack/n.interface",
   ],
 ]);
+const acme = (options: Wrong) => () =>
+  TlsMaterial.acme({ email: "admin@example.org", agreeToTerms: true, ...options });
 const shapes = of("", [
   ["no interface at all", network({ interface: {} }), "network.bad-interface", "stack/n.interface"],
   [
@@ -1916,6 +1918,42 @@ const shapes = of("", [
     act(() => Action.respond(200, wrong("hello"))),
     "config.wrong-type",
     "Action.respond",
+  ],
+  [
+    "a virtual server without id",
+    (s) => s.proxy.addVirtualServer(wrong({ serverNames: ["a.example"] }), wrong(undefined)),
+    "config.wrong-type",
+    "stack/proxy.addVirtualServer",
+  ],
+  [
+    "an upstream without id",
+    (s) => s.proxy.addUpstream(wrong({ url: "http://a" }), wrong(undefined)),
+    "config.wrong-type",
+    "stack/proxy.addUpstream",
+  ],
+  [
+    "an action for another one, from a variable that is not set",
+    (s) => s.server.routes[0]!.replaceAction(wrong(undefined)),
+    "config.missing-field",
+    "stack/proxy/site/app.replaceAction.action",
+  ],
+  [
+    "a certificate by ACME with `mail`",
+    acme({ mail: "admin@example.org" }),
+    "config.unknown-field",
+    "TlsMaterial.acme.mail",
+  ],
+  [
+    "a certificate by ACME with an agreement in words",
+    acme({ agreeToTerms: "yes" }),
+    "config.wrong-type",
+    "TlsMaterial.acme.agreeToTerms",
+  ],
+  [
+    "a certificate by ACME with an account's key alone",
+    acme({ externalAccountBinding: { keyFile: "/etc/portico/eab" } }),
+    "config.missing-field",
+    "TlsMaterial.acme.externalAccountBinding.keyId",
   ],
 ]);
 

@@ -99,6 +99,7 @@ describe("the self-signed certificate", () => {
     [{ validityDays: 10 }, 10, 3],
     [{ validityDays: 1 }, 1, 0],
     [{ validityDays: 90, renewalDays: 89 }, 90, 89],
+    [{ validityDays: 36_500, renewalDays: 0 }, 36_500, 0],
   ])("with %j is not renewed at every apply", (options, validity, renewal) => {
     const stack = newStack();
     frontEnd({ mode: Mode.tls({ material: TlsMaterial.selfSigned(options) }) }, "files", stack);
@@ -106,6 +107,20 @@ describe("the self-signed certificate", () => {
     expect([certificate!.validity_period_hours, certificate!.early_renewal_hours]).toEqual([
       validity * 24,
       renewal * 24,
+    ]);
+  });
+
+  test.each([
+    [{ validityDays: 36_501 }, "validityDays"],
+    [{ validityDays: 90.5 }, "validityDays"],
+    [{ validityDays: 90, renewalDays: 90 }, "renewalDays"],
+    [{ validityDays: 90, renewalDays: -1 }, "renewalDays"],
+    [{ renewalDays: 3650 }, "renewalDays"],
+    // Only what is wrong by itself: the other one is measured against it.
+    [{ validityDays: 0, renewalDays: -1 }, "validityDays"],
+  ])("with %j is refused", (options, name) => {
+    expect(problemsOf(() => TlsMaterial.selfSigned(options)).map((p) => [p.code, p.path])).toEqual([
+      ["config.out-of-range", `TlsMaterial.selfSigned.${name}`],
     ]);
   });
 });
