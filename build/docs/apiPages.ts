@@ -151,4 +151,9 @@ const code = (text: string): string =>
     inner === "" ? " " : `${before}\`${inner}\`${after}`,
   );
 
-const oneLine = (text: string): string => text.replace(/\/\*\*.*?\*\//gs, "").replace(/\s+/g, " ");
+/** Without docstrings, and without the `|` that a union on several lines begins with. */
+const oneLine = (text: string): string =>
+  text
+    .replace(/\/\*\*.*?\*\//gs, "")
+    .replace(/\s+/g, " ")
+    .replace(/^\| /, "");

@@ -20,7 +20,8 @@ export interface Problem {
 
 /** A value, or every reason why there is none. */
 export type Result<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly Problem[] };
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
  * Every code a problem can carry, with the general way to solve it. `docs/errors.md` explains each of them, with an

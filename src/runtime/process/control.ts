@@ -102,7 +102,9 @@ const REQUEST_CHARACTERS_MAX = 16_384;
 
 function parseRequest(text: string): ControlRequest | undefined {
   const request = parseJson(text) as
-    { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown } | null | undefined;
+    | { command?: unknown; node?: unknown; runtime?: unknown; name?: unknown }
+    | null
+    | undefined;
   const { command, node, runtime, name } = request ?? {};
   if (command === "reload" || command === "status" || command === "certificates") return { command };
   if (command === "renew" && name === undefined) return { command };
