@@ -11,7 +11,10 @@ export function refuseInvented(made: Problem): void {
   const files = sourceFiles().filter(({ text }) => text.includes(`"${made.code}"`));
   const fits = (said: string): boolean => {
     const ownWords = said.replace(/ \(\d+: [^)]*\)$/, "");
-    return files.some(({ texts }) => texts.some((text) => text.test(said) || text.test(ownWords)));
+    return files.some((file) => {
+      file.texts ??= textsOf(file.text);
+      return file.texts.some((text) => text.test(said) || text.test(ownWords));
+    });
   };
   if (!fits(made.message)) throw new Error(`the sources never say so:\n${formatProblem(made)}`);
   if (made.fix !== PROBLEM_CODES[made.code] && !fits(made.fix))
@@ -20,8 +23,8 @@ export function refuseInvented(made: Problem): void {
 
 interface SourceFile {
   readonly text: string;
-  /** What its texts can become, with values filled in. */
-  readonly texts: readonly RegExp[];
+  /** What its texts can become, with values filled in; read when it is first asked for. */
+  texts?: readonly RegExp[];
 }
 
 let known: readonly SourceFile[] | undefined;
@@ -29,8 +32,7 @@ let known: readonly SourceFile[] | undefined;
 function sourceFiles(): readonly SourceFile[] {
   known ??= readdirSync(path.join(ROOT, "src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && name !== path.join("model", "problem.ts"))
-    .map((name) => readFileSync(path.join(ROOT, "src", name), "utf8"))
-    .map((text) => ({ text, texts: textsOf(text) }));
+    .map((name) => ({ text: readFileSync(path.join(ROOT, "src", name), "utf8") }));
   return known;
 }
 
