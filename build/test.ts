@@ -2,15 +2,6 @@ import { spawn } from "node:child_process";
 import { NATIVE_TSC, NATIVE_TSC_ENVIRONMENT } from "./paths.js";
 
 /**
- * With less room for what is young, a fifth of what parsers take would go into collecting garbage; and several threads
- * that collect take more together than one.
- */
-const NODE = [
-  process.execPath,
-  ...["--min-semi-space-size=128", "--max-semi-space-size=128", "--single-threaded-gc"],
-] as const;
-
-/**
  * `npm test`: everything that must hold. Building keeps one processor busy, and jest waits for sockets and processes half
  * of its time, so what needs neither runs beside both, one after the other; its output comes when it has failed.
  * Arguments go to jest (`npm test -- __tests__/model`).
@@ -18,18 +9,10 @@ const NODE = [
 const CHECKS: readonly Step[] = [
   // Four checkers, its default, take a third more: each of them checks much of what the others do.
   ["types", [process.execPath, NATIVE_TSC, "--noEmit", "--checkers", "1"], NATIVE_TSC_ENVIRONMENT],
-  ["eslint", [...NODE, "node_modules/eslint/bin/eslint.js", "."]],
-  [
-    "prettier",
-    [
-      ...NODE,
-      ...["node_modules/prettier/bin/prettier.cjs", "--plugin", "@prettier/plugin-oxc"],
-      // It would look for files in these before it leaves them out.
-      ...["--check", "--log-level", "warn", ".", "!**/.cache", "!**/dist"],
-    ],
-  ],
-  ["generated pages", [...NODE, "--require", "tsx/cjs", "build/docs/main.ts", "--check"]],
-  ["reliability page", [...NODE, "--require", "tsx/cjs", "proof/report/main.ts", "--check"]],
+  ["oxlint", ["oxlint"]],
+  ["oxfmt", ["oxfmt", "--check"]],
+  ["generated pages", [process.execPath, "--require", "tsx/cjs", "build/docs/main.ts", "--check"]],
+  ["reliability page", [process.execPath, "--require", "tsx/cjs", "proof/report/main.ts", "--check"]],
 ];
 
 type Step = readonly [

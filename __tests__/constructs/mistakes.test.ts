@@ -13,7 +13,7 @@ function said(make: (s: Site) => unknown): string {
   } catch (error) {
     if (error instanceof ProblemError) return error.problems.map(formatProblem).join("\n");
     // Validations reach the user as one error of cdktf.
-    if (/^Validation failed/.test((error as Error).message)) return (error as Error).message;
+    if ((error as Error).message.startsWith("Validation failed")) return (error as Error).message;
     throw error;
   }
   throw new Error("nothing was said");

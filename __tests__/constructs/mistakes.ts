@@ -45,7 +45,7 @@ export interface Site {
 }
 
 // Props as they come without a compiler.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 type Wrong = any;
 
 export function site(): Site {

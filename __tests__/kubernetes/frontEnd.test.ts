@@ -15,7 +15,7 @@ import { manifestsOf } from "./terraform.js";
 type Tree = Record<string, never>;
 
 /** The object of a kind; deep fields are read without types, as a cluster has them. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 const of = ({ frontEnd }: Site, kind: string): any => frontEnd.manifests.find((one) => one.kind === kind);
 const podOf = (one: Site) => of(one, "Deployment").spec.template.spec;
 

@@ -41,7 +41,7 @@ const made = (given: Partial<KubernetesFrontEndProps>) =>
     (stack) => fileSync(stack).proxy,
   );
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 const of = (all: readonly Manifest[], kind: string): any => all.find((one) => one.kind === kind);
 
 test("manifests and resources are the same objects, and fit each other", () => {

@@ -85,7 +85,7 @@ export function digits(value: number | undefined): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 }
 
-/** Padded as prettier would. */
+/** Padded as oxfmt would. */
 export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, i) => Math.max(3, cell.length, ...rows.map((row) => row[i]!.length)));
   const text = (row: readonly string[]): string =>

@@ -37,7 +37,7 @@ interface Llhttp {
 }
 
 // No public module gives the parser alone, and a server around it would add rules of its own.
-// eslint-disable-next-line @typescript-eslint/no-require-imports
+// oxlint-disable-next-line typescript/no-require-imports
 const { HTTPParser, methods } = require("_http_common") as Llhttp;
 
 const HEAD_BYTES_MAX = 1 << 20;

@@ -233,7 +233,7 @@ export class ActivationHost {
     // The second half of a restart is told as a start.
     const isHalf = (job: string, i: number): boolean =>
       job.replace(/ failed$/, "") === (jobs[i - 1] ?? "").replace(/^restart/, "start") &&
-      /^restart/.test(jobs[i - 1]!);
+      jobs[i - 1]!.startsWith("restart");
     const done = jobs.filter((job, i) => !isHalf(job, i) || job.endsWith("failed"));
     return [result, done];
   }

@@ -49,7 +49,7 @@ export function synthesize(stack: TerraformStack): Synthesized {
 
 export interface Synthesized {
   // Whatever Terraform's JSON holds; tests look at single fields.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly resource: Record<string, Record<string, any>>;
   readonly output?: Record<string, { value: unknown }>;
 }

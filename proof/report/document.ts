@@ -117,7 +117,7 @@ const inWords = (field: string): string =>
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A table whose columns are as wide as their widest cell, as prettier formats it. */
+/** A table whose columns are as wide as their widest cell, as oxfmt formats it. */
 function aligned(lines: readonly (readonly string[])[]): string[] {
   const widths = lines[0]!.map((_, i) => Math.max(3, ...lines.map((line) => line[i]!.length)));
   const line = (cells: readonly string[]): string =>

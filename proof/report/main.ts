@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import * as prettier from "prettier";
+import { formatted, isStale } from "../../build/docs/page.js";
 import { ROOT } from "../../build/paths.js";
 import { renderBreakages } from "./breakagesDocument.js";
 import { renderReliability } from "./document.js";
@@ -22,11 +22,9 @@ const DOCUMENTS = [
 
 async function main(): Promise<void> {
   for (const { name, from, render } of DOCUMENTS) {
-    const file = join(ROOT, name);
-    const options = (await prettier.resolveConfig(file)) ?? {};
-    const text = await prettier.format(render(), { ...options, parser: "markdown" });
-    if (!process.argv.includes("--check")) writeFileSync(file, text);
-    else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
+    const page = await formatted(name, render());
+    if (!process.argv.includes("--check")) writeFileSync(join(ROOT, name), page.text);
+    else if (isStale(page)) {
       console.error(`${name} differs from ${from}: run npm run reliability`);
       process.exitCode = 1;
     }

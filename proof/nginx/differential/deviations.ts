@@ -216,7 +216,7 @@ export const GENERATED_RULES = {
   unroutedMethod: {
     allowedBy: "decisions 1.5",
     why: "a path of no route is 404, whatever the method; nginx has a folder of its own there, with 405",
-    about: (generated) => !isRead(generated) && !/^\/sync/.test(pathOf(generated)),
+    about: (generated) => !isRead(generated) && !pathOf(generated).startsWith("/sync"),
     explains: (_, { nginx, portico }) => nginx["status"] === "405" && portico["status"] === "404",
   },
   upgradeInHttp2: {

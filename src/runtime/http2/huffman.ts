@@ -32,7 +32,7 @@ const STATE_SHIFT = 9;
 /** The code has 256 inner nodes, which are the states; one more swallows everything after an end of string. */
 const BROKEN = 256;
 
-// prettier-ignore
+// oxfmt-ignore
 const CODE_BITS = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
   6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,

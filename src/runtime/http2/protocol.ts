@@ -14,8 +14,8 @@ export const enum FrameType {
 }
 
 export const enum Flag {
-  Ack = 0x1,
-  EndStream = 0x1, // eslint-disable-line @typescript-eslint/no-duplicate-enum-values -- by frame type
+  Ack = 0x1, // oxlint-disable-line typescript/no-duplicate-enum-values -- by frame type
+  EndStream = 0x1,
   EndHeaders = 0x4,
   Padded = 0x8,
   Priority = 0x20,
