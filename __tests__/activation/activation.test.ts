@@ -47,17 +47,24 @@ async function problemsOf(act: Promise<unknown>): Promise<readonly Problem[]> {
 }
 
 const codes = (problems: readonly Problem[]): string[] => problems.map(({ code }) => code);
+/** Who had the lock last, which those who wait are told. */
+const lockOf = (s: Site): unknown => JSON.parse(s.read("/var/lib/portico/lock"));
 
 test("files get content and mode, with nothing left next to them; a second activation has nothing to do", async () => {
   site.deliver(one);
+  // Not what a delivery uploads.
+  const others = [`0${sha256("")}`, `${sha256("")}0`, sha256("").toUpperCase()];
+  for (const name of others) writeFileSync(path.join(site.incoming, name), "");
   const { plan } = await site.activate();
   expect(plan.steps).toEqual([{ do: "files" }]);
   for (const [file, { content, mode = "0644" }] of Object.entries(one)) {
     expect([site.read(file), statSync(site.at(file)).mode & 0o7777]).toEqual([content, parseInt(mode, 8)]);
   }
   expect(statSync(site.at("/var/lib/portico/deployment")).mode & 0o777).toBe(0o700);
+  // It was had for this.
+  expect(lockOf(site)).toMatchObject({ what: "activation", incoming: site.incoming });
   // Uploads were taken over, and all the store holds is for its owner alone.
-  expect(readdirSync(site.incoming)).toEqual(["deployment.json"]);
+  expect(readdirSync(site.incoming).sort()).toEqual([...others, "deployment.json"].sort());
   for (const blob of blobsOf(site)) {
     expect(statSync(site.at(`/var/lib/portico/deployment/blobs/${blob}`)).mode & 0o777).toBe(0o600);
   }
@@ -390,7 +397,7 @@ describe("a write that fails rolls back, and is named:", () => {
     const error = await site.activate().catch((e: unknown) => e);
     expect(error).toBeInstanceOf(ActivationFailed);
     const reason = [{ code: "activation.file-failed", path, message: expect.stringMatching(message) }];
-    expect(error).toMatchObject({ reason, notRestored: [] });
+    expect(error).toMatchObject({ name: "ActivationFailed", reason, notRestored: [] });
     expect(site.snapshot()).toEqual(good);
     // What was wrong with it is fixed, and it is tried again.
     site.deliver(two);
@@ -645,6 +652,11 @@ describe("application settings", () => {
     const source = wanted("second.example.org").settings as SettingsSource;
     const planned = await planByHand(site.root, source);
     expect(await editByHand(site.root, planned)).toMatchObject({ ok: true });
+    expect(lockOf(site)).toMatchObject({ what: "edit of settings" });
+    // With nothing to do, nothing is written.
+    const { ino } = statSync(site.at("/var/lib/portico/deployment/state.json"));
+    expect(await editByHand(site.root, await planByHand(site.root, source))).toMatchObject({ ok: true });
+    expect(statSync(site.at("/var/lib/portico/deployment/state.json")).ino).toBe(ino);
     expect(site.read(files.networkDaemon)).toContain("https://second.example.org/sync");
     await site.deactivate();
     expect(read()).toEqual({ ...original, [files.fileServer]: "[fileserver]\nport = 9999\n" });
@@ -834,6 +846,7 @@ describe("a journal that is left open", () => {
     const files = [{ path: KEY, role: "tls", restore: { kind: "absent" } }];
     journal({ files });
     expect([await recovered(), site.lines]).toEqual([undefined, []]);
+    expect(lockOf(site)).toMatchObject({ what: "recovery" });
     expect([existsSync(site.at(file)), existsSync(site.at(KEY))]).toEqual([false, true]);
   });
 
@@ -1069,6 +1082,7 @@ describe("logs that should be removed:", () => {
     const release = mounted(KEY);
     try {
       expect(await site.deactivate()).toMatchObject([{ path: site.at(KEY) }]);
+      expect(lockOf(site)).toMatchObject({ what: "deactivation" });
     } finally {
       release();
     }

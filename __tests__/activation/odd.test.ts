@@ -5,11 +5,22 @@ import { admits } from "../../src/activation/firewallRules.js";
 import { openStore } from "../../src/activation/store.js";
 import { statusOf } from "../../src/activation/systemctl.js";
 import { shownUnit } from "../../src/diagnosis/shownUnits.js";
-import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { formatMode, makeModes, mergeModes, planModes, undoModes } from "../../src/activation/mediaModes.js";
 import type { Deployment } from "../../src/model/index.js";
-import { Site } from "./site.js";
+import { sha256, Site } from "./site.js";
 
 test.each([
   ["active", "running", true],
@@ -94,6 +105,81 @@ test.each<[string, string, string[], boolean]>([
   ["1", "0::/init.scope\n", ["a.service", "a.socket.service"], false],
 ])("whether process %s in %j is of one of %j: %s", (pid, groups, units, expected) => {
   expect(isOfUnit(pid, groups, units)).toBe(expected);
+});
+
+describe("the store", () => {
+  const site = new Site();
+  afterAll(() => site.remove());
+  const store = openStore(site.root);
+  const [node, runtime] = ["/my node", "/my 'runtime'.mjs"].map((name) => site.at(name)) as [string, string];
+  beforeEach(async () => {
+    await store.prepare();
+    site.write("/my node", '#!/bin/sh\nprintf "%s|" "$@"', 0o755);
+    site.write("/my 'runtime'.mjs", "");
+    await store.writeCommand([node, runtime]);
+  });
+  const mode = (name: string): string => (statSync(store.at(name)).mode & 0o7777).toString(8);
+
+  test("has a command, which runs its programs with what it is given, for its owner alone", () => {
+    expect(execFileSync(store.at("command"), ["a b", ""], { encoding: "utf8" })).toBe(`${runtime}|a b||`);
+    expect(["command", "programs", ".", "blobs"].map(mode)).toEqual(["700", "600", "700", "700"]);
+  });
+
+  test.each<[string, () => void, boolean]>([
+    ["as it was written", () => undefined, true],
+    ["not to be executed", () => chmodSync(store.at("command"), 0o655), false],
+    ["another one", () => appendFileSync(store.at("command"), "\n"), false],
+    ["gone", () => rmSync(store.at("command")), false],
+    ["without its programs", () => rmSync(store.at("programs")), false],
+    ["with one more program", () => appendFileSync(store.at("programs"), `${node}\n`), false],
+    ["with one program less", () => writeFileSync(store.at("programs"), `${node}\n`), false],
+    ["whose runtime is gone", () => rmSync(runtime), false],
+    ["whose Node is gone", () => rmSync(node), false],
+  ])("knows whether its command can be run: %s", async (_what, change, expected) => {
+    change();
+    expect(await store.hasCommand()).toBe(expected);
+  });
+
+  test("keeps a content that is what it should be, and only that", async () => {
+    const [wanted, other] = ["wanted", "other"].map(sha256) as [string, string];
+    site.write("/source", "wanted");
+    await store.keep(site.at("/source"), wanted);
+    expect([await store.has(wanted), await store.has(other), mode(`blobs/${wanted}`)]).toEqual([
+      true,
+      false,
+      "600",
+    ]);
+    // It was changed since its hash was taken; what is there already is not copied once more.
+    await expect(store.keep(site.at("/source"), other)).rejects.toMatchObject({
+      problems: [
+        {
+          code: "activation.file-failed",
+          path: site.at("/source"),
+          message: "changed while it was copied",
+          fix: "Try again.",
+        },
+      ],
+    });
+    await store.keep(site.at("/none"), wanted);
+    site.write(`/var/lib/portico/deployment/blobs/${wanted}`, "damaged");
+    await store.keep(site.at("/source"), wanted);
+    expect(await store.has(wanted)).toBe(true);
+  });
+
+  test.each(["{", '{"version":2}'])("says so if what it remembers is not its own: %s", async (text) => {
+    const message = "is not what this release of portico writes";
+    for (const [name, read] of [
+      ["state.json", () => store.readState()],
+      ["journal.json", () => store.readJournal()],
+    ] as const) {
+      expect(await read()).toBeUndefined();
+      writeFileSync(store.at(name), text);
+      await expect(read()).rejects.toMatchObject({
+        problems: [{ code: "activation.damaged-store", path: store.at(name), message }],
+      });
+      rmSync(store.at(name));
+    }
+  });
 });
 
 const V4 = "192.0.2.7";

@@ -87,15 +87,17 @@ test("the config is the one that is named, or the deployment's, or the one in it
   const path = at("portico.json");
   const of = async (given: DiagnosisOptions): Promise<unknown> => {
     const gathered = await gather(given);
-    return gathered.ok ? gathered.value.config.listeners[0]!.name : gathered.problems[0]!.path;
+    return gathered.ok
+      ? gathered.value.config.listeners[0]!.name
+      : gathered.problems.map((problem) => [problem.code, problem.path]);
   };
-  expect(await of(unnamed)).toBe("/etc/portico/portico.json");
+  expect(await of(unnamed)).toEqual([["files.unreadable", "/etc/portico/portico.json"]]);
   const files = [{ path, mode: "0644" as const, sha256: "0".repeat(64), role: "config" as const }];
   writeFileSync(at("deployment.json"), JSON.stringify(deploymentOf({ config: path, files })));
   expect(await of(unnamed)).toBe("https");
   rmSync(at("deployment.json"));
   mkdirSync(at("deployment.json"));
-  expect(await of(options)).toBe(at("deployment.json"));
+  expect(await of(options)).toEqual([["files.unreadable", at("deployment.json")]]);
 });
 
 describe("of a front end", () => {

@@ -165,6 +165,17 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a bound on a search; one entry more makes no difference",
   },
   {
+    file: "src/diagnosis/mediaPermissions.ts",
+    from: /^this\.violations\.size < SHOWN_MAX$/,
+    to: /<=/,
+    why: "a bound on what is shown; one more makes no difference",
+  },
+  {
+    file: "src/diagnosis/mediaPermissions.ts",
+    from: /\.filter\(\(root\) => root !== null\)$/,
+    why: "nothing is within a tree that is not there",
+  },
+  {
     file: "src/activation/stagedCheck.ts",
     from: "60",
     why: "seconds that a check may take at most: one more makes no difference",

@@ -42,15 +42,13 @@ export async function checkMediaPermissions(options: MediaOptions): Promise<Medi
     treeOf("media", options.directory),
     ...(options.avatarDirectory === undefined ? [] : [treeOf("avatars", options.avatarDirectory)]),
   ];
-  const actings = await Promise.all(trees.map((task) => seen.acting(task)));
-  const owners = new Set(actings.flatMap((acting) => (acting === undefined ? [] : [acting.uid])));
+  const actings = (await Promise.all(trees.map((task) => seen.acting(task)))).filter(
+    (acting) => acting !== undefined,
+  );
+  const owners = new Set(actings.map(({ uid }) => uid));
   // Trees of one owner are checked together; with several owners, each has to know where the other trees are.
   const roots =
-    owners.size < 2
-      ? []
-      : (await Promise.all(actings.map((acting) => (acting === undefined ? null : realPath(acting))))).filter(
-          (root) => root !== null,
-        );
+    owners.size < 2 ? [] : (await Promise.all(actings.map(realPath))).filter((root) => root !== null);
   for (let tasks: readonly MediaTask[] = trees; tasks.length > 0;) {
     tasks = await look(seen, tasks, roots);
   }
