@@ -21,6 +21,8 @@ test.each([
   "HIGH:!aNULL:!aRSA+SHA1",
   "HIGH:!aNULL:!RSA",
   "HIGH:!aNULL:!aRSA",
+  // Words that it does not know exclude nothing.
+  "HIGH:!aNULL:ECDHE-ECDSA:ECDHE-aRSA",
   "ECDHE-ECDSA-AES128-GCM-SHA256",
   "ECDHE-RSA-AES128-GCM-SHA256",
   "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256",

@@ -188,7 +188,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/cli/",
-    line: /[ (]timeout \* 1000/,
+    line: /[ (.]timeout \* 1000/,
     from: "1000",
     why: "how long at most an answer is waited for: a thousandth more makes no difference",
   },
@@ -643,6 +643,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     file: "src/model/serverName.ts",
     from: 'value.indexOf("]")',
     why: "what has a second bracket is not a host either way",
+  },
+  {
+    file: "src/model/tlsPolicy.ts",
+    to: /CAMELLIA\)\\d\*-/,
+    why: "no suite is called AES-, ARIA- or CAMELLIA- without a length",
   },
   {
     file: "src/model/target.ts",

@@ -263,7 +263,7 @@ function headerList({ headers = {} }: TestRequest): HeaderList {
 
 /** As over HTTP/1.1, which clients use for an upgrade unless they ask for it by CONNECT. */
 function upgradeOf(request: AskedRequest): string | undefined {
-  const connectionUpgrade = connectionOptions(headerList(request))?.has("upgrade") ?? false;
+  const connectionUpgrade = connectionOptions(headerList(request))?.has("upgrade") === true;
   const upgrade = fieldOf(request, "upgrade")?.toLowerCase();
   const line = { method: request.method, version: "1.1" } as const;
   return requestedUpgrade(line, { connectionUpgrade, upgrade }, bodyLength(request));
