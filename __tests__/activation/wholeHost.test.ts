@@ -1778,8 +1778,9 @@ describe("detached from its caller", () => {
     expect((await host.call("canDetach", "/tmp")).value).toBe(false);
     expect(
       await detached(
+        // Systemd is asked each second whether it still runs.
         `say({ pid: process.pid, command: "x", since: "now" }); say({ out: "one" });
-      setTimeout(() => { say({ err: "two" }); say({ out: "three" }); say({ exit: 4 }); }, 300);`,
+      setTimeout(() => { say({ err: "two" }); say({ out: "three" }); say({ exit: 4 }); }, 1_300);`,
         "activate",
         "--json",
       ),

@@ -182,7 +182,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/activation/",
-    line: /\bseconds \* 1000|performance\.now\(\)\) \/ 1000/,
+    line: /[sS]econds \* 1000|performance\.now\(\)\) \/ 1000/,
     from: "1000",
     why: "how long at most something is waited for: a thousandth more makes no difference",
   },
