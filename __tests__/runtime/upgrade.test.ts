@@ -330,7 +330,7 @@ describe("under load nothing is lost by", () => {
     expect(report.failures).toEqual([]);
     expect(report.transfers.filter(({ failure }) => failure !== undefined)).toEqual([]);
     // And then one that succeeds.
-    writeFileSync(runtime, another("0.4.0")(good));
+    await install(runtime, another("0.4.0"));
     portico.signal("SIGUSR2");
     await portico.says(/a new master, process \d+, has taken over/);
     // A worker that was just told to drain may accept one more connection.

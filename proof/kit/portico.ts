@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,11 +19,16 @@ afterAll(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** One script with serve, worker and check, without the command line around them. */
-function bundled(): Promise<string> {
-  return sharedFile("portico.js", (outfile) =>
+/**
+ * What masters load, and what workers do, without the command line around them. They are files of their own, because
+ * Node reads all of a file for the part of it that runs: that is a tenth of what a start costs.
+ */
+const PARTS = { master: "porticoEntry.ts", worker: "porticoWorkerEntry.ts" } as const;
+
+function part(name: keyof typeof PARTS): Promise<string> {
+  return sharedFile(`${name}.js`, (outfile) =>
     build({
-      entryPoints: [join(__dirname, "porticoEntry.ts")],
+      entryPoints: [join(__dirname, PARTS[name])],
       bundle: true,
       platform: "node",
       format: "cjs",
@@ -31,6 +36,28 @@ function bundled(): Promise<string> {
     }),
   );
 }
+
+/** The same part if nothing is edited, and the same file for the same text. */
+async function editedPart(name: keyof typeof PARTS, edit: (code: string) => string): Promise<string> {
+  const file = await part(name);
+  const code = readFileSync(file, "utf8");
+  const edited = edit(code);
+  if (edited === code) return file;
+  const digest = createHash("sha256").update(edited).digest("hex");
+  return sharedFile(`${name}-${digest}.js`, (own) => writeFileSync(own, edited));
+}
+
+/** The script that is run, as text. */
+async function script(edit?: (code: string) => string): Promise<string> {
+  const [master, worker] = await Promise.all(
+    (["master", "worker"] as const).map((name) => (edit === undefined ? part(name) : editedPart(name, edit))),
+  );
+  return `require(process.argv[2] === "worker" ? ${JSON.stringify(worker)} : ${JSON.stringify(master)});\n`;
+}
+
+/** One script with serve, worker and check. */
+const bundled = (): Promise<string> =>
+  sharedFile("portico.js", async (file) => writeFileSync(file, await script()));
 
 /** A folder that any user may look into, removed when the tests are over. */
 export function openFolder(): string {
@@ -41,9 +68,9 @@ export function openFolder(): string {
 }
 
 /** A copy of the runtime under test at a path of its own, as an installed one has; edited, it is another release. */
-export async function installedRuntime(edit: (code: string) => string = (code) => code): Promise<string> {
+export async function installedRuntime(edit?: (code: string) => string): Promise<string> {
   const file = join(openFolder(), "portico.js");
-  writeFileSync(file, edit(readFileSync(await bundled(), "utf8")));
+  writeFileSync(file, await script(edit));
   return file;
 }
 

@@ -1,20 +1,10 @@
-import { existsSync } from "node:fs";
-
 /**
- * What the lifecycle tests start: `serve FILE`, `worker`, `check FILE`, and ways to go wrong. As in the product, each
- * loads only what it needs: most of what these tests cost are starts of processes.
+ * What the lifecycle tests start, but for its workers (`porticoWorkerEntry.ts`): `serve FILE`, `check FILE`, and ways to
+ * go wrong. As in the product, each loads only what it needs: most of what these tests cost are starts of processes.
  */
 const [, , command, file = ""] = process.argv;
 
-if (command === "worker") {
-  if (existsSync(process.env["TEST_WORKERS_FAIL"] ?? "")) process.exit(3);
-  process.on("SIGUSR2", () => {
-    throw new Error("a fault for the test");
-  });
-  void Promise.all([import("../../src/runtime/process/worker.js"), import("./transientBytes.js")]).then(
-    ([{ runWorker }]) => runWorker(),
-  );
-} else if (command === "check") {
+if (command === "check") {
   void Promise.all([import("../../src/runtime/load/config.js"), import("../../src/model/problem.js")]).then(
     async ([{ loadConfig }, { formatProblem }]) => {
       const result = await loadConfig({ file });
