@@ -1,4 +1,11 @@
-import { createHash, createHmac, createPublicKey, verify, webcrypto, X509Certificate } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  verify,
+  X509Certificate,
+} from "node:crypto";
 import { once } from "node:events";
 import {
   existsSync,
@@ -16,8 +23,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
-import "../../build/reflectMetadata.js";
-import * as x509 from "@peculiar/x509";
 import { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { accountFile, Authority } from "../../src/runtime/acme/authority.js";
 import { AcmeCertificates } from "../../src/runtime/acme/certificates.js";
@@ -25,8 +30,15 @@ import { pageOf } from "../../src/runtime/acme/client.js";
 import { OpenChallenges } from "../../src/runtime/acme/challenges.js";
 import type { Clock } from "../../src/runtime/acme/clock.js";
 import { type AcmeHost, type Challenge, LEFT, type WantedCertificate } from "../../src/runtime/acme/face.js";
+import * as der from "../../src/runtime/acme/der.js";
 import { Order } from "../../src/runtime/acme/order.js";
-import { type Issued, issue } from "../../proof/kit/certificates.js";
+import {
+  alternativeNames,
+  authorityKeyIdentifier,
+  type Issued,
+  issue,
+  signed,
+} from "../../proof/kit/certificates.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /**
@@ -157,30 +169,32 @@ function usual(): Record<string, Script> {
       },
     }),
     "/challenge": () => ((proved = true), {}),
-    "/finalize": async ({ csr }) => ((certificate = await certificateFor(csr as string)), {}),
+    "/finalize": ({ csr }) => ((certificate = certificateFor(csr as string)), {}),
     "/certificate": () => ({ body: certificate! }),
   };
 }
 
-async function certificateFor(csr: string, names = NAMES, to = 90): Promise<string> {
-  const request = new x509.Pkcs10CertificateRequest(Buffer.from(csr, "base64url"));
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const keys = await webcrypto.subtle.generateKey(algorithm, false, ["sign", "verify"]);
-  const made = await x509.X509CertificateGenerator.create(
-    {
-      ...{ serialNumber: "01", subject: "", issuer: "CN=Scripted, O=Let's", signingAlgorithm: algorithm },
-      notBefore: new Date(Date.now() - 100 * DAY),
-      notAfter: new Date(Date.now() + to * DAY),
-      publicKey: request.publicKey,
-      signingKey: keys.privateKey,
-      extensions: [
-        new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: "dns" as const, value }))),
-        ...(keyIdentifier === undefined ? [] : [new x509.AuthorityKeyIdentifierExtension(keyIdentifier)]),
-      ],
-    },
-    webcrypto,
-  );
-  return `${made.toString("pem")}\n`;
+function certificateFor(csr: string, names = NAMES, to = 90): string {
+  const [request] = der.values(Buffer.from(csr, "base64url"));
+  const [info] = der.values(request!.content);
+  const [, , publicKey] = der.values(info!.content);
+  const made = signed({
+    serial: Buffer.from([1]),
+    subject: [],
+    issuer: [
+      ["CN", "Scripted"],
+      ["O", "Let's"],
+    ],
+    from: new Date(Date.now() - 100 * DAY),
+    to: new Date(Date.now() + to * DAY),
+    publicKey: der.sequence(publicKey!.content),
+    signer: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+    extensions: [
+      alternativeNames(names),
+      ...(keyIdentifier === undefined ? [] : [authorityKeyIdentifier(keyIdentifier)]),
+    ],
+  });
+  return `${made}\n`;
 }
 
 const NAMES = ["a.example", "b.example"];
@@ -935,11 +949,11 @@ describe("what an authority answers:", () => {
 
   test("certificates that do not fit are refused, and counted", async () => {
     const reasons: unknown[] = [];
-    const refused = async (make: (csr: string) => Promise<string>): Promise<void> => {
+    const refused = async (make: (csr: string) => string): Promise<void> => {
       const { "/finalize": finalize } = (script = usual());
       let csr = "";
       script["/finalize"] = (payload, times) => ((csr = payload["csr"] as string), finalize!(payload, times));
-      script["/certificate"] = async () => ({ body: await make(csr) });
+      script["/certificate"] = () => ({ body: make(csr) });
       reasons.push(await failure());
     };
     await refused((csr) => certificateFor(csr, ["b.example"]));

@@ -50,21 +50,16 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
   const key =
     type === "rsa" ? await rsaKey(bits) : generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const signer = issuer === undefined ? key : createPrivateKey(issuer.key);
-  const algorithm = SIGNATURES[signer.asymmetricKeyType as "rsa" | "ec"];
-  const at = (days: number): Buffer => der.time(new Date(Date.now() + days * DAY_MS));
-  const tbs = der.sequence(
-    der.explicit(0, der.integer(Buffer.from([2]))),
-    der.integer(randomBytes(8)),
-    algorithm,
-    commonName(issuer?.name ?? name),
-    der.sequence(at(from), at(to)),
-    commonName(name),
-    createPublicKey(key).export({ type: "spki", format: "der" }),
-    ...(names.length === 0 ? [] : [der.explicit(3, der.sequence(alternativeNames(names)))]),
-  );
-  const signed = der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer)));
-  const lines = signed.toString("base64").match(/.{1,64}/g)!;
-  const cert = `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+  const at = (days: number): Date => new Date(Date.now() + days * DAY_MS);
+  const cert = signed({
+    subject: [["CN", name]],
+    issuer: [["CN", issuer?.name ?? name]],
+    from: at(from),
+    to: at(to),
+    publicKey: createPublicKey(key).export({ type: "spki", format: "der" }),
+    signer,
+    extensions: names.length === 0 ? [] : [alternativeNames(names)],
+  });
   return { key: key.export({ type: "pkcs8", format: "pem" }) as string, cert, name };
 }
 
@@ -85,14 +80,56 @@ const SIGNATURES = {
   ec: der.sequence(der.oid("2a8648ce3d040302")),
 };
 
-const commonName = (name: string): Buffer =>
-  der.sequence(der.set(der.sequence(der.oid("550403"), der.utf8(name))));
+type DistinguishedName = readonly (readonly ["CN" | "O" | "OU", string])[];
 
-function alternativeNames(names: readonly string[]): Buffer {
+export interface SignedParts {
+  readonly subject: DistinguishedName;
+  readonly issuer: DistinguishedName;
+  readonly from: Date;
+  readonly to: Date;
+  /** Its SubjectPublicKeyInfo. */
+  readonly publicKey: Buffer;
+  readonly signer: KeyObject;
+  readonly serial?: Buffer;
+  readonly extensions?: readonly Buffer[];
+}
+
+/** A certificate as PEM, of any parts. */
+export function signed({ signer, serial = randomBytes(8), extensions = [], ...parts }: SignedParts): string {
+  const algorithm = SIGNATURES[signer.asymmetricKeyType as "rsa" | "ec"];
+  const tbs = der.sequence(
+    der.explicit(0, der.integer(Buffer.from([2]))),
+    der.integer(serial),
+    algorithm,
+    distinguishedName(parts.issuer),
+    der.sequence(der.time(parts.from), der.time(parts.to)),
+    distinguishedName(parts.subject),
+    parts.publicKey,
+    ...(extensions.length === 0 ? [] : [der.explicit(3, der.sequence(...extensions))]),
+  );
+  const whole = der.sequence(tbs, algorithm, der.bits(sign("sha256", tbs, signer)));
+  const lines = whole.toString("base64").match(/.{1,64}/g)!;
+  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+}
+
+const ATTRIBUTES = { CN: "550403", O: "55040a", OU: "55040b" };
+
+const distinguishedName = (name: DistinguishedName): Buffer =>
+  der.sequence(
+    ...name.map(([attribute, value]) =>
+      der.set(der.sequence(der.oid(ATTRIBUTES[attribute]), der.utf8(value))),
+    ),
+  );
+
+export function alternativeNames(names: readonly string[]): Buffer {
   const general = names.map((name) =>
     isIP(name) === 0 ? der.implicit(2, Buffer.from(name, "latin1")) : der.implicit(7, addressBytes(name)),
   );
   return der.sequence(der.oid("551d11"), der.octets(der.sequence(...general)));
 }
+
+/** RFC 5280, 4.2.1.1. */
+export const authorityKeyIdentifier = (hex: string): Buffer =>
+  der.sequence(der.oid("551d23"), der.octets(der.sequence(der.implicit(0, Buffer.from(hex, "hex")))));
 
 const DAY_MS = 86_400_000;
