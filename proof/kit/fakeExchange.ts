@@ -68,7 +68,7 @@ export class FakeExchange implements LoggedExchange {
   /** What was sent, and how much memory each piece was in. */
   readonly pieces: { readonly bytes: number; readonly memory: ArrayBufferLike }[] = [];
   private gone = false;
-  private readonly chunks: Uint8Array[] = [];
+  private chunks: Buffer[] = [];
   private kept: Uint8Array | undefined;
   private settle!: () => void;
 
@@ -90,7 +90,12 @@ export class FakeExchange implements LoggedExchange {
   }
 
   get body(): Buffer {
-    return Buffer.concat(this.chunks);
+    const [first, ...more] = this.chunks;
+    if (first !== undefined && more.length === 0) return first;
+    const whole = Buffer.concat(this.chunks);
+    // Some have megabytes of it, and are asked for it several times.
+    this.chunks = [whole];
+    return whole;
   }
 
   get text(): string {
@@ -127,7 +132,7 @@ export class FakeExchange implements LoggedExchange {
     if (this.bodyLength !== -1 && this.bodyBytesSent > this.bodyLength)
       throw new Error("more than announced");
     if (this.options.slow !== true) {
-      this.chunks.push(Uint8Array.from(chunk));
+      this.chunks.push(Buffer.from(chunk));
       return true;
     }
     this.kept = chunk;
@@ -161,7 +166,7 @@ export class FakeExchange implements LoggedExchange {
   }
 
   private take(): void {
-    this.chunks.push(Uint8Array.from(this.kept!));
+    this.chunks.push(Buffer.from(this.kept!));
     this.kept = undefined;
     if (this.ended) this.settle();
     else this.onDrain?.();
