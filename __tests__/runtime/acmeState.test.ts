@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -223,6 +224,20 @@ describe("a certificate", () => {
     expect(
       parse(key, `${cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`),
     ).toBeUndefined();
+  });
+
+  test.each([0, 1])("is not taken if one of its times is none: %d", async (which) => {
+    const { key, cert } = await issue({ type: "ec" });
+    const der = new X509Certificate(cert).raw;
+    // Two UTCTimes.
+    const first = der.indexOf("\x17\x0d", 0, "latin1");
+    const at = which === 0 ? first : der.indexOf("\x17\x0d", first + 2, "latin1");
+    const withTime = (time: string): string => {
+      der.write(time, at + 2, "latin1");
+      return `-----BEGIN CERTIFICATE-----\n${der.toString("base64")}\n-----END CERTIFICATE-----\n`;
+    };
+    expect(parse(key, withTime("260101000000Z"))).toBeDefined();
+    expect(parse(key, withTime("991399999999Z"))).toBeUndefined();
   });
 
   test("of other names stands in: with the first name and a key of that kind, of most names, of the latest end", async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import * as http from "node:http";
@@ -10,7 +11,7 @@ import type { ProxyConfigInput } from "../../src/model/index.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { type Issued, issue } from "../../proof/kit/certificates.js";
 import { Hammer, KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
-import { alive, openFolder, Portico } from "../../proof/kit/portico.js";
+import { alive, installedRuntime, openFolder, Portico } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
 /** Master and workers as processes, over real sockets. */
@@ -471,18 +472,29 @@ describe("a worker", () => {
     expect(await get()).toBe("one");
   });
 
-  test("that alone is asked to stop finishes and is replaced", async () => {
-    portico = await Portico.start(config("one"));
-    const [worker] = portico.workers();
-    const slow = await slowRequest();
-    process.kill(worker!, "SIGTERM");
-    await portico.says(new RegExp(`worker ${worker} was asked to stop; another one starts`));
-    expect(await get()).toBe("one");
-    owed.shift()!.end("late");
-    expect((await slow.answer()).body).toBe("late");
-    await eventually(() => !alive(worker!), "for the worker to go");
-    await eventually(() => portico!.workers().length === 1, "for the successor to be alone");
-    expect(portico.errors).not.toContain("exited");
+  test.each(["SIGTERM", "SIGQUIT"] as const)(
+    "that alone is asked to stop by %s finishes and is replaced",
+    async (signal) => {
+      portico = await Portico.start(config("one"));
+      const [worker] = portico.workers();
+      const slow = await slowRequest();
+      process.kill(worker!, signal);
+      await portico.says(new RegExp(`worker ${worker} was asked to stop; another one starts`));
+      expect(await get()).toBe("one");
+      owed.shift()!.end("late");
+      expect((await slow.answer()).body).toBe("late");
+      await eventually(() => !alive(worker!), "for the worker to go");
+      await eventually(() => portico!.workers().length === 1, "for the successor to be alone");
+      expect(portico.errors).not.toContain("exited");
+    },
+  );
+
+  test("that a person starts says that it is not for people", async () => {
+    const started = spawnSync(process.execPath, [await installedRuntime(), "worker"], { encoding: "utf8" });
+    expect([started.status, started.stderr]).toEqual([
+      64,
+      "portico worker: this command is for `portico serve`, which starts its workers itself\n",
+    ]);
   });
 
   test("ignores what a terminal or service manager signals to the whole group", async () => {

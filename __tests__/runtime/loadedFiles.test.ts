@@ -526,6 +526,11 @@ describe("Diffie-Hellman parameters", () => {
     ["in one", pem(sequence(element(0x02, Buffer.from([0x17]), 1), number(2))), 5],
     ["a length that is cut off", pem(Buffer.from([0x30, 0x82, 0])), undefined],
     ["a length of no bytes", pem(Buffer.from([0x30, 0x80, 0, 0])), undefined],
+    [
+      "that, and 128 bytes",
+      pem(Buffer.concat([Buffer.from([0x30, 0x80]), number(0x17), number(2)], 130)),
+      undefined,
+    ],
   ])("%s", (_, text, bits) => {
     expect(dhPrimeBits(text)).toBe(bits);
   });

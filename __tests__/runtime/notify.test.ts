@@ -180,10 +180,14 @@ test("systemd follows an upgrade to the new master, and stays with the old one w
   // The old one still serves, and keeps quiet.
   await eventually(() => systemd.last("READY") === "1", "for the new master to speak");
   expect(systemd.last("STATUS")).toBe(serving(2, ", 1 older finishing").slice(7));
+  // Who still signals the old one means the service.
+  portico.signal("SIGHUP");
+  const reloaded = serving(3, ", 1 older finishing").slice(7);
+  await eventually(() => systemd.last("STATUS") === reloaded, "for the new master to reload");
   expect(alive(portico.pid)).toBe(true);
   owed.shift()!.end("late");
   expect((await client.answer()).body).toBe("late");
-  await eventually(() => systemd.last("STATUS") === serving(2).slice(7), "for the old master to be gone");
+  await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the old master to be gone");
   expect(systemd.last("STOPPING")).toBeUndefined();
 });
 

@@ -54,7 +54,13 @@ describe.each([true, false])("with the call of Node: %s", (isThere) => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    expect(listeningSockets()).toContainEqual({ address: "127.0.0.1", port, inode: expect.any(String) });
+    const inode = expect.any(String) as string;
+    expect(listeningSockets()).toContainEqual({ address: "127.0.0.1", port, inode });
+    const mapped = createServer().listen(0, "::ffff:127.0.0.1");
+    await once(mapped, "listening");
+    const at = { address: "::ffff:7f00:1", port: (mapped.address() as AddressInfo).port };
+    expect(listeningSockets()).toContainEqual({ ...at, inode });
+    mapped.close();
     expect(ownSockets().get(listeningDescriptor("127.0.0.1", port)!)).toMatch(/^\d+$/);
     expect(listeningDescriptor("127.0.0.2", port)).toBeUndefined();
     expect(listeningDescriptor("127.0.0.1", port === 1 ? 2 : port - 1)).toBeUndefined();

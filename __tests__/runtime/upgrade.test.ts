@@ -412,6 +412,26 @@ describe("an upgrade", () => {
     await eventually(() => processes("master").length === 0, "for the new master to go", SELDOM);
   });
 
+  test("in which the new master is stopped before it takes over lets running requests finish", async () => {
+    const runtime = await installedRuntime((code) =>
+      code.replace(
+        'this.send({ type: "takeOver" })',
+        'process.stderr.write("the last step\\n"); setTimeout(() => $&, 1000)',
+      ),
+    );
+    await start({ runtime, config: alone() });
+    const whole = await download(1_500);
+    const refused = refusal({ command: "upgrade" });
+    await portico.says(/the last step/);
+    process.kill(
+      processes("master").find((pid) => pid !== portico.pid)!,
+      "SIGTERM",
+    );
+    expect(await refused).toMatch(/the new master was asked to stop \[serve\.upgrade-failed\]/);
+    expect(await whole()).toBe(200_000);
+    await eventually(() => processes("master").length === 0, "for both masters to go", SELDOM);
+  });
+
   test("in which the new master is stopped twice cuts running requests", async () => {
     await start({ runtime: await installedRuntime(), config: alone() });
     const whole = await download(20_000);
