@@ -155,6 +155,8 @@ describe("what a request head says", () => {
     ["GET / HTTP/1.1\r\nHost: a\r\rX: y\r\n", "control byte"],
     ["GET / HTTP/1.1\r\n", "no Host field"],
     ["GET / HTTP/1.1\r\nHost: \r\n", "empty Host field"],
+    ["GET http://a/ HTTP/1.1\r\nHost: \r\n", "empty Host field"],
+    ["GET / HTTP/1.1\r\nHost: a\r\nRange: b\r\nIf-Range: c\r\nif-range: c\r\n", "two if-range fields"],
   ])("%j is refused with its reason", (head, reason) => {
     const reader = new HeadReader(4_096, LINE_BYTES);
     let refused: unknown;

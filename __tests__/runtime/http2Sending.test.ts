@@ -1,4 +1,5 @@
 import type { TLSSocket } from "node:tls";
+import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
 import { SendScheduler, type SendingStream } from "../../src/runtime/http2/flowControl.js";
 import { Outbox } from "../../src/runtime/http2/outbox.js";
 
@@ -231,10 +232,19 @@ test("nothing is written where nothing waits, or after the end", () => {
   outbox.finish();
   outbox.flush();
   expect([wire.sizes, wire.frames]).toEqual([[19], ["1 a10"]]);
+  const last = wire.done!;
   send(stream(3), letters("b", 10));
   outbox.close();
   outbox.flush();
   expect([wire.sizes, outbox.at]).toEqual([[19], 0]);
+  // Another connection does not get the memory that the last write still reads.
+  const others = Array.from(
+    { length: 3 },
+    () => new Outbox(wire as unknown as TLSSocket, last, outbox.onFault),
+  );
+  for (const other of others) other.numbers(8, 0, 5, 7);
+  last();
+  for (const other of others) other.close();
 });
 
 test("what waited for a write goes out before more is put in", () => {
@@ -276,6 +286,27 @@ describe("a client that has shown that it reads", () => {
     expect(send(stream(1), letters("a", 50_000))).toBe(50_000);
   });
 
+  test.each([
+    [250, 131_072],
+    [500, 2 * FRAME],
+  ])("and then takes %i ms for a write, gets pieces of %i bytes", (ms, bytes) => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate"] });
+    const stop = sweepRegularly({ sweep: () => undefined, onFault: () => undefined });
+    try {
+      send(stream(1), letters("a", 400_000));
+      drain();
+      expect(outbox.pieceBytesMax(1)).toBe(131_072);
+      send(stream(3), letters("b", 10));
+      outbox.flush();
+      jest.advanceTimersByTime(ms);
+      wire.done!();
+      expect(outbox.pieceBytesMax(1)).toBe(bytes);
+    } finally {
+      stop();
+      jest.useRealTimers();
+    }
+  });
+
   test("gives back what it has borrowed when it is gone", () => {
     for (let i = 0; i < 9; i++) {
       const gone = new Outbox(wire as unknown as TLSSocket, () => undefined, outbox.onFault);
@@ -303,6 +334,11 @@ test("of a long answer as much is written as a small buffer has, until the clien
   expect([wire.frames.length, written, outbox.writing]).toEqual([1, 0, true]);
   wire.done!();
   expect([written, wire.frames.length]).toEqual([1, 2]);
+});
+
+test.each([1, 100, 5_000])("where as many bytes are left as a frame has, it is sent: %i", (left) => {
+  send(stream(1), letters("a", SLOW - 9 - 9 - left));
+  expect(send(stream(3), letters("b", left))).toBe(left);
 });
 
 test.each([

@@ -312,6 +312,23 @@ describe("deadlines", () => {
     }
   });
 
+  test("to read begin once the request was written, where its answer has begun before", async () => {
+    const opened = await open();
+    const { connection, peer } = opened;
+    const reader = new Reader();
+    opened.ask(reader, LARGE.length);
+    await peer.receives("\r\n\r\n");
+    peer.socket.pause();
+    expect(connection.request.body(LARGE, false)).toBe(false);
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na");
+    await eventually(() => reader.body === "a");
+    connection.finish();
+    expect(givenUpAfter(opened, 19_500)).toBe(false);
+    peer.socket.resume();
+    await eventually(() => reader.drained && !connection.request.pending);
+    expect([givenUpAfter(opened, 9_500), givenUpAfter(opened, 10_500)]).toEqual([false, true]);
+  });
+
   test("to read run from every byte, but not while the request is sent, nor while its reader waits", async () => {
     const opened = await open();
     const { connection, peer } = opened;
@@ -364,6 +381,16 @@ describe("deadlines", () => {
       failure(504, "upstream timed out while reading answer from upstream", false),
     ]);
   });
+});
+
+test.each([true, false])("an exception is reported to who waits for an answer: %j", async (waits) => {
+  const opened = await open();
+  const reader = new Reader();
+  if (waits) opened.ask(reader);
+  const fault = new Error("of the reader");
+  opened.connection.onFault(fault);
+  expect([reader.seen, opened.owner.faults.count]).toEqual(waits ? [[fault], 0] : [[], 1]);
+  expect(opened.connection.usable).toBe(false);
 });
 
 test("a connection that is gone without an end is reported to who waits, and to nobody else", async () => {
