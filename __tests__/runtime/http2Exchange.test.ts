@@ -126,13 +126,14 @@ describe("an answer", () => {
     [3, "abcd", constants.NGHTTP2_INTERNAL_ERROR],
     [3, "ab", constants.NGHTTP2_INTERNAL_ERROR],
   ])("that announces %i bytes and has %j ends with code %i", async (announced, body, code) => {
+    let taken = true;
     handler = (exchange) => {
       exchange.sendHead(200, "", [], announced);
-      if (body !== "") exchange.sendData(Buffer.from(body));
+      if (body !== "") taken = exchange.sendData(Buffer.from(body));
       exchange.end();
     };
     const result = await ask(session, {});
-    expect(result.code).toBe(code);
+    expect([result.code, taken]).toEqual([code, announced === -1 || body.length <= announced]);
     if (code === 0) expect(result.body).toBe(body);
   });
 
@@ -171,13 +172,14 @@ describe("an answer", () => {
     ["304 with a length", 304, "GET", 5, "5"],
     ["204", 204, "GET", 0, undefined],
   ])("to %s has no body", async (_what, status, method, length, announced) => {
+    let taken = false;
     handler = (exchange) => {
       exchange.sendHead(status, "", [], length);
-      exchange.sendData(Buffer.from("never"));
+      taken = exchange.sendData(Buffer.from("never"));
       exchange.end();
     };
     const result = await ask(session, { ":method": method });
-    expect(result).toMatchObject({ status, body: "", code: 0 });
+    expect([result, taken]).toMatchObject([{ status, body: "", code: 0 }, true]);
     expect(result.headers["content-length"]).toBe(announced);
     expect(last.bodyBytesSent).toBe(0);
   });
@@ -357,6 +359,7 @@ describe("a body over the limit", () => {
 });
 
 test("fields that cannot be sent end their request only", async () => {
+  const from = server.finished.length;
   handler = (exchange) => answer(exchange, 200, "body", ["bad name", "x"]);
   expect(await ask(session, {})).toMatchObject({ status: 0, code: 2 });
   handler = (exchange) => {
@@ -367,6 +370,8 @@ test("fields that cannot be sent end their request only", async () => {
   handler = (exchange) => answer(exchange, 200);
   expect((await ask(session, {})).status).toBe(200);
   expect(await server.errorLog()).toContain("answer cannot be sent");
+  // Nothing came after the interim answer that could not be sent.
+  expect(server.finished.slice(from).map((exchange) => exchange.status)).toEqual([200, 0, 200]);
 });
 
 test("an action that throws ends its request only", async () => {

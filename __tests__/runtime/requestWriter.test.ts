@@ -192,3 +192,14 @@ test("the end of a request that waits to be written is no write of its own", asy
   await turn();
   expect([drained, stalled]).toEqual([1, 0]);
 });
+
+test.each([false, true])(
+  "what went out before the end of its turn holds nobody back (in memory that changes: %j)",
+  async (transient) => {
+    writer.framing.beginRequest(-1, true, false);
+    writer.begin(HEAD);
+    for (const bytes of [10, 100_000]) writer.body(Buffer.alloc(bytes), transient);
+    await turn();
+    expect(stalled).toBe(0);
+  },
+);

@@ -711,6 +711,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/http2/outbox.ts",
+    from: "if (this.scheduled) return;",
+    to: "",
+    why: "what comes to the end of a turn twice finds nothing to write the second time",
+  },
+  {
+    file: "src/runtime/http2/outbox.ts",
     from: "at > 0",
     to: "(at) >= (0)",
     why: "to write nothing does nothing",
@@ -1152,6 +1158,23 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "what could stay where it is may be copied",
   },
   {
+    file: "src/runtime/http2/exchange.ts",
+    line: /new RequestBody\(this, request\.bodyLength, false\)/,
+    from: "false",
+    why: "what could stay where it is may be copied",
+  },
+  {
+    file: "src/runtime/http2/frameHandler.ts",
+    line: /target\.body!\.data\(chunk, from, to, false\)/,
+    from: "false",
+    why: "what could stay where it is may be copied",
+  },
+  {
+    file: "src/runtime/http2/frameHandler.ts",
+    line: /^ {2}private hadData = false;/,
+    why: "set when a DATA frame begins, and not asked before",
+  },
+  {
     file: "src/runtime/http2/frameHandler.ts",
     line: /checkOrder\(type: number, stream: number, flags = 0\)/,
     why: "only flags of SETTINGS count, and these are given",
@@ -1221,6 +1244,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: /this\.trialBytes > 0/,
     from: "0",
     why: "no trial costs a single byte",
+  },
+  {
+    file: "src/runtime/exchange/receiveBuffer.ts",
+    line: /^ {2}transient = true;/,
+    why: "set with every read into a buffer; bytes that come another way are in memory of their own",
   },
   {
     file: "src/runtime/exchange/receiveBuffer.ts",
