@@ -477,6 +477,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "two ways to read or write the same bytes",
   },
   {
+    file: "src/runtime/upstream/connection.ts",
+    line: /this\.buffer\.fit\(Math\.max\(this\.remaining, -1\), /,
+    from: /^(?:Math\.max\(this\.remaining, -1\)|1)$/,
+    why: "how much is read at once: a matter of speed",
+  },
+  {
     file: "src/runtime/upstream/pool.ts",
     from: "this.idleConnections.indexOf(connection)",
     why: "a connection is there once",
