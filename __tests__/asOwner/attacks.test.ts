@@ -539,12 +539,13 @@ const CALLS =
 /**
  * Runs the command traced.
  *
- * @returns calls in a directory by anybody but its owner, how many there were by that one, and what of it was written to disk
+ * @returns calls in a directory by anybody but its owner, how many there were by that one, what of it was written to disk,
+ *   and how often that one's groups were looked up
  */
 function traced(
   directory: string,
   ...args: readonly string[]
-): { by: number; wrong: string[]; synced: Set<string> } {
+): { by: number; wrong: string[]; synced: Set<string>; lookUps: number } {
   const log = join(base, "trace");
   const strace = ["-f", "--seccomp-bpf", "-qq", "-y", "-s", "300", "-o", log, "-e", `trace=${CALLS}`];
   const { error } = spawnSync("strace", [...strace, process.execPath, portico, ...args], {
@@ -560,7 +561,9 @@ function traced(
   const became = new Map<string, string>();
   const userOf = (thread: string | undefined): string =>
     thread === undefined ? "0" : (became.get(thread) ?? userOf(parents.get(thread)));
-  const outcome = { by: 0, wrong: [] as string[], synced: new Set<string>() };
+  // One for each process, wherever on its path it looks for the program.
+  const lookUps = new Set(lines.flatMap((line) => /^\d+(?= +execve\("[^"]*\/id", )/.exec(line) ?? [])).size;
+  const outcome = { by: 0, wrong: [] as string[], synced: new Set<string>(), lookUps };
   for (const line of lines) {
     const synced = / fsync\(\d+<([^>]*)>/.exec(line)?.[1];
     if (synced?.startsWith(`${directory}/`)) outcome.synced.add(synced);
@@ -595,6 +598,7 @@ test("no process of root opens, changes or starts anything there: traced from de
     const run = traced(site.at("/app"), "activate", "--incoming", site.incoming, ...store);
     expect(run.wrong).toEqual([]);
     expect(run.by).toBeGreaterThan(10);
+    expect(run.lookUps).toBe(1);
     const edited = [named.networkDaemon, named.webApplication].map((name) => site.at(name));
     expect([...run.synced]).toEqual(
       expect.arrayContaining([site.at("/app/conf"), ...edited.map(temporaryBeside)]),

@@ -98,8 +98,19 @@ function sharedDirectory(path: string, why: string): ProblemError {
   ]);
 }
 
-/** The identity of a user, as after a login; for a number that is not a user's, without supplementary groups. */
-export async function identityOf(uid: number): Promise<Identity> {
+const identities = new Map<number, Promise<Identity>>();
+
+/**
+ * The identity of a user, as after a login; for a number that is not a user's, without supplementary groups. Looked up
+ * once: whoever acts as others is a command that soon ends, and may have a hundred things to do as the same user.
+ */
+export function identityOf(uid: number): Promise<Identity> {
+  const known = identities.get(uid) ?? lookUp(uid);
+  identities.set(uid, known);
+  return known;
+}
+
+async function lookUp(uid: number): Promise<Identity> {
   const NOBODY = 65_534;
   try {
     const { stdout } = await promisify(execFile)("id", ["-G", String(uid)], { timeout: 10_000 });
