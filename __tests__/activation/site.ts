@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { privateKey, selfSignedCertificate } from "../../demo/tlsResources.js";
 import { activate, type Activated, type ActivationOptions, deactivate } from "../../src/activation/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
+import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 
 export interface SiteFile {
@@ -29,34 +29,21 @@ export const PROXY = { service: "portico.service", socket: "portico.socket" };
 export const KEY = "/etc/portico/tls/privkey.pem";
 export const CONFIG = "/etc/portico/portico.json";
 
-interface Pair {
-  readonly key: string;
-  readonly certificate: string;
-}
+type Pair = Pick<Issued, "key" | "cert">;
 
 let tls: Promise<Pair> | undefined;
 
-async function newPair(): Promise<Pair> {
-  const key = privateKey({ algorithm: "RSA", rsa_bits: 2048 })["private_key_pem"]!;
-  const { cert_pem } = await selfSignedCertificate({
-    private_key_pem: key,
-    validity_period_hours: 24 * 365,
-    ip_addresses: ["127.0.0.1"],
-    dns_names: ["files.example.org"],
-    subject: { common_name: "files.example.org" },
-  });
-  return { key, certificate: cert_pem! };
-}
+const newPair = (): Promise<Pair> => issue({ names: ["files.example.org", "127.0.0.1"], to: 365 });
 
 /** Files of a small deployment in TLS mode; `version` makes them differ from those of another. */
 export async function siteFiles(version: string, more: SiteFiles = {}): Promise<SiteFiles> {
   tls ??= newPair();
-  const { key, certificate } = await tls;
+  const { key, cert } = await tls;
   const config = { ...siteConfig({ mode: "tls" }), timeouts: { keepAliveMs: 1000 + version.length } };
   return {
     [CONFIG]: { role: "config", content: `${JSON.stringify(config)}\n` },
     [KEY]: { role: "tls", mode: "0600", content: key },
-    "/etc/portico/tls/cacert.pem": { role: "tls", content: certificate },
+    "/etc/portico/tls/cacert.pem": { role: "tls", content: cert },
     "/usr/lib/portico/portico.mjs": { role: "runtime", mode: "0755", content: `// runtime ${version}\n` },
     "/usr/share/portico/default/index.html": { role: "page", content: `<title>${version}</title>\n` },
     ...more,
@@ -65,10 +52,10 @@ export async function siteFiles(version: string, more: SiteFiles = {}): Promise<
 
 /** Another key with its certificate. */
 export async function otherPair(): Promise<SiteFiles> {
-  const { key, certificate } = await newPair();
+  const { key, cert } = await newPair();
   return {
     [KEY]: { role: "tls", mode: "0600", content: key },
-    "/etc/portico/tls/cacert.pem": { role: "tls", content: certificate },
+    "/etc/portico/tls/cacert.pem": { role: "tls", content: cert },
   };
 }
 

@@ -28,7 +28,7 @@ import {
   type ControlRequest,
   ControlServer,
 } from "../../src/runtime/process/control.js";
-import { selfSignedCertificate } from "../../demo/tlsResources.js";
+import { issue } from "../../proof/kit/certificates.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
 import { answer, asExpected, configOf } from "../diagnosis/site.js";
 import { CONFIG, KEY, PROXY, sha256, type SiteFiles, siteFiles } from "./site.js";
@@ -1404,13 +1404,8 @@ describe("the running proxy", () => {
       "systemctl reenable portico.service",
       "systemctl restart portico.service",
     ]);
-    const { cert_pem } = await selfSignedCertificate({
-      private_key_pem: one[KEY]!.content,
-      validity_period_hours: -1,
-      dns_names: ["files.example.org"],
-      subject: { common_name: "files.example.org" },
-    });
-    host.write("/etc/portico/tls/cacert.pem", cert_pem!);
+    const { cert } = await issue({ key: one[KEY]!.content, names: ["files.example.org"], to: -0.5 });
+    host.write("/etc/portico/tls/cacert.pem", cert);
     expect(((await drift()) as SeenDrift["drift"]).running).toHaveLength(2);
     host.write(CONFIG, "{");
     expect(((await drift()) as SeenDrift["drift"]).running).toBeUndefined();

@@ -29,6 +29,8 @@ export interface CertificateOptions {
   readonly names?: readonly string[];
   readonly type?: "rsa" | "ec";
   readonly bits?: number;
+  /** A key that is there already, as PEM. */
+  readonly key?: string;
   /** Days from now. */
   readonly from?: number;
   readonly to?: number;
@@ -47,8 +49,7 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
     to = 30,
     issuer,
   } = options;
-  const key =
-    type === "rsa" ? await rsaKey(bits) : generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const key = options.key === undefined ? await newKey(type, bits) : createPrivateKey(options.key);
   const signer = issuer === undefined ? key : createPrivateKey(issuer.key);
   const at = (days: number): Date => new Date(Date.now() + days * DAY_MS);
   const cert = signed({
@@ -62,6 +63,9 @@ export async function issue(options: CertificateOptions = {}): Promise<Issued> {
   });
   return { key: key.export({ type: "pkcs8", format: "pem" }) as string, cert, name };
 }
+
+const newKey = async (type: "rsa" | "ec", bits: number): Promise<KeyObject> =>
+  type === "rsa" ? rsaKey(bits) : generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 
 let rsaKeys = 0;
 
