@@ -18,10 +18,14 @@ const GROUP = 3_000;
 
 afterEach(() => killAll());
 
-/** Everything below is read-only, temporary directories too; no capability, and no way to one. */
+/**
+ * Everything below is read-only, temporary directories too; no capability, and no way to one.
+ * Suites beside this one mount below paths with spaces: names are read as lines, and without findmnt's escapes (no `-r`).
+ */
 const CONTAINED = [
   "exec unshare --mount --pid --fork --mount-proc --kill-child sh -c '" +
-    "for at in $(findmnt -rno TARGET -t ext4,xfs,btrfs,overlay,tmpfs); do mount -o remount,bind,ro $at; done; cd /;" +
+    "findmnt -lno TARGET -t ext4,xfs,btrfs,overlay,tmpfs | " +
+    'while IFS= read -r at; do mount -o remount,bind,ro "$at"; done; cd /;' +
     `exec setpriv --reuid ${USER} --regid ${USER} --groups ${GROUP} --no-new-privs --bounding-set=-all "$0" "$@"'`,
   '"$0" "$@"',
 ].join(" ");
