@@ -88,9 +88,7 @@ test("without files nothing is handed over, wherever it would be", async () => {
 });
 
 test.each<[what: string, options: () => string[], text: string]>([
-  ["no process", () => [...credential(), ...directory()], "--pid: "],
   ["a process that is gone", () => [...credential(), ...directory(), "--pid", "4194305"], "--pid: "],
-  ["no directory", () => [...credential(), ...pid], "--pid: "],
   ["a file that is not there", () => ["--credential", "a:/none/a", ...directory(), ...pid], "/none/a: "],
 ])("without its files a reload is not asked for: %s", async (_, options, text) => {
   writeFileSync(at("key"), "one");

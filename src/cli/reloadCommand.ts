@@ -10,21 +10,24 @@ import {
 import { DEFAULT_CONTROL, printOutcome, withControl } from "./controlOptions.js";
 import type { Output } from "./output.js";
 
-export interface ReloadOptions {
+/** TLS files to hand over before the reload. */
+interface HandOver {
+  readonly sources: readonly CredentialSource[];
+  readonly directory: string;
+  /** The master's process, whose user has to read them. */
+  readonly pid: number;
+}
+
+interface ReloadOptions {
   /** Path of the master's socket. */
   readonly control: string;
   readonly timeoutMs: number;
-  /** TLS files to hand over first. */
-  readonly credentials: readonly CredentialSource[];
-  /** Where to; needed with `credentials`. */
-  readonly credentialDirectory?: string;
-  /** The master's process, whose user has to read them; needed with `credentials`. */
-  readonly pid?: number;
+  readonly credentials?: HandOver;
 }
 
 /** `portico reload`: makes the running portico load the current config and TLS files, and reports the outcome. */
-export async function reload(options: ReloadOptions, output: Output): Promise<number> {
-  const handedOver = await handOverCredentials(options);
+async function reload(options: ReloadOptions, output: Output): Promise<number> {
+  const handedOver = await handOverCredentials(options.credentials);
   if (!handedOver.ok) return printOutcome(handedOver, "reload", output);
   const set = handedOver.value;
   const outcome = await askMaster(options.control, { command: "reload" }, options.timeoutMs);
@@ -33,17 +36,15 @@ export async function reload(options: ReloadOptions, output: Output): Promise<nu
   return printOutcome(outcome, "reload", output);
 }
 
-async function handOverCredentials(options: ReloadOptions): Promise<Result<CredentialSet | undefined>> {
-  const { credentials, credentialDirectory, pid } = options;
-  if (credentials.length === 0) return { ok: true, value: undefined };
-  const owner = pid === undefined ? undefined : await ownerOf(pid);
-  if (owner === undefined || credentialDirectory === undefined) {
-    const problems: Problem[] = [
-      problem("control.not-running", "--pid", "is not a process to hand credentials to", { received: pid }),
-    ];
-    return { ok: false, problems };
-  }
-  return handOver(credentialDirectory, credentials, owner);
+async function handOverCredentials(credentials?: HandOver): Promise<Result<CredentialSet | undefined>> {
+  if (credentials === undefined) return { ok: true, value: undefined };
+  const { sources, directory, pid } = credentials;
+  const owner = await ownerOf(pid);
+  if (owner !== undefined) return handOver(directory, sources, owner);
+  const problems: Problem[] = [
+    problem("control.not-running", "--pid", "is not a process to hand credentials to", { received: pid }),
+  ];
+  return { ok: false, problems };
 }
 
 interface ReloadFlags {
@@ -55,7 +56,7 @@ interface ReloadFlags {
 }
 
 export function addReload(program: Command, output: Output, done: (code: number) => void): void {
-  withControl(program.command("reload"))
+  const command = withControl(program.command("reload"))
     .description("make the running portico reload its config and TLS files")
     .optionsGroup("Options that the service's unit uses, as root:")
     .option(
@@ -75,11 +76,15 @@ nothing changes. No request is interrupted. \`systemctl reload portico\` does th
 Examples:
   portico reload
   portico reload --control ${DEFAULT_CONTROL}`,
-    )
-    .action(async (flags: ReloadFlags) => {
-      const { control, timeout, credential, ...more } = flags;
-      done(await reload({ control, timeoutMs: timeout * 1000, credentials: credential, ...more }, output));
-    });
+    );
+  command.action(async (flags: ReloadFlags) => {
+    const { control, timeout, credential: sources, credentialDirectory: directory, pid } = flags;
+    const options = { control, timeoutMs: timeout * 1000 };
+    if (sources.length === 0) return done(await reload(options, output));
+    if (directory === undefined || pid === undefined)
+      return command.error("error: option '--credential' needs --credential-directory and --pid");
+    done(await reload({ ...options, credentials: { sources, directory, pid } }, output));
+  });
 }
 
 /** What `--credential` says, given several times. */
