@@ -248,6 +248,13 @@ describe("warnings for settings that work but are probably not intended", () => 
     application.addRoute("colon", { path: "/a:b", action: Action.respond(204) });
     new Firewall(stack, "shut", { host, ports: [80] });
     new Firewall(stack, "open", { host, path: "/etc/open.nft", unitDirectory: "/etc/open", ports: [80, 22] });
+    const later = new TerraformVariable(stack, "port", { type: "number" }).numberValue;
+    new Firewall(stack, "later", {
+      host,
+      path: "/etc/later.nft",
+      unitDirectory: "/etc/later",
+      ports: [later],
+    });
     expect(warnings(stack)).toEqual([
       expect.stringMatching(/^stack\/files\/Proxy\/webdav: This upstream has the URL of web:/),
       expect.stringMatching(

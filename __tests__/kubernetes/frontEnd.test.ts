@@ -163,6 +163,15 @@ describe("the pods", () => {
     expect(podOf(site({ transferGrace: "11h" })).terminationGracePeriodSeconds).toBe(39_600 + 15 + 15);
   });
 
+  test("become more when they use 70 % of the CPUs that are kept for them, unless said otherwise", () => {
+    const metricsOf = (cpuPercent?: number): unknown =>
+      of(site({ autoscaling: { min: 2, max: 3, cpuPercent } }), "HorizontalPodAutoscaler").spec.metrics;
+    const at = (averageUtilization: number): unknown => [
+      { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } },
+    ];
+    expect([metricsOf(), metricsOf(71)]).toEqual([at(70), at(71)]);
+  });
+
   test("have a worker for each CPU that is kept for them", () => {
     const { stack } = site({ resources: { cpu: "2500m" } });
     expect(renderProxyConfig(stack).workers).toBe(3);

@@ -111,6 +111,14 @@ test("a log that cannot be opened prevents neither a start nor a reload; the rel
   expect(outcome).toMatchObject({ ok: true, value: { warnings: [{ code: "files.log-not-writable" }] } });
 });
 
+test("systemd is told once of a stop without a delay", async () => {
+  await start();
+  systemd.messages.length = 0;
+  portico.signal("SIGTERM");
+  await portico.gone;
+  expect(systemd.messages).toEqual(["STATUS=Finishing the requests that are running", "STOPPING=1"]);
+});
+
 test("systemd is notified of readiness, reloads with their outcome, and the stop", async () => {
   await start();
   expect(systemd.messages).toEqual([serving(1), "READY=1"]);
