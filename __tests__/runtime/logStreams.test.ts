@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { parseConfig } from "../../src/model/index.js";
 import { combinedLine, jsonLine } from "../../src/runtime/logs/logFormat.js";
@@ -169,6 +170,24 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
   expect(performance.now() - asked).toBeLessThan(4_000);
   portico.readOutput(true);
 }, 60_000);
+
+test("a socket that nobody reads does not hold up a worker that has a fault while it ends for one", async () => {
+  portico = await Portico.start(config(1));
+  portico.signal("SIGHUP");
+  await portico.says(/configuration reloaded/);
+  portico.readOutput(false);
+  const hammer = new Hammer(port, 2, LONG_PATH);
+  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
+  await hammer.stop();
+  const [worker] = portico.workers();
+  process.kill(worker!, "SIGUSR2");
+  await sleep(100);
+  process.kill(worker!, "SIGUSR2");
+  await eventually(() => !alive(worker!), "for the worker to end");
+  portico.readOutput(true);
+  await portico.says(/\nportico: worker \d+ crashed: Error: a fault for the test/);
+  await portico.says(new RegExp(`worker ${worker} was killed by SIGKILL; another one starts`));
+}, 30_000);
 
 test("standard error that nobody reads does not hold up the end of the master", async () => {
   const stderr = { stream: "stderr" } as const;

@@ -1400,6 +1400,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the clock has fractions of milliseconds",
   },
   {
+    file: "src/runtime/load/certificateExpiry.ts",
+    from: /^certificatesOf\(contents\.cert\)\.filter/,
+    why: "a chain with a certificate that cannot be read is refused when it is loaded: the filter is for the type",
+  },
+  {
     file: "src/runtime/load/ownAddress.ts",
     from: "9",
     why: "any port: nothing is sent",

@@ -100,7 +100,7 @@ const WARN_MS = 60_000;
 
 /** What counts as one client: with IPv6, each has a whole /64 network of addresses to choose from (RFC 6177). */
 function clientOf(address: string): string {
-  const groups = address.includes(":") ? ipv6Groups(address) : undefined;
+  const groups = ipv6Groups(address);
   if (groups === undefined) return address;
   return `${groups
     .slice(0, 4)

@@ -105,8 +105,8 @@ export class Master {
     const { predecessor } = this.options;
     const problems = await this.turns.take(() => this.start());
     // A stop in the middle of the start is not a failure.
-    this.failed = problems.length > 0 && !this.stopping;
-    if (this.failed) {
+    if (problems.length > 0 && !this.stopping) {
+      this.failed = true;
       const verdict = `cannot start: ${report.problemCount(problems)}`;
       report.write(process.stderr, `${report.problemsText(problems)}portico: ${verdict}\n`);
       await predecessor?.failed(problems);

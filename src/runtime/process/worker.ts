@@ -75,7 +75,7 @@ class Worker {
     const text = `worker ${process.pid} crashed: ${error?.stack ?? String(error)}`;
     if (this.crashing || this.service === undefined) {
       process.stderr.write(`portico: ${text}\n`);
-      process.exit(WORKER_EXIT.crashed);
+      return this.leave(WORKER_EXIT.crashed);
     }
     this.crashing = true;
     this.service.stopAccepting();
