@@ -231,6 +231,18 @@ describe("a connection that begins with a PROXY protocol header", () => {
     ]);
   });
 
+  test("is not waited for when it was reset", async () => {
+    const { connect, log } = await start({ announced: true, requestHeadMs: 100 });
+    for (const bytes of ["", "P"]) {
+      const peer = await connect(BALANCER);
+      if (bytes !== "") peer.send(bytes);
+      await sleep(20);
+      peer.socket.resetAndDestroy();
+    }
+    await sleep(200);
+    expect(log).toEqual([]);
+  });
+
   test.each([1, 2])("has the time of a handshake with it: %i certificates", async (certificates) => {
     const { connect, log } = await start({ announced: true, certificates, tlsHandshakeMs: 400 });
     const begun = performance.now();
