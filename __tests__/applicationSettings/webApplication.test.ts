@@ -279,6 +279,7 @@ test("a field of an f-string ends at its own brace, whatever is in it", () => {
     `f"{{}}"`,
     `f"{"}"}"`,
     `f"{1:}"`,
+    `f"{"a":}"`,
     `f"{1:{"}"}}"`,
     `f"""{1:\n"}"""`,
   ];

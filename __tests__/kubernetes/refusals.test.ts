@@ -92,7 +92,11 @@ describe("props", () => {
     ],
     ["no CPU", { resources: { cpu: "0" } }, "kubernetes.bad-value stack/files.resources.cpu"],
     ["a grace in words", { transferGrace: "ten hours" }, "kubernetes.bad-value stack/files.transferGrace"],
-    ["a grace below the drain", { transferGrace: "35999s" }, "kubernetes.short-grace stack/files.transferGrace"],
+    [
+      "a grace below the drain",
+      { transferGrace: "35999s" },
+      "kubernetes.short-grace stack/files.transferGrace",
+    ],
     [
       "a volume without a source",
       { volumes: [{ mountPath: "/srv/media" }] },

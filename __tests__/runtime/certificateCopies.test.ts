@@ -20,6 +20,7 @@ import { copiesOf, takeCopies } from "../../src/runtime/acme/copies.js";
 import { isOtherKey, type Link, listenForCopies, sendCopies } from "../../src/runtime/acme/copyLink.js";
 import { CertificateSharing } from "../../src/runtime/acme/sharing.js";
 import { issue, type CertificateOptions } from "../../proof/kit/certificates.js";
+import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { freePort } from "../../proof/kit/ports.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -335,6 +336,25 @@ describe("between two hosts", () => {
     expect([taken.length, taken[0], taken[1], refused]).toEqual([500, "x".repeat(500), "a", []]);
     await Promise.all(closed);
     await expect(sendCopies(first, copies)).rejects.toThrow("the connection was closed before the answer");
+  });
+
+  test("who does not answer is waited for half a minute", async () => {
+    const port = await freePort();
+    jest.useFakeTimers(ONLY_TIMEOUTS);
+    stopping.push(() => jest.useRealTimers());
+    const options = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", maxVersion: "TLSv1.2" } as const;
+    const server = createServer({ ...options, pskCallback: () => key }, (socket) => void socket.resume());
+    await new Promise<void>((done) => server.listen(port, "127.0.0.2", done));
+    stopping.push(() => void server.close());
+    const sent = sendCopies(linkOf(port, "127.0.0.1", "127.0.0.2"), { accounts: {}, certificates: {} });
+    let failed = false;
+    const failure = expect(sent.finally(() => (failed = true))).rejects.toThrow("nothing came for 30 s");
+    await once(server, "secureConnection");
+    jest.advanceTimersByTime(29_999);
+    await new Promise((done) => setImmediate(done));
+    expect(failed).toBe(false);
+    jest.advanceTimersByTime(1);
+    await failure;
   });
 
   test("one that nobody can answer is closed", async () => {

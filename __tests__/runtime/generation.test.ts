@@ -319,8 +319,10 @@ test("a drain is answered when none accepts, and over when none is left", async 
   expect([generation.accepts, await isDone(generation.gone)]).toEqual([false, false]);
   await quiet;
   expect(pids.map((pid) => sent(pid).at(-1))).toEqual([{ type: "drain" }, { type: "drain" }]);
-  // Nobody has to answer any more.
+  // Nobody has to answer any more, or is waited for.
+  for (const pid of pids) process.kill(pid, "SIGSTOP");
   await generation.answerChallenges([]);
+  for (const pid of pids) process.kill(pid, "SIGCONT");
   process.kill(pids[0]!, "SIGUSR2");
   await until(() => generation.pids.length === 1);
   expect(await isDone(generation.gone)).toBe(false);

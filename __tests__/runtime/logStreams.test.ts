@@ -70,12 +70,15 @@ test("lines of several workers are not mixed, however long they would be", async
   await start(config(2));
   // Four at once to each worker, all with more than a pipe takes in one piece.
   const clients = await Promise.all(Array.from({ length: 8 }, () => KeepAliveClient.connect(port)));
+  // The pipe fills, and then has room for parts only of what waits.
+  reader("SIGSTOP");
   const asked = await Promise.all(
     clients.map(async (client, i) => {
       for (let n = 0; n < 100; n++) await client.ask(`/${i}-${n}-${"x".repeat(n * 79)}`);
     }),
   );
   expect(asked).toHaveLength(8);
+  reader("SIGCONT");
   await eventually(() => lines().length === 800, "for every line", {
     seen: () => String(lines().length),
     everyMs: 50,

@@ -67,6 +67,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a bound that is far above every answer",
   },
   {
+    file: "src/asOwner/asOwner.ts",
+    from: "child.unref();",
+    why: "seen only where the kernel cannot end a process, as one that waits for a server of files",
+  },
+  {
     file: "src/asOwner/acting.ts",
     from: "10_000",
     why: "how long id(1) may take; a millisecond more makes no difference",
@@ -1162,6 +1167,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     file: "src/runtime/http2/exchange.ts",
     line: /sendData\(chunk: Uint8Array, transient = false\)/,
     why: "what could stay where it is may be copied",
+  },
+  {
+    file: "src/runtime/http2/exchange.ts",
+    line: /if \(increment > 0 && !this\.closed/,
+    from: "0",
+    why: "a window opens by a quarter of its size at least, not by one byte",
   },
   {
     file: "src/runtime/http2/exchange.ts",

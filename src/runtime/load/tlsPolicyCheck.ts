@@ -118,7 +118,6 @@ function handshake(server: SecureContext, client: SecureContext): Promise<string
     // The server knows the reason, the client only the alert.
     serving.on("error", (error) => done(reason(error)));
     asking.on("error", (error) => setImmediate(() => done(reason(error))));
-    serving.on("close", () => done("the connection closed"));
   });
 }
 
