@@ -633,6 +633,7 @@ describe("composition", () => {
       stack,
     );
     synthesize(stack);
+    expect(files.loopbackPorts).toEqual([3306, 8082]);
     const { placeholder } = synthesizedFile(files, "/etc/portico/portico.json");
     expect(placeholder).toContain(
       '"url": "http://${trimsuffix(trimprefix(jsonencode(var.text), "\\""), "\\"")}:9000"',

@@ -901,6 +901,12 @@ const proxies = of("a proxy", [
   ],
   ["without listeners", proxy({}), "config.out-of-range", "stack/p.listeners"],
   [
+    "with an override that has no path",
+    (s) => s.proxy.addConfigOverride(undefined as Wrong, 1),
+    "config.missing-field",
+    "stack/proxy.addConfigOverride.path",
+  ],
+  [
     "with the config of another one",
     (s) => new ReverseProxy(s.stack, "p", { host: s.host }),
     "files.duplicate-path",

@@ -316,6 +316,35 @@ describe("daemons", () => {
     ]);
   });
 
+  test("have everything else that is known only at apply checked then", () => {
+    const stack = newStack();
+    const text = new TerraformVariable(stack, "text", { type: "string" }).stringValue;
+    const number = new TerraformVariable(stack, "number", { type: "number" }).numberValue;
+    new ApplicationDaemons(stack, "daemons", {
+      host: new Host(stack, "host", LAN),
+      webdav: {
+        ...{ ...daemon, user: text, group: text, pidFile: text, workingDirectory: text },
+        ...{ environmentFile: text, writableDirectories: ["/srv/known", text] },
+        ...{ startTimeoutSeconds: number, stopTimeoutSeconds: number },
+      },
+    });
+    const [unit] = Object.values(synthesize(stack).resource["local_file"]!);
+    const checks = unit.lifecycle.precondition as { error_message: string }[];
+    const titles = checks.map(({ error_message: message }) => message.split("\n")[0]!);
+    const own = titles.filter((title) => title.startsWith("stack/daemons.webdav."));
+    const path = "an absolute path of letters, digits, spaces and ./_-+@:,= [config.bad-file-path]";
+    const account = "a name of an account: up to 31 letters, digits, `_` and `-` [unit.bad-value]";
+    expect(own.map((title) => title.slice("stack/daemons.webdav.".length))).toEqual([
+      ...["user", "group"].map((name) => `${name}: is not ${account}`),
+      ...["workingDirectory", "environmentFile", "pidFile", "writableDirectories[1]"].map(
+        (name) => `${name}: is not ${path}`,
+      ),
+      ...["startTimeoutSeconds", "stopTimeoutSeconds"].map(
+        (name) => `${name}: is out of range [config.out-of-range]`,
+      ),
+    ]);
+  });
+
   test("have words of commands that are known only at apply checked then, wherever they are", () => {
     const stack = newStack();
     const word = new TerraformVariable(stack, "word", { type: "string" }).stringValue;

@@ -35,6 +35,8 @@ interface Site {
   readonly server: VirtualServer;
 }
 
+const FILES = { certificate: "/c.pem", key: "/k.pem", dhparam: false } as const;
+
 /** A host with a proxy that answers on port 80, built from parts. */
 function site(props: Partial<ReverseProxyProps> = {}): Site {
   const stack = newStack();
@@ -192,6 +194,18 @@ describe("parts without the front end", () => {
         }),
     );
     expect(again.map((p) => p.code)).toEqual(["config.duplicate-name"]);
+  });
+
+  test("a virtual server with the certificate of its listener adds none to it", () => {
+    const { proxy } = site();
+    const [material, other] = [TlsMaterial.selfSigned(), TlsMaterial.fromFiles(FILES)];
+    const https = proxy.addListener("https", { port: 443, tls: { material } });
+    const server = (id: string, tls: TlsMaterial) =>
+      proxy.addVirtualServer(id, { serverNames: [`${id}.example`], listeners: [https], tls });
+    for (const [id, tls] of Object.entries({ a: material, b: other, c: other })) server(id, tls);
+    expect(proxy.config.listeners[1]!.tls!.certificates).toEqual([
+      { certificate: FILES.certificate, key: FILES.key },
+    ]);
   });
 
   test("a self-signed certificate of a listener and of its virtual servers is for the host as well", () => {

@@ -163,6 +163,21 @@ describe("the pods", () => {
     expect(podOf(site({ transferGrace: "11h" })).terminationGracePeriodSeconds).toBe(39_600 + 15 + 15);
   });
 
+  test("have a grace of whole seconds that is long enough, whatever the times of the proxy are", () => {
+    const one = site({}, (stack) => {
+      const made = proxy(stack);
+      made.addConfigOverride("timeouts", { drainMs: 2_000_001, drainDelayMs: 1_001_000 });
+      return made;
+    });
+    expect(podOf(one).terminationGracePeriodSeconds).toBe(2001 + 1001 + 15);
+    const other = site({}, (stack) => {
+      const made = proxy(stack);
+      made.addConfigOverride("timeouts", { drainMs: 1, drainDelayMs: 1 });
+      return made;
+    });
+    expect(podOf(other).terminationGracePeriodSeconds).toBe(1 + 1 + 15);
+  });
+
   test("become more when they use 70 % of the CPUs that are kept for them, unless said otherwise", () => {
     const metricsOf = (cpuPercent?: number): unknown =>
       of(site({ autoscaling: { min: 2, max: 3, cpuPercent } }), "HorizontalPodAutoscaler").spec.metrics;
