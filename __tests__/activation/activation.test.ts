@@ -218,6 +218,29 @@ describe("nothing is touched when", () => {
     expect(site.read(CONFIG)).toBe(two[CONFIG]!.content);
   });
 
+  test("contents are missing or damaged: each is named, with what is wrong with it", async () => {
+    site.deliver(two);
+    damage(site);
+    const runtime = "/usr/lib/portico/portico.mjs";
+    const [at, gone] = [two[CONFIG]!, two[runtime]!].map(
+      ({ content }) => `${site.incoming}/${sha256(content)}`,
+    );
+    const problems = await problemsOf(site.activate());
+    expect([...problems].sort((a, b) => (a.code < b.code ? -1 : 1))).toMatchObject([
+      {
+        code: "activation.corrupt-blob",
+        path: at,
+        message: `does not match the hash in its name, and ${CONFIG} needs it`,
+        received: JSON.stringify(`SHA-256 ${sha256("half")}`),
+      },
+      {
+        code: "activation.missing-blob",
+        path: gone,
+        message: `cannot be read (2: No such file or directory), and ${runtime} needs it`,
+      },
+    ]);
+  });
+
   test("a dry run plans it", async () => {
     site.deliver(two);
     const before = site.snapshot();

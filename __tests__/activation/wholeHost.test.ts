@@ -347,6 +347,18 @@ test("a service that does not start: the host is as it was before, with the word
   ]);
 });
 
+test("interrupted between two steps: the next is not begun", async () => {
+  host.write("/run/units/web.service.start", "kill -TERM $PPID");
+  host.deliver(one, UNPROBED);
+  const { lines, reason } = await host.activate();
+  expect(reason).toMatchObject([{ code: "activation.interrupted", message: "interrupted by SIGTERM" }]);
+  const last = lines.indexOf("systemctl start web.service");
+  expect(lines.slice(last + 1, last + 3)).toEqual([
+    expect.stringMatching(/^failed: interrupted by SIGTERM /),
+    "rolling back to what was there before",
+  ]);
+});
+
 test("a later one goes back to the last good state", async () => {
   await activated(one);
   host.write("/run/units/portico.service.restart", "exit 3");
@@ -1688,6 +1700,16 @@ describe("what the host should answer", () => {
        },
      ]
     `);
+  });
+
+  test("a unit that ends, and an answer that is wrong: both are said", async () => {
+    answers = (row) => (row.subject === "media" ? answer(404) : asExpected(row));
+    host.write("/run/units/portico.service.reload", "echo failed > /run/units/portico.service; exit 0");
+    host.deliver(files, probed());
+    expect((await host.activate()).reason).toMatchObject([
+      { code: "activation.command-failed", path: "portico.service" },
+      { code: "activation.unexpected-response" },
+    ]);
   });
 
   test("settings that are left to the application's owner are only reported", async () => {

@@ -68,6 +68,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/asOwner/asOwner.ts",
+    line: /UV_USE_IO_URING/,
+    from: '"0"',
+    why: "libuv reads an empty value as 0",
+  },
+  {
+    file: "src/asOwner/asOwner.ts",
     from: "child.unref();",
     why: "seen only where the kernel cannot end a process, as one that waits for a server of files",
   },
@@ -359,6 +365,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     from: "if (value === last.value) return last.parts;",
     to: "",
     why: "the same parts, found once more",
+  },
+  {
+    file: "src/constructs/configOverrides.ts",
+    line: /^const FOLLOWED = /,
+    to: /\[\\d\*\\\]/,
+    why: "a path with an empty index was refused before",
   },
   {
     file: "src/constructs/props/tokens.ts",
