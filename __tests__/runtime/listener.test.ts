@@ -6,7 +6,7 @@ import * as tls from "node:tls";
 import type { ListenerConfig, ProxyConfig } from "../../src/model/index.js";
 import { Faults } from "../../src/runtime/exchange/faults.js";
 import type { WorkerContext } from "../../src/runtime/exchange/workerContext.js";
-import type { Endpoints } from "../../src/runtime/listen/client.js";
+import { clientInfo, type Endpoints, endpointsOf } from "../../src/runtime/listen/client.js";
 import { ConnectionGate } from "../../src/runtime/listen/gate.js";
 import { type Acceptor, ListenerServer } from "../../src/runtime/listen/listener.js";
 import { bind } from "../../src/runtime/node/boundSockets.js";
@@ -195,6 +195,28 @@ describe("a connection that begins with a PROXY protocol header", () => {
       await eventually(() => given.length === 1);
       expect(given[0]).toMatchObject({ protocol: "http1", announced: CLIENT, read: rest });
     }
+  });
+
+  test("is its proxy's own if the header names nobody", async () => {
+    const { connect, given } = await start({ announced: true });
+    const { socket } = (await connect(BALANCER)).send("PROXY UNKNOWN\r\n");
+    await eventually(() => given.length === 1);
+    const announced = { address: BALANCER, port: socket.localPort, localAddress: "127.0.0.1" };
+    expect(given[0]).toMatchObject({ announced, read: "" });
+  });
+
+  test("has no deadline once it was read, and its client may end its side", async () => {
+    const { connect, given, log } = await start({ announced: true, requestHeadMs: 100 });
+    const peer = (await connect(BALANCER)).send(V1);
+    await eventually(() => given.length === 1);
+    const { socket } = given[0]!;
+    peer.socket.end();
+    // Whoever has it reads on.
+    socket.resume();
+    await sleep(150);
+    socket.end("still here");
+    await peer.receives(/still here/);
+    expect(log).toEqual([]);
   });
 
   test.each([1, 2])("may be one of TLS: %i certificates", async (certificates) => {
@@ -437,4 +459,38 @@ test("a listener without TLS has no use for keys, certificates and proofs", asyn
   server.setProofs([]);
   await connect();
   await eventually(() => given.length === 1);
+});
+
+describe("what is known about a client", () => {
+  const gone = new net.Socket();
+
+  test("is empty if it is gone before anybody asks", () => {
+    expect(endpointsOf(gone)).toEqual({ address: "", port: 0, localAddress: "" });
+  });
+
+  test.each<[trusted: boolean, temporary: boolean | undefined, rules: string, misdirected: boolean]>([
+    [false, undefined, "https", false],
+    [false, false, "https", true],
+    [false, true, "http", true],
+    [true, false, "https", false],
+    [true, true, "http", false],
+  ])(
+    "trusted %j, with a temporary certificate %j: answers have the rules of %s, names are checked %j",
+    (trusted, temporary, answerRules, checked) => {
+      const listener = { name: "front", protocol: "https" } as ListenerConfig;
+      const context = {
+        trusted: (address: string) => trusted && address === CLIENT.address,
+      } as WorkerContext;
+      const misdirected = (): boolean => true;
+      const secured = temporary === undefined ? undefined : { misdirected, temporary };
+      const info = () => clientInfo(gone, listener, context, secured, CLIENT);
+      const { connectionId, ...known } = info();
+      expect(known).toEqual({
+        ...CLIENT,
+        ...{ scheme: "https", listener: "front", trusted, answerRules },
+        misdirected: checked ? misdirected : undefined,
+      });
+      expect(info().connectionId).toBe(connectionId + 1);
+    },
+  );
 });

@@ -27,7 +27,7 @@ import { handOver, ownerOf } from "../../src/runtime/load/credentialSet.js";
 import { credentials } from "../../src/runtime/load/credentials.js";
 import { dhPrimeBits } from "../../src/runtime/load/dhParameters.js";
 import { stateOfAll } from "../../src/runtime/load/fileWatch.js";
-import { directoryProblem, exposure, logProblem, readText } from "../../src/runtime/load/files.js";
+import { directoryProblem, exposure, logFix, logProblem, readText } from "../../src/runtime/load/files.js";
 import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
 import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
@@ -628,6 +628,44 @@ describe("a path", () => {
       expect(await problemOf(name)).toMatchObject(
         no("is below /file, which is not a directory", "Remove /file, or log to another directory."),
       );
+  });
+});
+
+describe("the advice for a log that cannot be written", () => {
+  const saved = process.env["LOGS_DIRECTORY"];
+  const { geteuid } = process;
+  afterEach(() => {
+    if (saved === undefined) delete process.env["LOGS_DIRECTORY"];
+    else process.env["LOGS_DIRECTORY"] = saved;
+    process.geteuid = geteuid!;
+  });
+
+  test.each<[directories: string | undefined, restart: boolean]>([
+    [undefined, false],
+    ["", false],
+    ["/var/log/portico", true],
+    ["/var/log/other:/var/log/portico", true],
+    ["/var/log/portico:/var/log/other", true],
+    ["/var/log/port", false],
+    ["/log/portico", false],
+    [":", false],
+  ])("where systemd makes %j: a restart is enough: %j", (directories, restart) => {
+    if (directories === undefined) delete process.env["LOGS_DIRECTORY"];
+    else process.env["LOGS_DIRECTORY"] = directories;
+    const made = `user ${USER}: mkdir -p /var/log/portico && chown ${USER} /var/log/portico`;
+    expect(logFix("/var/log/portico/access.log")).toBe(
+      restart
+        ? "Restart the service; systemd then creates its log directory: systemctl restart portico.service"
+        : `Create its directory for ${made}`,
+    );
+  });
+
+  test("has a word for the user where the system has no numbers of users", () => {
+    delete process.env["LOGS_DIRECTORY"];
+    delete process.geteuid;
+    expect(logFix("/logs/access.log")).toBe(
+      "Create its directory for user USER: mkdir -p /logs && chown USER /logs",
+    );
   });
 });
 

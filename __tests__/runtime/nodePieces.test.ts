@@ -9,6 +9,7 @@ import { freePort } from "../../proof/kit/ports.js";
 import versions from "../../proof/nodeVersions/package-lock.json";
 import { KeepAliveClient } from "../../proof/kit/keepAliveClient.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** A Node that lacks what has no public name, or does something else by it: portico says so, and serves. */
 
@@ -108,6 +109,25 @@ test("`portico doctor` has a row for what is missing, and only then", () => {
       fix: expect.stringContaining(KNOWN_VERSIONS.at(-1)!) as string,
     }),
   ]);
+});
+
+test("an unknown version that has everything does without nothing, and its trial leaves nothing open", async () => {
+  const { version } = process;
+  const open = (): number =>
+    readFileSync("/proc/self/net/unix", "latin1").split(`@portico ${process.pid} `).length - 1;
+  Object.defineProperty(process, "version", { value: "v99.0.0", configurable: true, writable: true });
+  try {
+    await jest.isolateModulesAsync(async () => {
+      const { unused } = await import("../../src/runtime/node/pieces.js");
+      const { missingPieces } = await import("../../src/runtime/node/probe.js");
+      const without = unused();
+      expect(await missingPieces()).toEqual(without);
+      expect(await missingPieces()).toEqual(without);
+    });
+    await eventually(() => open() === 0, "for its sockets to close");
+  } finally {
+    Object.defineProperty(process, "version", { value: version, configurable: true, writable: true });
+  }
 });
 
 test("a Node that has everything is not mentioned, but a wrong name is", () => {

@@ -207,7 +207,8 @@ describe("a body that is no longer read", () => {
     body.discardRest(9_000);
     body.attach(sink);
     await turn();
-    expect([owner.consumed, sink.text, owner.calls.includes("stopped")]).toEqual([5, "", false]);
+    expect([owner.consumed, sink.text, owner.calls]).toEqual([5, "", ["paused"]]);
+    expect(body.attached).toBe(false);
     after(1_999);
     expect(owner.calls.includes("stopped")).toBe(false);
     after(2_000);

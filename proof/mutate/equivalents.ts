@@ -1567,6 +1567,31 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   ...sizes("logs/logFile.ts", "BATCH_BYTES"),
   ...sizes("node/probe.ts", "LARGE_BYTES"),
+  ...sizes("listen/listenOwner.ts", "PROCESSES_MAX"),
+  {
+    file: "src/runtime/node/probe.ts",
+    line: /^ {6}(?:near|far)\.destroy\(\);|^ {2}socket\.destroy\(\);/,
+    to: "",
+    why: "a connection of this process to itself: each end closes the other",
+  },
+  {
+    file: "src/runtime/listen/certificateServers.ts",
+    line: /own\.add\(names, true\)/,
+    from: "true",
+    why: "any value that is there",
+  },
+  {
+    file: "src/runtime/listen/listener.ts",
+    from: 'socket.off("close", this.forget);',
+    to: "",
+    why: "what was forgotten is not there to be forgotten again: it only costs a listener for each connection",
+  },
+  {
+    file: "src/runtime/listen/listener.ts",
+    line: /socket\.off\("close", this\.forget\)/,
+    from: '"close"',
+    why: "the same",
+  },
   ...sizes("listen/listener.ts", "BACKLOG"),
 ];
 

@@ -52,7 +52,8 @@ export function dhPrimeBits(pem: string): number | undefined {
 
 /** Content of the DER element at the start of the bytes, and what follows it (X.690, 8.1). */
 function derContent(bytes: Buffer, tag: number): { content: Buffer; rest: Buffer } | undefined {
-  if (bytes.length < 2 || bytes[0] !== tag) return undefined;
+  if (bytes[0] !== tag) return undefined;
+  // Beyond the end it is not a number, and taken for a length of no bytes.
   const short = bytes[1]! < 0x80;
   const lengthBytes = short ? 0 : bytes[1]! & 0x7f;
   if (lengthBytes > 4 || bytes.length < 2 + lengthBytes || (!short && lengthBytes === 0)) return undefined;

@@ -38,7 +38,7 @@ export async function loadTlsFiles(
       result.problems.push(...one.problems);
       result.warnings.push(...one.warnings);
       if (one.problems.length === 0)
-        result.warnings.push(...nameWarnings(config, i, one.files?.certificates ?? []));
+        result.warnings.push(...nameWarnings(config, i, one.files!.certificates));
       seen.set(same, one.files);
     }
     const files = seen.get(same);
