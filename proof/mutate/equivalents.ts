@@ -320,12 +320,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "an operator or `in` is not the name",
   },
   {
-    file: "src/applicationSettings/python/bindings.ts",
-    line: /t\.text === "as"/,
-    from: "0",
-    why: "a statement does not begin with `as`",
-  },
-  {
     file: "src/applicationSettings/databaseOverrides.ts",
     from: "12",
     why: "one byte more of a random name",

@@ -1,13 +1,16 @@
 import { bindingsOf } from "./python/bindings.js";
 import { unitsOf } from "./python/statements.js";
 import type { LogicalLine } from "./python/tokens.js";
-import { lineOf, splitLines } from "./textEdit.js";
+import { lineNumbers, splitLines } from "./textEdit.js";
 
 /** Words that hint at a secret in or next to them, and a password in a URL. */
-const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@]*:[^\s/@]*@/i;
+const SECRET = /secret|passw|token|private|credential|salt|dsn|key\b|:\/\/[^\s/@:]*:[^\s/@]*@/i;
 
 /** A secret shorter than this would hide half of the file. */
 const SECRET_LENGTH_MIN = 4;
+
+/** More keys than anybody has one after the other: then every line is hidden, as looking for each in each takes long. */
+const SECRETS_MAX = 100;
 
 /**
  * Numbers of the lines of a Python module that may contain a secret: every statement or comment that mentions one, and
@@ -15,20 +18,25 @@ const SECRET_LENGTH_MIN = 4;
  */
 export function secretPythonLines(text: string): ReadonlySet<number> {
   const parsed = unitsOf(text);
-  if ("fault" in parsed) return new Set(splitLines(text).map((_, i) => i + 1));
+  if ("fault" in parsed) return everyLine(text);
   const lines = parsed.units.flatMap((unit) => unit.lines);
   const naming = lines.filter((line) => SECRET.test(text.slice(line.from, line.to)));
   const keys = bindingsOf(parsed.units, "SECRET_KEY").flatMap((b) =>
     b.kind === "assignment" ? b.value : [],
   );
-  const secrets = keys
-    .filter((token) => token.kind === "string")
-    .map((token) => token.text.replace(/^\w*(?:"+|'+)|(?:"+|'+)$/g, ""))
-    .filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  const strings = keys.filter((token) => token.kind === "string");
+  const texts = new Set(strings.map((token) => token.text.replace(/^\w*(?:"+|'+)|(?:"+|'+)$/g, "")));
+  const secrets = [...texts].filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  if (secrets.length > SECRETS_MAX) return everyLine(text);
   const matching = splitLines(text).flatMap((line, i) =>
     SECRET.test(line) || secrets.some((secret) => line.includes(secret)) ? [i + 1] : [],
   );
-  return new Set([...naming.flatMap((line) => numbers(text, line)), ...matching]);
+  const lineAt = lineNumbers(text);
+  return new Set([...naming.flatMap((line) => numbers(text, line, lineAt)), ...matching]);
+}
+
+function everyLine(text: string): ReadonlySet<number> {
+  return new Set(splitLines(text).map((_, i) => i + 1));
 }
 
 /** The same for an ini file: such a key with the indented lines below it, and comments. */
@@ -40,9 +48,10 @@ export function secretIniLines(text: string): ReadonlySet<number> {
   return hidden;
 }
 
-function numbers(text: string, { from, to }: LogicalLine): number[] {
-  const first = lineOf(text, from);
+function numbers(text: string, { from, to }: LogicalLine, lineAt: (at: number) => number): number[] {
+  const first = lineAt(from);
   // A comment may follow the last token in a line of its own, after a backslash; the line end is no part of it.
-  const last = lineOf(text, to - /(?:\r?\n|\r)?$/.exec(text.slice(from, to))![0].length);
+  const ended = text.startsWith("\r\n", to - 2) ? 2 : /[\r\n]/.test(text.charAt(to - 1)) ? 1 : 0;
+  const last = lineAt(to - ended);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }

@@ -48,12 +48,28 @@ export function cut(text: string, from: number, to: number, lineEndAdded = false
   return lineEndAdded && to === text.length ? rest.replace(/(?:\r\n|\n|\r)$/, "") : rest;
 }
 
-/** Line number of an offset, from 1. */
+/** Line number of an offset, from 1. For many of them: {@link lineNumbers}. */
 export function lineOf(text: string, at: number): number {
   return splitLines(text.slice(0, at)).length;
 }
 
+/** Says the line number of each offset, from 1, without reading the text anew. */
+export function lineNumbers(text: string): (at: number) => number {
+  const ends = Array.from(text.matchAll(LINE_END), ({ index, 0: end }) => index + end.length);
+  return (at) => {
+    let [from, to] = [0, ends.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (ends[middle]! <= at) from = middle + 1;
+      else to = middle;
+    }
+    return from + 1;
+  };
+}
+
 /** Lines without their ends; one more than there are line ends. */
 export function splitLines(text: string): string[] {
-  return text.split(/\r\n|\n|\r/);
+  return text.split(LINE_END);
 }
+
+const LINE_END = /\r\n|\n|\r/g;

@@ -6,7 +6,7 @@ import { listElements, literalValue, type LiteralValue, withoutParentheses } fro
 import { type Unit, unitsOf } from "./python/statements.js";
 import type { Fault } from "./python/tokens.js";
 import type { ItemChange, ItemFinding, SettingsEdit } from "./edit.js";
-import { insertLines, isUnended, lineOf, type Splice } from "./textEdit.js";
+import { insertLines, isUnended, lineNumbers, lineOf, type Splice } from "./textEdit.js";
 
 /**
  * Edits the web application's settings, a Python module. An item is set where it is already set: in the last plain
@@ -196,10 +196,9 @@ function notesOn(
   effective: Binding,
   found: LiteralValue | undefined,
 ): string[] {
-  const line = lineOf(text, effective.at);
-  const earlier = bindings
-    .filter((b) => b.kind === "assignment" && b !== effective)
-    .map((b) => lineOf(text, b.at));
+  const lineAt = lineNumbers(text);
+  const line = lineAt(effective.at);
+  const earlier = bindings.filter((b) => b.kind === "assignment" && b !== effective).map((b) => lineAt(b.at));
   const lines = `${earlier.length === 1 ? "line" : "lines"} ${earlier.join(", ")}`;
   return [
     ...(earlier.length === 0
@@ -233,8 +232,10 @@ function aboveComments(text: string, units: readonly Unit[], index: number): num
   const previous = units[index - 1];
   // Above the first unit there may be lines that have to stay first: `#!`, the encoding.
   if (previous === undefined) return from;
-  const comment = /(?:(?<=[\r\n])[ \t\f]*#[^\r\n]*(?:\r\n|\n|\r))*$/.exec(text.slice(previous.to - 1, from))!;
-  return from - comment[0].length;
+  // The first piece ends the line of what is above.
+  const [, ...lines] = text.slice(previous.to - 1, from).split(/(?<=\n|\r(?!\n))/);
+  const apart = lines.findLastIndex((line) => !/^[ \t\f]*#/.test(line) || !/[\r\n]$/.test(line));
+  return from - lines.slice(apart + 1).join("").length;
 }
 
 /** One problem per statement, with all the items it affects. */

@@ -121,6 +121,7 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
   const lastAssigning = statement.findLastIndex(isAssigning);
   const loopTargets = statement.findIndex((t) => t.text === "in" && t.depth === 0);
   const keyword = first!.text === "async" ? second!.text : first!.text;
+  const firstAs = statement.findIndex((t) => t.text === "as");
   const walrus = assignedInside(statement, name);
   if (walrus !== undefined) return walrus;
   for (const [i, token] of statement.entries()) {
@@ -133,7 +134,7 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
     if (i === 0 && (next === "." || next === "[")) return found("a change of its content");
     if (BINDING_STATEMENTS.has(keyword)) return found(`\`${keyword}\``);
     if (keyword === "for" && i < loopTargets) return found("a loop variable");
-    if (statement.slice(0, i).some((t) => t.text === "as")) return found("`as`");
+    if (firstAs !== -1 && firstAs < i) return found("`as`");
     if (previous === "def" || previous === "class") return found(`\`${previous}\``);
   }
   return undefined;
@@ -141,12 +142,11 @@ function otherBinding(statement: readonly Token[], name: string): Found | undefi
 
 /** `NAME := value` somewhere in a statement, in the fields of its f-strings too. */
 function assignedInside(statement: readonly Token[], name: string): Found | undefined {
-  const inField = new RegExp(`(?<![\\w.])${name}\\s*:=`);
-  const token = statement.find((t, i) =>
-    t.kind === "name"
-      ? t.text === name && statement[i + 1]?.text === ":="
-      : inField.test(fieldsOf(t).normalize("NFKC")),
-  );
+  const token = statement.find((t, i) => {
+    if (t.kind === "name") return t.text === name && statement[i + 1]?.text === ":=";
+    const fields = fieldsOf(t);
+    return fields !== "" && new RegExp(`(?<![\\w.])${name}\\s*:=`).test(fields.normalize("NFKC"));
+  });
   return token === undefined ? undefined : { at: token.from, what: "`:=`" };
 }
 
@@ -172,7 +172,8 @@ function openEnded(statement: readonly Token[]): Found | undefined {
   }
   for (const [i, token] of statement.entries()) {
     const around = [statement[i - 1]?.text, statement[i + 1]?.text, statement[i + 2]?.text] as const;
-    const inField = ANY_NAME_IN_FIELD.exec(fieldsOf(token).normalize("NFKC"))?.[0];
+    const fields = fieldsOf(token);
+    const inField = fields === "" ? undefined : ANY_NAME_IN_FIELD.exec(fields.normalize("NFKC"))?.[0];
     const what = reachesForNames(token.text, ...around) ? token.text : inField;
     if (what !== undefined) return { at: token.from, what: `\`${what}\``, openEnded: true };
   }

@@ -165,7 +165,7 @@ function stringBegin(text: string, from: number): StringBegin | undefined {
   return { from, at, quotes: match[2]!, formatted: /[ft]/.test(prefix) };
 }
 
-function endOfString(text: string, begin: StringBegin): number {
+function endOfString(text: string, begin: StringBegin, level = 0): number {
   const { quotes, formatted } = begin;
   for (let at = begin.at; at < text.length;) {
     if (text.startsWith(quotes, at)) return at + quotes.length;
@@ -175,7 +175,7 @@ function endOfString(text: string, begin: StringBegin): number {
     } else if (isLineEnd(c) && quotes.length === 1) {
       break;
     } else if (formatted && c === "{") {
-      at = text[at + 1] === "{" ? at + 2 : endOfField(text, at + 1, begin);
+      at = text[at + 1] === "{" ? at + 2 : endOfField(text, at + 1, begin, level + 1);
     } else {
       at++;
     }
@@ -196,14 +196,15 @@ function endOfEscape(text: string, at: number, formatted: boolean): number {
  * Offset after the `}` of a replacement field. Since Python 3.12 it may contain strings in the same quotes as the whole
  * (PEP 701); what older versions accept ends at the same place by this rule.
  */
-function endOfField(text: string, from: number, string: StringBegin): number {
+function endOfField(text: string, from: number, string: StringBegin, level: number): number {
+  if (level > FIELD_LEVELS_MAX) fail(string.from, "a string whose fields are nested too deeply");
   let depth = 0;
   for (let at = from; at < text.length;) {
     const inner = stringBegin(text, at);
     const c = text[at]!;
-    if (inner !== undefined) at = endOfString(text, inner);
+    if (inner !== undefined) at = endOfString(text, inner, level);
     else if (c === "}" && depth === 0) return at + 1;
-    else if (c === ":" && depth === 0) return endOfFormat(text, at + 1, string);
+    else if (c === ":" && depth === 0) return endOfFormat(text, at + 1, string, level);
     else if (c === "#") at = matchAt(COMMENT, text, at)!;
     else {
       if ("([{".includes(c)) depth++;
@@ -215,15 +216,18 @@ function endOfField(text: string, from: number, string: StringBegin): number {
 }
 
 /** Offset after the `}` that ends a format specification; `{` in it begins another field. */
-function endOfFormat(text: string, from: number, string: StringBegin): number {
+function endOfFormat(text: string, from: number, string: StringBegin, level: number): number {
   for (let at = from; at < text.length;) {
     const c = text[at]!;
     if (c === "}") return at + 1;
     if (text.startsWith(string.quotes, at) || (isLineEnd(c) && string.quotes.length === 1)) break;
-    at = c === "{" ? endOfField(text, at + 1, string) : at + 1;
+    at = c === "{" ? endOfField(text, at + 1, string, level + 1) : at + 1;
   }
   return fail(string.from, "a string that is never closed");
 }
+
+/** More than any Python reads: its own limit for f-strings in each other is 150, and a format has fields of one level. */
+const FIELD_LEVELS_MAX = 150;
 
 function isLineEnd(c: string): boolean {
   return c === "\n" || c === "\r";
