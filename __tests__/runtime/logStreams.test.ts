@@ -183,9 +183,9 @@ test("a socket that nobody reads does not hold up a worker that has a fault whil
   await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
   await hammer.stop();
   const [worker] = portico.workers();
-  process.kill(worker!, "SIGUSR2");
+  process.kill(worker!, "SIGWINCH");
   await sleep(100);
-  process.kill(worker!, "SIGUSR2");
+  process.kill(worker!, "SIGWINCH");
   await eventually(() => !alive(worker!), "for the worker to end");
   portico.readOutput(true);
   await portico.says(/\nportico: worker \d+ crashed: Error: a fault for the test/);

@@ -207,6 +207,9 @@ test("without systemd-notify the service runs, and logs once that it cannot noti
     portico.errors.match(/the state of the service cannot be reported to systemd: systemd-notify: /g),
   ).toHaveLength(1);
   expect(systemd.messages).toEqual([]);
+  const logged = (): string => readFileSync(at("error.log"), "utf8");
+  await eventually(() => logged().includes("cannot be reported"), "for the log line");
+  expect(logged()).toMatch(/\[warn\] \d+#\d+: the state of the service cannot be reported/);
 });
 
 test("without a service manager nothing is started", async () => {

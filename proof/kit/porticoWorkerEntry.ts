@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 /** The workers that the lifecycle tests start. */
 
 if (existsSync(process.env["TEST_WORKERS_FAIL"] ?? "")) process.exit(3);
-process.on("SIGUSR2", () => {
+process.on("SIGWINCH", () => {
   throw new Error("a fault for the test");
 });
 void Promise.all([import("../../src/runtime/process/worker.js"), import("./transientBytes.js")]).then(

@@ -580,8 +580,8 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/process/worker.ts",
-    from: "if (this.draining) return;",
-    why: "its connections drain already, and the earlier of two deadlines ends what is left",
+    line: /^ {2}process\.stderr\.on\("error"/,
+    why: "nothing is written there until the process ends, and its end waits for no error",
   },
   {
     file: "src/runtime/process/descriptorWatch.ts",

@@ -78,7 +78,6 @@ class Worker {
       return this.leave(WORKER_EXIT.crashed);
     }
     this.crashing = true;
-    this.service.stopAccepting();
     this.service.logs.mainError.write("crit", text);
     void this.exit(WORKER_EXIT.crashed);
   }
@@ -125,7 +124,6 @@ function send(message: WorkerMessage): void {
 function failed(problems: readonly Problem[]): Promise<void> {
   return new Promise((resolve) => {
     const message: WorkerMessage = { type: "failed", problems };
-    if (!process.connected) return resolve();
     process.send!(message, undefined, undefined, () => resolve());
   });
 }
