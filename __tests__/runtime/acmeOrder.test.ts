@@ -276,6 +276,32 @@ const START = ["GET /dir", "HEAD /nonce", 'POST /account {"termsOfServiceAgreed"
 const NEW_ORDER =
   'POST /order {"identifiers":[{"type":"dns","value":"a.example"},{"type":"dns","value":"b.example"}]}';
 
+test("challenges that workers do not answer are waited for half a minute, or until everything ends", async () => {
+  const waited: number[] = [];
+  let over!: () => void;
+  const wait: Clock["wait"] = (ms, signal) => {
+    waited.push(ms);
+    return new Promise((resolve) => {
+      over = resolve;
+      signal.addEventListener("abort", () => resolve());
+    });
+  };
+  const open = (signal: AbortSignal): Promise<void> =>
+    new OpenChallenges(
+      { ...host, answer: () => new Promise(() => undefined) },
+      { now: clock.now, wait },
+    ).open("a", [], signal);
+  const ending = new AbortController();
+  const ended = open(ending.signal);
+  const late = open(new AbortController().signal);
+  await new Promise((resolve) => setImmediate(resolve));
+  ending.abort();
+  over();
+  await ended;
+  await expect(late).rejects.toMatchObject({ code: "timeout" });
+  expect(waited).toEqual([30_000, 30_000]);
+});
+
 describe("an order", () => {
   test("is these requests, and leaves key and certificate and nothing else", async () => {
     const accounts = dirname(accountFile(folder, begin().wanted.authority));
@@ -1108,7 +1134,7 @@ describe("what an authority answers:", () => {
     };
     expect(await retryAt({ "retry-after": "60" })).toBe(now + 60_000);
     expect(await retryAt({ "retry-after": "999999999" })).toBe(now + 999_999_999_000);
-    expect(await retryAt({ "retry-after": "soon" })).toBeUndefined();
+    for (const text of ["soon", "9999999999"]) expect(await retryAt({ "retry-after": text })).toBeUndefined();
     const [date, earlier] = ["Thu, 01 Jan 2026 00:01:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"] as const;
     expect(await retryAt({ "retry-after": date, date: earlier })).toBe(now + 60_000);
     expect(await retryAt({ "retry-after": earlier, date })).toBe(now);

@@ -240,6 +240,13 @@ describe("between two hosts", () => {
     stopping.push(() => void server.close());
   };
 
+  test("a port that is taken is said", async () => {
+    const port = await freePort();
+    const link = linkOf(port, "127.0.0.1", "127.0.0.2");
+    await listen(link, []);
+    await expect(listen(link, [])).rejects.toMatchObject({ code: "EADDRINUSE" });
+  });
+
   test("whoever has not the key is neither heard nor believed, and others do not get so far", async () => {
     const port = await freePort();
     const [first, second] = [linkOf(port, "127.0.0.1", "127.0.0.2"), linkOf(port, "127.0.0.2", "127.0.0.1")];

@@ -45,6 +45,9 @@ describe("version 2", () => {
   test("none", () => {
     write({ [`${at}/memory.max`]: "max", [`${at}/cpu.max`]: "max 100000" });
     expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: undefined });
+    // With nothing at all no worker could run.
+    write({ [`${at}/memory.max`]: "0", [`${at}/cpu.max`]: "0 100000" });
+    expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: undefined });
   });
 
   test("more than the machine has is none", () => {

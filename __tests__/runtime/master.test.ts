@@ -11,8 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig, type Problem, problem } from "../../src/model/index.js";
 import { VERSION } from "../../src/model/version.js";
-import type { LoadedForMaster } from "../../src/runtime/load/config.js";
+import type { FindIssued, LoadedForMaster } from "../../src/runtime/load/config.js";
 import type { Handover, Predecessor, PredecessorOrders } from "../../src/runtime/process/handover.js";
+import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { Master, type MasterOptions } from "../../src/runtime/process/master.js";
 import { freePort, isRefused } from "../../proof/kit/ports.js";
 import { alive } from "../../proof/kit/portico.js";
@@ -42,7 +43,7 @@ while read -r line <&3; do
   echo "$line" >> FOLDER/got
   case "$line" in
     *'"start"'*) while [ -e FOLDER/wait ]; do sleep 0.01; done; say ready;;
-    *takeOver*) say "$answer";;
+    *takeOver*) [ "$answer" = exit ] && exit 5; say "$answer";;
     *drain*) exit 0;;
   esac
 done
@@ -114,7 +115,7 @@ function loaded(more: object = {}): LoadedForMaster {
 
 const asks: string[] = [];
 /** What there is to load. */
-let next: () => LoadedForMaster | readonly Problem[] | Promise<LoadedForMaster>;
+let next: (issued: FindIssued) => LoadedForMaster | readonly Problem[] | Promise<LoadedForMaster>;
 beforeEach(() => {
   asks.length = 0;
   next = () => loaded();
@@ -123,9 +124,9 @@ beforeEach(() => {
 function made(more: Partial<MasterOptions> = {}): Master {
   process.env["NOTIFY_SOCKET"] = "/run/notify";
   const master = new Master({
-    load: async (expiry) => {
+    load: async (expiry, issued) => {
       asks.push(expiry);
-      const found = await next();
+      const found = await next(issued);
       return "config" in found ? { ok: true, value: found } : { ok: false, problems: found };
     },
     workerCommand: [at("worker.cjs")],
@@ -371,6 +372,35 @@ describe("an upgrade", () => {
     rmSync(at("busy"));
     expect(await upgrading).toMatchObject(refused("serve.stopping", "cannot upgrade: portico is stopping"));
     expect([await end(), got(), said.includes("refused")]).toEqual([0, ["start", "drain"], false]);
+  });
+
+  test("that is refused at its last step leaves it the certificates, which are another master's during the step", async () => {
+    const directory = "https://127.0.0.1:9/dir";
+    const ca = { name: "ca", directory, agreeToTerms: true, challenge: "tls-alpn-01" };
+    const acme = { authority: "ca", names: ["a.example.net"] };
+    const https = { name: "http", address: "127.0.0.1", port, protocol: "https" };
+    const wanting = loaded({ certificateAuthorities: [ca], listeners: [{ ...https, tls: { acme } }] });
+    const states = (): unknown[] => master.certificates.list().certificates!.map(({ state }) => state);
+    const master = await started({ acmeDirectory: at("acme") });
+    expect(states()).toEqual([]);
+    next = async (issued) => {
+      const certificates = await issued(wantedCertificates(wanting.config));
+      return { ...wanting, tls: { http: { certificates } } };
+    };
+    expect(await master.reload()).toMatchObject({ ok: true });
+    await eventually(() => states()[0] === "waiting");
+    for (const answer of ["nothing", "exit"]) {
+      write("next-mode", `answer=${answer}\n`);
+      rmSync(at("got"), { force: true });
+      const upgrading = master.upgrade(program());
+      if (answer === "nothing") {
+        await eventually(() => got().length === 2);
+        expect(states()).toEqual([undefined]);
+        process.kill(Number(mainPids().at(-1)!.slice(8)), "SIGKILL");
+      }
+      expect(await upgrading).toMatchObject(refused("serve.upgrade-failed", "the new master is gone"));
+      await eventually(() => states()[0] === "waiting");
+    }
   });
 
   test("is refused to the first process of a container", async () => {

