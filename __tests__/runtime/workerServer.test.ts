@@ -47,6 +47,12 @@ afterEach(async () => {
 });
 
 async function opened(more: Partial<StartMessage> = {}, warnings: object[] = []): Promise<WorkerServer> {
+  server = made(more, warnings);
+  expect(await server.open()).toStrictEqual([]);
+  return server;
+}
+
+function made(more: Partial<StartMessage>, warnings: object[] = []): WorkerServer {
   const files = { certificate: "/cert.pem", key: "/key.pem" };
   const host = "127.0.0.1";
   const parsed = parseConfig({
@@ -73,7 +79,7 @@ async function opened(more: Partial<StartMessage> = {}, warnings: object[] = [])
   const acquired = own.acquire(config.listeners);
   if (!acquired.ok) throw new Error(JSON.stringify(acquired.problems));
   const certificate = { id: "/cert.pem", source: "files", key: issued.key, cert: issued.cert } as const;
-  server = new WorkerServer({
+  return new WorkerServer({
     type: "start",
     loaded: {
       ...{ config, tls: { https: { certificates: [certificate] } } },
@@ -84,8 +90,6 @@ async function opened(more: Partial<StartMessage> = {}, warnings: object[] = [])
     ...{ challenges: [], logToStderr: false, without: [] },
     ...more,
   });
-  expect(await server.open()).toEqual([]);
-  return server;
 }
 
 const log = (): string[] =>
@@ -120,6 +124,13 @@ test.each<[string, (path: string) => object[], boolean]>([
   const why = "cannot be opened for appending (21: Illegal operation on a directory)";
   const line = expect.stringContaining(`[error] ${at("access.log")}: ${why}; `) as string;
   expect(log()).toEqual(reported ? [line] : []);
+});
+
+test("listeners that cannot accept are said", async () => {
+  const worker = made({ fds: { http: 1_000_000, https: 1_000_001 } });
+  const path = ["http", "https"];
+  expect(await worker.open()).toMatchObject(path.map((name) => ({ code: "listen.failed", path: name })));
+  await worker.logs.close();
 });
 
 test("a log that cannot be opened anew is reported", async () => {

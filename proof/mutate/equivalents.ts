@@ -1339,6 +1339,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/process/workerServer.ts",
+    from: 'challenges.filter((one) => one.type === "tls-alpn-01")',
+    to: "challenges",
+    why: "the others have no name that anybody could ask for",
+  },
+  {
+    file: "src/runtime/process/workerServer.ts",
     from: "this.routes.close();",
     why: "the process ends next",
   },
