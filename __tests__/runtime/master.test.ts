@@ -91,8 +91,8 @@ afterEach(async () => {
   for (const name of readdirSync(folder).filter((one) => one.startsWith("worker-")))
     if (alive(Number(name.slice(7)))) process.kill(Number(name.slice(7)), "SIGKILL");
   await Promise.all(ends.map(({ ended }) => ended));
-  // What systemd is told last is not waited for.
-  await eventually(() => !process.getActiveResourcesInfo().includes("ProcessWrap"));
+  // A master does not wait until systemd has its last words, which would be the first ones of the next test.
+  await Promise.all(ends.map(({ master }) => master["systemd"].notify({})));
   jest.restoreAllMocks();
   if (NOTIFY_SOCKET === undefined) delete process.env["NOTIFY_SOCKET"];
   process.env["PATH"] = PATH;
@@ -151,6 +151,10 @@ const workers = (): number[] =>
     .map((name) => Number(name.slice(7)))
     .filter(alive);
 const heard = (): string[] => lines(`worker-${workers()[0]}`);
+const probe = async (to: number): Promise<string> => {
+  const response = await fetch(`http://127.0.0.1:${to}/readyz`);
+  return `${response.status} ${await response.text()}`;
+};
 const status = (generation: number, more = ""): string =>
   `STATUS=Serving http://127.0.0.1:${port}, 1 worker, generation ${generation}${more}`;
 const log = (): string[] => lines("error.log").map((line) => line.replace(/^.* (\[\w*\]) \d+#\d+: /, "$1 "));
@@ -260,7 +264,8 @@ describe("a stop with a delay", () => {
     [1, "0.001"],
     [60_000, "60"],
   ])("of %d ms says so, and takes no more orders", async (drainDelayMs, seconds) => {
-    next = () => loaded({ timeouts: { drainDelayMs } });
+    const healthListener = { address: "127.0.0.1", port: await freePort() };
+    next = () => loaded({ timeouts: { drainDelayMs }, healthListener });
     const master = await started();
     rmSync(at("systemd"));
     write("busy");
@@ -272,7 +277,7 @@ describe("a stop with a delay", () => {
       expect(await master.upgrade()).toMatchObject(
         refused("serve.stopping", "cannot upgrade: portico is stopping"),
       );
-      expect(heard()).toEqual(["start"]);
+      expect([heard(), await probe(healthListener.port)]).toEqual([["start"], "503 stopping\n"]);
       // Another one ends the wait.
       master.shutDown({ delayed: true });
     }
@@ -311,7 +316,10 @@ describe("an upgrade", () => {
 
   test("is over when the next master acts, which is asked from then on", async () => {
     write("mode", "hold");
+    const healthListener = { address: "127.0.0.1", port: await freePort() };
+    next = () => loaded({ healthListener });
     const master = await started();
+    expect(await probe(healthListener.port)).toBe("200 ready\n");
     const outcome = await master.upgrade(program());
     const pid = Number(/\d+/.exec(JSON.stringify(outcome))![0]);
     const message = `a new master, process ${pid}, has taken over`;
@@ -325,6 +333,8 @@ describe("an upgrade", () => {
     process.kill(pid, "SIGKILL");
     await eventually(() => log().length === 2);
     expect(log()[1]).toBe("[crit] the new master is gone, and no process accepts connections");
+    // Probes were the next master's.
+    await eventually(() => isRefused(healthListener.port));
     for (const worker of workers()) process.kill(worker, "SIGKILL");
     expect(await end()).toBe(1);
   });
