@@ -115,6 +115,19 @@ describe("a good config", () => {
     expect(loaded.tls.https!.certificates.map(({ key }) => key)).toEqual([rsa.key, office.key]);
     expect(text).toContain(JSON.stringify(at("log/access.log")));
     expect(text).toContain(JSON.stringify(at("log/error.log")));
+    const others = { access: { stream: "stdout" }, error: "off" } as const;
+    const { config: without } = await load(config({ tls, config: { logs: others } }), { root: folder });
+    expect(without.logs).toMatchObject(others);
+  });
+
+  test("has logs that can be written, or warnings of them where it serves without", async () => {
+    writeFileSync(at("file"), "");
+    const logs = { access: { path: at("file/access.log") }, error: { path: at("error.log") } };
+    const found = [expect.objectContaining({ code: "files.log-not-writable" })];
+    const text = config({ config: { logs } });
+    expect(await problemsOf(text)).toMatch(/^logs\.access\.path .*\[files\.log-not-writable\]/);
+    expect((await load(text, { logs: "warning" })).warnings).toEqual(found);
+    expect((await load(text, { logToStderr: true })).warnings).toEqual([]);
   });
 
   test("can be adjusted before its files are read", async () => {

@@ -32,11 +32,16 @@ import { loadedStateOf } from "../../src/runtime/load/loadedState.js";
 import { systemError, systemReason } from "../../src/runtime/load/systemReason.js";
 import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
 import { withRenewed } from "../../src/runtime/load/tlsContents.js";
-import { policyProblems, secureContextOptions } from "../../src/runtime/load/tlsPolicyCheck.js";
+import {
+  handshakeProblem,
+  policyProblems,
+  secureContextOptions,
+} from "../../src/runtime/load/tlsPolicyCheck.js";
 import { wantedCertificates } from "../../src/runtime/load/wantedCertificates.js";
 import { tlsPolicySettings } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { openFolder } from "../../proof/kit/portico.js";
+import { descriptorsOf } from "../../proof/kit/processes.js";
 
 /** What is found in the files that a config names: each finding whole, and the bounds between good and bad. */
 
@@ -384,6 +389,12 @@ describe("names that no certificate covers", () => {
       { names: ["a.example.org", "d.example.org"], keyType: "ecdsa-p256", challenge: "http-01" },
       { names: ["d.example.org"], keyType: "ecdsa-p256", challenge: "http-01" },
     ]);
+    // The order of its names, which decides nothing, makes no other of it.
+    const again = acme("d.example.org", "a.example.org");
+    const turned = configOf([{ ...FILES, certificates: [again, acme("d.example.org")] }], more);
+    expect(wantedCertificates(turned).map(({ id }) => id)).toEqual(
+      wantedCertificates(twice).map(({ id }) => id),
+    );
   });
 });
 
@@ -406,6 +417,7 @@ describe("files that are handed over", () => {
     expect(readlinkSync(join(at, "current"))).toBe(first);
     const mode = (name: string): number => statSync(join(at, name)).mode & 0o777;
     expect([mode("."), mode(first), mode(`${first}/key`)]).toEqual([0o755, 0o711, 0o400]);
+    expect(descriptorsOf(process.pid).filter((path) => path.startsWith(at))).toEqual([]);
     const second = await handed(at, "key");
     const current = readlinkSync(join(at, "current"));
     expect(current).not.toBe(first);
@@ -588,6 +600,9 @@ describe("a path", () => {
     expect(await readText(join(folder, "file"), "at")).toEqual({ text: "text" });
     expect(short(await readText(join(folder, "a/b/c"), "at"))).toEqual(
       unreadable("does not exist: there is no /a"),
+    );
+    expect(await readText("/portico-none/such", "at")).toEqual(
+      unreadable("does not exist: there is no /portico-none"),
     );
     mkdirSync(join(folder, "a"));
     expect(short(await readText(join(folder, "a/b"), "at"))).toEqual(unreadable("does not exist"));
@@ -776,6 +791,18 @@ describe("smaller things", () => {
       { code, path: "p.curves[1]", received: '"P-0"' },
     ]);
     expect(found(true).map(({ path }) => path)).toEqual(["p", "p"]);
+  });
+
+  test("why no handshake is possible is said by the server, which knows it", async () => {
+    const policy = tlsPolicySettings("mozilla-intermediate");
+    const contents = { id: "", source: "files", key: ec.key, cert: ec.cert } as const;
+    const tried = (more: object) =>
+      handshakeProblem({ ...policy, ...more }, { contents, keyType: "ec" }, undefined, "at");
+    expect(await tried({})).toBeUndefined();
+    expect(await tried({ maxVersion: "TLSv1.2", ciphers: "ECDHE-RSA-AES128-GCM-SHA256" })).toMatchObject({
+      path: "at.policy",
+      message: "no client can complete a handshake with this policy and a key of type ec: no shared cipher",
+    });
   });
 
   test("of the roots that Node knows none is read for a server", () => {

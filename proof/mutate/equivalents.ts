@@ -1592,6 +1592,24 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a connection of this process to itself: each end closes the other",
   },
   {
+    file: "src/runtime/load/tlsPolicyCheck.ts",
+    from: /^(?:serving|asking)\.destroy\(\);$/,
+    to: "",
+    why: "both ends are in memory: nothing stays open",
+  },
+  {
+    file: "src/runtime/load/credentialSet.ts",
+    line: /readFile\(`\/proc\/\$\{pid\}\/status`, "latin1"\)/,
+    from: '"latin1"',
+    why: "an expression reads bytes as text as well",
+  },
+  {
+    file: "src/runtime/listen/listener.ts",
+    from: "this.proofServers.size > 0",
+    to: /^\(this\.proofServers\.size\) >= /,
+    why: "without a choice it only saves reading what the client says first",
+  },
+  {
     file: "src/runtime/listen/certificateServers.ts",
     line: /own\.add\(names, true\)/,
     from: "true",

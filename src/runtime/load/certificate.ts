@@ -119,8 +119,8 @@ function mismatch(
   label: { readonly key: string; readonly certificate: string },
   { certificateFile, ...more }: { readonly certificateFile: string; readonly fix?: string },
 ): Problem[] {
-  if (fits(chain[0]!, key)) return [];
-  const later = chain.findIndex((cert) => fits(cert, key));
+  if (chain[0]!.checkPrivateKey(key)) return [];
+  const later = chain.findIndex((cert) => cert.checkPrivateKey(key));
   if (later !== -1) {
     const message = `has the server's certificate at position ${later + 1}: it must be the first`;
     return [problem("files.bad-certificate", label.certificate, message)];
@@ -130,11 +130,3 @@ function mismatch(
 }
 
 const HAND_OVER = "Renew key and certificate together, then hand both over: systemctl reload portico";
-
-function fits(certificate: X509Certificate, key: KeyObject): boolean {
-  try {
-    return certificate.checkPrivateKey(key);
-  } catch {
-    return false;
-  }
-}
