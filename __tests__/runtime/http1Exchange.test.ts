@@ -10,12 +10,15 @@ import type { VirtualServerConfig } from "../../src/model/index.js";
 
 let calls: string[];
 let written: string;
+/** How often its connection was told of a write, which it times. */
+let timed: number;
 let mayKeepAlive: boolean;
 const turn = (): Promise<void> => new Promise(setImmediate);
 
 beforeEach(() => {
   calls = [];
   written = "";
+  timed = 0;
   mayKeepAlive = true;
 });
 afterEach(() => jest.restoreAllMocks());
@@ -40,7 +43,7 @@ function start(request: Partial<ParsedRequest> = {}): Http1Exchange {
     cork: () => undefined,
     uncork: () => undefined,
   } as unknown as Socket;
-  const listener = { onWrite: () => undefined, onWritten: () => undefined, onFault: connection.onFault };
+  const listener = { onWrite: () => void timed++, onWritten: () => undefined, onFault: connection.onFault };
   const whole = { ...unroutable("GET / HTTP/1.1"), method: "GET", ...request };
   const client = { scheme: "http", answerRules: "http" } as ClientInfo;
   const server = serverWith(false);
@@ -103,6 +106,26 @@ test("has one head, and no 100 after it", async () => {
     /^HTTP\/1\.1 200 OK\r\nServer: portico\r\nDate: [^\r]+\r\nContent-Length: 2\r\n\r\nok$/,
   );
 });
+
+test.each([false, true])(
+  "what waits for the end of the turn goes out before bytes that do not wait: %j",
+  (transient) => {
+    const bytes = Buffer.alloc(1 << 20, "x");
+    const exchange = start({ bodyLength: 5, expectContinue: true });
+    exchange.sendContinue();
+    exchange.sendHead(200, "OK", [], 2 * bytes.length);
+    exchange.flush();
+    exchange.sendData(bytes, transient);
+    expect(timed).toBe(2);
+    exchange.sendData(bytes, transient);
+    expect(timed).toBe(3);
+    exchange.end();
+    const [interim, head, ...body] = written.split("\r\n\r\n");
+    expect(interim).toBe("HTTP/1.1 100 Continue");
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(body).toEqual(["x".repeat(2 * bytes.length)]);
+  },
+);
 
 test("what was sent before it is cut goes out", async () => {
   const exchange = start();

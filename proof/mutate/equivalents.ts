@@ -528,6 +528,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/http1/answerWriter.ts",
+    from: "this.batched.length > BATCHED_TEXT_MAX",
+    to: /\) >= \(/,
+    why: "a size; one more makes no difference",
+  },
+  {
+    file: "src/runtime/http1/answerWriter.ts",
     from: /^bytes\.length \+ this\.held\.length <= /,
     to: /\) < \(/,
     why: "a size that was measured best; one more makes no difference",
