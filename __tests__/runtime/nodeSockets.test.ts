@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import * as tls from "node:tls";
+import { coarseNow } from "../../src/runtime/exchange/clock.js";
 import { ReceiveBuffer } from "../../src/runtime/exchange/receiveBuffer.js";
 import { ClientInput } from "../../src/runtime/http1/clientInput.js";
 import { reportReset, unsentBytes } from "../../src/runtime/node/peer.js";
@@ -229,6 +230,37 @@ describe("reads", () => {
     moved!.destroy();
     await once(moved!, "close");
     expect(await count()).toBe(before - 1);
+  });
+
+  test("of a client are its connection's: both are closed", async () => {
+    const [near] = await pair();
+    const { socket } = new ClientInput(near, false, () => undefined);
+    socket.destroy();
+    if (!near.destroyed) await once(near, "close");
+  });
+
+  test("that are paused have the client looked for every five seconds", async () => {
+    const [near, far] = await pair();
+    const input = new ClientInput(near, false, () => undefined);
+    const { socket } = input;
+    open.push(socket);
+    const errors: Error[] = [];
+    socket.on("error", (error) => errors.push(error));
+    const asked = jest.spyOn(socket, "setKeepAlive");
+    const looks = (ms: number, writePending: boolean): number => {
+      input.look(coarseNow() + ms, writePending);
+      return asked.mock.calls.length;
+    };
+    expect(looks(1_000_000, false)).toBe(0);
+    input.pause();
+    expect([4_999, 5_001, 10_000, 10_002].map((ms) => looks(ms, false))).toEqual([0, 1, 1, 2]);
+    expect(asked).toHaveBeenLastCalledWith(true, 30_000);
+    far.resetAndDestroy();
+    await new Promise((done) => setTimeout(done, 20));
+    // What waits to be written shows it by itself.
+    expect([looks(15_003, true), errors]).toEqual([3, []]);
+    looks(20_004, false);
+    await eventually(() => errors.length > 0);
   });
 
   test("stay where they are for a connection that is closed, or a Node that cannot move them", async () => {

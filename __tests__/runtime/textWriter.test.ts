@@ -144,6 +144,8 @@ test.each(["reset", "end"] as const)(
     far.resetAndDestroy();
     await sleep(50);
     writer.write("a");
+    // It is not tried again.
+    await sleep(20);
     expect(errors).toMatchObject([{ syscall: "write", code: how === "end" ? "EPIPE" : "ECONNRESET" }]);
     expect([writer.pending, written]).toEqual([false, []]);
   },
