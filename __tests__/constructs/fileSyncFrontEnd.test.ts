@@ -7,6 +7,7 @@ import {
   Action,
   Delivery,
   FILE_SYNC_RESPONSE_HEADERS,
+  FileSyncProxy,
   type FileSyncFrontEnd,
   type FileSyncFrontEndProps,
   Host,
@@ -685,6 +686,21 @@ describe("composition", () => {
       "page",
       "health",
     ]);
+  });
+
+  test.each([
+    [Mode.tls(), ["default", "redirect", "application"]],
+    [Mode.plain(), ["default", undefined, "application"]],
+  ])("its virtual servers are members: %#", (mode, ids) => {
+    const props = { mode, serverNames: ["files.example.org"], mediaDirectory: "/srv/media" };
+    const url = "http://192.0.2.30:8000";
+    const upstreams = { web: { url }, webdav: { url }, fileServer: { url } };
+    const both = [frontEnd({ mode }), new FileSyncProxy(newStack(), "sync", { ...props, upstreams })];
+    for (const made of both) {
+      const servers = [made.defaultServer, made.redirect, made.application];
+      expect(servers.map((server) => server?.node.id)).toEqual(ids);
+      expect(made.proxy.virtualServers).toEqual(servers.filter((server) => server !== undefined));
+    }
   });
 
   test("text that looks like a Terraform template is written as it is", () => {

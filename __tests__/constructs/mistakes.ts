@@ -1648,6 +1648,12 @@ const contradictions = of("what does not go together", [
     "stack/files.additionalServerNames[0]",
   ],
   [
+    "a further name twice, with another between",
+    front({ additionalServerNames: ["a", "b", "a"] }),
+    "config.duplicate-server-name",
+    "stack/files.additionalServerNames[2]",
+  ],
+  [
     "a name twice",
     server({ serverNames: ["a", "a"] }),
     "config.duplicate-server-name",

@@ -399,6 +399,17 @@ describe("parts without the front end", () => {
       ]);
   });
 
+  test("have their logs rotated, unless none are to be kept", () => {
+    const kept = [undefined, 1, 0].map((logDaysKept) => {
+      const { stack, proxy } = site();
+      const made = new ProxyService(stack, "service", { proxy, logDaysKept, runtimeBundle: __filename });
+      return made.logRotation === undefined
+        ? undefined
+        : /^\trotate (.*)$/m.exec(synthesizedFile(made, made.logRotation.path).content!)?.[1];
+    });
+    expect(kept).toEqual(["14", "1", undefined]);
+  });
+
   test("run the runtime of this package", () => {
     expect(packagedBundle("stack/service")).toBe(join(__dirname, "../../dist/portico.mjs"));
   });

@@ -1,4 +1,4 @@
-import { DefaultTokenResolver, Lazy, StringConcat, TerraformVariable, Tokenization } from "cdktf";
+import { DefaultTokenResolver, Lazy, StringConcat, TerraformVariable, Token, Tokenization } from "cdktf";
 import {
   argument,
   checkAroundTokens,
@@ -25,6 +25,7 @@ const other = new TerraformVariable(stack, "o", { type: "string" }).stringValue;
 const number = new TerraformVariable(stack, "n", { type: "number" }).numberValue;
 const list = new TerraformVariable(stack, "l", { type: "list(string)" }).listValue;
 const flag = new TerraformVariable(stack, "f", { type: "bool" }).booleanValue;
+const map = Token.asStringMap(new TerraformVariable(stack, "m", { type: "map(string)" }).value);
 /** As users may write one: with nothing but what a resolvable needs. */
 const bare = (name: string): unknown => ({
   creationStack: [],
@@ -42,6 +43,8 @@ test.each<[unknown, boolean]>([
   [list, true],
   [flag, true],
   [{ a: [{ b: text }] }, true],
+  [map, true],
+  [{ a: "b", ...map }, true],
   ["a", false],
   ["-1.8e+308", false],
   ["-1.8881545897087626e+289", false],

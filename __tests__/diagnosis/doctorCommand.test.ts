@@ -199,6 +199,33 @@ describe("on the host itself", () => {
     });
   });
 
+  test("the password of the database comes by the environment, or in an option file", async () => {
+    const deployed = JSON.parse(readFileSync(at("deployment.json"), "utf8")) as object;
+    const database = { host: "127.0.0.1", port: 3306, name: "sync", user: "reader" };
+    writeFileSync(at("deployment.json"), JSON.stringify({ ...deployed, database }));
+    // It says from where it would take the password.
+    writeFileSync(at("mariadb"), `#!/bin/sh\necho "$1" >&2; exit 1\n`, { mode: 0o755 });
+    const said = async (...args: string[]): Promise<string | undefined> => {
+      const { rows: all } = JSON.parse((await doctorHere("--json", ...args)).out) as { rows: DiagnosisRow[] };
+      const row = all.find(({ id }) => id === "public-urls");
+      return row?.evidence.find((line) => line.startsWith("The database "));
+    };
+    const path = process.env["PATH"];
+    process.env["PATH"] = `${folder}:${path}`;
+    try {
+      const notQueried = (why: string) => `The database was not queried: ${why}.`;
+      expect(await said()).toBe(notQueried("no password was given"));
+      expect(await said("--database-option-file", "/o")).toBe(
+        notQueried("mariadb says: --defaults-extra-file=/o"),
+      );
+      process.env["PORTICO_DATABASE_PASSWORD"] = "pw";
+      expect(await said()).toBe(notQueried("mariadb says: --defaults-extra-file=/dev/fd/3"));
+    } finally {
+      process.env["PATH"] = path;
+      delete process.env["PORTICO_DATABASE_PASSWORD"];
+    }
+  });
+
   test("settings that cannot be read", async () => {
     edit("settings.py", "SITE_ROOT = ", "SITE_ROOT = [");
     expect(await notOk()).toEqual({

@@ -331,6 +331,9 @@ describe("the Service", () => {
     const one = site({ externalTrafficPolicy: "Cluster" }, (stack) => {
       const made = proxy(stack);
       made.addConfigOverride("listeners[0].proxyProtocol", { from: ["10.0.0.0/8"] });
+      // Nobody from elsewhere reaches it.
+      const listeners = [made.addListener("inside", { port: 8080, address: "127.0.0.1" })];
+      made.addVirtualServer("inside-server", { serverNames: ["_"], listeners, default: true });
       return made;
     });
     expect(of(one, "Service").spec.externalTrafficPolicy).toBe("Cluster");

@@ -15,6 +15,7 @@ import {
   wholeCpus,
 } from "../../src/kubernetes/names.js";
 import { renderProxyConfig } from "../../src/testing/index.js";
+import { newStack, problemsOf } from "../../proof/kit/stacks.js";
 import { fileSync, IMAGE, proxy, site } from "./site.js";
 
 /** `CODE PATH` of everything that is refused. */
@@ -198,6 +199,19 @@ describe("props", () => {
     expect(() => site(props as unknown as Partial<KubernetesFrontEndProps>)).toThrow(
       new RegExp(`allowed: .*"${example}".*\n +fix: .*"${example}"`),
     );
+  });
+
+  test("an id that cannot be a name, unless there is a name", () => {
+    const made = (name?: string) => () => {
+      const stack = newStack();
+      const tls = { secretName: "files-tls" };
+      const props = { namespace: "files", proxy: proxy(stack), image: IMAGE, tls, name };
+      return new KubernetesFrontEnd(stack, "Files", props);
+    };
+    expect(problemsOf(made()).map(({ code, path }) => [code, path])).toEqual([
+      ["kubernetes.bad-name", "stack/Files.name"],
+    ]);
+    expect(made("files")).not.toThrow();
   });
 
   test("a value that Terraform knows only at apply", () => {
