@@ -361,6 +361,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the same parts, found once more",
   },
   {
+    file: "src/constructs/props/checks.ts",
+    line: /^const LISTENER: |port: i \+ 1/,
+    from: "1",
+    why: "a placeholder: any port would do",
+  },
+  {
     file: "src/constructs/configOverrides.ts",
     line: /^const FOLLOWED = /,
     to: /\[\\d\*\\\]/,
