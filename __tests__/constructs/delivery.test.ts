@@ -226,6 +226,21 @@ describe("delivery over ssh", () => {
     expect(dataResource(synthesized, "files_Proxy_Config").connection).toMatchObject(expected);
   });
 
+  test("a user who is known only at apply is root, unless there is sudo or it is a bastion's", () => {
+    const rulesOf = (options: (user: string) => SshDeliveryOptions): string[] => {
+      const stack = newStack();
+      const user = new TerraformVariable(stack, "user", { type: "string" }).stringValue;
+      overSsh(options(user), {}, stack);
+      const found = JSON.stringify(synthesize(stack)).matchAll(
+        /can\(regex\(\\"(\^\w*\$?)[^"]*\\", var\.user\)\)/g,
+      );
+      return [...new Set([...found].map(([, rule]) => rule!))];
+    };
+    expect(rulesOf((user) => ({ user }))).toEqual(["^root$"]);
+    expect(rulesOf((user) => ({ user, sudo: true }))).toEqual(["^"]);
+    expect(rulesOf((user) => ({ bastion: { address: "gate", user } }))).toEqual(["^"]);
+  });
+
   test("uses the host's own SSH port unless another one is given", () => {
     const ports = [{}, { port: 2200 }].map((options) => {
       const host = { address: "192.0.2.10", sshPort: 2222, delivery: Delivery.ssh(trusting(options)) };

@@ -652,6 +652,16 @@ describe("composition", () => {
     );
   });
 
+  test("a further name twice is refused beside a name that is not known", () => {
+    const stack = newStack();
+    const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;
+    const host = { address: "192.0.2.10", publicName };
+    const additionalServerNames = ["www.example.org", "www.example.org"];
+    expect(problemsOf(() => frontEnd({ host, additionalServerNames }, "files", stack))).toMatchObject([
+      { path: "stack/files.additionalServerNames[1]", allowed: "names other than the host's, each once" },
+    ]);
+  });
+
   test("a mistake next to an unknown value is still found", () => {
     const stack = newStack();
     const publicName = new TerraformVariable(stack, "name", { type: "string" }).stringValue;

@@ -52,6 +52,8 @@ test.each([
   ],
   [Mode.plain(), [[8080, 80]]],
   [Mode.plain({ httpPort: 8000, publicPort: 80 }), [[8000, 80]]],
+  [Mode.plain({ httpPort: 1023 }), [[9023, 1023]]],
+  [Mode.plain({ httpPort: 1024 }), [[1024, 1024]]],
 ])("listeners are on ports above 1023 and published as the mode says: %#", (mode, ports) => {
   const { listeners } = configOf({ mode });
   expect(listeners.map(({ port, publishedPort }) => [port, publishedPort])).toEqual(ports);

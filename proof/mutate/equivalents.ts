@@ -361,6 +361,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the same parts, found once more",
   },
   {
+    file: "src/constructs/acme.ts",
+    line: /protocol: "https", tls \}/,
+    from: "443",
+    why: "a placeholder: names are proved on any port that the listener has",
+  },
+  {
     file: "src/constructs/props/checks.ts",
     line: /^const LISTENER: |port: i \+ 1/,
     from: "1",

@@ -288,7 +288,8 @@ export function refuseSameNames(
 ): void {
   const same = names.map((name, i) => [...host.serverNames, ...names.slice(0, i)].includes(name));
   const at = (i: number): string => `${node.path}.additionalServerNames[${i}]`;
-  const allowed = `names other than ${host.serverNames.filter(isKnown).join(", ")}, each once`;
+  const known = host.serverNames.filter(isKnown).join(", ");
+  const allowed = `names other than ${known === "" ? "the host's" : known}, each once`;
   refuse(
     names.flatMap((received, i) =>
       same[i]
