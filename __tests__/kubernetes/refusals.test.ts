@@ -218,6 +218,10 @@ describe("props", () => {
     const { stack } = site();
     const namespace = new TerraformVariable(stack, "namespace", { type: "string" }).stringValue;
     expect(refused({ namespace })).toEqual(["kubernetes.not-known stack/files.namespace"]);
+    expect(refused({ resources: { memory: namespace }, imagePullSecrets: ["a", namespace] })).toEqual([
+      "kubernetes.not-known stack/files.resources.memory",
+      "kubernetes.not-known stack/files.imagePullSecrets[1]",
+    ]);
   });
 });
 

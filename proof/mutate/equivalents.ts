@@ -367,6 +367,11 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a placeholder: names are proved on any port that the listener has",
   },
   {
+    file: "src/kubernetes/props.ts",
+    from: "autoscaling?.min ?? 1",
+    why: "without `autoscaling` there is no number to compare",
+  },
+  {
     file: "src/constructs/props/checks.ts",
     line: /^const LISTENER: |port: i \+ 1/,
     from: "1",
@@ -572,6 +577,24 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     from: /^(?:port \?\? )?0$/,
     line: /address: address \?\? ""/,
     why: "a socket without a port is a Unix socket, which is not used",
+  },
+  {
+    file: "src/cli/previewConfig.ts",
+    from: '"upstreams["',
+    why: "what moving makes wrong is a listener or an upstream",
+  },
+  {
+    file: "src/testing/files.ts",
+    line: /\? -1 : 1\)/,
+    from: "1",
+    to: "(1 + 1)",
+    why: "any number above 0 sorts alike",
+  },
+  {
+    file: "src/testing/files.ts",
+    line: /const local = /,
+    to: /\*\)\\\}\$\/$/,
+    why: "a local has a name",
   },
   {
     file: "src/testing/resolve.ts",

@@ -17,6 +17,7 @@ import {
   text,
 } from "../constructs/props/propTable.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
+import { formatPath } from "../model/config/parse.js";
 import { isFilePath } from "../model/filePath.js";
 import { type Problem, problem } from "../model/index.js";
 import {
@@ -243,7 +244,7 @@ export function refuseFrontEndProps({ node }: Construct, props: KubernetesFrontE
   const at = (name: string): string => `${node.path}.${name}`;
   const { proxy: _, ...values } = props;
   const unknown = unknownLeaves(values).map(({ path }) =>
-    problem("kubernetes.not-known", at(path.join(".")), "is not known when the app is synthesized", {
+    problem("kubernetes.not-known", at(formatPath(path)), "is not known when the app is synthesized", {
       fix: "Give a literal: the manifests are plain data, and the ConfigMap is named by the hash of its content.",
     }),
   );

@@ -121,9 +121,7 @@ export function nodesAt(schema: z.ZodType, path: readonly PropertyKey[], documen
 /** Of several kinds of objects the one that an object names by its `type`; all if it names none of them. */
 export function meant(nodes: SchemaNode[], input: unknown): SchemaNode[] {
   const type = (input as { type?: unknown } | undefined)?.type;
-  const named = nodes.filter(
-    (n) => n.properties !== undefined && (n.properties.type?.const ?? type) === type,
-  );
+  const named = nodes.filter((n) => n.properties !== undefined && n.properties.type?.const === type);
   return named.length > 0 ? named : nodes;
 }
 
