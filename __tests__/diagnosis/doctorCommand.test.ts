@@ -82,6 +82,12 @@ test("a row that is in order is one line; one that failed says why, what was see
   expect(out).toMatch(/: \d+ ok, 1 failed, \d+ because of it, \d+ not seen from here\n$/);
 });
 
+test("the host is asked by the name that is given", async () => {
+  const named = async (...args: string[]): Promise<boolean> =>
+    (await doctor("--media-path", "b.png", ...args)).out.includes("other.example");
+  expect([await named(), await named("--host", "other.example")]).toEqual([false, true]);
+});
+
 test("--json has the rows", async () => {
   const seen = await doctor("--json");
   const { ok, rows: all } = JSON.parse(seen.out) as { ok: boolean; rows: DiagnosisRow[] };

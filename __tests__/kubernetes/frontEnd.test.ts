@@ -69,6 +69,12 @@ describe("the manifests", () => {
     expect(byKind(manifestsOf(Testing.synth(stack)))).toEqual(byKind(frontEnd.manifests));
   });
 
+  test("have texts that Terraform takes as they are", () => {
+    const { resource } = JSON.parse(Testing.synth(fullSite().stack));
+    const [service] = Object.values<{ metadata: { annotations: object } }>(resource.kubernetes_service_v1);
+    expect(Object.values(service!.metadata.annotations)).toEqual(["100%%{y}"]);
+  });
+
   test("have the same text every time", () => {
     expect(fullSite().frontEnd.manifestsText).toBe(fullSite().frontEnd.manifestsText);
   });
@@ -176,6 +182,11 @@ describe("the pods", () => {
       return made;
     });
     expect(podOf(other).terminationGracePeriodSeconds).toBe(1 + 1 + 15);
+  });
+
+  test("are two, unless said otherwise", () => {
+    const replicasOf = (props: { replicas?: number }): unknown => of(site(props), "Deployment").spec.replicas;
+    expect([{}, { replicas: 1 }, { replicas: 5 }].map(replicasOf)).toEqual([2, 1, 5]);
   });
 
   test("become more when they use 70 % of the CPUs that are kept for them, unless said otherwise", () => {
