@@ -2,6 +2,7 @@ import { unifiedDiff } from "../../src/applicationSettings/diff.js";
 import { editIni, fileServerItems, networkDaemonItems } from "../../src/applicationSettings/iniFile.js";
 import { secretIniLines, secretPythonLines } from "../../src/applicationSettings/secretLines.js";
 import { editWebApplication } from "../../src/applicationSettings/webApplicationFile.js";
+import { revertWebApplication } from "../../src/applicationSettings/webApplicationRevert.js";
 import { cpuMs, pumped } from "../../proof/kit/growth.js";
 import { wantedValues } from "./oracle.js";
 
@@ -35,6 +36,7 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
   ["a value that is set again and again", "", "MEDIA_URL = '/'\n", ""],
   ["a name again and again", "A = ", "MEDIA_URL, ", "1\n"],
   ["brackets", "A = ", "[", ""],
+  ["brackets around a value", "MEDIA_URL = ", "(", "'/'\n"],
   ["fields in each other", "A = ", "f'{", "x"],
   ["formats in each other", "A = f'", "{a:", "x"],
   ["lines that go on", "A = 1", "\\\n", "x"],
@@ -47,6 +49,13 @@ test.each<[what: string, begin: string, middle: string, end: string]>([
     expect(cpuMs(CPU_MS_MAX, () => plan(text))).toBeLessThan(CPU_MS_MAX);
 });
 
+test("a list from which thousands of elements are removed", () => {
+  const list = (middle: string): string => pumped("CSRF_TRUSTED_ORIGINS = [", middle, "]\n", BYTES);
+  const change = { item: "CSRF_TRUSTED_ORIGINS", from: "[]", to: "['a']", added: ["a"], removed: [] };
+  for (const text of [list("'a',"), list("'a', 'b',\n"), list("'a',\n'b',\n")])
+    expect(cpuMs(CPU_MS_MAX, () => revertWebApplication(text, change))).toBeLessThan(CPU_MS_MAX);
+});
+
 test("more secret keys than anybody has", () => {
   const text = Array.from({ length: 4_000 }, (_, i) => `SECRET_KEY = '${10_000 + i}'\n`).join("");
   expect(cpuMs(CPU_MS_MAX, () => planPython(text))).toBeLessThan(CPU_MS_MAX);
@@ -56,13 +65,13 @@ test("more secret keys than anybody has", () => {
   expect([isHidden(100), isHidden(101)]).toEqual([false, true]);
 });
 
-test("fields in each other are read as deep as Python reads them", () => {
-  const nested = (levels: number): string => `A = ${"f'{".repeat(levels)}1${"}'".repeat(levels)}\n`;
-  const codes = [150, 151].map((levels) =>
-    editWebApplication(nested(levels), values, "a").problems.map(({ code, message }) => `${code} ${message}`),
-  );
-  expect(codes).toEqual([
-    [],
-    ["settings.bad-syntax cannot be read: a string whose fields are nested too deeply"],
-  ]);
+test.each([
+  ["fields", "f'{", "}'", 150, "a string whose fields are nested too deeply"],
+  ["brackets", "(", ")", 200, "brackets that are nested too deeply"],
+])("%s in each other are read as deep as Python reads them", (_, begin, end, levels, why) => {
+  const said = (count: number) =>
+    editWebApplication(`A = ${begin.repeat(count)}1${end.repeat(count)}\n`, values, "a").problems.map(
+      ({ code, message }) => `${code} ${message}`,
+    );
+  expect([said(levels), said(levels + 1)]).toEqual([[], [`settings.bad-syntax cannot be read: ${why}`]]);
 });

@@ -1453,12 +1453,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "no text is then read as the word undefined, which is no certificate",
   },
   {
-    file: "src/runtime/listen/firstBytes.ts",
-    line: /\.off\("end", ended\)\.off\("close", stop\)/,
-    from: /^"close"$/,
-    why: "who is told of the end then has nothing to do any more",
-  },
-  {
     file: "src/runtime/listen/gate.ts",
     line: /^ {4}if \(client === undefined\) return;$/,
     to: "",

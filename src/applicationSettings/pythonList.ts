@@ -24,14 +24,16 @@ export function editList(
     added.length === 0
       ? []
       : [{ from: at, to: at, text: lastKept === undefined ? literals : `, ${literals}` }];
+  const commas = list.filter((token) => token.text === ",");
+  let passed = 0;
   const cuts = elements.flatMap(({ from }, i) => {
     // Neighbours are removed together, so that exactly one comma goes with each.
     if (stays[i] || (i > 0 && !stays[i - 1])) return [];
     const next = stays.indexOf(true, i);
     if (i === 0 && next !== -1) return [{ from, to: elements[next]!.from, text: "" }];
     const last = elements.at(next === -1 ? -1 : next - 1)!;
-    const comma = list.find((token) => token.text === "," && token.from >= last.to);
-    return [cutOf(text, elements[i - 1], { from, to: last.to }, (comma ?? last).to)];
+    while (passed < commas.length && commas[passed]!.from < last.to) passed++;
+    return [cutOf(text, elements[i - 1], { from, to: last.to }, (commas[passed] ?? last).to)];
   });
   return [...insertion, ...cuts];
 }

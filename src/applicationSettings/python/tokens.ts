@@ -123,7 +123,9 @@ class Scanner {
         fail(from, `a \`${text}\` that closes nothing`);
     }
     this.push("operator", from, to);
-    if (text in CLOSES) this.open.push(this.tokens.at(-1)!);
+    if (!(text in CLOSES)) return;
+    if (this.open.length === BRACKET_LEVELS_MAX) fail(from, "brackets that are nested too deeply");
+    this.open.push(this.tokens.at(-1)!);
   }
 
   private push(kind: Token["kind"], from: number, to: number): void {
@@ -225,6 +227,9 @@ function endOfFormat(text: string, from: number, string: StringBegin, level: num
   }
   return fail(string.from, "a string that is never closed");
 }
+
+/** Python's own limit. */
+const BRACKET_LEVELS_MAX = 200;
 
 /** More than any Python reads: its own limit for f-strings in each other is 150, and a format has fields of one level. */
 const FIELD_LEVELS_MAX = 150;
