@@ -1645,12 +1645,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "without a choice it only saves reading what the client says first",
   },
   {
-    file: "src/runtime/listen/firstBytes.ts",
-    line: /\.off\("close", stop\)\.pause\(\);/,
-    from: '"close"',
-    why: "a timer that was stopped is stopped again",
-  },
-  {
     file: "src/runtime/listen/certificateServers.ts",
     line: /own\.add\(names, true\)/,
     from: "true",
