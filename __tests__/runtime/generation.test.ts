@@ -4,8 +4,9 @@ import { join } from "node:path";
 import type { LoadedConfig } from "../../src/runtime/load/config.js";
 import { uses } from "../../src/runtime/node/pieces.js";
 import { Generation, type GenerationOptions } from "../../src/runtime/process/generation.js";
-import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
+import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** The workers of one config, as the master starts and ends them. Here they are a script that does what a file says. */
 
@@ -91,24 +92,6 @@ async function started(more: Partial<GenerationOptions> = {}, drainMs?: number):
   return generation;
 }
 
-/** Timers of what is tested stand still meanwhile. */
-async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`waited in vain for ${holds}: ${lines.join("\n")}`);
-    await new Promise((resolve) => realTimeout(resolve, 5));
-  }
-}
-
-const { setTimeout: realTimeout } = globalThis;
-
-async function isDone(promise: Promise<unknown>): Promise<boolean> {
-  let done = false;
-  void promise.then(() => (done = true));
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
-  return done;
-}
-
 /** What a worker was sent. */
 function sent(pid: number): Record<string, unknown>[] {
   if (!readdirSync(folder).includes(String(pid))) return [];
@@ -149,9 +132,9 @@ test("workers get what they need, and those that start later what is newest", as
     { type: "challenges", challenges, turn: 1 },
   ]);
   process.kill(first, "SIGKILL");
-  await until(() => lines.length === 1);
+  await eventually(() => lines.length === 1);
   jest.advanceTimersByTime(100);
-  await until(() => generation.accepts);
+  await eventually(() => generation.accepts);
   expect(sent(only(generation))).toMatchObject([
     { ticketKeys: "newer", challenges, loaded: { tls: { one: renewal } } },
   ]);
@@ -165,7 +148,7 @@ test("one that exits is replaced: after a growing time, or at once if it served 
   const dies = async (delay: number | undefined): Promise<void> => {
     const [pid, before] = [only(generation), lines.length];
     process.kill(pid, "SIGKILL");
-    await until(() => lines.length > before);
+    await eventually(() => lines.length > before);
     const after = delay === undefined ? "" : ` in ${delay} ms`;
     expect(lines.slice(before)).toEqual([
       `crit worker ${pid} was killed by SIGKILL; another one starts${after}`,
@@ -174,7 +157,7 @@ test("one that exits is replaced: after a growing time, or at once if it served 
     if (delay !== undefined) jest.advanceTimersByTime(delay - 1);
     expect(generation.pids).toEqual([]);
     jest.advanceTimersByTime(1);
-    await until(() => generation.accepts);
+    await eventually(() => generation.accepts);
   };
   for (const delay of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) await dies(delay);
   ahead += 10_000;
@@ -187,7 +170,7 @@ test("one that exits is replaced: after a growing time, or at once if it served 
   const two = await started({ size: 2 });
   mode("silent");
   process.kill(only(two), "SIGKILL");
-  await until(() => two.pids.length === 1);
+  await eventually(() => two.pids.length === 1);
   jest.advanceTimersByTime(100);
   expect([two.pids.length, two.accepts]).toEqual([2, true]);
 });
@@ -196,10 +179,10 @@ test("one that does not start in its turn is reported, and tried again", async (
   const generation = await started();
   mode("fail");
   process.kill(only(generation), "SIGKILL");
-  await until(() => lines.length === 1);
+  await eventually(() => lines.length === 1);
   jest.advanceTimersByTime(100);
   const [failing] = generation.pids;
-  await until(() => lines.length === 3);
+  await eventually(() => lines.length === 3);
   expect(lines.slice(1)).toEqual([
     `crit worker ${failing}: p: m; f`,
     `crit worker ${failing} exited with code 1; another one starts in 200 ms`,
@@ -207,13 +190,13 @@ test("one that does not start in its turn is reported, and tried again", async (
   mode("exit");
   jest.advanceTimersByTime(200);
   const [exiting] = generation.pids;
-  await until(() => lines.length === 4);
+  await eventually(() => lines.length === 4);
   expect(lines[3]).toBe(`crit worker ${exiting} exited with code 3; another one starts in 400 ms`);
   const { execPath } = process;
   process.execPath = "/none/node";
   jest.advanceTimersByTime(400);
   process.execPath = execPath;
-  await until(() => lines.length === 5);
+  await eventually(() => lines.length === 5);
   expect(lines[4]).toBe(
     "crit worker could not be started: spawn /none/node ENOENT; another one starts in 800 ms",
   );
@@ -224,7 +207,7 @@ test("one that does not start in its turn is reported, and tried again", async (
   jest.advanceTimersByTime(29_999);
   expect(lines).toHaveLength(5);
   jest.advanceTimersByTime(1);
-  await until(() => lines.length === 7);
+  await eventually(() => lines.length === 7);
   expect(lines[5]).toMatch(new RegExp(`^crit worker ${late}: : worker ${late} was not ready within 30 s; `));
   expect(lines[6]).toBe(`crit worker ${late} was killed by SIGKILL; another one starts in 1600 ms`);
   jest.advanceTimersByTime(1_599);
@@ -260,7 +243,7 @@ describe("a generation that does not start says why, and ends:", () => {
     const generation = generationOf();
     const starting = generation.start();
     const pid = only(generation);
-    await until(() => sent(pid).length === 1);
+    await eventually(() => sent(pid).length === 1);
     jest.advanceTimersByTime(29_999);
     expect([await isDone(starting), alive(pid)]).toEqual([false, true]);
     jest.advanceTimersByTime(1);
@@ -301,13 +284,13 @@ test("one that is asked to stop is replaced, and does not count as one that acce
   const first = only(generation);
   mode("silent");
   process.kill(first, "SIGTERM");
-  await until(() => lines.length === 1);
+  await eventually(() => lines.length === 1);
   expect(lines).toEqual([`info worker ${first} was asked to stop; another one starts`]);
   expect([generation.accepts, generation.pids]).toEqual([false, [first]]);
   jest.advanceTimersByTime(100);
   expect(generation.pids).toHaveLength(2);
   process.kill(first, "SIGUSR2");
-  await until(() => generation.pids.length === 1);
+  await eventually(() => generation.pids.length === 1);
   jest.advanceTimersByTime(1_000);
   expect([lines.length, generation.pids.length]).toEqual([1, 1]);
 });
@@ -324,7 +307,7 @@ test("a drain is answered when none accepts, and over when none is left", async 
   await generation.answerChallenges([]);
   for (const pid of pids) process.kill(pid, "SIGCONT");
   process.kill(pids[0]!, "SIGUSR2");
-  await until(() => generation.pids.length === 1);
+  await eventually(() => generation.pids.length === 1);
   expect(await isDone(generation.gone)).toBe(false);
   process.kill(pids[1]!, "SIGUSR2");
   await generation.gone;
@@ -332,7 +315,7 @@ test("a drain is answered when none accepts, and over when none is left", async 
   // Nor is anybody started any more.
   const dying = await started();
   process.kill(only(dying), "SIGKILL");
-  await until(() => lines.length === 1);
+  await eventually(() => lines.length === 1);
   await dying.drain();
   await dying.gone;
   jest.advanceTimersByTime(10_000);

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Problem } from "../../src/model/index.js";
 import { type Handover, Successor } from "../../src/runtime/process/handover.js";
-import { ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
+import { isDone, ONLY_TIMEOUTS } from "../../proof/kit/fakeTimers.js";
 import { alive } from "../../proof/kit/portico.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** A new master, as the old one starts, asks and ends it. Here it is a script in place of Node. */
 
@@ -26,7 +27,6 @@ let folder: string;
 let orders: string[];
 let fds: number[];
 const all: Successor[] = [];
-const { setTimeout: realTimeout } = globalThis;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "portico-successor-"));
@@ -64,22 +64,6 @@ function successor(more: Partial<Handover> = {}, node = join(folder, "node")): S
   return one;
 }
 
-/** Timers of what is tested stand still meanwhile. */
-async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`waited in vain for ${holds}: ${got().join("\n")}`);
-    await new Promise((resolve) => realTimeout(resolve, 5));
-  }
-}
-
-async function isDone(promise: Promise<unknown>): Promise<boolean> {
-  let done = false;
-  void promise.then(() => (done = true));
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
-  return done;
-}
-
 const failed = (how: string) => [
   expect.objectContaining({
     code: "serve.upgrade-failed",
@@ -98,7 +82,7 @@ test("gets what the old one has, and is asked step by step", async () => {
   ] as unknown as Handover["sockets"];
   const one = successor({ sockets, health: { fd: fds[2]!, key: "h" }, ticketKeysUntil: 7 });
   expect(await one.ready()).toEqual([]);
-  await until(() => got().length === 5);
+  await eventually(() => got().length === 5);
   expect(got()[0]).toMatch(/\/r .*1 \/n$/);
   expect(got().slice(1, 4)).toEqual(["/dev/null", "/dev/zero", "/dev/full"]);
   expect(JSON.parse(got()[4]!)).toEqual({
@@ -117,7 +101,7 @@ test("gets what the old one has, and is asked step by step", async () => {
   one.drain();
   one.drain(true);
   one.stop();
-  await until(() => got().length === 9);
+  await eventually(() => got().length === 9);
   expect(
     got()
       .slice(5)
@@ -130,7 +114,7 @@ test("gets what the old one has, and is asked step by step", async () => {
   ]);
   one.broadcast({ type: "ticketKeys", ticketKeys: "x" });
   one.broadcast({ type: "reopenLogs" });
-  await until(() => got().length === 10);
+  await eventually(() => got().length === 10);
   expect(got()[9]).toBe("reopen");
   jest.advanceTimersByTime(9_999);
   expect([await isDone(taken), alive(pid)]).toEqual([false, true]);
@@ -145,7 +129,7 @@ test("gets what the old one has, and is asked step by step", async () => {
 test("that says nothing is killed after a minute", async () => {
   const one = successor();
   const ready = one.ready();
-  await until(() => got().length === 1);
+  await eventually(() => got().length === 1);
   jest.advanceTimersByTime(59_999);
   expect([await isDone(ready), alive(one.pid!)]).toEqual([false, true]);
   jest.advanceTimersByTime(1);
@@ -159,7 +143,7 @@ test("that says something in time is not", async () => {
   const one = successor();
   expect(await one.ready()).toEqual([]);
   jest.advanceTimersByTime(120_000);
-  await until(() => got().length === 1);
+  await eventually(() => got().length === 1);
   expect(alive(one.pid!)).toBe(true);
 });
 
@@ -180,7 +164,7 @@ test.each<[string, () => string]>([
 test("whose channel is closed is gone", async () => {
   mode("exec sleep 30 3>&-");
   const one = successor();
-  await until(() => one.pid !== undefined);
+  await eventually(() => one.pid !== undefined);
   const ready = one.ready();
   await one.detach();
   expect(await ready).toEqual(failed("is gone"));

@@ -10,3 +10,11 @@ export const ONLY_TIMEOUTS: Parameters<typeof jest.useFakeTimers>[0] = {
     "hrtime",
   ],
 };
+
+/** Whether a promise is settled, after what is ready now has run. */
+export async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  void promise.then(() => (done = true));
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+  return done;
+}
