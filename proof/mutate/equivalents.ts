@@ -1453,6 +1453,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "no text is then read as the word undefined, which is no certificate",
   },
   {
+    file: "src/runtime/listen/firstBytes.ts",
+    from: '"close"',
+    line: /\.off\("close", stop\)\.pause\(\);/,
+    why: "a timer that was stopped is stopped again",
+  },
+  {
     file: "src/runtime/listen/gate.ts",
     line: /^ {4}if \(client === undefined\) return;$/,
     to: "",
