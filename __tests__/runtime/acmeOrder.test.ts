@@ -1554,8 +1554,10 @@ describe("looking after a certificate", () => {
     });
     await stopped;
     expect(lines).toEqual(Array(4).fill(`info ${of}: ordered, from ca`));
-    expect(existsSync(join(folder, "certificates/a/history.json"))).toBe(false);
-    expect(existsSync(join(folder, "certificates/a/order.json"))).toBe(true);
+    // Which four of them come first is decided by how fast their files are read.
+    const having = (file: string): number =>
+      all.filter(({ id }) => existsSync(join(folder, "certificates", id, file))).length;
+    expect([having("history.json"), having("order.json")]).toEqual([0, 4]);
   });
 
   test("who asked is answered by what goes on with a changed config, if that wants the certificate", async () => {

@@ -31,6 +31,7 @@ test.each<[code: string, ...faults: string[]]>([
     'text ""',
     "number (1 + 1)",
   ],
+  ['const { 0: f, "name": g } = a;'],
   ["type T = 1; interface I { a: 2 }"],
 ])("of %s", (code, ...expected) => {
   const found = faultsOf("src/a.ts", code).map(({ kind, to }) => `${kind} ${to}`);

@@ -183,6 +183,7 @@ function isValue(node: ts.Node): boolean {
   const { parent } = node;
   if (parent === undefined || ts.isLiteralTypeNode(parent) || ts.isEnumMember(parent)) return false;
   if (ts.isPropertyAssignment(parent) && parent.name === node) return false;
+  if (ts.isBindingElement(parent) && parent.propertyName === node) return false;
   return !(ts.isElementAccessExpression(parent) && parent.argumentExpression === node);
 }
 
