@@ -4,6 +4,7 @@ import { Deployment } from "./deploy/deployment.js";
 import { HostCa } from "./deploy/hostCa.js";
 import { differences, hostTree } from "./deploy/hostTree.js";
 import { startLoad } from "./deploy/load.js";
+import { eventually } from "../kit/waiting.js";
 import { bootHost, type Namespace, type Result, type TestHost } from "./harness/index.js";
 
 /**
@@ -134,6 +135,9 @@ run("certificates by ACME", () => {
         /WAIT {2}certificate for late\.example\.net: 203\.0\.113\.1 (?:is being asked|has not issued it: .*the authority could not connect to port 80: .*Let the internet reach port 80.*) \| until then a temporary one serves; .*`portico certificates/,
       );
       expect((await served(LATE)).issuer).toMatch(/temporary/);
+      // The apply does not wait for the authority, which may still be trying to connect.
+      const refused = async () => (await portico("certificates")).stdout.includes("last error");
+      await eventually(refused, "for the authority to give up", { everyMs: 500 });
       const diagnosis = await failedRows(/could not connect to port 80/);
       expect(diagnosis).toEqual(["acme-port"]);
       const list = await portico("certificates");
