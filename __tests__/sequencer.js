@@ -2,13 +2,15 @@ const Sequencer = require("@jest/test-sequencer").default;
 
 /**
  * Suites of some ten seconds and more. A clean checkout knows no durations, and one of these at the end would run alone.
- * First those that mostly wait: they leave the processors to the checks beside Jest (build/test.ts).
+ * First some that mostly wait, with two that do not, and with the checks beside Jest (build/test.ts).
  */
 const LONG = [
   "__tests__/runtime/certificates",
   "proof/acme/failures",
   "__tests__/runtime/ticketKeys",
   "__tests__/runtime/mountedSecret",
+  "__tests__/activation/wholeHost",
+  "proof/package/package",
   "proof/faults/faults",
   "__tests__/activation/activation",
   "proof/acme/certificates",
@@ -16,8 +18,6 @@ const LONG = [
   "__tests__/runtime/upgrade",
   "__tests__/runtime/memoryBudgets",
   "__tests__/activation/kill",
-  "proof/package/package",
-  "__tests__/activation/wholeHost",
   "proof/acme/manyCertificates",
   "__tests__/asOwner/attacks",
   "proof/nginx/nginx",
