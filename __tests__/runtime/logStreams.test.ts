@@ -63,6 +63,16 @@ function reader(signal: NodeJS.Signals): void {
 /** Its line is nearly as long as one may be: few of them fill whatever nobody reads. */
 const LONG_PATH = `/${"x".repeat(3_700)}`;
 
+/** From now on, whatever logs to a socket that nobody reads waits. */
+async function fillSocket(of: Portico): Promise<void> {
+  of.signal("SIGHUP");
+  await of.says(/configuration reloaded/);
+  of.readOutput(false);
+  const hammer = new Hammer(port, 2, LONG_PATH);
+  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
+  await hammer.stop();
+}
+
 /** Lines of the access log so far, without the one that says that portico is ready. */
 const lines = (): string[] => portico!.output.split("\n").slice(1, -1);
 
@@ -176,12 +186,7 @@ test("a socket that nobody reads holds up neither reload nor the end", async () 
 
 test("a socket that nobody reads does not hold up a worker that has a fault while it ends for one", async () => {
   portico = await Portico.start(config(1));
-  portico.signal("SIGHUP");
-  await portico.says(/configuration reloaded/);
-  portico.readOutput(false);
-  const hammer = new Hammer(port, 2, LONG_PATH);
-  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
-  await hammer.stop();
+  await fillSocket(portico);
   const [worker] = portico.workers();
   process.kill(worker!, "SIGWINCH");
   await sleep(100);
@@ -195,12 +200,7 @@ test("a socket that nobody reads does not hold up a worker that has a fault whil
 test("standard error that nobody reads does not hold up the end of the master", async () => {
   const stderr = { stream: "stderr" } as const;
   portico = await Portico.start(config(1, { logs: { access: stderr, error: stderr } }));
-  portico.signal("SIGHUP");
-  await portico.says(/configuration reloaded/);
-  portico.readOutput(false);
-  const hammer = new Hammer(port, 2, LONG_PATH);
-  await eventually(() => hammer.answers > 500, "for more lines than the socket takes");
-  await hammer.stop();
+  await fillSocket(portico);
   const [first] = portico.workers();
   portico.signal("SIGHUP");
   await eventually(() => !portico!.workers().includes(first!), "for the worker before to end");

@@ -1,4 +1,4 @@
-import { applySplices, type Splice, splitLines } from "./textEdit.js";
+import { applySplices, lineNumbers, lineStarts, type Splice, splitLines } from "./textEdit.js";
 
 /** What a diff shows instead of a line that may contain a secret. */
 export const HIDDEN = "(not shown: may hold a secret)";
@@ -75,7 +75,8 @@ function range(from: number, count: number): string {
 /** The lines that splices touch, in the order of the text. */
 function changesOf(text: string, splices: readonly Splice[]): Change[] {
   const starts = lineStarts(text);
-  const lineAt = (offset: number): number => starts.findLastIndex((start) => start <= offset);
+  const numberOf = lineNumbers(text);
+  const lineAt = (offset: number): number => numberOf(offset) - 1;
   const groups: { from: number; to: number; splices: Splice[] }[] = [];
   for (const splice of splices.toSorted((a, b) => a.from - b.from)) {
     const from = lineAt(splice.from);
@@ -110,10 +111,6 @@ function narrowed(change: Change, before: readonly string[]): Change {
     to: change.from + before.length - tail,
     lines: lines.slice(head, lines.length - tail),
   };
-}
-
-function lineStarts(text: string): number[] {
-  return [0, ...[...text.matchAll(/\r\n|\n|\r/g)].map((end) => end.index + end[0].length)];
 }
 
 function contentLines(text: string): string[] {

@@ -53,17 +53,22 @@ export function lineOf(text: string, at: number): number {
   return splitLines(text.slice(0, at)).length;
 }
 
+/** Offsets at which lines begin; one more than there are line ends. */
+export function lineStarts(text: string): number[] {
+  return [0, ...Array.from(text.matchAll(LINE_END), ({ index, 0: end }) => index + end.length)];
+}
+
 /** Says the line number of each offset, from 1, without reading the text anew. */
 export function lineNumbers(text: string): (at: number) => number {
-  const ends = Array.from(text.matchAll(LINE_END), ({ index, 0: end }) => index + end.length);
+  const starts = lineStarts(text);
   return (at) => {
-    let [from, to] = [0, ends.length];
+    let [from, to] = [0, starts.length];
     while (from < to) {
       const middle = (from + to) >> 1;
-      if (ends[middle]! <= at) from = middle + 1;
+      if (starts[middle]! <= at) from = middle + 1;
       else to = middle;
     }
-    return from + 1;
+    return from;
   };
 }
 
