@@ -52,7 +52,8 @@ async function script(edit?: (code: string) => string): Promise<string> {
   const [master, worker] = await Promise.all(
     (["master", "worker"] as const).map((name) => (edit === undefined ? part(name) : editedPart(name, edit))),
   );
-  return `require(process.argv[2] === "worker" ? ${JSON.stringify(worker)} : ${JSON.stringify(master)});\n`;
+  const run = JSON.stringify(join(__dirname, "compiledOnce.js"));
+  return `require(${run})(process.argv[2] === "worker" ? ${JSON.stringify(worker)} : ${JSON.stringify(master)});\n`;
 }
 
 /** One script with serve, worker and check. */
