@@ -212,7 +212,8 @@ test("neither a reload nor an upgrade refuses a probe, or shows anything but rea
   for (const each of probes) {
     const seen = await each.stop();
     expect([...seen.keys()]).toEqual([200]);
-    expect(seen.get(200)).toBeGreaterThan(100);
+    // It asks whenever it is answered: a few times in each of what happened, however fast that was.
+    expect(seen.get(200)).toBeGreaterThan(20);
   }
   process.kill(await mainMaster(), "SIGTERM");
   await eventually(() => processes("master").length === 0, "for the end", SELDOM);
