@@ -1,5 +1,6 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { numberOption } from "../../proof/kit/numberOption.js";
 import type { Work } from "./work.js";
 
 export interface Options {
@@ -40,9 +41,9 @@ export function parseOptions(argv: readonly string[], all: readonly Work[]): Opt
     micro: values.micro,
     quick,
     requireNginx: values["require-nginx"],
-    rounds: positive("--rounds", values.rounds ?? (quick ? "6" : "8")),
+    rounds: numberOption("--rounds", values.rounds ?? (quick ? "6" : "8")),
     node: path.resolve(values.node),
-    workers: positive("--workers", values.workers),
+    workers: numberOption("--workers", values.workers),
     work: selected(all, values.only, quick),
     proxies: values.proxies?.split(",") ?? (quick ? ["portico", "nginx"] : undefined),
     complete:
@@ -84,10 +85,4 @@ function selected(all: readonly Work[], only: string | undefined, quick: boolean
     throw new Error(`--only ${name}: there is no such item; see --help`);
   });
   return all.filter((work) => chosen.includes(work));
-}
-
-function positive(option: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} ${text}: give a whole number from 1`);
-  return value;
 }

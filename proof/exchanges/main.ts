@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { numberOption } from "../kit/numberOption.js";
 import { writeResult } from "../kit/results.js";
 import { describe } from "./describe.js";
 import { caseAt } from "./generate.js";
@@ -35,18 +36,20 @@ async function main(): Promise<void> {
     },
   });
   if (values.help) return console.log(HELP);
-  const seed = Number(values.seed ?? randomInt(2 ** 30));
-  const count = Number(values.count);
-  const proxy = await Proxy.start(values.only === undefined ? LANES : 1);
+  const seed = numberOption("--seed", values.seed ?? String(randomInt(2 ** 30)), 0);
+  const count = numberOption("--count", values.count);
+  const only = values.only === undefined ? undefined : numberOption("--only", values.only, 0);
+  const findingsMax = numberOption("--findings", values.findings);
+  const proxy = await Proxy.start(only === undefined ? LANES : 1);
   try {
-    if (values.only !== undefined) return await one(proxy, seed, Number(values.only));
+    if (only !== undefined) return await one(proxy, seed, only);
     console.log(`seed ${seed}, ${count} exchanges`);
     const start = Date.now();
     const result = await search(proxy, {
       seed,
       from: 0,
       exchanges: count,
-      findingsMax: Number(values.findings),
+      findingsMax,
       found: (finding) => console.log(report(finding, seed)),
     });
     const seconds = Math.round((Date.now() - start) / 1000);

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { ROOT } from "../../build/paths.js";
+import { numberOption } from "../kit/numberOption.js";
 import { writeResult } from "../kit/results.js";
 import { distilled, faultOf, fuzz, type FuzzRun } from "./fuzzer.js";
 import { HITS, instrument } from "./instrument.js";
@@ -41,14 +42,14 @@ async function main(): Promise<void> {
       keep: { type: "boolean", default: false },
     },
   });
-  if (process.env[SUPERVISED] === undefined) return supervise(Number(values.seconds));
+  const seconds = numberOption("--seconds", values.seconds);
+  const seed = numberOption("--seed", values.seed ?? String(randomInt(1, 2 ** 31)), 0);
+  if (process.env[SUPERVISED] === undefined) return supervise(seconds);
   const { targets, blocks } = await loadTargets();
   const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
   if (chosen.length === 0)
     throw new Error(`no such target; there are ${targets.map((t) => t.name).join(", ")}`);
   if (values.input !== undefined) return repeat(chosen, readFileSync(values.input));
-  const seconds = Number(values.seconds);
-  const seed = Number(values.seed ?? randomInt(1, 2 ** 31));
   console.log(`seed ${seed}, ${seconds} s for ${chosen.length} targets, ${blocks} blocks counted`);
   const runs = new Map<string, FuzzRun>();
   for (const target of chosen) {

@@ -1,13 +1,11 @@
-import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { ROOT } from "../../build/paths.js";
 import { randomFrom } from "../kit/randomFrom.js";
-import { areaOf, AREAS } from "./areas.js";
+import { areaOf } from "./areas.js";
 import { equivalence } from "./equivalents.js";
 import { type Fault, faultsOf } from "./faults.js";
+import { HELP, type MutateOptions, parseOptions } from "./options.js";
 import { Progress } from "./progress.js";
 import { Reach, within } from "./reach.js";
 import { sideBySide } from "./sideBySide.js";
@@ -16,48 +14,15 @@ import { apart } from "./switches.js";
 import { type ChosenFault, record, recordedRun, runOf, show, text } from "./tables.js";
 import { type AskedTests, type FailedTest, MutatedTree, type NumberedFault } from "./tree.js";
 
-/**
- * `npm run mutate -- [--count N] [--seed S[,S...]] [--area NAME]`: gives `src` single faults chosen at random, and
- * counts those that the tests notice. Each test runs once without a fault, which shows what it reaches. Then each fault
- * meets those that reach it, nearest first; what they let pass is tried together against all others that reach it.
- *
- *   --count N    how many faults of each seed (default 100)
- *   --seed S     which; several with commas share one run (default: one, printed)
- *   --area NAME  only of this area
- *   --tests P    only test files whose path matches this regular expression
- *   --near       only the nearest tests of each fault: what they let pass may be noticed by others
- *   --lanes N    how many faults are tried side by side (default: three a core, as tests wait most of their time)
- *   --record     keeps the table for docs/reliability.md
- *   --progress F keeps in this file what is known so far; a run that was cut off goes on from there
- *   --again      only the faults of the recorded run that it did not notice; after tests were added. With --tests,
- *                those that were added are enough
- */
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      count: { type: "string", default: "100" },
-      seed: { type: "string", default: String(randomInt(1, 2 ** 31)) },
-      area: { type: "string" },
-      tests: { type: "string", default: "" },
-      near: { type: "boolean", default: false },
-      lanes: { type: "string", default: String(3 * availableParallelism()) },
-      record: { type: "boolean", default: false },
-      again: { type: "boolean", default: false },
-      progress: { type: "string" },
-    },
-  });
-  // What the recorded run did not notice, it has tried against all tests that there were.
-  if ((values.near || values.tests !== "") && values.record && !values.again)
-    throw new Error("--record keeps runs against all tests: leave out --near and --tests");
-  if (values.area !== undefined && !AREAS.some(([name]) => name === values.area))
-    throw new Error(`--area is one of ${AREAS.map(([name]) => name).join(", ")}, not ${values.area}`);
-  const all = everyFault(values.area);
+/** `npm run mutate` */
+async function main(options: MutateOptions): Promise<void> {
+  const { seeds, near } = options;
+  const all = everyFault(options.area);
   const changes = (fault: Fault): boolean => equivalence(fault) === undefined;
-  const again = values.again ? recordedRun(all, changes) : undefined;
-  const seeds = values.seed.split(",").map(Number);
-  const faults = again?.faults ?? choose(all.filter(changes), Number(values.count), seeds);
-  console.log(`${again ? "once more" : `seed ${values.seed}`}, ${faults.length} faults`);
-  const progress = new Progress(values.progress, faults);
+  const again = options.again ? recordedRun(all, changes) : undefined;
+  const faults = again?.faults ?? choose(all.filter(changes), options.count, seeds);
+  console.log(`${again ? "once more" : `seed ${seeds.join(",")}`}, ${faults.length} faults`);
+  const progress = new Progress(options.progress, faults);
   const trees: MutatedTree[] = [];
   const remove = (): void => trees.forEach((tree) => tree.remove());
   for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -66,12 +31,11 @@ async function main(): Promise<void> {
       process.exit(1);
     });
   try {
-    for (let lane = 0; lane < Number(values.lanes); lane++) trees.push(new MutatedTree(faults));
-    const { near, tests } = values;
-    const survivors = await tried(trees, faults, { near, among: new RegExp(tests), progress });
+    for (let lane = 0; lane < options.lanes; lane++) trees.push(new MutatedTree(faults));
+    const survivors = await tried(trees, faults, { near, among: options.tests, progress });
     const run = again?.with(survivors) ?? runOf(faults, survivors);
     show(run);
-    if (values.record) record(run);
+    if (options.record) record(run);
   } finally {
     remove();
   }
@@ -215,4 +179,11 @@ async function suspectsOf(
 const NEAR_MS = 60_000;
 const TOGETHER = 24;
 
-void main();
+try {
+  const options = parseOptions(process.argv.slice(2));
+  if (options.help) console.log(HELP);
+  else void main(options);
+} catch (error) {
+  console.error(`mutate: ${(error as Error).message}`);
+  process.exitCode = 2;
+}

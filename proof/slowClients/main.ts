@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { numberOption } from "../kit/numberOption.js";
 import { writeResult } from "../kit/results.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { type Load, measure, MODES, type ModeResult } from "./attack.js";
@@ -38,7 +39,10 @@ async function main(): Promise<number> {
   if (names.length === 0)
     throw new Error(`--only ${values.only}: is not one of ${Object.keys(MODES).join(", ")}`);
   if (process.env[INSIDE] === undefined) return againInside();
-  const load: Load = { connections: Number(values.connections), seconds: Number(values.seconds) };
+  const load: Load = {
+    connections: numberOption("--connections", values.connections),
+    seconds: numberOption("--seconds", values.seconds),
+  };
   // Apart, and each in its own process: how busy the attackers' one is must not be seen in what is measured.
   const upstreams = [await startUpstream(), await startUpstream()] as const;
   // What one attack leaves behind, as a grown heap, is not a part of the next.

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { numberOption } from "../kit/numberOption.js";
 import { writeResult } from "../kit/results.js";
 import { OPERATIONS } from "./operations.js";
 import { soak, type SoakResult } from "./soak.js";
@@ -43,9 +44,9 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const minutes = positive("--minutes", values.minutes);
-  const seed = positive("--seed", values.seed);
-  const reloadEverySeconds = positive("--reload", values.reload);
+  const minutes = numberOption("--minutes", values.minutes, undefined);
+  const seed = numberOption("--seed", values.seed);
+  const reloadEverySeconds = numberOption("--reload", values.reload, undefined);
   console.log(`soak: ${minutes} minutes, a reload every ${reloadEverySeconds} s, seed ${seed}`);
   const { frontEnds, halfBodiesTaken } = await soak({
     minutes,
@@ -142,12 +143,6 @@ function describe(result: JudgedResult): string {
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-
-function positive(option: string, text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new Error(`${option} needs a number above 0, not ${text}`);
-  return value;
-}
 
 main().then(
   (code) => process.exit(code),

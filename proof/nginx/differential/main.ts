@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { numberOption } from "../../kit/numberOption.js";
 import { writeResult } from "../../kit/results.js";
 import { GENERATED_RULES } from "./deviations.js";
 import { answerText } from "./generate.js";
@@ -23,15 +24,18 @@ async function main(): Promise<void> {
       case: { type: "string" },
     },
   });
-  const seed = Number(values.seed ?? randomInt(2 ** 30));
+  const seed = numberOption("--seed", values.seed ?? String(randomInt(2 ** 30)), 0);
+  const only = values.case === undefined ? undefined : numberOption("--case", values.case, 0);
+  const count = numberOption("--count", values.count);
+  const findingsMax = numberOption("--findings", values.findings);
   if (process.env[SUPERVISED] === undefined) return supervise(seed);
-  const from = Number(values.case ?? 0);
-  const to = values.case === undefined ? Number(values.count) : from + 1;
+  const from = only ?? 0;
+  const to = only === undefined ? count : only + 1;
   console.log(`seed ${seed}, ${to - from} requests`);
   const start = Date.now();
   const proxies = await startProxies();
   try {
-    const result = await search(proxies, { seed, from, to, findingsMax: Number(values.findings) });
+    const result = await search(proxies, { seed, from, to, findingsMax });
     const seconds = Math.round((Date.now() - start) / 1000);
     for (const finding of result.findings) console.log(describe(finding, seed));
     console.log(`${result.compared} requests compared in ${seconds} s`);
