@@ -109,7 +109,7 @@ function haproxyConfig(): string {
   const source = `source ${BALANCER}`;
   const sections = ALL.flatMap((variant, i) =>
     (["http", "https"] as const).map((name) => {
-      const checks = name === "http" && i === 1 ? "check check-send-proxy inter 100" : "check inter 100";
+      const checks = name === "http" && i === 1 ? "check check-send-proxy" : "check";
       return `listen ${name}${i}
   bind 127.0.0.1:${front[variant][name]}
   ${name === "http" && i === 1 ? "option httpchk GET /check" : ""}
@@ -125,6 +125,9 @@ defaults
   timeout connect 5s
   timeout client 30s
   timeout server 30s
+  # On a busy machine an answer may take longer than 100 ms, and who asks for a server that is down is cut off.
+  timeout check 10s
+  default-server inter 100 fall 50
 ${sections.join("\n")}`;
 }
 
