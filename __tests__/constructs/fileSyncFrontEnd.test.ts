@@ -117,7 +117,7 @@ describe("the config", () => {
 
   test("a health listener is in the config and nowhere else; a drain delay comes on top of the stop's time", () => {
     const healthListener = { address: "127.0.0.1", port: 9_180 };
-    const proxy = { healthListener, timeouts: { drainDelayMs: 14_500 } };
+    const proxy = { healthListener, timeouts: { drainDelayMs: 14_001 } };
     const made = frontEnd({ proxy, firewall: {}, service: { stopTimeoutSeconds: 100 } });
     expect(renderProxyConfig(made)).toMatchObject({ healthListener });
     expect(made.exposedPorts).not.toContain(9_180);

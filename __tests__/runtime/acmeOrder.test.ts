@@ -6,7 +6,7 @@ import {
   verify,
   X509Certificate,
 } from "node:crypto";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import {
   existsSync,
   mkdirSync,
@@ -293,12 +293,15 @@ test("challenges that workers do not answer are waited for half a minute, or unt
     ).open("a", [], signal);
   const ending = new AbortController();
   const ended = open(ending.signal);
-  const late = open(new AbortController().signal);
+  // The authority's, which all its orders share.
+  const { signal } = new AbortController();
+  const late = open(signal);
   await new Promise((resolve) => setImmediate(resolve));
   ending.abort();
   over();
   await ended;
   await expect(late).rejects.toMatchObject({ code: "timeout" });
+  expect(getEventListeners(signal, "abort")).toEqual([]);
   expect(waited).toEqual([30_000, 30_000]);
 });
 

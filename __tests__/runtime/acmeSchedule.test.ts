@@ -1,4 +1,6 @@
+import { getEventListeners } from "node:events";
 import fc from "../../proof/kit/property.js";
+import { systemClock } from "../../src/runtime/acme/clock.js";
 import {
   afterClockChange,
   afterRenewalFailure,
@@ -215,4 +217,19 @@ test("after the clock was set back, what lies ahead happened now, and what is wa
   const little: History = { failures: 0, issuedAt: T + MINUTE };
   expect(afterClockChange(little, T)).toBe(little);
   expect(afterClockChange(little, T - 1)).not.toBe(little);
+});
+
+test("the system's clock waits so long, or until the signal, on which it leaves nothing", async () => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const began = performance.now();
+  await systemClock.wait(50, signal);
+  expect(performance.now() - began).toBeGreaterThan(45);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  const waited = systemClock.wait(HOUR, signal);
+  stopping.abort();
+  await waited;
+  await systemClock.wait(HOUR, signal);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000);
 });
