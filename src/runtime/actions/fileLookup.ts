@@ -138,7 +138,7 @@ export class FileLookup {
     const isRefused = found?.kind === "failure";
     if (found !== undefined && (!isRefused || refused)) return found;
     if (attempts > 0) return this.open(rest, attempts - 1, isRefused);
-    return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
+    return keepsBeingReplaced(path);
   }
 
   /**
@@ -235,6 +235,11 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
   const content = Buffer.allocUnsafeSlow(size);
   const { bytesRead } = await read(fd, content, 0, size, 0);
   return bytesRead === size ? content : undefined;
+}
+
+/** How a file is answered that is another one each time it is looked at: a client may try again. */
+export function keepsBeingReplaced(path: string): Failure {
+  return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
 }
 
 /** How a file that cannot be opened is answered. */

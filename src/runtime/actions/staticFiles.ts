@@ -13,7 +13,7 @@ import { reasonPhrase } from "../exchange/reasonPhrases.js";
 import { systemError, systemReason } from "../load/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";
-import { FileLookup, type Found } from "./fileLookup.js";
+import { type Failure, FileLookup, type Found, keepsBeingReplaced, openFailure } from "./fileLookup.js";
 import { FileTransfer } from "./fileTransfer.js";
 import { shown } from "./permissions.js";
 import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
@@ -188,20 +188,23 @@ export class StaticFilesAction implements Action {
   ): void {
     const client = watch(exchange);
     const failed = (error: Error): void => sendingFailed(exchange, file, error);
-    const again = (error: Error): void => {
+    const again = (failure: Failure): void => {
       if (client.gone) return;
       // A new lookup will find out why (gone, unreadable, too many open files).
       if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
-      else failed(error);
+      else this.answerFound(exchange, failure, 0);
     };
     void this.lookup.reopen(file).then(
       (fd) =>
         guarded(exchange, () => {
-          if (fd === undefined) return again(new Error("the file keeps changing"));
+          if (fd === undefined) return again(keepsBeingReplaced(file.path));
           const transfer = new FileTransfer(exchange, fd, segments, sendHead, failed);
           return client.gone ? transfer.stop() : transfer.start();
         }),
-      (error: unknown) => guarded(exchange, () => again(systemError(error))),
+      async (error: unknown) => {
+        const failure = await openFailure(file.path, systemError(error));
+        guarded(exchange, () => again(failure));
+      },
     );
   }
 
