@@ -177,6 +177,7 @@ test.each<[string, string[], string]>([
     [
       ...["workers", "limits.headBytesMax", "listeners[0].http2", "listeners[12].tls.policy"],
       ...["listeners[0].tls.policy.minVersion", "virtualServers[0].listeners", "listenersOf", "a.$b-c"],
+      ...["upstreams[0].ticketKeys", "ticketKeys.files"],
     ],
     "",
   ],
@@ -184,7 +185,7 @@ test.each<[string, string[], string]>([
     "is what else follows as well",
     [
       ...["listeners", "listeners[0]", "listeners[12].port", "listeners[0].address", "listeners[0].protocol"],
-      ...["listeners[0].tls", "listeners[0].tls.key"],
+      ...["listeners[0].tls", "listeners[0].tls.key", "ticketKeys", "ticketKeys.file"],
     ],
     "concerns more than the config",
   ],

@@ -316,8 +316,12 @@ describe("a response body", () => {
     expect(drained).toBe(0);
     for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 1, 0, 0]));
     await eventually(() => drained === 1);
+    // The send timeout is about what waits, and nothing does.
+    await pass(700);
+    expect(last.sendData(Buffer.from("more"))).toBe(true);
     last.end();
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
+    expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
   });
 
   test("of small pieces is held back for a client that does not read", async () => {

@@ -197,6 +197,17 @@ test("a socket that nobody reads does not hold up a worker that has a fault whil
   await portico.says(new RegExp(`worker ${worker} was killed by SIGKILL; another one starts`));
 }, 30_000);
 
+test("a worker that ends while its socket is read says how", async () => {
+  portico = await Portico.start(config(1));
+  const [first] = portico.workers();
+  // What ends resets the socket: from then on a write to it might wait.
+  portico.signal("SIGHUP");
+  await eventually(() => !portico!.workers().includes(first!), "for the worker before to end");
+  const [worker] = portico.workers();
+  process.kill(worker!, "SIGWINCH");
+  await portico.says(new RegExp(`worker ${worker} exited with code 70; another one starts`));
+}, 30_000);
+
 test("standard error that nobody reads does not hold up the end of the master", async () => {
   const stderr = { stream: "stderr" } as const;
   portico = await Portico.start(config(1, { logs: { access: stderr, error: stderr } }));

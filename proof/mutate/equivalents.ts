@@ -1256,6 +1256,17 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/http2/connection.ts",
+    line: /exchange\.queued && this\.scheduler\.window > 0/,
+    to: "(0 + 1)",
+    why: "a window of one byte comes to the same",
+  },
+  {
+    file: "src/runtime/exchange/receiveBuffer.ts",
+    from: "bytes < VIEWS_MAX",
+    why: "which views are kept makes no difference to what they show",
+  },
+  {
+    file: "src/runtime/http2/connection.ts",
     line: /^ {4}this\.reader\.stopped = true;/,
     why: "only saves reading what nobody answers: streams and outbox are closed",
   },

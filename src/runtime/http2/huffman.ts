@@ -21,7 +21,6 @@ export function huffmanDecode(bytes: Uint8Array, from: number, to: number, into:
     step = steps[((step >>> STATE_SHIFT) << 4) | (byte & 0xf)]!;
     if ((step & EMITS) !== 0) into[at++] = step & 0xff;
     state = step >>> STATE_SHIFT;
-    if (state === BROKEN) return -1;
   }
   return accepts[state] === 1 ? at : -1;
 }
