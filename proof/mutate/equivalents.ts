@@ -591,12 +591,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "any number above 0 sorts alike",
   },
   {
-    file: "src/testing/files.ts",
-    line: /const local = /,
-    to: /\*\)\\\}\$\/$/,
-    why: "a local has a name",
-  },
-  {
     file: "src/testing/resolve.ts",
     line: /const value = line\.slice\(/,
     from: "1",
@@ -1259,6 +1253,24 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: /exchange\.queued && this\.scheduler\.window > 0/,
     to: "(0 + 1)",
     why: "a window of one byte comes to the same",
+  },
+  {
+    file: "src/runtime/http2/hpackEncoder.ts",
+    line: /^ {2}integer\(outbox, 0, 4, FIRST_STATUS\)/,
+    to: "(4 + 1)",
+    why: "a number of four bits is the same in five",
+  },
+  {
+    file: "src/testing/files.ts",
+    line: /^ {2}const local = /,
+    from: /^\//,
+    why: "what a delivery uploads is one local, or a file",
+  },
+  {
+    file: "src/runtime/listen/listener.ts",
+    line: /^ {4}return Math\.max\(1, since /,
+    to: "(1 + 1)",
+    why: "a millisecond more",
   },
   {
     file: "src/runtime/exchange/receiveBuffer.ts",

@@ -60,12 +60,12 @@ const newNode = (accepts: boolean): Node => ({ children: [], accepts });
 function buildTree(): Node {
   const root = newNode(true);
   const symbols = CODE_BITS.map((_, symbol) => symbol).sort((a, b) => CODE_BITS[a]! - CODE_BITS[b]!);
-  let code = 0;
+  let code = -1;
   let before = 0;
   for (const symbol of symbols) {
     const bits = CODE_BITS[symbol]!;
     // Canonical: the next code of the same length is one more; of a longer one, the same continued with zeros.
-    if (before !== 0) code = (code + 1) * 2 ** (bits - before);
+    code = (code + 1) * 2 ** (bits - before);
     before = bits;
     let node = root;
     for (let bit = bits - 1; bit >= 0; bit--) {
