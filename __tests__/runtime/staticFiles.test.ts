@@ -1233,6 +1233,7 @@ describe("respond", () => {
   test.each([
     [{ body: "grüß" }, "GET", 200, 6, 6, "text/plain"],
     [{ body: "grüß" }, "HEAD", 200, 6, 0, "text/plain"],
+    [{ body: "x" }, "GET", 200, 1, 1, "text/plain"],
     [{}, "GET", 200, 0, 0, undefined],
     [{ status: 204 }, "GET", 204, 0, 0, undefined],
     [{ status: 304 }, "GET", 304, -1, 0, undefined],

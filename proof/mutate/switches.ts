@@ -25,7 +25,10 @@ export function withSwitches(
     `const __fault = __on[0] !== "${RECORD}" ? (id) => __on.includes(id) : (id) => { ` +
     `const reached = (globalThis.__reached ??= new Map()), now = Date.now(); ` +
     `if (now - (reached.get(id) ?? 0) > ${AGAIN_MS}) { reached.set(id, now); ` +
-    `try { __fs.appendFileSync(${JSON.stringify(reachedFile(switchFile))}, id + " "); } catch {} } return false; };`;
+    // A process without a free descriptor says it with the next one.
+    `globalThis.__unsaid = (globalThis.__unsaid ?? "") + id + " "; ` +
+    `try { __fs.appendFileSync(${JSON.stringify(reachedFile(switchFile))}, globalThis.__unsaid); ` +
+    `globalThis.__unsaid = ""; } catch {} } return false; };`;
   // From the last to the first, so that positions stay true; of two inside each other the inner one comes first.
   let out = text;
   for (const fault of [...faults].sort((a, b) => b.start - a.start || a.end - b.end)) {
