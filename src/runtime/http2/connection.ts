@@ -230,7 +230,6 @@ export class Http2Connection implements FramedConnection {
 
   sweep(now: number): void {
     if (now >= this.closeDeadline) return void this.socket.destroy();
-    if (this.state === State.Ended) return void this.watchWrite(now);
     guarded(this, () => {
       const progressed = this.watchWrite(now);
       for (const exchange of this.streams.values()) {
