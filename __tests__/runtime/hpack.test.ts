@@ -153,8 +153,11 @@ describe("the table", () => {
     for (const name of ["a", "b", "c"]) decode(decoder, inserted(name, "v"));
     expect(decode(decoder, Buffer.concat([integer(0x20, 5, 68), index(63)]))).toEqual(["b", "v"]);
     expect(() => names(64)).toThrow(ConnectionError);
+    decode(decoder, inserted("d", "v"));
+    expect(names(62, 63)).toEqual(["d", "c"]);
+    expect(() => names(64)).toThrow(ConnectionError);
     decode(decoder, Buffer.concat([integer(0x20, 5, 67), integer(0x20, 5, 4_096)]));
-    expect(names(62)).toEqual(["c"]);
+    expect(names(62)).toEqual(["d"]);
     expect(() => names(63)).toThrow(ConnectionError);
   });
 });

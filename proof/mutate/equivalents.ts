@@ -1273,6 +1273,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a millisecond more",
   },
   {
+    file: "src/runtime/listen/listenOwner.ts",
+    line: /readdirSync\("\/proc"\)\.filter\(/,
+    to: 'readdirSync("/proc")',
+    why: "names are sorted: what is not a number comes last, and only `self` of it has descriptors",
+  },
+  {
     file: "src/runtime/exchange/receiveBuffer.ts",
     from: "bytes < VIEWS_MAX",
     why: "which views are kept makes no difference to what they show",
