@@ -74,6 +74,9 @@ const credit = (stream: number): number =>
     .filter((f) => f.type === Frame.WINDOW_UPDATE && f.stream === stream)
     .reduce((sum, f) => sum + f.payload.readUInt32BE(0), 0);
 
+/** A setting (RFC 9113, 6.5.2). */
+const initialWindow = (bytes: number): Buffer => Buffer.from([0, 4, 0, 0, bytes >> 8, bytes & 0xff]);
+
 describe("settings", () => {
   test("offer the smallest window to unread bodies, bounded streams and heads, and extended CONNECT", async () => {
     const session = connectHttp2(server.port);
@@ -286,12 +289,11 @@ describe("a request body", () => {
 
 describe("a response body", () => {
   test("follows a window that SETTINGS change (RFC 9113, 6.9.2)", async () => {
-    const window = (bytes: number): Buffer => Buffer.from([0, 4, 0, 0, 0, bytes]);
     handler = (exchange) => answer(exchange, 200, "ab");
-    client.send(Frame.SETTINGS, 0, 0, window(0));
+    client.send(Frame.SETTINGS, 0, 0, initialWindow(0));
     client.request(1, GET);
     expect(await client.outcome(1)).toBe("200");
-    client.send(Frame.SETTINGS, 0, 0, window(1));
+    client.send(Frame.SETTINGS, 0, 0, initialWindow(1));
     const first = await client.next((f) => f.type === Frame.DATA);
     expect([first!.payload.toString(), first!.flags]).toEqual(["a", 0]);
     client.send(Frame.WINDOW_UPDATE, 0, 1, Buffer.from([0, 0, 0, 1]));
@@ -344,7 +346,12 @@ describe("a response body", () => {
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
 
-  test.each(["an answer that goes on", "an answer that was complete"])("times out with %s", async (what) => {
+  test.each([
+    ["an answer that goes on", 65_535],
+    ["an answer that was complete", 65_535],
+    ["an answer of which nothing could be sent", 0],
+  ])("times out with %s", async (what, window) => {
+    client.send(Frame.SETTINGS, 0, 0, initialWindow(window));
     let gone = 0;
     handler = (exchange) => {
       exchange.onClientGone = () => gone++;

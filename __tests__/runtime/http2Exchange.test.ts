@@ -311,7 +311,9 @@ describe("finished", () => {
   ])("onClientGone follows a reset with %s, also for HEAD, and the body is cut off", async (_what, code) => {
     let gone = 0;
     const sink = new KeepingSink();
+    const left: Exchange[] = [];
     handler = (exchange) => {
+      left.push(exchange);
       exchange.onClientGone = () => gone++;
       if (exchange.request.method === "PUT") exchange.readBody(sink);
     };
@@ -328,8 +330,14 @@ describe("finished", () => {
       client.send(Frame.RST_STREAM, 0, stream, Buffer.from([0, 0, 0, code]));
       await eventually(() => server.finished.length === before + 1);
     }
+    const { length } = server.finished;
+    // What an action does with it from then on is nothing, and it is not finished once more.
+    for (const exchange of left) {
+      answer(exchange, 200, "late");
+      exchange.abort();
+    }
     client.destroy();
-    expect(gone).toBe(2);
+    expect([gone, server.finished.length]).toEqual([2, length]);
     expect(sink).toMatchObject({ body: "abc", ended: false, aborted: true });
   });
 
