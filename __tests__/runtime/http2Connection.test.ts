@@ -326,6 +326,23 @@ describe("a response body", () => {
     expect(client.frames.some((f) => f.type === Frame.RST_STREAM)).toBe(false);
   });
 
+  test("that is given up while it waits for the connection's window leaves that to others", async () => {
+    const increment = (bytes: number): Buffer => Buffer.from([0, 0, bytes >> 8, bytes & 0xff]);
+    const data = (stream: number): Buffer[] =>
+      client.frames.filter((f) => f.type === Frame.DATA && f.stream === stream).map((f) => f.payload);
+    handler = (exchange) => answer(exchange, 200, "x".repeat(100_000));
+    client.request(1, GET);
+    client.send(Frame.WINDOW_UPDATE, 0, 1, increment(50_000));
+    await eventually(() => Buffer.concat(data(1)).length === 65_535);
+    handler = (exchange) => answer(exchange, 200, "ab");
+    client.request(3, GET);
+    expect(await client.outcome(3)).toBe("200");
+    client.send(Frame.RST_STREAM, 0, 1, Buffer.from([0, 0, 0, 8]));
+    client.send(Frame.WINDOW_UPDATE, 0, 0, increment(100));
+    const end = await client.next((f) => f.type === Frame.DATA && f.stream === 3);
+    expect([end?.payload.toString(), end?.flags]).toEqual(["ab", END_STREAM]);
+  });
+
   test("of small pieces is held back for a client that does not read", async () => {
     let accepted = 0;
     let drained = 0;

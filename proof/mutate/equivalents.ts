@@ -1273,6 +1273,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a millisecond more",
   },
   {
+    file: "src/runtime/http2/connection.ts",
+    line: /^ {4}const hasRead = /,
+    to: /\) > \(/,
+    why: "a millisecond more",
+  },
+  {
+    file: "src/runtime/http2/flowControl.ts",
+    line: /^ {6}buffer\.set\(from === 0 && /,
+    to: "(from) !== (0)",
+    why: "saves a view of all bytes",
+  },
+  {
     file: "src/runtime/listen/listenOwner.ts",
     line: /readdirSync\("\/proc"\)\.filter\(/,
     to: 'readdirSync("/proc")',

@@ -238,10 +238,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   }
 
   sweep(now: number): void {
-    if (now >= this.writeDeadline) {
-      this.writeDeadline = Infinity;
-      return this.fail(ErrorCode.InternalError);
-    }
+    if (now >= this.writeDeadline) return this.fail(ErrorCode.InternalError);
     this.body?.sweep(now);
   }
 
