@@ -116,6 +116,17 @@ describe("settings", () => {
     client.request(23, GET);
     expect(await client.outcome(23)).toBe("200");
   });
+
+  test("limit streams that are open: those that the client gave up are not", async () => {
+    let open = 0;
+    handler = () => void open++;
+    for (let i = 0; i < 10; i++) client.request(1 + 2 * i, GET);
+    await eventually(() => open === 10);
+    for (let i = 0; i < 10; i++) client.send(Frame.RST_STREAM, 0, 1 + 2 * i, Buffer.from([0, 0, 0, 8]));
+    handler = (exchange) => answer(exchange, 200);
+    client.request(21, GET);
+    expect(await client.outcome(21)).toBe("200");
+  });
 });
 
 describe("a request body", () => {

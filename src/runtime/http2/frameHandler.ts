@@ -290,9 +290,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     // Each value may affect every open stream; no honest client sends more values than there are settings.
     this.connection.guard.count(FloodKind.Answered, 1 + Math.floor((to - from) / (6 * SETTINGS_USUAL)));
     readSettings(bytes, from, to, this);
+    // The client applies the change when it has this; whatever may be sent now follows when it was written.
     this.connection.outbox.numbers(FrameType.Settings, Flag.Ack, 0);
-    // After the acknowledgement: only then does the client apply the change.
-    this.connection.scheduler.pump();
   }
 
   private onPing(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
