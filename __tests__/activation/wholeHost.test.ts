@@ -1114,6 +1114,13 @@ describe("refused before anything is touched:", () => {
        },
      ]
     `);
+    // Units that the host has from elsewhere are not asked about.
+    const others = Object.entries(one).filter(([, { role }]) => role !== "unit");
+    for (const [path, { content, role }] of Object.entries(one))
+      if (role === "unit") host.write(path, content);
+    host.deliver(Object.fromEntries(others), UNPROBED);
+    const { value, problems } = await host.activate({ dryRun: true });
+    expect([value?.warnings.slice(1), problems]).toEqual([[], undefined]);
   });
 
   test("a port that another process has", async () => {

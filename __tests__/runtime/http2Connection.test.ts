@@ -74,7 +74,7 @@ const credit = (stream: number): number =>
     .filter((f) => f.type === Frame.WINDOW_UPDATE && f.stream === stream)
     .reduce((sum, f) => sum + f.payload.readUInt32BE(0), 0);
 
-/** A setting (RFC 9113, 6.5.2). */
+/** SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113, 6.5.2), up to 65,535. */
 const initialWindow = (bytes: number): Buffer => Buffer.from([0, 4, 0, 0, bytes >> 8, bytes & 0xff]);
 
 describe("settings", () => {

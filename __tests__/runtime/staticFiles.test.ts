@@ -249,6 +249,14 @@ describe("a transfer from the disk", () => {
     expect((await exchange.over).body.equals(large)).toBe(true);
   });
 
+  test("that meets an exception of ours when it is opened again is an internal fault", async () => {
+    const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
+    jest.spyOn(FileLookup.prototype, "reopen").mockRejectedValue(new Error("injected"));
+    action().handle(exchange);
+    await exchange.over;
+    expect(exchange.fault).toEqual(new Error("injected"));
+  });
+
   test.each(["sendData", "end"] as const)("closes its file once after an exception in %s", async (step) => {
     const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
     exchange[step] = () => {
@@ -371,7 +379,7 @@ describe("a file that changes right after it was opened", () => {
     expect(times).toBeLessThan(20);
   });
 
-  // Also while its content is read, or just before it is sent: that depends on how soon it is seen here.
+  // How soon the open file is seen here decides whether that is before it is read, while it is, or before it is sent.
   test("is looked up again where it is replaced, and given up where that goes on", async () => {
     const path = raced();
     const replace = (): void => {

@@ -307,7 +307,7 @@ describe("under load nothing is lost by", () => {
     expect(await refusal({ command: "upgrade", node: at("none") })).toMatch(
       /could not be started: no program at .*none \[serve\.upgrade-failed\]$/,
     );
-    // What the shell says of it bears the name by which all of the error log is known.
+    // The shell reports it under the name that the master's own lines begin with.
     expect(portico.errors).toMatch(/^portico: .*none: /m);
     portico.rewrite({ ...config(), workers: 0 });
     expect(await refusal({ command: "upgrade" })).toMatch(/^workers: .*\[config\.out-of-range\]$/);

@@ -104,6 +104,7 @@ interface UnitFindings {
 async function checkUnits({ deployment, contents }: Delivered, staging: string): Promise<UnitFindings> {
   const units = deployment.files.filter(({ role }) => role === "unit");
   const found: UnitFindings = { problems: [], warnings: [] };
+  if (units.length === 0) return found;
   for (const file of units) {
     const path = join(staging, isDropIn(file.path) ? `${unitOf(file.path)}.d` : "", basename(file.path));
     await mkdir(dirname(path), { recursive: true });

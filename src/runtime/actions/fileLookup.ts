@@ -106,6 +106,15 @@ export class FileLookup {
     return isSame ? fd : undefined;
   }
 
+  /** The same for an answer: the descriptor, or why there is none. */
+  async openDescribed(file: StaticFile): Promise<number | Failure> {
+    try {
+      return (await this.reopen(file)) ?? keepsBeingReplaced(file.path);
+    } catch (error) {
+      return openFailure(file.path, systemError(error));
+    }
+  }
+
   /**
    * If the directory is a link, the whole lookup is in the one directory that it leads to: a link that is switched in
    * the meantime mixes nothing.
@@ -238,7 +247,7 @@ async function readWhole(fd: number, size: number): Promise<Buffer | undefined> 
 }
 
 /** How a file is answered that is another one each time it is looked at: a client may try again. */
-export function keepsBeingReplaced(path: string): Failure {
+function keepsBeingReplaced(path: string): Failure {
   return failure(503, "crit", `"${shown(path)}" keeps being replaced`);
 }
 

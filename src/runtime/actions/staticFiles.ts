@@ -10,10 +10,10 @@ import {
 import { respondError, sendPage } from "../exchange/errorPages.js";
 import type { Action, ErrorLevel, Exchange, HeaderList } from "../exchange/exchange.js";
 import { reasonPhrase } from "../exchange/reasonPhrases.js";
-import { systemError, systemReason } from "../load/systemReason.js";
+import { systemReason } from "../load/systemReason.js";
 import { type Conditions, evaluateConditions, rangeMaySend, readConditions } from "./conditional.js";
 import { FileCache, type StaticFile } from "./fileCache.js";
-import { type Failure, FileLookup, type Found, keepsBeingReplaced, openFailure } from "./fileLookup.js";
+import { type Failure, FileLookup, type Found } from "./fileLookup.js";
 import { FileTransfer } from "./fileTransfer.js";
 import { shown } from "./permissions.js";
 import { byteLength, contentRange, multipart, parseRange, type Segment } from "./ranges.js";
@@ -194,17 +194,14 @@ export class StaticFilesAction implements Action {
       if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
       else this.answerFound(exchange, failure, 0);
     };
-    void this.lookup.reopen(file).then(
-      (fd) =>
+    void this.lookup.openDescribed(file).then(
+      (opened) =>
         guarded(exchange, () => {
-          if (fd === undefined) return again(keepsBeingReplaced(file.path));
-          const transfer = new FileTransfer(exchange, fd, segments, sendHead, failed);
+          if (typeof opened !== "number") return again(opened);
+          const transfer = new FileTransfer(exchange, opened, segments, sendHead, failed);
           return client.gone ? transfer.stop() : transfer.start();
         }),
-      async (error: unknown) => {
-        const failure = await openFailure(file.path, systemError(error));
-        guarded(exchange, () => again(failure));
-      },
+      (error: unknown) => exchange.onFault(error),
     );
   }
 

@@ -64,7 +64,7 @@ function buildTree(): Node {
   let before = 0;
   for (const symbol of symbols) {
     const bits = CODE_BITS[symbol]!;
-    // Canonical: the next code of the same length is one more; of a longer one, the same continued with zeros.
+    // Canonical: the first code is all zeros; the next one of the same length is one more; of a longer one, the same continued with zeros.
     code = (code + 1) * 2 ** (bits - before);
     before = bits;
     let node = root;
