@@ -279,6 +279,7 @@ function beginning(status: number, reason: string, versionTokens: boolean): stri
   };
   const connection = {
     mayKeepAlive: () => true,
+    finished: () => undefined,
     exchangeEnded: () => undefined,
   };
   const { request, client, server } = new FakeExchange({}, { server: { versionTokens } });

@@ -31,6 +31,7 @@ function start(request: Partial<ParsedRequest> = {}): Http1Exchange {
     inputWanted: note("wanted"),
     openTunnel: note("tunnel"),
     mayKeepAlive: () => mayKeepAlive,
+    finished: () => undefined,
     exchangeEnded: note("ended"),
     exchangeAborted: note("aborted"),
     linger: note("linger"),
@@ -56,7 +57,6 @@ const serverWith = (versionTokens: boolean): VirtualServerConfig =>
 const sink: BodySink = {
   onData: () => calls.push("data") > 0,
   onEnd: () => void calls.push("end"),
-  onAbort: () => void calls.push("abort"),
 };
 
 test.each<[what: string, body: number]>([

@@ -18,6 +18,7 @@ import {
   ask,
   connectHttp2,
   type Http2Server,
+  CountingHolder,
   KeepingSink,
   startHttp2Server,
 } from "../../proof/kit/http2Server.js";
@@ -133,7 +134,7 @@ describe("a request body", () => {
   test("is not read beyond the stream's window while its sink is paused", async () => {
     const sink = new KeepingSink();
     sink.more = false;
-    handler = (exchange) => exchange.readBody(sink);
+    handler = (exchange) => sink.read(exchange);
     put(1);
     sendBody(1, 4 * MiB);
     await later(300);
@@ -153,13 +154,13 @@ describe("a request body", () => {
   test("of one stream does not delay those of others", async () => {
     const stuck = new KeepingSink();
     stuck.more = false;
-    handler = (exchange) => exchange.readBody(stuck);
+    handler = (exchange) => stuck.read(exchange);
     for (const stream of [1, 3, 5]) put(stream);
     for (const stream of [1, 3, 5]) sendBody(stream, 4 * MiB);
     handler = (exchange) => {
       const sink = new KeepingSink();
       sink.onDone = () => answer(exchange, 200, String(sink.body.length));
-      exchange.readBody(sink);
+      sink.read(exchange);
     };
     put(9);
     sendBody(9, MiB, END_STREAM);
@@ -170,7 +171,7 @@ describe("a request body", () => {
     handler = (exchange) => {
       const stuck = new KeepingSink();
       stuck.more = false;
-      exchange.readBody(stuck);
+      stuck.read(exchange);
     };
     for (const stream of [1, 3, 5, 7, 9]) put(stream);
     // A first frame each: from then on it is the sink that is waited for, and no deadline runs.
@@ -186,7 +187,7 @@ describe("a request body", () => {
   ])("beyond the window of its stream is reset: %s", async (_what, bytes, reads) => {
     const stuck = new KeepingSink();
     stuck.more = false;
-    handler = (exchange) => reads && exchange.readBody(stuck);
+    handler = (exchange) => reads && stuck.read(exchange);
     put(1);
     sendBody(1, bytes);
     expect(await client.outcome(1)).toBe("RST FLOW_CONTROL_ERROR");
@@ -221,12 +222,12 @@ describe("a request body", () => {
 
   test("that stops coming is 408, or a reset if the answer has begun", async () => {
     const sinks = [new KeepingSink(), new KeepingSink()];
-    handler = (exchange) => exchange.readBody(sinks[0]!);
+    handler = (exchange) => sinks[0]!.read(exchange);
     put(1);
     await pass(700);
     expect(await client.outcome(1)).toBe("408");
     handler = (exchange) => {
-      exchange.readBody(sinks[1]!);
+      sinks[1]!.read(exchange);
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
     };
@@ -244,7 +245,7 @@ describe("a request body", () => {
   test("that waits for its sink does not time out", async () => {
     const sink = new KeepingSink();
     sink.more = false;
-    handler = (exchange) => exchange.readBody(sink);
+    handler = (exchange) => sink.read(exchange);
     put(1);
     client.send(Frame.DATA, 0, 1, "abc");
     await pass(1_300);
@@ -314,9 +315,9 @@ describe("a response body", () => {
 
   test("waits for the client's window; the buffer is free again at onDrain", async () => {
     const chunk = Buffer.alloc(100_000, "x");
-    let drained = 0;
+    const holder = new CountingHolder();
     handler = (exchange) => {
-      exchange.onDrain = () => drained++;
+      exchange.hold(holder);
       exchange.sendHead(200, "", [], -1);
       expect(exchange.sendData(chunk)).toBe(false);
     };
@@ -326,9 +327,9 @@ describe("a response body", () => {
         client.frames.filter((f) => f.type === Frame.DATA).reduce((n, f) => n + f.payload.length, 0) ===
         65_535,
     );
-    expect(drained).toBe(0);
+    expect(holder.drained).toBe(0);
     for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 1, 0, 0]));
-    await eventually(() => drained === 1);
+    await eventually(() => holder.drained === 1);
     // The send timeout is about what waits, and nothing does.
     await pass(700);
     expect(last.sendData(Buffer.from("more"))).toBe(true);
@@ -356,9 +357,9 @@ describe("a response body", () => {
 
   test("of small pieces is held back for a client that does not read", async () => {
     let accepted = 0;
-    let drained = 0;
+    const holder = new CountingHolder();
     handler = (exchange) => {
-      exchange.onDrain = () => drained++;
+      exchange.hold(holder);
       exchange.sendHead(200, "", [], -1);
       for (let more = true; more && accepted < 1_000; accepted++) {
         more = exchange.sendData(Buffer.alloc(1_000, "x"));
@@ -369,7 +370,7 @@ describe("a response body", () => {
     await later(100);
     expect(accepted).toBeLessThan(300);
     for (const stream of [0, 1]) client.send(Frame.WINDOW_UPDATE, 0, stream, Buffer.from([0, 15, 0, 0]));
-    await eventually(() => drained === 1);
+    await eventually(() => holder.drained === 1);
     last.end();
     await client.next((f) => f.type === Frame.DATA && f.flags === END_STREAM);
   });
@@ -380,9 +381,9 @@ describe("a response body", () => {
     ["an answer of which nothing could be sent", 0],
   ])("times out with %s", async (what, window) => {
     client.send(Frame.SETTINGS, 0, 0, initialWindow(window));
-    let gone = 0;
+    const holder = new CountingHolder();
     handler = (exchange) => {
-      exchange.onClientGone = () => gone++;
+      exchange.hold(holder);
       exchange.sendHead(200, "", [], -1);
       exchange.sendData(Buffer.alloc(100_000));
       if (what.endsWith("complete")) exchange.end();
@@ -392,7 +393,7 @@ describe("a response body", () => {
     await pass(700);
     const reset = await client.next((f) => f.type === Frame.RST_STREAM);
     expect(reset!.payload.readUInt32BE(0)).toBe(2);
-    expect(gone).toBe(what.endsWith("complete") ? 0 : 1);
+    expect(holder.released).toBe(1);
     expect(server.finished.length).toBe(before + 1);
   });
 });
@@ -422,7 +423,7 @@ describe("extended CONNECT", () => {
       expect(exchange.request).toMatchObject({ method: "CONNECT", upgrade: "websocket", bodyLength: -1 });
       exchange.sendHead(200, "", [], -1);
       exchange.flush();
-      exchange.readBody(sink);
+      sink.read(exchange);
     };
     client.request(1, CONNECT, 0);
     expect(await client.outcome(1)).toBe("200");
@@ -567,30 +568,33 @@ describe("the end of a connection", () => {
   });
 
   test("forced closes every stream", async () => {
-    let gone = 0;
+    const holders: CountingHolder[] = [];
     handler = (exchange) => {
-      exchange.onClientGone = () => gone++;
+      holders.push(new CountingHolder());
+      exchange.hold(holders.at(-1)!);
     };
     client.request(1, GET);
     client.request(3, GET);
     await later(50);
     server.connections.closeAll();
     await client.whenClosed();
-    await eventually(() => gone === 2 && server.connections.size === 0);
+    await eventually(
+      () => holders.filter(({ released }) => released === 1).length === 2 && server.connections.size === 0,
+    );
   });
 
   test.each(["a close", "a reset"])("by the client, by %s, is silent in the error log", async (how) => {
     const before = await server.errorLog();
     const tcp = net.connect(server.port, "127.0.0.1");
     const other = await RawClient.connect(server.port, true, tcp);
-    let gone = 0;
-    handler = (exchange) => (exchange.onClientGone = () => gone++);
+    const holder = new CountingHolder();
+    handler = (exchange) => exchange.hold(holder);
     other.request(1, GET);
     await eventually(() => last.client.port === tcp.localPort);
     if (how === "a close") other.destroy();
     else tcp.resetAndDestroy();
     client.destroy();
-    await eventually(() => gone === 1 && server.connections.size === 0);
+    await eventually(() => holder.released === 1 && server.connections.size === 0);
     expect(await server.errorLog()).toBe(before);
   });
 

@@ -94,7 +94,7 @@ describe("a server", () => {
         "/": (exchange) => {
           const sink = new KeepingSink();
           sink.onDone = () => answer(exchange, 200, sink.body, ["X-Length", String(sink.body.length)]);
-          exchange.readBody(sink);
+          sink.read(exchange);
         },
       },
     });

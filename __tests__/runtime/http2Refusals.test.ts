@@ -17,7 +17,7 @@ beforeAll(async () => {
         if (exchange.request.bodyLength === 0) return answer(exchange, 200);
         const sink = new KeepingSink();
         sink.onDone = () => answer(exchange, 200, sink.body);
-        exchange.readBody(sink);
+        sink.read(exchange);
       },
     },
   });

@@ -29,7 +29,7 @@ beforeAll(async () => {
         if (method === "GET") return answer(exchange, 200);
         const sink = new KeepingSink();
         sink.onDone = () => answer(exchange, 200);
-        exchange.readBody(sink);
+        sink.read(exchange);
       },
     },
   });

@@ -13,6 +13,7 @@ import { proxiedRoutes, startProxy, type TestProxy } from "../../proof/kit/harne
 import { connectHttp2, startHttp2Server } from "../../proof/kit/http2Server.js";
 import { startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { type Accepted, connectTo, RawUpstream } from "../../proof/kit/peers.js";
+import { taken } from "../../proof/kit/taker.js";
 import { openFolder, Portico } from "../../proof/kit/portico.js";
 import { eventually } from "../../proof/kit/waiting.js";
 
@@ -222,16 +223,18 @@ describe("bytes of one connection never reach another", () => {
         readTimeoutMs: 1_000,
         connectionsMax: 4,
         queuedRequestsMax: 0,
+        clientSharePercent: 100,
         queueTimeoutMs: 1_000,
         idleConnectionsMax: 4,
         idleTimeoutMs: 1_000,
         headBytesMax: 4_096,
       },
       NO_FAULTS,
+      () => undefined,
     );
-    const ask = (): Promise<string> =>
-      new Promise((resolve) => {
-        const connection = pool.acquire()!;
+    const ask = async (): Promise<string> => {
+      const connection = taken(pool)!;
+      return new Promise((resolve) => {
         const ignore = (): void => undefined;
         connection.begin(
           {
@@ -252,6 +255,7 @@ describe("bytes of one connection never reach another", () => {
         );
         connection.finish();
       });
+    };
     const first = await ask();
     // The idle time is over.
     pool.sweep(Infinity);

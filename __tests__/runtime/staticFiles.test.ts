@@ -232,7 +232,9 @@ describe("a transfer from the disk", () => {
     const fd = fs.openSync(join(media, "large.bin"), "r");
     const exchange = new FakeExchange();
     const failed = jest.fn();
-    new FileTransfer(exchange, fd, [{ start: 0, end: large.length }], () => undefined, failed).start();
+    const transfer = new FileTransfer(exchange, [{ start: 0, end: large.length }], () => undefined, failed);
+    transfer.start(async (owner) => void owner.own(fd));
+    await new Promise(setImmediate);
     exchange.leave();
     expect(await filesLeftOpen()).toEqual([]);
     expect([failed.mock.calls, exchange.pieces]).toEqual([[], []]);
@@ -242,7 +244,7 @@ describe("a transfer from the disk", () => {
     const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
     const sendData = exchange.sendData.bind(exchange);
     exchange.sendData = (chunk) => {
-      process.nextTick(() => exchange.onDrain?.());
+      process.nextTick(() => exchange.drained());
       return sendData(chunk);
     };
     action().handle(exchange);

@@ -6,9 +6,10 @@ import { Faults } from "../../src/runtime/exchange/faults.js";
 import type { ParsedResponse } from "../../src/runtime/http1/responseHead.js";
 import type { AnswerReader, UpstreamFailure } from "../../src/runtime/upstream/answerReader.js";
 import { UpstreamConnection } from "../../src/runtime/upstream/connection.js";
-import { type ConnectionTaker, UpstreamPool } from "../../src/runtime/upstream/pool.js";
+import { UpstreamPool } from "../../src/runtime/upstream/pool.js";
 import { fakeRoute } from "../../proof/kit/fakeExchange.js";
 import { Accepted } from "../../proof/kit/peers.js";
+import { taken, Taker } from "../../proof/kit/taker.js";
 import { eventually as waited } from "../../proof/kit/waiting.js";
 
 /** One connection to an upstream, and the pool that it belongs to, by what their users see. */
@@ -31,6 +32,7 @@ beforeAll(async () => {
     readTimeoutMs: 10_000,
     connectionsMax: 3,
     queuedRequestsMax: 2,
+    clientSharePercent: 100,
     queueTimeoutMs: 7_000,
     idleConnectionsMax: 3,
     idleTimeoutMs: 30_000,
@@ -97,6 +99,9 @@ class Owner {
   idle(): boolean {
     this.calls.push("idle");
     return this.keeps;
+  }
+  onStrayBytes(): void {
+    this.calls.push("stray");
   }
   closed(): void {
     this.calls.push("closed");
@@ -421,8 +426,11 @@ test("the end of a tunnel is reported once", async () => {
 
 describe("a pool", () => {
   let pool: UpstreamPool;
+  let warned: string[];
   const start = (more: Partial<UpstreamConfig> = {}): void => {
-    pool = new UpstreamPool({ ...config, ...more }, new Faults(fakeRoute({}, []).errorLog));
+    warned = [];
+    const faults = new Faults(fakeRoute({}, []).errorLog);
+    pool = new UpstreamPool({ ...config, ...more }, faults, (message) => void warned.push(message));
   };
   afterEach(() => {
     pool.close();
@@ -431,7 +439,7 @@ describe("a pool", () => {
 
   /** Uses so many connections at a time. @returns them in the order in which they became idle, or were closed */
   async function used(count: number): Promise<UpstreamConnection[]> {
-    const connections = Array.from({ length: count }, () => pool.acquire()!);
+    const connections = acquired(count) as UpstreamConnection[];
     const readers = connections.map(ask);
     const asked = (): Accepted[] => peers.filter(({ received }) => received !== "");
     await eventually(() => asked().length === count);
@@ -453,7 +461,7 @@ describe("a pool", () => {
     connection.finish();
     return reader;
   }
-  const acquired = (count: number) => Array.from({ length: count }, () => pool.acquire());
+  const acquired = (count: number) => Array.from({ length: count }, () => taken(pool));
 
   /** What it gives next: each as its place among these, -1 for a new one. */
   const given = (connections: readonly UpstreamConnection[], count: number): (number | undefined)[] =>
@@ -497,7 +505,7 @@ describe("a pool", () => {
     start();
     const swept = jest.spyOn(pool, "sweep");
     const all = await used(2);
-    const busy = pool.acquire()!;
+    const busy = taken(pool)!;
     const reader = ask(busy);
     pool.close();
     expect(all.map((one) => one.usable === (one === busy))).toEqual([true, true]);
@@ -518,21 +526,16 @@ describe("a pool", () => {
   test("that is closed serves who waits, and stops when nobody waits any more", async () => {
     start({ connectionsMax: 1 });
     const swept = jest.spyOn(pool, "sweep");
-    const connection = pool.acquire()!;
-    const served: unknown[] = [];
-    const taker = (): ConnectionTaker => ({
-      onConnection: (given) => void served.push(given),
-      onQueueTimeout: () => void served.push("late"),
-      onFault: (error) => void served.push(error),
-    });
-    const [one, other, third] = [taker(), taker(), taker()];
-    expect([pool.enqueue(one), pool.enqueue(other), pool.enqueue(third)]).toEqual([true, true, false]);
-    expect(pool.acquire()).toBeUndefined();
+    const connection = taken(pool)!;
+    const [one, other, third] = [new Taker(), new Taker(), new Taker()];
+    for (const taker of [one, other, third]) pool.request(taker);
+    expect(third.refusals).toEqual([
+      "all 1 connections to upstream are in use, and the queue for one is full",
+    ]);
     pool.close();
     connection.destroy();
-    await eventually(() => served.length === 1);
-    const next = served[0] as UpstreamConnection;
-    expect(next).toBeInstanceOf(UpstreamConnection);
+    await eventually(() => one.connection !== undefined);
+    const next = one.connection!;
     // Who leaves at the moment of its turn leaves nothing to wait for.
     (next as unknown as { socket: Socket }).socket.on("close", () => pool.leave(other));
     next.destroy();
@@ -540,18 +543,17 @@ describe("a pool", () => {
     await new Promise((done) => setTimeout(done, 20));
     const after = swept.mock.calls.length;
     await new Promise((done) => setTimeout(done, 300));
-    expect([swept.mock.calls.length, served.length]).toEqual([after, 1]);
+    expect([swept.mock.calls.length, other.connection]).toEqual([after, undefined]);
   });
 
   test("has nobody wait for longer than the queue's time", () => {
     start({ connectionsMax: 0 });
-    let late = 0;
-    const taker = { onConnection: () => undefined, onQueueTimeout: () => late++, onFault: () => undefined };
-    expect([pool.acquire(), pool.enqueue(taker)]).toEqual([undefined, true]);
+    const taker = new Taker();
+    pool.request(taker);
     pool.sweep(coarseNow() + 6_999);
-    expect(late).toBe(0);
+    expect([taker.connection, taker.refusals]).toEqual([undefined, []]);
     pool.sweep(coarseNow() + 7_000);
     pool.sweep(coarseNow() + 9_000);
-    expect(late).toBe(1);
+    expect(taker.refusals).toEqual([expect.stringContaining("none became free within 7000 ms")]);
   });
 });

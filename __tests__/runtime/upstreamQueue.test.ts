@@ -72,9 +72,15 @@ function answer(index: number): void {
   peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`);
 }
 
+/** All requests here come of one client, which may have everything unless a test says otherwise. */
+const web = (): UpstreamInput => ({
+  name: "web",
+  url: `http://127.0.0.1:${upstream.port}`,
+  clientSharePercent: 100,
+});
+
 async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { readonly proxy: TestProxy }> {
-  const url = `http://127.0.0.1:${upstream.port}`;
-  const proxy = await startProxy({ routes: proxiedRoutes(), upstreams: [{ name: "web", url, ...limits }] });
+  const proxy = await startProxy({ routes: proxiedRoutes(), upstreams: [{ ...web(), ...limits }] });
   return {
     proxy,
     async ask(path, body) {
@@ -98,10 +104,9 @@ async function overHttp1(limits: Partial<UpstreamInput>): Promise<Front & { read
 }
 
 async function overHttp2(limits: Partial<UpstreamInput>): Promise<Front & { readonly server: Http2Server }> {
-  const url = `http://127.0.0.1:${upstream.port}`;
   const server = await startHttp2Server({
     routes: proxiedRoutes(),
-    config: { upstreams: [{ name: "web", url, ...limits }] },
+    config: { upstreams: [{ ...web(), ...limits }] },
   });
   // All of it comes of one client, on one connection.
   const session: ClientHttp2Session = connectHttp2(server.port);

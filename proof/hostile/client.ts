@@ -52,8 +52,7 @@ export function readAnswers(text: string, methods: readonly string[], ended: boo
     if (message === undefined || status === 0)
       return [...answers, { status: 0, body: text.slice(at), complete: false }];
     at = message.end;
-    // The invitation to send the body.
-    if (status === 100) continue;
+    if (status < 200 && status !== 101) continue;
     answers.push({ status, body: message.body.toString("latin1"), complete: message.complete });
   }
   return answers;

@@ -3,6 +3,7 @@ import type {
   Action,
   ClientInfo,
   HeaderList,
+  Holder,
   LoggedExchange,
   LoggedRequest,
   RouteRuntime,
@@ -59,14 +60,14 @@ export class FakeExchange implements LoggedExchange {
   pieceBytesMax: number;
   ended = false;
   aborted = false;
-  onDrain: (() => void) | undefined = undefined;
-  onClientGone: (() => void) | undefined = undefined;
   /** What an action reported as its own fault. */
   fault: unknown = undefined;
   /** Resolves when the exchange is over, however it ended. */
   readonly over: Promise<this>;
   /** What was sent, and how much memory each piece was in. */
   readonly pieces: { readonly bytes: number; readonly memory: ArrayBufferLike }[] = [];
+  released = false;
+  private holder: Holder | undefined;
   private gone = false;
   private chunks: Buffer[] = [];
   private kept: Uint8Array | undefined;
@@ -87,6 +88,17 @@ export class FakeExchange implements LoggedExchange {
   onFault(error: unknown): void {
     this.fault = error;
     this.abort();
+  }
+
+  hold(holder: Holder): boolean {
+    if (this.released) return false;
+    if (this.holder !== undefined && this.holder !== holder) throw new Error("a second holder");
+    this.holder = holder;
+    return true;
+  }
+
+  letGo(holder: Holder): void {
+    if (this.holder === holder) this.holder = undefined;
   }
 
   get body(): Buffer {
@@ -147,29 +159,42 @@ export class FakeExchange implements LoggedExchange {
       throw new Error(`announced ${this.bodyLength} bytes, sent ${this.bodyBytesSent}`);
     }
     this.ended = true;
+    this.release();
     if (this.kept === undefined) this.settle();
   }
 
   abort(): void {
     if (this.ended || this.aborted) throw new Error("over already");
     this.aborted = true;
+    this.release();
     this.settle();
+  }
+
+  /** The client has taken what it was sent. */
+  drained(): void {
+    this.holder?.onDrain();
   }
 
   /** The client closes the connection. */
   leave(): void {
     this.gone = true;
-    const { onClientGone } = this;
-    this.onClientGone = undefined;
-    onClientGone?.();
+    this.release();
     this.settle();
+  }
+
+  private release(): void {
+    if (this.released) return;
+    this.released = true;
+    const { holder } = this;
+    this.holder = undefined;
+    holder?.onReleased();
   }
 
   private take(): void {
     this.chunks.push(Buffer.from(this.kept!));
     this.kept = undefined;
     if (this.ended) this.settle();
-    else this.onDrain?.();
+    else this.drained();
   }
 }
 

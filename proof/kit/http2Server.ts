@@ -16,6 +16,7 @@ import { type DispatchedExchange, Dispatcher } from "../../src/runtime/exchange/
 import type {
   BodySink,
   Exchange,
+  Holder,
   LoggedExchange,
   RouteRuntime,
 } from "../../src/runtime/exchange/exchange.js";
@@ -162,11 +163,12 @@ export function answer(exchange: Exchange, status: number, body = "", headers: s
   exchange.end();
 }
 
-/** A sink that keeps what it is given. */
-export class KeepingSink implements BodySink {
+/** A sink that keeps what it is given, and holds for its exchange. */
+export class KeepingSink implements BodySink, Holder {
   body = "";
   ended = false;
   aborted = false;
+  drained = 0;
   /** What `onData` returns. */
   more = true;
   onDone: () => void = () => undefined;
@@ -181,8 +183,32 @@ export class KeepingSink implements BodySink {
     this.onDone();
   }
 
-  onAbort(): void {
-    this.aborted = true;
+  onDrain(): void {
+    this.drained++;
+  }
+
+  onReleased(): void {
+    this.aborted = !this.ended;
+  }
+
+  /** Reads the body of an exchange. */
+  read(exchange: Exchange): void {
+    exchange.hold(this);
+    exchange.readBody(this);
+  }
+}
+
+/** Holds for an exchange, and counts what it is told. */
+export class CountingHolder implements Holder {
+  drained = 0;
+  released = 0;
+
+  onDrain(): void {
+    this.drained++;
+  }
+
+  onReleased(): void {
+    this.released++;
   }
 }
 

@@ -61,7 +61,7 @@ export interface UpstreamProps {
   /**
    * Most connections to the upstream, per worker: 1 to 1000000. WebSocket tunnels count. With two workers the
    * host opens up to twice as many, and while old workers finish after a reload, theirs come on top. When all
-   * are in use, requests wait, first come, first served. 1000000 in effect disables the limit.
+   * are in use, requests wait; the clients take turns. 1000000 in effect disables the limit.
    * @default 4096
    */
   readonly connectionsMax?: number;
@@ -71,6 +71,14 @@ export interface UpstreamProps {
    * @default 1024
    */
   readonly queuedRequestsMax?: number;
+  /**
+   * How many of `connectionsMax` and of `queuedRequestsMax` one client may have, in percent from 1 to 100, rounded down,
+   * but at least one. One client is an IPv4 address or an IPv6 /64 network: an office behind one address has 3,072
+   * requests in progress per worker by default, and 768 that wait. Raise it where nearly all users share an address. 100
+   * disables the limit.
+   * @default 75
+   */
+  readonly clientSharePercent?: number;
   /**
    * How long a request waits for a connection, in milliseconds from 1 to 2147483647; then it gets 503 with
    * `Retry-After`.
@@ -104,6 +112,7 @@ export const UPSTREAM_PROPS: PropTable<UpstreamProps> = {
   readTimeoutMs: any,
   connectionsMax: any,
   queuedRequestsMax: any,
+  clientSharePercent: any,
   queueTimeoutMs: any,
   idleConnectionsMax: any,
   idleTimeoutMs: any,

@@ -136,3 +136,16 @@ function shareBits(a: readonly number[], b: readonly number[], length: number): 
 export function isPort(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535;
 }
+
+/**
+ * What counts as one client: an IPv4 address; with IPv6 a /64 network, since each client has a whole one of addresses to
+ * choose from (RFC 6177).
+ */
+export function clientNetwork(address: string): string {
+  const groups = ipv6Groups(address);
+  if (groups === undefined) return address;
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(":")}::/64`;
+}

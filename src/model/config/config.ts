@@ -90,6 +90,15 @@ const upstream = z.strictObject({
     "requests",
     "Most requests that wait for a connection, per worker; one more gets 503 at once. 0 lets none wait.",
   ),
+  clientSharePercent: count(
+    75,
+    1,
+    100,
+    "percent",
+    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /64 network) may have, " +
+      "rounded down, but at least one; its further requests wait for its own to end, or get 503. 100 disables the limit. " +
+      "Clients that wait take turns.",
+  ),
   queueTimeoutMs: milliseconds(30_000, "How long a request waits for a connection; then 503."),
   idleConnectionsMax: count(
     512,

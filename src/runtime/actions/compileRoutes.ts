@@ -25,8 +25,9 @@ export interface CompiledRoutes extends WorkerContext {
 /** Builds everything that connections share, from a valid config and opened logs. */
 export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRoutes {
   const faults = new Faults(logs.mainError);
+  const warn = (message: string): void => logs.mainError.write("warn", message);
   const pools = new Map(
-    config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream, faults)]),
+    config.upstreams.map((upstream) => [upstream.name, new UpstreamPool(upstream, faults, warn)]),
   );
   const routes = new Map<RouteConfig, RouteRuntime>();
   for (const server of config.virtualServers) {

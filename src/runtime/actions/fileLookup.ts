@@ -22,6 +22,11 @@ export interface Failure {
   readonly message: string;
 }
 
+/** Closes a descriptor whatever happens, from the moment that its file is open. */
+export interface DescriptorOwner {
+  own(fd: number): void;
+}
+
 /**
  * Finds files below a directory. Nothing is opened by name twice: an opened file is judged by its descriptor, so
  * swapping a link between a check and its use achieves nothing.
@@ -106,10 +111,13 @@ export class FileLookup {
     return isSame ? fd : undefined;
   }
 
-  /** The same for an answer: the descriptor, or why there is none. */
-  async openDescribed(file: StaticFile): Promise<number | Failure> {
+  /** The same for an answer: the descriptor goes to its owner. @returns why there is none */
+  async openDescribed(file: StaticFile, owner: DescriptorOwner): Promise<Failure | undefined> {
     try {
-      return (await this.reopen(file)) ?? keepsBeingReplaced(file.path);
+      const fd = await this.reopen(file);
+      if (fd === undefined) return keepsBeingReplaced(file.path);
+      owner.own(fd);
+      return undefined;
     } catch (error) {
       return openFailure(file.path, systemError(error));
     }

@@ -1,6 +1,8 @@
 import fs from "node:fs";
 import { guarded, type Guarded } from "../exchange/guarded.js";
-import type { Exchange } from "../exchange/exchange.js";
+import type { Exchange, Holder } from "../exchange/exchange.js";
+import { tally } from "../exchange/tally.js";
+import type { DescriptorOwner, Failure } from "./fileLookup.js";
 import type { ByteRange, Segment } from "./ranges.js";
 
 /**
@@ -12,7 +14,9 @@ import type { ByteRange, Segment } from "./ranges.js";
  * second buffer would save no time, and would push the first out of the processor's cache. The client's pace
  * (`sendPace.ts`) decides how much is read at once: thousands of clients that do not read cost little.
  */
-export class FileTransfer implements Guarded {
+export class FileTransfer implements Holder, DescriptorOwner, Guarded {
+  /** Undefined before it is open and after it is closed. */
+  private fd: number | undefined = undefined;
   private index = 0;
   /** Bytes of the current segment that were read. */
   private offset = 0;
@@ -26,22 +30,36 @@ export class FileTransfer implements Guarded {
 
   /**
    * @param sendHead called once, right before the first bytes
-   * @param onFailure called if the file cannot be read to its end, with the reason, after the descriptor is closed
+   * @param onFailure called if the file cannot be opened, or not be read to its end, when nothing is held any more
    */
   constructor(
     private readonly exchange: Exchange,
-    private readonly fd: number,
     private readonly segments: readonly Segment[],
     private sendHead: (() => void) | undefined,
-    private readonly onFailure: (error: Error) => void,
+    private readonly onFailure: (failure: Failure | Error) => void,
   ) {
     this.longest = segments.reduce((most, s) => ("start" in s ? Math.max(most, s.end - s.start) : most), 0);
   }
 
-  start(): void {
-    this.exchange.onDrain = () => guarded(this, this.drained);
-    this.exchange.onClientGone = () => this.stop();
-    guarded(this, this.advance);
+  /** @param open opens the file and gives it to its owner, or says why that cannot be done */
+  start(open: (owner: DescriptorOwner) => Promise<Failure | undefined>): void {
+    if (!this.exchange.hold(this)) return;
+    open(this).then(
+      (failure) => guarded(this, () => this.opened(failure)),
+      (error: unknown) => this.onFault(error),
+    );
+  }
+
+  own(fd: number): void {
+    tally.filesOpened++;
+    this.fd = fd;
+    if (this.over) this.close();
+  }
+
+  private opened(failure: Failure | undefined): void {
+    if (this.over) return;
+    if (failure === undefined) this.advance();
+    else this.fail(failure);
   }
 
   /** Continues until there is something to wait for. */
@@ -63,9 +81,9 @@ export class FileTransfer implements Guarded {
       this.buffer = takeBuffer(size);
     }
     this.reading = true;
-    fs.read(this.fd, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
+    fs.read(this.fd!, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
       this.reading = false;
-      if (this.over) return this.release();
+      if (this.over) return this.close();
       guarded(this, () => this.wasRead(error, count));
     });
   }
@@ -85,14 +103,17 @@ export class FileTransfer implements Guarded {
     if (!this.exchange.sendData(chunk)) this.blocked = true;
   }
 
-  private drained(): void {
+  onDrain(): void {
     this.blocked = false;
     if (!this.reading) this.advance();
   }
 
+  onReleased(): void {
+    this.stop();
+  }
+
   /** An exception is an internal fault: it ends this exchange. */
   onFault(error: unknown): void {
-    this.stop();
     this.exchange.onFault(error);
   }
 
@@ -101,22 +122,23 @@ export class FileTransfer implements Guarded {
     this.exchange.end();
   }
 
-  private fail(error: Error): void {
+  private fail(failure: Failure | Error): void {
     this.stop();
-    this.onFailure(error);
+    this.onFailure(failure);
   }
 
-  /** Stops and closes the file; for a client that went away. */
-  stop(): void {
+  private stop(): void {
     if (this.over) return;
     this.over = true;
-    this.exchange.onDrain = undefined;
-    this.exchange.onClientGone = undefined;
-    if (!this.reading) this.release();
+    this.exchange.letGo(this);
+    if (!this.reading) this.close();
   }
 
-  private release(): void {
+  private close(): void {
+    if (this.fd === undefined) return;
     fs.close(this.fd, () => undefined);
+    this.fd = undefined;
+    tally.filesClosed++;
     // A buffer that the exchange still uses is left to the garbage collector.
     if (!this.blocked) giveBack(this.buffer);
   }

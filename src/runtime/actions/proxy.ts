@@ -76,7 +76,10 @@ class Facts implements ForwardedRequest {
 /** Most requests take far less than this, and a browser that tries again this late adds little to the load. */
 const RETRY_LATER = { headers: ["Retry-After", "5"] };
 
-/** One request on its way through: the sink of its body and the reader of its answer. */
+/**
+ * One request on its way through: the sink of its body and the reader of its answer. It holds a place in the upstream's
+ * queue or a connection, for as long as its exchange is not released.
+ */
 class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   readonly wantsList: boolean;
   private connection: UpstreamConnection | undefined = undefined;
@@ -86,7 +89,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   private tunnel = false;
 
   constructor(
-    private readonly exchange: Exchange,
+    readonly exchange: Exchange,
     private readonly rules: ForwardingRules,
     private readonly pool: UpstreamPool,
     webSocket: boolean,
@@ -104,11 +107,17 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
       this.logError(refusal.message);
       return respondError(exchange, refusal.status);
     }
-    exchange.onClientGone = () => this.abandon();
-    exchange.onDrain = () => this.connection?.resume();
-    const connection = this.pool.acquire();
-    if (connection !== undefined) return this.onConnection(connection);
-    if (!this.pool.enqueue(this)) this.refuseBusy("the queue for one is full");
+    this.pool.request(this);
+  }
+
+  onDrain(): void {
+    this.connection?.resume();
+  }
+
+  onReleased(): void {
+    this.pool.leave(this);
+    this.connection?.destroy();
+    this.connection = undefined;
   }
 
   /** Begins the request: at once, when its turn has come, or a second time. */
@@ -130,16 +139,11 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   /** An exception here, or in the connection to the upstream, ends this exchange. */
   onFault(error: unknown): void {
-    this.abandon();
     this.exchange.onFault(error);
   }
 
-  onQueueTimeout(): void {
-    this.refuseBusy(`none became free within ${this.pool.config.queueTimeoutMs} ms`);
-  }
-
-  private refuseBusy(why: string): void {
-    this.logError(`all ${this.pool.config.connectionsMax} connections to upstream are in use, and ${why}`);
+  onBusy(reason: string): void {
+    this.logError(reason);
     respondError(this.exchange, 503, RETRY_LATER);
   }
 
@@ -154,13 +158,6 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     else connection.finish();
   }
 
-  /**
-   * A body that was cut off is never ended as if it were complete: the upstream's connection is cut (decisions 4.2).
-   */
-  onAbort(): void {
-    this.abandon();
-  }
-
   onRequestStall(): void {
     this.exchange.pauseBody();
   }
@@ -171,14 +168,17 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   onInformational(head: ParsedResponse): void {
     // A 100 answers an Expect that was never forwarded.
-    if (head.status === 103)
-      this.exchange.sendInformational(103, this.rules.responseHeaders(head.fields.list, this.facts));
+    if (head.status === 100) return;
+    const headers = this.rules.responseHeaders(head.fields.list, this.facts);
+    this.exchange.sendInformational(head.status, head.reason, headers);
   }
 
   onAnswerHead(head: ParsedResponse): void {
     const { exchange, rules, facts } = this;
     const { status, reason, fields } = head;
     if (status === 101) return this.openTunnel(head, rules.responseHeaders(fields.list, facts));
+    // It would grant the client a tunnel that leads nowhere (RFC 8441, 5).
+    if (exchange.request.method === "CONNECT" && status < 300) return this.refuseAnswer(NOT_UPGRADED);
     const bodiless = facts.method === "HEAD" || status === 304;
     const length = bodiless ? head.contentLength : Math.max(head.bodyLength, -1);
     if (exchange.sendLines !== undefined && fields.plainLines !== undefined)
@@ -206,8 +206,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
   onAnswerError(failure: UpstreamFailure): void {
     const { exchange, connection } = this;
     this.connection = undefined;
-    if (connection !== undefined && this.mayRetry(connection, failure))
-      return this.onConnection(this.pool.replace());
+    if (connection !== undefined && this.mayRetry(connection, failure)) return this.pool.replace(this);
     this.logError(failure.message);
     if (exchange.headSent) exchange.abort();
     else respondError(exchange, failure.status);
@@ -231,15 +230,7 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
 
   private openTunnel(head: ParsedResponse, headers: string[]): void {
     const { exchange } = this;
-    if (!this.facts.webSocket || head.upgrade !== "websocket") {
-      this.connection!.destroy();
-      return this.onAnswerError({
-        status: 502,
-        message: "upstream switched protocols without being asked",
-        answered: true,
-        unsent: false,
-      });
-    }
+    if (!this.facts.webSocket || head.upgrade !== "websocket") return this.refuseAnswer(NOT_ASKED);
     this.tunnel = true;
     this.connection!.request.framing.openTunnel();
     exchange.sendHead(101, head.reason, headers, -1);
@@ -247,9 +238,11 @@ class ProxiedExchange implements BodySink, AnswerReader, ConnectionTaker {
     exchange.readBody(this);
   }
 
-  private abandon(): void {
-    this.pool.leave(this);
-    this.connection?.destroy();
-    this.connection = undefined;
+  private refuseAnswer(message: string): void {
+    this.connection!.destroy();
+    this.onAnswerError({ status: 502, message, answered: true, unsent: false });
   }
 }
+
+const NOT_ASKED = "upstream switched protocols without being asked";
+const NOT_UPGRADED = "upstream answered a request for a tunnel with success, but did not switch protocols";

@@ -54,11 +54,10 @@ export class StaticFilesAction implements Action {
 
   /** @param attempts how often the file may still change between its lookup and its opening */
   private handleSlowly(exchange: Exchange, attempts: number): void {
-    const client = watch(exchange);
     void this.look(exchange.request.path).then(
       (found) =>
         guarded(exchange, () => {
-          if (!client.gone) this.answerFound(exchange, found, attempts);
+          if (!exchange.released) this.answerFound(exchange, found, attempts);
         }),
       // A refusal by the system is a result too: an exception in a lookup is an internal fault.
       (error: unknown) => exchange.onFault(error),
@@ -186,23 +185,14 @@ export class StaticFilesAction implements Action {
     sendHead: () => void,
     attempts: number,
   ): void {
-    const client = watch(exchange);
-    const failed = (error: Error): void => sendingFailed(exchange, file, error);
-    const again = (failure: Failure): void => {
-      if (client.gone) return;
+    const failed = (failure: Failure | Error): void => {
+      if (!("kind" in failure)) sendingFailed(exchange, file, failure);
       // A new lookup will find out why (gone, unreadable, too many open files).
-      if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
+      else if (attempts > 0) this.handleSlowly(exchange, attempts - 1);
       else this.answerFound(exchange, failure, 0);
     };
-    void this.lookup.openDescribed(file).then(
-      (opened) =>
-        guarded(exchange, () => {
-          if (typeof opened !== "number") return again(opened);
-          const transfer = new FileTransfer(exchange, opened, segments, sendHead, failed);
-          return client.gone ? transfer.stop() : transfer.start();
-        }),
-      (error: unknown) => exchange.onFault(error),
-    );
+    const transfer = new FileTransfer(exchange, segments, sendHead, failed);
+    transfer.start((owner) => this.lookup.openDescribed(file, owner));
   }
 
   private answerDirectory(exchange: Exchange): void {
@@ -227,15 +217,6 @@ const ATTEMPTS_MAX = 2;
 
 function report(exchange: Exchange, level: ErrorLevel, message: string): void {
   exchange.route?.errorLog.write(level, message, exchange);
-}
-
-/** Records whether the client goes away during a wait. */
-function watch(exchange: Exchange): { readonly gone: boolean } {
-  const client = { gone: false };
-  exchange.onClientGone = () => {
-    client.gone = true;
-  };
-  return client;
 }
 
 /**

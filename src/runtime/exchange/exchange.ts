@@ -9,7 +9,7 @@ import type { Guarded } from "./guarded.js";
  * action. The action reads the request body by attaching a sink, and answers by `sendHead`, `sendData`, `end` or
  * `abort`. Neither side knows the other.
  */
-export interface Exchange extends Guarded {
+export interface Exchange extends Guarded, Holdable {
   readonly request: RequestHead;
   readonly client: ClientInfo;
   /** The virtual server that the host selected. */
@@ -36,8 +36,11 @@ export interface Exchange extends Guarded {
    * Sends `100 Continue` if the client waits for it; called by an action that wants the body, before the first read.
    */
   sendContinue(): void;
-  /** Passes on an informational answer (103); dropped if the client's protocol cannot carry it. */
-  sendInformational(status: number, headers: HeaderList): void;
+  /**
+   * Passes on an informational answer (RFC 9110, 15.2), but not 100 and 101. Dropped if the client's version of HTTP has
+   * none, or the client has not read what it was sent before: however many come, they take up no memory.
+   */
+  sendInformational(status: number, reason: string, headers: HeaderList): void;
   /**
    * Sends the response head. Framing (Content-Length, Transfer-Encoding, Connection), `Server` and `Date` are the
    * protocol's own and must not be in `headers`. The protocol also sets and removes what the config says
@@ -67,7 +70,7 @@ export interface Exchange extends Guarded {
    * @param transient true if the buffer is reused as soon as this returns, whatever the result: what cannot be written
    * at once is then copied. Default false
    * @returns true if the buffer is free again; false if the client is slower than the source: neither send more nor
-   * touch the buffer until `onDrain`
+   * touch the buffer until the holder's `onDrain`
    */
   sendData(chunk: Uint8Array, transient?: boolean): boolean;
   /** Completes the answer. Writes head and data that were held back to go out together. */
@@ -92,11 +95,29 @@ export interface Exchange extends Guarded {
    * The status does not show this: an upstream's own 400 closes nothing.
    */
   closes?: boolean;
+}
 
-  /** Called when `sendData` may continue. */
-  onDrain: (() => void) | undefined;
-  /** Called once if the client went away before the answer was complete. */
-  onClientGone: (() => void) | undefined;
+/** What may be held for: what was acquired for it is given back when it ends, whoever ends it. */
+export interface Holdable {
+  /** Nothing may be acquired for it any more: it is over, or another than its action answers. */
+  readonly released: boolean;
+  /**
+   * Makes `holder` the one that is told of its end. Asked by whatever hands something out, before it does.
+   *
+   * @returns false if it is released: then nothing may be acquired
+   * @throws if another holds for it: an exchange has one holder at a time
+   */
+  hold(holder: Holder): boolean;
+  /** The holder has given back everything and is told of nothing more. */
+  letGo(holder: Holder): void;
+}
+
+/** Works on an exchange for its action, and holds what it needs for that: a file, a connection, a place in a queue. */
+export interface Holder {
+  /** `sendData` may continue. */
+  onDrain(): void;
+  /** The exchange is over, or will be answered by another: gives back everything, at once. Called once. */
+  onReleased(): void;
 }
 
 export type { HeaderList };
@@ -176,10 +197,8 @@ export interface BodySink {
    * @returns true if the buffer is free again; false to pause delivery and keep the buffer until `resumeBody`
    */
   onData(chunk: Uint8Array, transient: boolean): boolean;
-  /** The body is complete. */
+  /** The body is complete. Without this it was cut off: then the exchange is released. */
   onEnd(): void;
-  /** The client went away, timed out or broke the framing: the body will never be complete. */
-  onAbort(): void;
 }
 
 /** What answers the exchanges of one route. */

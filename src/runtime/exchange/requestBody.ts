@@ -21,7 +21,7 @@ export interface BodyOwner extends Guarded {
   /** Bytes were consumed: the client may send as many more. */
   bodyConsumed(bytes: number): void;
   /** The body will not be read to its end. */
-  bodyFailed(status: 408 | 413): void;
+  bodyFailed(status: 400 | 408 | 413): void;
   /** The rest of the body is too long, or too slow, to wait for. */
   stopBody(): void;
 }
@@ -40,7 +40,7 @@ export class RequestBody implements Guarded {
   private sink: BodySink | undefined = undefined;
   private paused = false;
   private delivering = false;
-  /** The sink was notified of the end or the failure; or there will be no sink. */
+  /** The sink was notified of the end; or there is no sink any more. */
   private settled = false;
   /** Bytes that the sink was given and is still using. */
   private inUse = 0;
@@ -138,14 +138,12 @@ export class RequestBody implements Guarded {
     return true;
   }
 
-  /** The body will never be complete: the sink is notified of that, and of nothing more. */
-  abort(): void {
-    const { sink } = this;
-    const settled = this.settled;
+  /** Nobody wants it any more: the sink gets nothing more, not even the end. */
+  abandon(): void {
+    if (this.discarding) return;
     this.sink = undefined;
     this.settled = true;
     this.deadline = Infinity;
-    if (!settled) sink?.onAbort();
   }
 
   /**

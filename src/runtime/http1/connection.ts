@@ -134,9 +134,12 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     return this.keepAlive;
   }
 
-  exchangeEnded(exchange: Http1Exchange): void {
+  finished(exchange: Http1Exchange): void {
     this.writer.rest();
     this.context.dispatcher.finished(exchange);
+  }
+
+  exchangeEnded(exchange: Http1Exchange): void {
     if (!this.keepAlive || !this.writer.framing.atBoundary) return this.linger();
     if (this.state !== State.Body) return this.nextRequest();
     // What is left of the body is read and dropped; the next request begins after it.
@@ -144,8 +147,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     this.inputWanted();
   }
 
-  exchangeAborted(exchange: Http1Exchange): void {
-    this.context.dispatcher.finished(exchange);
+  exchangeAborted(): void {
     const { framing } = this.writer;
     // Without a length or chunks only a reset shows the client that the answer is not whole.
     // (TLS sockets cannot be reset; there the missing close_notify shows it.)
@@ -206,7 +208,7 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   onWritten(): void {
     if (this.writer.pending) return this.onWrite();
     this.writeDeadline = Infinity;
-    this.exchange?.onDrain?.();
+    this.exchange?.onWritten();
     if (this.state !== State.Head || this.receiving || !this.input.paused) return;
     // The time did not run while input was held.
     const { requestHeadMs, keepAliveMs } = this.context.config.timeouts;
@@ -371,7 +373,6 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
     else if (this.state === State.Tunnel) exchange!.body!.end();
     else if (this.state === State.Body && !exchange!.over) {
       // The answers before it may not have left yet.
-      exchange!.release();
       exchange!.abort();
     } else {
       this.writer.writeBatched();
@@ -380,12 +381,8 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
   }
 
   private closed(): void {
-    const { exchange } = this;
     this.writer.close();
     this.registry.delete(this);
-    if (exchange === undefined || exchange.over) return;
-    exchange.over = true;
-    exchange.release();
-    this.context.dispatcher.finished(exchange);
+    this.exchange?.leave();
   }
 }

@@ -2,9 +2,10 @@ import { guarded } from "../exchange/guarded.js";
 import { onePiece, type VirtualServerConfig } from "../../model/serving.js";
 import { answerFieldsFor, linesOf } from "../exchange/answerFields.js";
 import { type DispatchedExchange, UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
-import { respondError, serverHeader } from "../exchange/errorPages.js";
+import { serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { httpDate } from "../exchange/httpDate.js";
+import { Lifetime } from "../exchange/lifetime.js";
 import type { BodyOwner } from "../exchange/requestBody.js";
 import type { AnswerWriter } from "./answerWriter.js";
 import { Http1Body } from "./body.js";
@@ -21,7 +22,11 @@ export interface ExchangeConnection {
   openTunnel(): void;
   /** Whether another request may follow the answer that is being sent; decided when its head is. */
   mayKeepAlive(exchange: Http1Exchange): boolean;
+  /** An exchange is over, however it ended. */
+  finished(exchange: Http1Exchange): void;
+  /** Its answer is complete, and it is over. */
   exchangeEnded(exchange: Http1Exchange): void;
+  /** Its answer was given up, and it is over. */
   exchangeAborted(exchange: Http1Exchange): void;
   /** Closes in both directions, but keeps reading for a while: unread bytes would turn the close into a reset. */
   linger(): void;
@@ -29,18 +34,13 @@ export interface ExchangeConnection {
 }
 
 /** One request on an HTTP/1.1 connection, and its answer. */
-export class Http1Exchange implements DispatchedExchange, BodyOwner {
+export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
   bodyBytesSent = 0;
   headSent = false;
   closes = false;
-  onDrain: (() => void) | undefined = undefined;
-  onClientGone: (() => void) | undefined = undefined;
-  /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
   body: Http1Body | undefined;
-  /** True once the answer is complete or given up. */
-  over = false;
   private continued = false;
 
   constructor(
@@ -50,6 +50,7 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     readonly client: ClientInfo,
     public server: VirtualServerConfig,
   ) {
+    super();
     this.body =
       request.bodyLength === 0
         ? undefined
@@ -78,13 +79,13 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   }
 
   readBody(sink: BodySink): void {
-    if (this.over) return;
+    if (this.released) return;
     if (this.tunnelled) {
       this.body = new Http1Body(this, -1, this.client.scheme === "http", true);
       this.body.attach(sink);
       return this.connection.openTunnel();
     }
-    if (this.body === undefined) return process.nextTick(guarded, this, () => this.over || sink.onEnd());
+    if (this.body === undefined) return process.nextTick(guarded, this, () => this.released || sink.onEnd());
     if (!this.body.ended) this.sendContinue();
     this.body.attach(sink);
   }
@@ -108,14 +109,6 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
   /** The kernel's window opens by itself when more is read. */
   bodyConsumed(): void {}
 
-  /**
-   * The body will never be complete: the action is notified, and the client gets the status if nothing was sent yet.
-   */
-  bodyFailed(status: 400 | 408 | 413): void {
-    this.body!.abort();
-    respondError(this, status);
-  }
-
   stopBody(): void {
     this.connection.linger();
   }
@@ -126,8 +119,11 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     this.writer.interim("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  /** HTTP/1.1 clients get no 103: many mistake the first head for the final one (decisions 4.3). */
-  sendInformational(): void {}
+  /** HTTP/1.0 has none (RFC 9110, 15.2). */
+  sendInformational(status: number, reason: string, headers: HeaderList): void {
+    if (this.over || this.headSent || this.writer.pending || this.request.version === "1.0") return;
+    this.writer.interim(`HTTP/1.1 ${status} ${reason}\r\n${linesOf(headers)}\r\n`);
+  }
 
   sendHead(status: number, reason: string, headers: HeaderList, bodyLength: number): void {
     this.sendLines(status, reason, `${linesOf(headers)}\r\n`, bodyLength);
@@ -179,25 +175,31 @@ export class Http1Exchange implements DispatchedExchange, BodyOwner {
     } catch (error) {
       return this.onFault(error);
     }
-    this.over = true;
-    this.connection.exchangeEnded(this);
+    if (this.finish()) this.connection.exchangeEnded(this);
   }
 
   abort(): void {
     if (this.over) return;
     this.writer.flush();
-    this.over = true;
-    this.connection.exchangeAborted(this);
+    if (this.finish()) this.connection.exchangeAborted(this);
   }
 
-  /** The client is gone, or an internal fault occurred: the action has to give up. */
-  release(): void {
-    this.body?.abort();
-    this.onClientGone?.();
+  /** Its connection is closed. */
+  leave(): void {
+    this.finish();
+  }
+
+  /** What was sent has left. */
+  onWritten(): void {
+    this.drained();
   }
 
   onFault(error: unknown): void {
     this.connection.onFault(error);
+  }
+
+  protected override log(): void {
+    this.connection.finished(this);
   }
 }
 

@@ -7,6 +7,7 @@ import { respondError, serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { FramingError } from "../http1/framing.js";
 import { httpDate } from "../exchange/httpDate.js";
+import { Lifetime } from "../exchange/lifetime.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
 import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
 import { ErrorCode } from "./protocol.js";
@@ -50,20 +51,17 @@ export interface StreamConnection {
  * Frames go into the connection's outbox at once and leave it at the end of the turn; until then the last one may
  * still be made the last of the stream. Data that the client's windows or a full outbox keep back waits here.
  */
-export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwner {
+export class Http2Exchange extends Lifetime implements DispatchedExchange, SendingStream, BodyOwner {
   route: RouteRuntime | undefined = undefined;
   status = 0;
   bodyBytesSent = 0;
   headSent = false;
-  onDrain: (() => void) | undefined = undefined;
-  onClientGone: (() => void) | undefined = undefined;
   queued = false;
   readonly waiting: Buffer[] = [];
   waitingAt = 0;
   endsAfter = false;
   flagsAt = 0;
   generation = -1;
-  /** The request body, unless END_STREAM came with the head. */
   readonly body: RequestBody | undefined;
   /** What the client may send of it. */
   private readonly window: ReceiveWindow | undefined;
@@ -71,8 +69,6 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   answered = false;
   /** The stream is closed: nothing is sent or taken any more. */
   closed = false;
-  /** The answer is complete or given up, and logged. */
-  private over = false;
   private continued = false;
   /** The answer has no body whatever `sendData` is given. */
   private bodiless = false;
@@ -91,6 +87,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     public sendWindow: number,
     ended: boolean,
   ) {
+    super();
     this.body = ended ? undefined : new RequestBody(this, request.bodyLength, false);
     this.window = ended ? undefined : new ReceiveWindow(UNREAD_WINDOW_BYTES);
   }
@@ -124,9 +121,10 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   }
 
   readBody(sink: BodySink): void {
+    if (this.released) return;
     this.sendContinue();
     if (this.body !== undefined) this.body.attach(sink);
-    else process.nextTick(guarded, this, () => this.over || sink.onEnd());
+    else process.nextTick(guarded, this, () => this.released || sink.onEnd());
   }
 
   pauseBody(): void {
@@ -140,13 +138,16 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   sendContinue(): void {
     if (!this.awaitsContinue || this.headSent) return;
     this.continued = true;
-    this.sendInformational(100, []);
+    this.writeInterim(100, []);
   }
 
-  sendInformational(status: number, headers: HeaderList): void {
-    // 101 does not exist on streams (RFC 9113, 8.6).
-    if (this.headSent || this.over || status === 101) return;
-    this.writeHead({ status, server: undefined, date: "", headers, length: -1 });
+  sendInformational(status: number, _reason: string, headers: HeaderList): void {
+    if (!this.connection.outbox.heldUp) this.writeInterim(status, headers);
+  }
+
+  private writeInterim(status: number, headers: HeaderList): void {
+    if (!this.headSent && !this.over)
+      this.writeHead({ status, server: undefined, date: "", headers, length: -1 });
   }
 
   sendHead(status: number, _reason: string, headers: HeaderList, bodyLength: number): void {
@@ -204,19 +205,16 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
     if (!this.headSent) return this.abort();
     if (this.left > 0 && this.left !== Infinity)
       return this.onFault(new FramingError(`ended ${this.left} bytes before its length`));
-    this.over = true;
     if (this.waiting.length > 0) this.endsAfter = true;
     else this.connection.endStream(this);
     // Logged before the stream is closed: the connection may close with its last stream.
-    this.connection.finished(this);
+    if (!this.finish()) return;
     if (!this.endsAfter) this.endSent();
     if (!this.closed && !this.requestEnded) this.body!.discardRest(DRAIN_MS);
   }
 
   abort(): void {
-    if (this.over) return;
-    this.over = true;
-    this.connection.finished(this);
+    if (!this.finish()) return;
     // A reset with an error code cannot be taken for the end of an answer (decisions 4.2).
     this.connection.reset(this, ErrorCode.InternalError);
   }
@@ -234,7 +232,7 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   onSent(): void {
     this.writeDeadline = Infinity;
     if (this.endsAfter) this.endSent();
-    else if (!this.over) this.onDrain?.();
+    else if (!this.over) this.drained();
   }
 
   sweep(now: number): void {
@@ -258,12 +256,6 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   bodyConsumed(bytes: number): void {
     this.connection.consumed(bytes);
     if (!this.stopping) this.openWindow(this.window!.consumed(bytes));
-  }
-
-  bodyFailed(status: 408 | 413): void {
-    this.body!.abort();
-    if (this.over) return;
-    respondError(this, status);
   }
 
   private openWindow(increment: number): void {
@@ -296,17 +288,16 @@ export class Http2Exchange implements DispatchedExchange, SendingStream, BodyOwn
   /** Ends it after an internal fault, with an answer if none has begun. */
   giveUp(): void {
     if (this.over) return this.connection.reset(this, ErrorCode.InternalError);
-    this.body?.abort();
-    this.onClientGone?.();
+    this.release();
     respondError(this, 500);
   }
 
   /** The stream is closed, or its connection, before the answer was complete. */
   leave(): void {
-    if (this.over) return;
-    this.over = true;
-    this.body?.abort();
-    this.onClientGone?.();
+    this.finish();
+  }
+
+  protected override log(): void {
     this.connection.finished(this);
   }
 

@@ -69,6 +69,11 @@ export class Outbox implements Batched {
     return left < CUT_BYTES_MIN ? 0 : left;
   }
 
+  /** Whether the client has not taken the last write, and more waits behind it already. */
+  get heldUp(): boolean {
+    return this.writing && this.at > 0;
+  }
+
   private get writesLarge(): boolean {
     return (this.pace.fast || this.pace.onTrial) && this.large;
   }

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { ipv6Groups, type ProxyConfig } from "../../model/serving.js";
+import { clientNetwork, type ProxyConfig } from "../../model/serving.js";
 import { plainAddress } from "./client.js";
 
 /**
@@ -60,7 +60,7 @@ export class ConnectionGate {
 
   /** What a connection counts for; undefined for nobody. */
   private clientAt(address: string): string | undefined {
-    return this.trusted(address) ? undefined : clientOf(address);
+    return this.trusted(address) ? undefined : clientNetwork(address);
   }
 
   private count(socket: Socket, client: string | undefined): boolean {
@@ -97,13 +97,3 @@ export class ConnectionGate {
 }
 
 const WARN_MS = 60_000;
-
-/** What counts as one client: with IPv6, each has a whole /64 network of addresses to choose from (RFC 6177). */
-function clientOf(address: string): string {
-  const groups = ipv6Groups(address);
-  if (groups === undefined) return address;
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(":")}::/64`;
-}

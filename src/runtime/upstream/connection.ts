@@ -13,10 +13,11 @@ import { keepReadableAfterWriteErrors } from "../node/writeErrors.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
+import type { ConnectionUser } from "./clientShares.js";
 import { RequestWriter, type WriteListener } from "./requestWriter.js";
 
-/** 1xx answers allowed before the final one: an upstream could send them forever. */
-const INFORMATIONAL_MAX = 16;
+/** 1xx answers allowed before the final one: one a second reports the progress of an upload of a day (104). */
+const INFORMATIONAL_MAX = 100_000;
 const HEADER_COUNT_MAX = 500;
 
 const enum State {
@@ -30,6 +31,8 @@ const enum State {
 export class UpstreamConnection implements ChunkSink, WriteListener {
   /** True if an earlier request was answered on this connection. */
   reused = false;
+  /** The client whose request it serves. */
+  user: ConnectionUser | undefined = undefined;
   /** When it was begun, on the coarse clock. */
   readonly openedAt = coarseNow();
   private state: State = State.Idle;
@@ -60,6 +63,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     address: Authority,
     private readonly owner: {
       idle(connection: UpstreamConnection): boolean;
+      onStrayBytes(): void;
       closed(connection: UpstreamConnection): void;
       readonly faults: Faults;
     },
@@ -193,8 +197,11 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   private readonly receive = (chunk: Buffer): void => guarded(this, this.received, chunk);
 
   private received(chunk: Buffer): void {
-    if (this.state === State.Idle) return this.destroy();
-    // An answer without a request: the request has not been sent yet, and goes to another connection.
+    const idle = this.state === State.Idle;
+    // On one that was used before, an answer without a request is more of the answer before.
+    if (this.reused && (idle || this.request.unsent)) this.owner.onStrayBytes();
+    if (idle) return this.destroy();
+    // The request has not been sent yet, and goes to another connection.
     if (this.request.unsent) return this.fail(502, "upstream sent an answer before the request");
     this.answered = true;
     let at = 0;
@@ -266,6 +273,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (answer === undefined) return;
     this.answer = undefined;
     this.buffer.release();
+    if (!clean && head!.keepAlive) this.owner.onStrayBytes();
     if (clean && head!.keepAlive && this.request.complete) {
       this.state = State.Idle;
       this.reused = true;

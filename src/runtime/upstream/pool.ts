@@ -2,20 +2,24 @@ import { isIP } from "node:net";
 import { guarded, type Guarded } from "../exchange/guarded.js";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../exchange/clock.js";
+import type { Exchange, Holder } from "../exchange/exchange.js";
 import { type Faults } from "../exchange/faults.js";
+import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import { UpstreamConnection } from "./connection.js";
 
-/** Waits for a connection to an upstream. */
-export interface ConnectionTaker extends Guarded {
-  /** Its turn has come. Never called from within a call by the taker. */
+/** Wants a connection to an upstream, for an exchange that it holds for. */
+export interface ConnectionTaker extends Holder, Guarded {
+  readonly exchange: Pick<Exchange, "client" | "hold" | "released">;
+  /** It has a connection, at once or when its turn has come, and again for a second attempt. */
   onConnection(connection: UpstreamConnection): void;
-  /** None became free in time: it waits no longer. */
-  onQueueTimeout(): void;
+  /** There is none for it: it waits no longer. @param reason for the error log */
+  onBusy(reason: string): void;
 }
 
 /**
- * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit.
- * When all are in use, requests wait in a queue: first come, first served.
+ * The connections to one upstream: hands out idle ones, most recently used first, and opens new ones up to a limit. When
+ * all are in use, or those that one client may have, requests wait: those of one client in the order they came, and the
+ * clients take turns.
  */
 export class UpstreamPool {
   private readonly idleConnections: UpstreamConnection[] = [];
@@ -24,79 +28,121 @@ export class UpstreamPool {
   private readonly address: { host: string; port: number };
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
+  private readonly shares: ClientShares<ConnectionTaker>;
   private closing = false;
-  /** Waiting takers in the order they came, and until when each waits. */
-  private readonly waiting = new Map<ConnectionTaker, number>();
+  /** A connection became free in this turn: who waits for it comes first. */
+  private serving = false;
+  /** Until when no connection is used twice, on the coarse clock. */
+  private singleUseUntil = -Infinity;
 
+  /** @param warn writes to the error log what concerns the upstream as a whole */
   constructor(
     readonly config: UpstreamConfig,
     readonly faults: Faults,
+    private readonly warn: (message: string) => void,
   ) {
     this.address = upstreamAuthority(config.url);
     this.named = isIP(this.address.host) === 0;
+    this.shares = new ClientShares(config);
     this.stopSweeping = sweepRegularly(this);
   }
 
-  /** A connection for a request; undefined if all are in use, or others are already waiting: see {@link enqueue}. */
-  acquire(): UpstreamConnection | undefined {
-    return this.waiting.size === 0 ? this.take() : undefined;
+  /** How many there are by now, for whoever looks at the worker as a whole. */
+  get holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
+    const connections = this.all.size;
+    return { connections, inUse: connections - this.idleConnections.length, queued: this.shares.queued };
+  }
+
+  /**
+   * A connection for a request: `onConnection` is called within this call if one is free, or later, or else `onBusy`.
+   * Nothing happens if the exchange is over by then.
+   */
+  request(taker: ConnectionTaker): void {
+    if (!taker.exchange.hold(taker)) return;
+    const user = this.shares.userAt(taker.exchange.client.address);
+    const mayHave = !this.serving && this.shares.mayUse(user);
+    const connection = mayHave ? this.take() : undefined;
+    if (connection !== undefined) return this.give(connection, taker, user);
+    const refusal = this.shares.enqueue(user, taker, coarseNow() + this.config.queueTimeoutMs);
+    if (refusal !== undefined) taker.onBusy(refusal);
   }
 
   /**
    * A new connection in place of one that broke during a request, even if there are idle ones, which may be broken too.
    * It takes over the other's share of the limit, so a retry does not wait again.
    */
-  replace(): UpstreamConnection {
-    return this.open();
-  }
-
-  /** @returns false if the queue is full */
-  enqueue(taker: ConnectionTaker): boolean {
-    if (this.waiting.size >= this.config.queuedRequestsMax) return false;
-    this.waiting.set(taker, coarseNow() + this.config.queueTimeoutMs);
-    return true;
+  replace(taker: ConnectionTaker): void {
+    if (taker.exchange.released) return;
+    this.give(this.open(), taker, this.shares.userAt(taker.exchange.client.address));
   }
 
   /** For a taker that no longer waits, or never did. */
   leave(taker: ConnectionTaker): void {
-    this.waiting.delete(taker);
+    if (this.shares.queued > 0) this.shares.leave(taker, taker.exchange.client.address);
   }
 
   /** Closes idle connections now and busy ones after their answer. */
   close(): void {
     this.closing = true;
-    for (const connection of this.idleConnections.splice(0)) connection.destroy();
+    this.closeIdle();
     this.stopWhenOver();
   }
 
   sweep(now: number): void {
     for (const connection of this.all) guarded(connection, connection.sweep, now);
-    for (const [taker, deadline] of this.waiting) {
-      // All wait equally long.
-      if (now < deadline) return;
-      this.waiting.delete(taker);
-      guarded(taker, taker.onQueueTimeout);
-    }
+    this.shares.sweep(now, (taker, reason) => guarded(taker, taker.onBusy, reason));
+    this.stopWhenOver();
   }
 
   onFault(error: unknown): void {
     this.faults.report(error);
   }
 
+  /** Its answer is complete. @returns whether it will be used again; if not it is to be closed */
   idle(connection: UpstreamConnection): boolean {
-    if (this.closing || this.idleConnections.length >= this.config.idleConnectionsMax) return false;
-    if (this.named && coarseNow() - connection.openedAt >= NAMED_REUSE_MS) return false;
+    this.shares.unused(connection);
+    const { idleConnectionsMax } = this.config;
+    if (this.closing || this.idleConnections.length >= idleConnectionsMax) return false;
+    const now = coarseNow();
+    if (now < this.singleUseUntil) return false;
+    if (this.named && now - connection.openedAt >= NAMED_REUSE_MS) return false;
     this.idleConnections.push(connection);
     this.serveSoon();
     return true;
   }
 
+  /**
+   * Bytes came that belong to no answer, on a connection that could have been used for another request. Whose they are is
+   * unknown, and what else the upstream still sends: they could have been taken for the answer to the next request. So no
+   * connection is used twice for some time.
+   */
+  onStrayBytes(): void {
+    const now = coarseNow();
+    if (now >= this.singleUseUntil)
+      this.warn(
+        `upstream "${this.config.name}" sent bytes that belong to no answer: ` +
+          `for ${SINGLE_USE_MS / 1_000} s its connections are used for one request each`,
+      );
+    this.singleUseUntil = now + SINGLE_USE_MS;
+    this.closeIdle();
+  }
+
   closed(connection: UpstreamConnection): void {
+    this.shares.unused(connection);
     this.all.delete(connection);
     const at = this.idleConnections.indexOf(connection);
     if (at !== -1) this.idleConnections.splice(at, 1);
     this.serveSoon();
     this.stopWhenOver();
+  }
+
+  private closeIdle(): void {
+    for (const connection of this.idleConnections.splice(0)) connection.destroy();
+  }
+
+  private give(connection: UpstreamConnection, taker: ConnectionTaker, user: ConnectionUser): void {
+    this.shares.used(connection, user);
+    guarded(taker, taker.onConnection, connection);
   }
 
   private take(): UpstreamConnection | undefined {
@@ -116,21 +162,24 @@ export class UpstreamPool {
 
   /** Not at once: the connection that became free is still processing the end of its answer. */
   private serveSoon(): void {
-    if (this.waiting.size > 0) process.nextTick(this.serve);
+    if (this.serving || this.shares.queued === 0) return;
+    this.serving = true;
+    process.nextTick(guarded, this, this.serve);
   }
 
-  private readonly serve = (): void => {
-    for (const taker of this.waiting.keys()) {
+  private serve(): void {
+    this.serving = false;
+    for (let next: Waiting<ConnectionTaker> | undefined; (next = this.shares.next()) !== undefined;) {
       const connection = this.take();
       if (connection === undefined) return;
-      this.waiting.delete(taker);
-      guarded(taker, taker.onConnection, connection);
+      this.shares.served(next);
+      this.give(connection, next.taker, next.user);
     }
     this.stopWhenOver();
-  };
+  }
 
   private stopWhenOver(): void {
-    if (this.closing && this.all.size === 0 && this.waiting.size === 0) this.stopSweeping();
+    if (this.closing && this.all.size === 0 && this.shares.queued === 0) this.stopSweeping();
   }
 }
 
@@ -139,3 +188,6 @@ export class UpstreamPool {
  * of address is noticed even if the connections are never idle (nginx looks up names once, at its start).
  */
 const NAMED_REUSE_MS = 10_000;
+
+/** How long an upstream that sent too many bytes is taken to have that habit. */
+const SINGLE_USE_MS = 60_000;

@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RouteInput } from "../../src/model/index.js";
+import { pass } from "../../proof/kit/clock.js";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
+import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+
+/**
+ * Upstreams that send more than an answer has, and what they send before it: nobody gets bytes of another's answer, and
+ * everybody gets the informational ones of their own.
+ */
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const EVIL = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL";
+const ROUTES: readonly RouteInput[] = [
+  { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
+];
+const asking = (method: string): string => `${method} /web HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+let upstream: RawUpstream;
+let front: EveryProtocol;
+/** What the upstream does with each request, the first of a connection or a later one. */
+let script: (peer: Accepted, request: number) => void;
+
+beforeEach(async () => {
+  upstream = await new RawUpstream((peer) => {
+    let requests = 0;
+    peer.socket.on("data", () => {
+      for (let had = requests; had < peer.received.split("\r\n\r\n").length - 1; had++)
+        script(peer, requests++);
+    });
+  }).listen();
+  front = await startEveryProtocol({
+    routes: ROUTES,
+    upstreams: [{ name: "web", url: `http://127.0.0.1:${upstream.port}`, idleTimeoutMs: 60_000 }],
+  });
+});
+afterEach(async () => {
+  const faults = front.serving.faults.count;
+  await front.close();
+  await upstream.close();
+  expect(faults).toBe(0);
+});
+
+/** A client that does not wait for a body. */
+async function headOf(request: string): Promise<string> {
+  const client = await connectTo(front.plainPort);
+  client.send(request);
+  await client.receives("\r\n\r\n");
+  client.socket.destroy();
+  return client.received;
+}
+
+describe("a connection after an answer without a body", () => {
+  test.each<[method: string, head: string, reused: boolean]>([
+    ["HEAD", "200 OK\r\nContent-Length: 7", false],
+    ["HEAD", "200 OK\r\nTransfer-Encoding: chunked", false],
+    ["HEAD", "200 OK", false],
+    ["HEAD", "302 Found\r\nContent-Length: 0", true],
+    ["HEAD", "304 Not Modified", true],
+    ["GET", "304 Not Modified\r\nContent-Length: 7", false],
+    ["GET", "304 Not Modified\r\nTransfer-Encoding: chunked", false],
+    ["GET", "304 Not Modified", true],
+    ["GET", "204 No Content\r\nContent-Length: 7", false],
+    ["GET", "204 No Content\r\nContent-Length: 0", true],
+    ["DELETE", "204 No Content", true],
+  ])("to %s, %j, is used again: %j", async (method, head, reused) => {
+    script = (peer, request) => peer.send(request === 0 ? `HTTP/1.1 ${head}\r\n\r\n` : OK);
+    expect(await headOf(asking(method))).toContain(`HTTP/1.1 ${head.slice(0, 3)}`);
+    script = (peer) => peer.send(OK);
+    expect((await exchange(front.plainPort, asking("GET"))).body).toBe("ok");
+    expect(upstream.connections.length).toBe(reused ? 1 : 2);
+  });
+
+  test.each(["HEAD", "GET"])(
+    "never gives the next client what comes after the head, to %s",
+    async (method) => {
+      script = (peer) => {
+        if (!peer.received.includes("victim")) {
+          peer.send(`HTTP/1.1 ${method === "HEAD" ? 200 : 304} OK\r\nContent-Length: ${EVIL.length}\r\n\r\n`);
+          setTimeout(() => peer.send(EVIL), 5);
+        } else setTimeout(() => peer.send(OK), 20);
+      };
+      for (let i = 0; i < 20; i++) {
+        await headOf(asking(method));
+        await sleep(i % 10);
+        const answer = await exchange(front.plainPort, "GET /web/victim HTTP/1.1\r\nHost: a\r\n\r\n");
+        expect([answer.status, answer.body]).toEqual([200, "ok"]);
+      }
+      expect(await front.errorLog()).toBe("");
+    },
+  );
+});
+
+describe("bytes that belong to no answer", () => {
+  test.each<[when: string, stray: (peer: Accepted) => void]>([
+    ["with an answer", (peer) => peer.send(`${OK}${EVIL}`)],
+    ["a moment after it", (peer) => peer.send(OK) && setTimeout(() => peer.send(EVIL), 20)],
+  ])("%s close every idle connection, and for a minute none is used twice", async (_when, stray) => {
+    const waiting: Accepted[] = [];
+    script = (peer) => waiting.push(peer);
+    const answers = ["a", "b"].map(() => exchange(front.plainPort, asking("GET")));
+    const others = await Promise.all([upstream.connection(0), upstream.connection(1)]);
+    await Promise.all(others.map((peer) => peer.receives("\r\n\r\n")));
+    others[0].send(OK);
+    await answers[waiting.indexOf(others[0])];
+    await sleep(20);
+    stray(others[1]);
+    await Promise.all(answers);
+    await others[0].until(({ ended, closed }) => ended || closed);
+    await others[1].until(({ ended, closed }) => ended || closed);
+    script = (peer) => peer.send(OK);
+    const get = async (): Promise<string> => (await exchange(front.plainPort, asking("GET"))).body;
+    expect([await get(), await get(), upstream.connections.length]).toEqual(["ok", "ok", 4]);
+    expect((await front.errorLog()).match(/sent bytes that belong to no answer/g)).toHaveLength(1);
+    await pass(61_000);
+    expect([await get(), await get(), upstream.connections.length]).toEqual(["ok", "ok", 5]);
+  });
+});
+
+describe("informational answers", () => {
+  const INFORMATIONAL =
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" +
+    "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x-hop\r\nX-Hop: 1\r\nServer: up\r\n\r\n" +
+    "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 7\r\n\r\n";
+
+  test.each([
+    [
+      "1.1",
+      "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n" +
+        "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 7\r\n\r\nHTTP/1.1 200 OK\r\n",
+    ],
+    ["1.0", "HTTP/1.1 200 OK\r\n"],
+  ])("pass to a client of HTTP/%s, all but 100", async (version, begins) => {
+    script = (peer) => peer.send(`${INFORMATIONAL}${OK}`);
+    const client = await connectTo(front.plainPort);
+    client.send(`GET /web HTTP/${version}\r\nHost: a\r\n\r\n`);
+    await client.until(({ received }) => received.endsWith("ok"));
+    expect(client.received.startsWith(begins)).toBe(true);
+    client.socket.destroy();
+  });
+
+  test("pass over HTTP/2", async () => {
+    script = (peer) => peer.send(`${INFORMATIONAL}${OK}`);
+    const session = connectHttp2(front.securePort);
+    const { informational, status } = await ask(session, { ":path": "/web" });
+    session.destroy();
+    expect(informational.map((head) => [head[":status"], head["upload-offset"] ?? head["link"]])).toEqual([
+      [102, undefined],
+      [103, "</a.css>"],
+      [104, "7"],
+    ]);
+    expect(status).toBe(200);
+  });
+
+  test("go out at once, while the upload that they report goes on", async () => {
+    script = (peer) => peer.send("HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 1\r\n\r\n");
+    const client = await connectTo(front.plainPort);
+    client.send("PUT /web HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx");
+    await client.receives("Upload-Offset: 1");
+    client.send("y");
+    const peer = await upstream.connection();
+    await peer.receives("xy");
+    peer.send(OK);
+    await client.until(({ received }) => received.endsWith("ok"));
+    client.socket.destroy();
+  });
+
+  test("are not kept for a client that does not read them", async () => {
+    script = () => undefined;
+    const client = await connectTo(front.plainPort);
+    client.socket.pause();
+    client.send(asking("GET"));
+    const peer = await upstream.connection();
+    const bytes = `HTTP/1.1 102 Processing\r\nX: ${"x".repeat(30_000)}\r\n\r\n`;
+    for (let i = 0; i < 1_000; i++) {
+      if (!peer.socket.write(bytes)) await new Promise((done) => peer.socket.once("drain", done));
+    }
+    peer.send(OK);
+    await sleep(100);
+    client.socket.resume();
+    await client.until(({ received }) => received.endsWith("ok"), 10_000);
+    expect(client.received.length).toBeLessThan(20_000_000);
+    client.socket.destroy();
+  });
+});
+
+describe("an answer to an extended CONNECT", () => {
+  test.each([
+    ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 502],
+    ["HTTP/1.1 204 No Content\r\n\r\n", 502],
+    ["HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", 403],
+    ["HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 302],
+  ])("that does not switch protocols grants no tunnel: %j is %i", async (answer, status) => {
+    script = (peer) => peer.send(answer);
+    const session = connectHttp2(front.securePort);
+    await new Promise((resolve) => session.once("remoteSettings", resolve));
+    const connect = { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":path": "/web" };
+    expect((await ask(session, connect, "")).status).toBe(status);
+    session.destroy();
+    const log = await front.errorLog();
+    expect(log.includes("did not switch protocols")).toBe(status === 502);
+  });
+});

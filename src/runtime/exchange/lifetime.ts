@@ -1,0 +1,104 @@
+import { respondError } from "./errorPages.js";
+import type { Exchange, Holdable, Holder } from "./exchange.js";
+import { guarded, type Guarded } from "./guarded.js";
+import type { RequestBody } from "./requestBody.js";
+import { tally } from "./tally.js";
+
+const enum Stage {
+  /** Its action works on it, and may acquire something for it. */
+  Open,
+  /** What was acquired is given back; whoever ends it may still answer, at once. */
+  Released,
+  /** Complete or given up, and logged. */
+  Over,
+}
+
+/**
+ * The end of an exchange, which has one owner. Whoever ends it (the action, the client, the protocol, an upstream, a
+ * deadline, a fault), the same happens once and in this order:
+ *
+ *     Open ──release──> Released ──finish──> Over
+ *       1. its body goes nowhere any more
+ *       2. its holder gives back what it has: a file, a connection, a place in a queue
+ *       3. an answer that replaces the action's is sent, if none has begun
+ *       4. it is logged
+ *
+ * Nothing can be acquired once it is released: who hands something out asks {@link hold} first. So whatever an exchange
+ * holds needs no deadline but the exchange's own.
+ */
+export abstract class Lifetime implements Holdable, Guarded {
+  /** The request body, and after an upgrade the tunnel's bytes; undefined for a request without one. */
+  abstract readonly body: RequestBody | undefined;
+  private stage = Stage.Open;
+  private holder: Holder | undefined = undefined;
+
+  constructor() {
+    tally.exchangesBegun++;
+  }
+
+  get released(): boolean {
+    return this.stage !== Stage.Open;
+  }
+
+  /** True once the answer is complete or given up. */
+  get over(): boolean {
+    return this.stage === Stage.Over;
+  }
+
+  hold(holder: Holder): boolean {
+    if (this.stage !== Stage.Open) return false;
+    if (this.holder !== undefined && this.holder !== holder)
+      throw new Error("an exchange that is held was to be held by another holder as well");
+    this.holder = holder;
+    return true;
+  }
+
+  letGo(holder: Holder): void {
+    if (this.holder === holder) this.holder = undefined;
+  }
+
+  /** Takes it out of its action's hands, for whoever ends it instead. */
+  release(): void {
+    if (this.stage !== Stage.Open) return;
+    this.stage = Stage.Released;
+    this.body?.abandon();
+    const { holder } = this;
+    this.holder = undefined;
+    if (holder !== undefined) guarded(this, giveBack, holder);
+  }
+
+  /** The client, or the time that it was given, ended its body: it gets the status if nothing was sent yet. */
+  bodyFailed(this: Lifetime & Exchange, status: 400 | 408 | 413): void {
+    if (this.over) return;
+    this.release();
+    respondError(this, status);
+  }
+
+  abstract onFault(error: unknown): void;
+
+  /** @returns false if it was over before, or became so while its holder gave back what it had */
+  protected finish(): boolean {
+    this.release();
+    if (this.stage === Stage.Over) return false;
+    this.stage = Stage.Over;
+    tally.exchangesOver++;
+    this.log();
+    return true;
+  }
+
+  /** The client takes more of the answer. */
+  protected drained(): void {
+    if (this.holder !== undefined) guarded(this, goOn, this.holder);
+  }
+
+  /** Writes its line to the access log. */
+  protected abstract log(): void;
+}
+
+function goOn(this: Guarded, holder: Holder): void {
+  holder.onDrain();
+}
+
+function giveBack(this: Guarded, holder: Holder): void {
+  holder.onReleased();
+}

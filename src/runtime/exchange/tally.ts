@@ -1,0 +1,11 @@
+/**
+ * What a worker has begun and ended since its start. Both numbers of a pair are the same whenever nothing is under way:
+ * who counts something in counts it out, however it ends.
+ */
+export const tally = {
+  exchangesBegun: 0,
+  exchangesOver: 0,
+  /** Descriptors of files that are sent. */
+  filesOpened: 0,
+  filesClosed: 0,
+};
