@@ -152,6 +152,32 @@ async function clientHello(): Promise<Buffer> {
   });
 }
 
+/** A handshake whose ClientHello comes in pieces that begin at these bytes, each in a segment of its own. */
+async function secureInPieces(tcp: net.Socket, cuts: readonly number[], offers: readonly string[]) {
+  let hello: Buffer | undefined;
+  const send = async (chunk: Buffer): Promise<void> => {
+    const ends = hello === undefined ? [...cuts, chunk.length] : [chunk.length];
+    hello ??= chunk;
+    for (const [i, end] of ends.entries()) {
+      if (i > 0) await sleep(2);
+      tcp.write(chunk.subarray(ends[i - 1] ?? 0, end));
+    }
+  };
+  const socket = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) => void send(chunk).then(() => done()),
+  });
+  tcp.removeAllListeners("data").on("data", (chunk: Buffer) => socket.push(chunk));
+  const name = { servername: "two.example", ALPNProtocols: [...offers] };
+  const client = tls.connect({ socket, rejectUnauthorized: false, ...name });
+  await once(client, "secureConnect");
+  return {
+    bytes: hello!.length,
+    protocol: client.alpnProtocol,
+    names: client.getPeerCertificate().subjectaltname,
+  };
+}
+
 const closed = (peer: Accepted): Promise<Accepted> => peer.until((one) => one.ended || one.closed);
 
 test("plain connections are for HTTP/1.1, and their clients may end their side", async () => {
@@ -390,6 +416,35 @@ describe("a handshake", () => {
     await secure(peer.socket, ["http/1.1"]);
     await sleep(400);
     expect([given.length, given[0]!.socket.destroyed, log]).toEqual([1, false, []]);
+  });
+
+  test.each<[what: string, cuts: (bytes: number) => number[][]]>([
+    ["at its headers", () => [...Array(50).keys()].map((i) => [i + 1])],
+    ["anywhere", (bytes) => [...Array(Math.floor(bytes / 61)).keys()].map((i) => [50 + i * 61])],
+    [
+      "at the end of a segment",
+      () => [1_380, 1_428, 1_440, 1_448, 1_460].flatMap((at) => [[at - 1], [at], [at + 1]]),
+    ],
+    ["before its last bytes", (bytes) => [1, 2, 3].map((left) => [bytes - left])],
+    ["byte by byte at first", () => [[...Array(50).keys()].map((i) => i + 1)]],
+    ["in many segments", (bytes) => [[...Array(bytes - 1).keys()].filter((i) => i > 0 && i % 100 === 0)]],
+  ])("whose first message has more than a segment's bytes may be cut %s", async (_what, cuts) => {
+    const { connect, given } = await start({ certificates: 2 });
+    // As much as a key that resists quantum computers, which not every OpenSSL sends.
+    const offers = [..."abcdefg"].map((letter) => letter.repeat(200)).concat("http/1.1");
+    const shake = async (at: readonly number[]) => {
+      const { socket } = await connect();
+      const { bytes, ...result } = await secureInPieces(socket, at, offers);
+      await eventually(() => given.length === 1);
+      given.pop()!.socket.destroy();
+      return { bytes, result };
+    };
+    const { bytes } = await shake([]);
+    expect(bytes).toBeGreaterThan(1_500);
+    for (const at of cuts(bytes)) {
+      const { result } = await shake(at);
+      expect({ at, ...result }).toEqual({ at, protocol: "http/1.1", names: "DNS:two.example" });
+    }
   });
 
   test("that has not begun is ended like one that has", async () => {
