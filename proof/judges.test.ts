@@ -122,6 +122,11 @@ describe("TLS scan", () => {
     expect(problems()).toEqual([]);
   });
 
+  test("passes a group that the policy has where OpenSSL knows it", () => {
+    const hybrid = report([], { PFS_ECDHE_curves: "prime256v1 secp384r1 X25519 X25519MLKEM768" });
+    expect(problems({ groups: ["X25519MLKEM768", ...seen.groups] }, hybrid)).toEqual([]);
+  });
+
   test.each<[string, Partial<typeof seen>, TestsslReport, RegExp]>([
     ["an old protocol", { protocols: ["TLSv1.2", "TLSv1.3"] }, report(), /^sslscan: protocols/],
     [

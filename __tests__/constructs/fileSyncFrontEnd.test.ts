@@ -211,6 +211,16 @@ describe("the config", () => {
     );
   });
 
+  test.each([
+    [undefined, "file-sync"],
+    [TlsPolicy.fileSync(), "file-sync"],
+    [TlsPolicy.fileSync({ tls13: false }), "file-sync"],
+    [TlsPolicy.fileSync({ tls13: true }), "file-sync-tls13"],
+  ])("has TLS 1.3 only if it is asked for: %j", (policy, name) => {
+    const { listeners } = JSON.parse(configText(frontEnd({ mode: Mode.tls(policy && { policy }) })));
+    expect(listeners[1].tls.policy).toBe(name);
+  });
+
   test("follows every prop", () => {
     const files = frontEnd({
       mode: Mode.tls({

@@ -998,6 +998,18 @@ const tlsParts = of("TLS", [
     "TlsMaterial.fromFiles.dhparam",
   ],
   [
+    "the service's policy with `tls12`",
+    () => TlsPolicy.fileSync(wrong({ tls12: true })),
+    "config.unknown-field",
+    "TlsPolicy.fileSync.tls12",
+  ],
+  [
+    "the service's policy with a version in place of `true`",
+    () => TlsPolicy.fileSync(wrong({ tls13: "TLSv1.3" })),
+    "config.wrong-type",
+    "TlsPolicy.fileSync.tls13",
+  ],
+  [
     "a policy without ciphers",
     policy({ ...SPELLED, ciphers: undefined }),
     "config.missing-field",

@@ -406,7 +406,7 @@ describe("parseConfig", () => {
     [
       "listeners.0.tls",
       { ...TLS, policy: 1 },
-      '"file-sync", "mozilla-intermediate", "mozilla-modern"; or an object with minVersion, maxVersion, ciphers, curves, preferServerCiphers, sessionTimeoutSeconds',
+      '"file-sync", "file-sync-tls13", "mozilla-intermediate", "mozilla-modern"; or an object with minVersion, maxVersion, ciphers, curves, preferServerCiphers, sessionTimeoutSeconds',
     ],
     [
       "virtualServers.0.routes.0.action",

@@ -1,10 +1,11 @@
 import { tlsPolicySettings } from "../../src/model/tlsPolicy.js";
 
-/** What each policy by name negotiates: Mozilla's as in its server-side TLS guidelines, 5.7. */
+/** What each policy by name negotiates: Mozilla's as in its server-side TLS guidelines, 5.7, and 5.8 for the first group. */
 
 const SUITES_1_3 = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 const MOZILLA = {
   maxVersion: "TLSv1.3",
+  curvesIfKnown: ["X25519MLKEM768"],
   curves: ["X25519", "prime256v1", "secp384r1"],
   preferServerCiphers: false,
   sessionTimeoutSeconds: 24 * 60 * 60,
@@ -38,5 +39,16 @@ test("file-sync is the contract's (docs/service.md, 3.2)", () => {
     curves: ["secp384r1"],
     preferServerCiphers: true,
     sessionTimeoutSeconds: 10 * 60,
+  });
+});
+
+test("file-sync-tls13 is the contract's with TLS 1.3 before it", () => {
+  const fileSync = tlsPolicySettings("file-sync");
+  expect(tlsPolicySettings("file-sync-tls13")).toEqual({
+    ...fileSync,
+    maxVersion: "TLSv1.3",
+    ciphers: `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${fileSync.ciphers}`,
+    curvesIfKnown: ["X25519MLKEM768"],
+    curves: [...fileSync.curves, "X25519"],
   });
 });

@@ -47,6 +47,6 @@ test.each([
 });
 
 test("policies by name: RSA where ECDSA is excluded, ECDSA everywhere else", () => {
-  const names = ["file-sync", "mozilla-intermediate", "mozilla-modern"] as const;
-  expect(names.map((name) => keyTypeFor(name))).toEqual(["rsa-2048", "ecdsa-p256", "ecdsa-p256"]);
+  const names = ["file-sync", "file-sync-tls13", "mozilla-intermediate", "mozilla-modern"] as const;
+  expect(names.map((name) => keyTypeFor(name))).toEqual(["rsa-2048", "rsa-2048", "ecdsa-p256", "ecdsa-p256"]);
 });

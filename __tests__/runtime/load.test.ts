@@ -81,7 +81,12 @@ describe("a good config", () => {
 
   test("loads for every named policy, and with an EC key if the policy allows one", async () => {
     const ec = await issue({ type: "ec" });
-    for (const policy of ["file-sync", "mozilla-intermediate", "mozilla-modern"] as const) {
+    for (const policy of [
+      "file-sync",
+      "file-sync-tls13",
+      "mozilla-intermediate",
+      "mozilla-modern",
+    ] as const) {
       expect(await problemsOf(config({ tls: { policy } }))).toBe("");
     }
     writeFileSync(at("privkey.pem"), ec.key);

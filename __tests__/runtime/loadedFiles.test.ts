@@ -34,6 +34,7 @@ import { loadTicketSecret } from "../../src/runtime/load/ticketSecret.js";
 import { withRenewed } from "../../src/runtime/load/tlsContents.js";
 import {
   handshakeProblem,
+  hostPolicy,
   policyProblems,
   secureContextOptions,
 } from "../../src/runtime/load/tlsPolicyCheck.js";
@@ -42,6 +43,7 @@ import { tlsPolicySettings } from "../../src/model/serving.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { openFolder } from "../../proof/kit/portico.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
+import { knowsGroup } from "../../proof/kit/serverHello.js";
 
 /** What is found in the files that a config names: each finding whole, and the bounds between good and bad. */
 
@@ -791,6 +793,25 @@ describe("smaller things", () => {
       { code, path: "p.curves[1]", received: '"P-0"' },
     ]);
     expect(found(true).map(({ path }) => path)).toEqual(["p", "p"]);
+  });
+
+  test.each(["file-sync-tls13", "mozilla-intermediate", "mozilla-modern"] as const)(
+    "%s has the groups that this OpenSSL knows, and no other",
+    (name) => {
+      const { curves } = tlsPolicySettings(name);
+      const known = knowsGroup("X25519MLKEM768") ? ["X25519MLKEM768"] : [];
+      expect(hostPolicy(name)).toMatchObject({ curves: [...known, ...curves] });
+      expect(policyProblems(hostPolicy(name), "p", true)).toEqual([]);
+    },
+  );
+
+  test("a policy that is spelled out keeps all its groups, and is refused for one that OpenSSL does not know", () => {
+    const curves = ["X25519MLKEM768", "P-0", "X25519"];
+    const policy = hostPolicy({ ...hostPolicy("mozilla-modern"), curves });
+    expect(policy.curves).toEqual(curves);
+    const unknown = curves.flatMap((curve, i) => (knowsGroup(curve) ? [] : [`p.curves[${i}]`]));
+    expect(unknown).toContain("p.curves[1]");
+    expect(policyProblems(policy, "p", false).map(({ path }) => path)).toEqual(unknown);
   });
 
   test("why no handshake is possible is said by the server, which knows it", async () => {

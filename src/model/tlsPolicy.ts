@@ -8,16 +8,40 @@ export interface TlsPolicySettings {
   readonly sessionTimeoutSeconds: number;
 }
 
+/** A policy that may have more groups on one host than on another. */
+export interface NamedTlsPolicySettings extends TlsPolicySettings {
+  /** Groups that come before `curves` where the host's OpenSSL knows them, and are left out where it does not. */
+  readonly curvesIfKnown?: readonly string[];
+}
+
+/** Resists quantum computers; OpenSSL knows it from 3.5 on. Only TLS 1.3 has such groups. */
+const HYBRID = ["X25519MLKEM768"] as const;
+
+/** Service 3.2. */
+const FILE_SYNC_CIPHERS =
+  "EECDH+AESGCM:EDH+AESGCM:EECDH:EDH:!MD5:!RC4:!LOW:!MEDIUM:!CAMELLIA:!ECDSA:!DES:!DSS:!3DES:!NULL";
+
 /**
- * Named policies. `file-sync` is service 3.2 to the letter; the Mozilla ones follow its server-side TLS guidelines 5.7.
+ * Named policies. `file-sync` is service 3.2 to the letter; the Mozilla ones follow its server-side TLS guidelines 5.7,
+ * with the first group of 5.8.
  */
 export const TLS_POLICIES = {
   "file-sync": {
     minVersion: "TLSv1.2",
     maxVersion: "TLSv1.2",
-    ciphers:
-      "EECDH+AESGCM:EDH+AESGCM:EECDH:EDH:!MD5:!RC4:!LOW:!MEDIUM:!CAMELLIA:!ECDSA:!DES:!DSS:!3DES:!NULL",
+    ciphers: FILE_SYNC_CIPHERS,
     curves: ["secp384r1"],
+    preferServerCiphers: true,
+    sessionTimeoutSeconds: 600,
+  },
+  "file-sync-tls13": {
+    minVersion: "TLSv1.2",
+    maxVersion: "TLSv1.3",
+    ciphers: `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${FILE_SYNC_CIPHERS}`,
+    curvesIfKnown: HYBRID,
+    // OpenSSL has one list for all versions. Over TLS 1.2 it takes the first one that the client knows: the contract's.
+    // Over TLS 1.3 a key that the client has already sent (RFC 8446, 4.2.8) is taken before a better group.
+    curves: ["secp384r1", "X25519"],
     preferServerCiphers: true,
     sessionTimeoutSeconds: 600,
   },
@@ -38,6 +62,7 @@ export const TLS_POLICIES = {
       "DHE-RSA-AES256-GCM-SHA384",
       "DHE-RSA-CHACHA20-POLY1305",
     ].join(":"),
+    curvesIfKnown: HYBRID,
     curves: ["X25519", "prime256v1", "secp384r1"],
     preferServerCiphers: false,
     sessionTimeoutSeconds: 86_400,
@@ -46,16 +71,17 @@ export const TLS_POLICIES = {
     minVersion: "TLSv1.3",
     maxVersion: "TLSv1.3",
     ciphers: "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
+    curvesIfKnown: HYBRID,
     curves: ["X25519", "prime256v1", "secp384r1"],
     preferServerCiphers: false,
     sessionTimeoutSeconds: 86_400,
   },
-} as const satisfies Record<string, TlsPolicySettings>;
+} as const satisfies Record<string, NamedTlsPolicySettings>;
 
 export type TlsPolicyName = keyof typeof TLS_POLICIES;
 
-/** The settings of a named policy, or the settings themselves. */
-export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
+/** The settings of a named policy, or the settings themselves. What a host makes of them is its `hostPolicy`. */
+export function tlsPolicySettings(policy: TlsPolicyName | TlsPolicySettings): NamedTlsPolicySettings {
   return typeof policy === "string" ? TLS_POLICIES[policy] : policy;
 }
 

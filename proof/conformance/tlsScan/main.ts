@@ -13,6 +13,7 @@ import { sslscan, testssl, versions } from "./scanners.js";
 
 const POLICIES: Readonly<Record<TlsPolicyName, TlsPolicy>> = {
   "file-sync": TlsPolicy.fileSync(),
+  "file-sync-tls13": TlsPolicy.fileSync({ tls13: true }),
   "mozilla-intermediate": TlsPolicy.mozillaIntermediate(),
   "mozilla-modern": TlsPolicy.mozillaModern(),
 };
@@ -21,7 +22,7 @@ const HELP = `npm run tls-scan -- [OPTIONS]: what scanners see of the TLS listen
 
 testssl.sh and sslscan look at a running front end, once for each named policy: protocols, ciphers and their order,
 groups and tickets must be those of the policy. It fails on every finding but those that the policy implies, and on every
-check that was not performed, unless it is known why; these are listed with the reason. file-sync is scanned with the
+check that was not performed, unless it is known why; these are listed with the reason. The service's own are scanned with the
 self-signed certificate that is deployed with it, Mozilla's policies with one that an authority has issued. Needs the
 Debian packages testssl.sh and sslscan.
 
@@ -100,7 +101,7 @@ async function scan(policy: TlsPolicyName): Promise<PolicyResult> {
   const folder = mkdtempSync(join(tmpdir(), "portico-tls-scan-"));
   try {
     // Whoever chooses a policy of Mozilla's has a name and a certificate for it (service 3.3).
-    const issued = policy === "file-sync" ? undefined : issueCertificate(folder, "127.0.0.1");
+    const issued = policy.startsWith("mozilla-") ? issueCertificate(folder, "127.0.0.1") : undefined;
     const frontEnd = await startFrontEnd({
       upstreams: { web: web!, fileServer: fileServer!, webdav: webdav! },
       policy: POLICIES[policy],

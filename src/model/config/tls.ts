@@ -36,7 +36,9 @@ const tlsPolicy = z
       sessionTimeoutSeconds: count(600, 1, 604_800, "seconds", "Lifetime of a session ticket."),
     }),
   ])
-  .describe("What the listener negotiates: the name of a policy, or a policy spelled out.");
+  .describe(
+    "What the listener negotiates: the name of a policy, or a policy spelled out. Policies by name, except `file-sync`, begin with `X25519MLKEM768` where the host's OpenSSL knows it; one that is spelled out is taken to the letter.",
+  );
 
 /** Names in one certificate: the limit of public authorities. */
 const NAMES_MAX = 100;

@@ -2,7 +2,7 @@ import { constants } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 import type { CertificateContents, TlsContents, TlsRenewal } from "../load/tlsContents.js";
-import { type ListenerConfig, type Problem, problem, tlsPolicySettings } from "../../model/serving.js";
+import { type ListenerConfig, type Problem, problem } from "../../model/serving.js";
 import { AnnouncedClients } from "./announcedClients.js";
 import { CertificateServers, type Secured } from "./certificateServers.js";
 import type { Endpoints } from "./client.js";
@@ -15,7 +15,7 @@ import type { WorkerContext } from "../exchange/workerContext.js";
 import { shakeHands, tcpSocketOf } from "../node/tcpBelowTls.js";
 import { keyOf } from "./sockets.js";
 import { systemReason } from "../load/systemReason.js";
-import { secureContextOptions } from "../load/tlsPolicyCheck.js";
+import { hostPolicy, secureContextOptions } from "../load/tlsPolicyCheck.js";
 import { listenerTicketKeys, sessionContext } from "./tlsSessions.js";
 
 /** Takes over connections once it is known which protocol they speak. */
@@ -154,7 +154,7 @@ export class ListenerServer {
     const { listener, context } = this.options;
     const sessionIdContext = sessionContext(listener, certificate);
     const server = createTlsServer({
-      ...secureContextOptions(tlsPolicySettings(listener.tls!.policy), certificate, dhparam),
+      ...secureContextOptions(hostPolicy(listener.tls!.policy), certificate, dhparam),
       // Node's default only limits client-initiated renegotiation; it has no use here, and each costs a handshake.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ALPNProtocols: listener.http2 ? ["h2", "http/1.1"] : ["http/1.1"],

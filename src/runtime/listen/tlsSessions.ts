@@ -6,12 +6,15 @@ import { type ListenerConfig, tlsPolicySettings } from "../../model/serving.js";
  * What a listener's TLS sessions belong to: its name, its policy and its certificate. A ticket proves the handshake
  * that issued it, so it may not replace a handshake of another listener, which has other rules or another key, nor one
  * of the same listener after these changed. Computed, not random: every worker, every generation and the next master
- * get the same result, so a reload that changes none of this keeps the clients' sessions.
+ * get the same result, so a reload that changes none of this keeps the clients' sessions. Groups that not every OpenSSL
+ * knows are part of the policy everywhere, so that hosts with different ones resume each other's sessions.
  *
  * @returns 32 characters, as many as OpenSSL takes (SSL_MAX_SID_CTX_LENGTH)
  */
 export function sessionContext(listener: ListenerConfig, { cert }: CertificateContents): string {
-  const { minVersion, maxVersion, ciphers, curves } = tlsPolicySettings(listener.tls!.policy);
+  const policy = tlsPolicySettings(listener.tls!.policy);
+  const { minVersion, maxVersion, ciphers, curvesIfKnown = [] } = policy;
+  const curves = [...curvesIfKnown, ...policy.curves];
   const belongsTo = JSON.stringify([listener.name, minVersion, maxVersion, ciphers, curves, cert]);
   return createHash("sha256").update(belongsTo).digest("hex").slice(0, CONTEXT_LENGTH);
 }

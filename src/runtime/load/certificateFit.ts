@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { type Problem, tlsPolicySettings } from "../../model/serving.js";
+import type { Problem } from "../../model/serving.js";
 import type { LoadedConfig } from "./config.js";
 import type { CertificateContents } from "./tlsContents.js";
-import { handshakeProblem } from "./tlsPolicyCheck.js";
+import { handshakeProblem, hostPolicy } from "./tlsPolicyCheck.js";
 
 /**
  * Why a listener could not use a certificate in place of the one with its id; undefined if each of them can. A worker
@@ -19,7 +19,7 @@ export async function unfitCertificate(
   for (const listener of config.listeners) {
     const current = tls[listener.name];
     if (current?.certificates.some(({ id }) => id === contents.id) !== true) continue;
-    const policy = tlsPolicySettings(listener.tls!.policy);
+    const policy = hostPolicy(listener.tls!.policy);
     const found = await handshakeProblem(policy, { contents, keyType }, current.dhparam, at);
     if (found !== undefined) return found;
   }

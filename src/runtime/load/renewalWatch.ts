@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { type Problem, tlsPolicySettings } from "../../model/serving.js";
+import type { Problem } from "../../model/serving.js";
 import { type CertificateFiles, loadCertificate } from "./certificate.js";
 import { nameWarnings } from "./certificateNames.js";
 import { unfitCertificate } from "./certificateFit.js";
@@ -10,7 +10,7 @@ import { credentials } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
 import { FileWatch, type WatchedFiles } from "./fileWatch.js";
 import { type TlsRenewal, withRenewed } from "./tlsContents.js";
-import { handshakeProblem } from "./tlsPolicyCheck.js";
+import { handshakeProblem, hostPolicy } from "./tlsPolicyCheck.js";
 
 /** The outcome for files that changed. */
 export interface RenewalEvents {
@@ -146,7 +146,7 @@ async function loadParameters(
     const contents = tls[name]?.certificates[0];
     if (contents === undefined) continue;
     const keyType = new X509Certificate(contents.cert).publicKey.asymmetricKeyType;
-    const policy = tlsPolicySettings(section!.policy);
+    const policy = hostPolicy(section!.policy);
     const unfit = await handshakeProblem(policy, { contents, keyType }, text, at);
     if (unfit !== undefined) return { ok: false, problems: [unfit] };
   }

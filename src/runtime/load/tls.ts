@@ -1,10 +1,10 @@
-import { type Problem, type ProxyConfig, tlsPolicySettings } from "../../model/serving.js";
+import { type Problem, type ProxyConfig } from "../../model/serving.js";
 import { loadCertificate } from "./certificate.js";
 import { certificatePlaces } from "./certificatePlaces.js";
 import { nameWarnings } from "./certificateNames.js";
 import { credentials, type FindCredential } from "./credentials.js";
 import { loadDhparam } from "./dhParameters.js";
-import { handshakeProblem, policyProblems } from "./tlsPolicyCheck.js";
+import { handshakeProblem, hostPolicy, policyProblems } from "./tlsPolicyCheck.js";
 import type { CertificateContents, TlsContents } from "./tlsContents.js";
 
 export interface TlsLoad {
@@ -72,7 +72,7 @@ async function loadListener(
   }
   const dhparam =
     tls.dhparam === undefined ? undefined : await loadDhparam(tls.dhparam, path, findCredential);
-  const policy = tlsPolicySettings(tls.policy);
+  const policy = hostPolicy(tls.policy);
   found.problems.push(
     ...(dhparam?.problems ?? []),
     ...policyProblems(policy, `${path}.policy`, typeof tls.policy === "string"),

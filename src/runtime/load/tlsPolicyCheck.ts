@@ -7,13 +7,39 @@ import {
   TLSSocket,
 } from "node:tls";
 import type { CertificateContents } from "./tlsContents.js";
-import { type Problem, problem, type TlsPolicySettings } from "../../model/serving.js";
+import {
+  type Problem,
+  problem,
+  type TlsPolicyName,
+  type TlsPolicySettings,
+  tlsPolicySettings,
+} from "../../model/serving.js";
 
 /**
  * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
  * took each some 25 ms at its start.
  */
 export const NO_ROOTS: string[] = [];
+
+/**
+ * A policy as this host's OpenSSL can have it: a named one without the groups that it need not know. One unknown group
+ * makes OpenSSL 3.0 refuse the whole list. What a policy that is spelled out names stays, and is checked.
+ */
+export function hostPolicy(policy: TlsPolicyName | TlsPolicySettings): TlsPolicySettings {
+  const { curvesIfKnown = [], ...settings } = tlsPolicySettings(policy);
+  return { ...settings, curves: [...curvesIfKnown.filter(knowsOptional), ...settings.curves] };
+}
+
+/** Asked once for each group of the named policies: there may be hundreds of certificates. */
+function knowsOptional(curve: string): boolean {
+  const known = optional.get(curve) ?? knowsCurve(curve);
+  optional.set(curve, known);
+  return known;
+}
+
+const optional = new Map<string, boolean>();
+
+const knowsCurve = (curve: string): boolean => "context" in contextOf({ ecdhCurve: curve });
 
 /** A policy and a certificate as options for Node; the listeners use the same options. */
 export function secureContextOptions(
@@ -44,7 +70,7 @@ export function policyProblems(policy: TlsPolicySettings, path: string, named: b
     problems.push(problem("tls.bad-policy", field("ciphers"), message, { received: policy.ciphers }));
   }
   policy.curves.forEach((curve, i) => {
-    if ("context" in contextOf({ ecdhCurve: curve })) return;
+    if (knowsCurve(curve)) return;
     const message = `is not a curve that this OpenSSL (${process.versions.openssl}) knows`;
     problems.push(problem("tls.bad-policy", field(`curves[${i}]`), message, { received: curve }));
   });
