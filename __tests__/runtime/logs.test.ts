@@ -211,6 +211,7 @@ describe("JSON", () => {
       target: "/sync/\xe4?q",
       http_version: "2.0",
       scheme: "http",
+      tls_group: null,
       host: "sync.example:8080",
       status: 404,
       body_bytes_sent: 0,
@@ -223,7 +224,19 @@ describe("JSON", () => {
     expect(Math.abs(Date.parse(entry["time"] as string) - Date.now())).toBeLessThan(5_000);
     expect(entry["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(JSON.parse(jsonLine(new FakeExchange()))).toMatchObject({ status: 499, route: null });
+    const secured = answered({}, { client: { scheme: "https", tlsGroup: "X25519" } });
+    expect(JSON.parse(jsonLine(secured))).toMatchObject({ scheme: "https", tls_group: "X25519" });
   });
+});
+
+test.each<[logs: object, routes: object[], shown: boolean]>([
+  [{}, [], false],
+  [{ access: { stream: "stdout" } }, [], false],
+  [{ access: "off" }, [{}], false],
+  [{ access: { stream: "stdout", format: "json" } }, [], true],
+  [{ access: "off" }, [{}, { accessLog: { path: "/a.log", format: "json" } }], true],
+])("the group of a key exchange is asked for if a line shows it: %j, %j: %j", (logs, routes, shown) => {
+  expect(logFiles(config(logs, routes)).showsTlsGroup).toBe(shown);
 });
 
 test("what could not be written is not tried again once the file is closed", async () => {

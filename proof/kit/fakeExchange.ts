@@ -225,6 +225,7 @@ const CLIENT: ClientInfo = {
   address: "192.0.2.7",
   port: 40_000,
   scheme: "http",
+  tlsGroup: undefined,
   answerRules: "http",
   listener: "plain",
   localAddress: "192.0.2.1",

@@ -117,7 +117,8 @@ export interface AccessLogFile {
   /** Absolute path on the host; the user that runs the proxy must be able to write there. */
   readonly path: string;
   /**
-   * Format of a line: nginx's `combined`, or `json` for one JSON object per line.
+   * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
+   * of the TLS connection in `tls_group`.
    * @default "combined"
    */
   readonly format?: "combined" | "json";
@@ -131,7 +132,8 @@ export interface AccessLogStream {
    */
   readonly stream: "stdout" | "stderr";
   /**
-   * Format of a line: nginx's `combined`, or `json` for one JSON object per line.
+   * Format of a line: nginx's `combined`, or `json` for one JSON object per line, which also has the key exchange group
+   * of the TLS connection in `tls_group`.
    * @default "combined"
    */
   readonly format?: "combined" | "json";

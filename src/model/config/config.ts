@@ -117,7 +117,9 @@ const upstream = z.strictObject({
 const logFormat = z
   .enum(["combined", "json"])
   .default("combined")
-  .describe("Line format: nginx's `combined`, or one JSON object per line.");
+  .describe(
+    "Line format: nginx's `combined`, or one JSON object per line. JSON has in `tls_group` the key exchange group of the TLS connection, such as `X25519MLKEM768`; null if there is none.",
+  );
 
 const logStream = z.enum(["stdout", "stderr"]).meta({
   description:

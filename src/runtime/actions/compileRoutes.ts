@@ -47,6 +47,7 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
     config,
     mainError: logs.mainError,
     faults,
+    showsTlsGroup: logs.showsTlsGroup,
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
     trusted: withinRanges(config.trustedProxies),
     close: () => pools.forEach((pool) => pool.close()),

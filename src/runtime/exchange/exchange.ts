@@ -171,6 +171,11 @@ export interface ClientInfo {
   readonly address: string;
   readonly port: number;
   readonly scheme: "http" | "https";
+  /**
+   * Group of the key exchange, by its OpenSSL name; undefined if there was none, without TLS, and where no access log
+   * shows it.
+   */
+  readonly tlsGroup: string | undefined;
   /** By which scheme's rules the config sets fields in answers: over https it may send HSTS. */
   readonly answerRules: "http" | "https";
   /** Name of the listener it came through. */

@@ -10,6 +10,8 @@ export interface WorkerContext {
   /** For messages that do not belong to a route. */
   readonly mainError: ErrorLog;
   readonly faults: Faults;
+  /** Whether an access log shows the group of a connection's key exchange. */
+  readonly showsTlsGroup: boolean;
   /** Whether an address is in `trustedProxies`. */
   readonly trusted: (address: string) => boolean;
 }

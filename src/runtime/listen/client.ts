@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import type { ListenerConfig } from "../../model/index.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { Secured } from "./certificateServers.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
+import { tlsGroup } from "./tlsGroup.js";
 
 /** Where a connection comes from, and the address that it was made to. */
 export interface Endpoints {
@@ -36,6 +38,8 @@ export function clientInfo(
     address,
     port,
     scheme: listener.protocol,
+    // Now, because a client that is gone before its line is written has no session any more.
+    tlsGroup: context.showsTlsGroup && socket instanceof TLSSocket ? tlsGroup(socket) : undefined,
     // Whoever gets past a temporary certificate must not lose that way for a year (RFC 6797, 11.3 and 12.1).
     answerRules: secured?.temporary === true ? "http" : listener.protocol,
     listener: listener.name,

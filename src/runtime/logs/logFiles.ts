@@ -26,6 +26,8 @@ export interface LogOptions {
 export class LogFiles {
   readonly mainAccess: AccessLog;
   readonly mainError: ErrorLog;
+  /** Whether a line of an access log shows the group of the connection's key exchange. */
+  showsTlsGroup = false;
   private readonly files = new Map<string, LogFile>();
   /**
    * Trouble with a log is reported where no log file is needed; if that fails too, it cannot be reported at all.
@@ -102,6 +104,7 @@ export class LogFiles {
 
   private accessLog(config: AccessLogConfig): AccessLog {
     if (config === "off") return this.copyToStderr ? accessWriter(combinedLine, [this.stderr]) : NO_LOG;
+    if (config.format === "json") this.showsTlsGroup = true;
     return accessWriter(config.format === "json" ? jsonLine : combinedLine, this.targets(config));
   }
 

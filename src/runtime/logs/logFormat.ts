@@ -46,7 +46,8 @@ export function jsonLine(exchange: LoggedExchange): string {
     `{"time":"${now.iso}.${pad3(milliseconds)}Z"` +
     `,"remote_addr":${json(client.address)},"remote_user":${jsonOrNull(basicUser(fields.authorization))}` +
     `,"method":${json(request.method)},"target":${json(request.target)},"http_version":"${request.version}"` +
-    `,"scheme":"${client.scheme}","host":${json(request.host)}` +
+    `,"scheme":"${client.scheme}","tls_group":${client.tlsGroup === undefined ? "null" : `"${client.tlsGroup}"`}` +
+    `,"host":${json(request.host)}` +
     `,"status":${statusOf(exchange)},"body_bytes_sent":${exchange.bodyBytesSent}` +
     `,"request_time_ms":${Math.max(0, Math.round(now.at - request.receivedAt))}` +
     `,"server":${json(exchange.server.name)},"route":${jsonOrNull(exchange.route?.config.name)}` +
