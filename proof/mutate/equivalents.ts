@@ -1460,7 +1460,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "digits are ASCII, and UTF-8 is what Node takes in any case",
   },
   {
-    file: "src/runtime/acme/der.ts",
+    file: "src/runtime/load/derValues.ts",
     line: /const more = first < 0x80/,
     to: /^\(first\) <= |^\(128 \+ 1\)$/,
     why: "with this bit alone, a length has no more bytes",
