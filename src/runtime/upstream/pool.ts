@@ -48,7 +48,7 @@ export class UpstreamPool {
   }
 
   /** How many there are by now, for whoever looks at the worker as a whole. */
-  get holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
+  holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
     const connections = this.all.size;
     return { connections, inUse: connections - this.idleConnections.length, queued: this.shares.queued };
   }
