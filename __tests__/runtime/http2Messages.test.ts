@@ -1,6 +1,6 @@
 import { type ProxyConfig, parseConfig } from "../../src/model/index.js";
 import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
-import { ClosedStreams } from "../../src/runtime/http2/closedStreams.js";
+import { ClosedStreams, Standing } from "../../src/runtime/http2/closedStreams.js";
 import { FieldBlock } from "../../src/runtime/http2/fieldBlock.js";
 import { FloodGuard, FloodKind } from "../../src/runtime/http2/floodGuard.js";
 import { ReceiveWindow } from "../../src/runtime/http2/flowControl.js";
@@ -194,16 +194,46 @@ describe("a field block in several frames", () => {
   });
 });
 
-test("the last 256 streams are known, and who closed them", () => {
-  const closed = new ClosedStreams();
-  closed.add(1, true);
-  closed.add(3, false);
-  for (let i = 0; i < 254; i++) closed.add(101 + 2 * i, false);
-  expect([closed.fate(1), closed.fate(3), closed.fate(5)]).toEqual(["reset here", "closed", undefined]);
-  closed.add(5, false);
-  expect([closed.fate(1), closed.fate(3)]).toEqual([undefined, "closed"]);
-  closed.add(7, true);
-  expect([closed.fate(3), closed.fate(7), closed.fate(101)]).toEqual([undefined, "reset here", "closed"]);
+describe("of streams that are closed", () => {
+  const of = (closed: ClosedStreams, ...ids: readonly number[]): string[] =>
+    ids.map(
+      (id) =>
+        ({ [Standing.Reset]: "reset", [Standing.Ended]: "ended", [Standing.Skipped]: "-" })[
+          closed.standing(id)
+        ],
+    );
+
+  test("the last 64 that ended are known", () => {
+    const closed = new ClosedStreams();
+    for (let id = 1; id < 128; id += 2) closed.add(id, false);
+    expect(of(closed, 1, 3, 127, 129)).toEqual(["ended", "ended", "ended", "-"]);
+    closed.add(129, false);
+    expect(of(closed, 1, 3, 127, 129)).toEqual(["-", "ended", "ended", "ended"]);
+  });
+
+  test("the last 192 that were reset are known, however many ended since, and those before may have been", () => {
+    const closed = new ClosedStreams();
+    closed.add(7, false);
+    closed.add(9, true);
+    for (let id = 11; id < 393; id += 2) closed.add(id, true);
+    expect(of(closed, 5, 7, 9, 391, 393)).toEqual(["-", "ended", "reset", "reset", "-"]);
+    closed.add(393, true);
+    expect(of(closed, 5, 7, 9, 391, 393, 395)).toEqual(["reset", "ended", "reset", "reset", "reset", "-"]);
+    for (let id = 401; id < 1_001; id += 2) closed.add(id, false);
+    expect(of(closed, 11, 393, 395, 401, 999)).toEqual(["reset", "reset", "-", "-", "ended"]);
+    // A stream that was open for long is the oldest, whenever it is reset.
+    closed.add(1_001, true);
+    closed.add(3, true);
+    for (let id = 1_003; id < 1_400; id += 2) closed.add(id, true);
+    expect(of(closed, 3, 395, 1_001, 1_399, 1_401)).toEqual(["reset", "reset", "reset", "reset", "-"]);
+  });
+
+  test("one that was reset behind its end, as more of it came, is reset", () => {
+    const closed = new ClosedStreams();
+    closed.add(1, false);
+    closed.add(1, true);
+    expect(of(closed, 1)).toEqual(["reset"]);
+  });
 });
 
 describe("a flood", () => {

@@ -1132,7 +1132,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/http2/closedStreams.ts",
-    line: /new Int32Array\(256\)|private at = 0/,
+    line: /private (?:resetsAt|endedAt) = 0/,
     why: "which entry of the ring is the first does not matter, nor one that is never written",
   },
   {

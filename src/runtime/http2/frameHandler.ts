@@ -2,26 +2,21 @@ import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../exchange/clock.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
-import { type FloodGuard, FloodKind } from "./floodGuard.js";
+import { FloodKind } from "./floodGuard.js";
 import { type FrameSink, uint31, uint32 } from "./frames.js";
 import { HpackDecoder } from "./hpackDecoder.js";
 import { FieldKind, type HpackField } from "./hpackTables.js";
 import { ConnectionError, ErrorCode, Flag, FrameType, WINDOW_BYTES_MAX } from "./protocol.js";
 import { headerListBytesMax, readSettings, type SettingsReceiver } from "./settings.js";
-import type { ClosedStreams } from "./closedStreams.js";
+import { Standing } from "./closedStreams.js";
+import { heeds, standingOf, type StreamStandings } from "./standing.js";
 import type { HpackEncoder } from "./hpackEncoder.js";
 
 /** What frames change in the connection that they arrive on. */
-export interface FramedConnection extends StreamConnection {
-  readonly closedStreams: ClosedStreams;
+export interface FramedConnection extends StreamConnection, StreamStandings {
   readonly encoder: HpackEncoder;
-  readonly guard: FloodGuard;
   /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
   initialSendWindow: number;
-  /** Highest stream that the client opened. */
-  lastStream: number;
-  /** Whether new streams are ignored: the client sends them again on another connection. */
-  readonly closing: boolean;
   /** A request head arrived. @param complete false if it was too long to be kept whole */
   open(
     id: number,
@@ -31,8 +26,6 @@ export interface FramedConnection extends StreamConnection {
     malformed: boolean,
   ): void;
   resetStream(id: number, code: ErrorCode): void;
-  /** The client broke the rules of one stream (RFC 9113, 5.4.2). */
-  streamError(id: number, code: ErrorCode): void;
   /** The client answered a PING. */
   pinged(high: number, low: number): void;
 }
@@ -66,20 +59,17 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   onDataBegin(stream: number, length: number): void {
     this.checkOrder(FrameType.Data, stream);
     if (stream === 0) throw protocolError("DATA on stream 0");
-    if (this.isIdle(stream)) throw protocolError("DATA on an idle stream");
     const { connection } = this;
+    // Whatever becomes of it, it counts (RFC 9113, 6.8 and 6.9).
     if (!connection.window.take(length))
       throw new ConnectionError(ErrorCode.FlowControlError, "DATA beyond the connection's window");
     this.uncounted = length;
     this.hadData = false;
     this.target = undefined;
     const exchange = connection.streams.get(stream);
-    if (exchange === undefined || exchange.requestEnded) {
-      // Frames sent before the client saw our reset are not an error (RFC 9113, 5.1), nor are those that come after our
-      // GOAWAY.
-      const expected = connection.closing || connection.closedStreams.fate(stream) === "reset here";
-      if (exchange !== undefined || !expected) connection.streamError(stream, ErrorCode.StreamClosed);
-    } else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
+    if (exchange === undefined) heeds(connection, FrameType.Data, stream, length >= USUAL_BYTES);
+    else if (exchange.requestEnded) connection.streamError(stream, ErrorCode.StreamClosed);
+    else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
     else this.target = exchange;
   }
 
@@ -100,9 +90,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     // Padding, or all of it if the body is not wanted.
     if (open && uncounted > 0) target.bodyConsumed(uncounted);
     else if (uncounted > 0) connection.consumed(uncounted);
-    // Padding is not data either.
-    if (!this.hadData && (!open || (flags & Flag.EndStream) === 0))
-      connection.guard.count(FloodKind.EmptyData);
+    // Padding is not data either. The end of a body that is not wanted is an honest one.
+    if (!this.hadData && (flags & Flag.EndStream) === 0) connection.guard.count(FloodKind.EmptyData);
     if (open && (flags & Flag.EndStream) !== 0) this.endRequest(target);
   }
 
@@ -167,10 +156,6 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
       throw protocolError("CONTINUATION without HEADERS");
   }
 
-  private isIdle(stream: number): boolean {
-    return stream > this.connection.lastStream || (stream & 1) === 0;
-  }
-
   private onHeaders(flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if ((stream & 1) === 0) throw protocolError("HEADERS on a stream that is not a client's");
     let padding = 0;
@@ -217,10 +202,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     const exchange = connection.streams.get(stream);
     const ended = (flags & Flag.EndStream) !== 0;
     if (exchange !== undefined) return this.onTrailers(exchange, ended, complete);
-    if (stream <= connection.lastStream) return this.onLateHeaders(stream);
-    connection.lastStream = connection.closing ? connection.lastStream : stream;
-    // RFC 9113, 6.8: the client knows that these are not served, and sends them again.
-    if (connection.closing) return;
+    if (!heeds(connection, FrameType.Headers, stream)) return;
+    connection.lastStream = stream;
     if (connection.streams.size >= this.streamsMax) {
       connection.resetStream(stream, ErrorCode.RefusedStream);
       connection.closedStreams.add(stream, true);
@@ -240,14 +223,6 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     this.endRequest(exchange);
   }
 
-  /** HEADERS for a stream that is closed, or was skipped (RFC 9113, 5.1 and 5.1.1). */
-  private onLateHeaders(stream: number): void {
-    const fate = this.connection.closedStreams.fate(stream);
-    if (fate === "reset here") return this.connection.guard.count(FloodKind.Ignored);
-    if (fate === "closed") throw new ConnectionError(ErrorCode.StreamClosed, "HEADERS on a closed stream");
-    throw protocolError("HEADERS on a lower stream than before");
-  }
-
   private endRequest(exchange: Http2Exchange): void {
     if (!exchange.body!.end()) return this.connection.streamError(exchange.id, ErrorCode.ProtocolError);
     if (exchange.answered) this.connection.closeStream(exchange);
@@ -256,7 +231,10 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   /** Priorities are not used (RFC 9113, 5.3.2); a frame must be well-formed all the same. */
   private onPriority(stream: number, bytes: Buffer, from: number, to: number): void {
     if (stream === 0) throw protocolError("PRIORITY on stream 0");
-    this.connection.guard.count(FloodKind.Ignored);
+    const { connection } = this;
+    const open = connection.streams.has(stream);
+    if (!open && !heeds(connection, FrameType.Priority, stream)) return;
+    connection.guard.count(FloodKind.Ignored);
     const code =
       to - from !== 5
         ? ErrorCode.FrameSizeError
@@ -264,20 +242,19 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
           ? ErrorCode.ProtocolError
           : ErrorCode.NoError;
     if (code === ErrorCode.NoError) return;
-    // A stream that is not open cannot be reset.
-    if (!this.connection.streams.has(stream)) throw new ConnectionError(code, "invalid PRIORITY");
-    this.connection.streamError(stream, code);
+    // An idle stream cannot be reset (RFC 9113, 6.4).
+    if (!open && standingOf(connection, stream) === Standing.Idle)
+      throw new ConnectionError(code, "invalid PRIORITY");
+    connection.streamError(stream, code);
   }
 
   private onReset(stream: number, length: number): void {
     checkSize(length === 4, "RST_STREAM of wrong length");
-    if (stream === 0 || this.isIdle(stream)) throw protocolError("RST_STREAM on an idle stream");
     const { connection } = this;
     const exchange = connection.streams.get(stream);
-    if (exchange !== undefined) {
-      connection.closeStream(exchange);
-      exchange.leave();
-    }
+    if (exchange === undefined) return void heeds(connection, FrameType.RstStream, stream);
+    connection.closeStream(exchange);
+    exchange.leave();
     connection.guard.count(FloodKind.Reset);
   }
 
@@ -311,17 +288,16 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     const increment = uint31(bytes, from);
     const { connection } = this;
     const { scheduler } = connection;
+    const exchange = connection.streams.get(stream);
+    if (exchange === undefined && stream !== 0) return void heeds(connection, FrameType.WindowUpdate, stream);
     // A fast download takes any number of them, but none of a few bytes.
-    if (increment < INCREMENT_USUAL) connection.guard.count(FloodKind.Ignored);
-    if (stream === 0) {
+    if (increment < USUAL_BYTES) connection.guard.count(FloodKind.Ignored);
+    if (exchange === undefined) {
       if (increment === 0) throw protocolError("WINDOW_UPDATE of 0");
       if (!scheduler.grant(increment))
         throw new ConnectionError(ErrorCode.FlowControlError, "window too large");
       return scheduler.pump();
     }
-    if (this.isIdle(stream)) throw protocolError("WINDOW_UPDATE on an idle stream");
-    const exchange = connection.streams.get(stream);
-    if (exchange === undefined) return;
     if (increment === 0) return connection.streamError(stream, ErrorCode.ProtocolError);
     exchange.sendWindow += increment;
     if (exchange.sendWindow > WINDOW_BYTES_MAX)
@@ -333,8 +309,8 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
 
 /** Most settings that a useful frame contains. */
 const SETTINGS_USUAL = 16;
-/** Smallest increment that a client usually sends. */
-const INCREMENT_USUAL = 256;
+/** Fewer bytes in a frame, or in the increment of a window, are hardly worth it: such frames are counted. */
+const USUAL_BYTES = 256;
 
 /** Outside the range of a frame's flags, which are a byte. */
 const DEPENDS_ON_ITSELF = 0x100;

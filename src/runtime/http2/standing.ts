@@ -1,0 +1,127 @@
+import { type ClosedStreams, Standing } from "./closedStreams.js";
+import { type FloodGuard, FloodKind } from "./floodGuard.js";
+import { ConnectionError, ErrorCode, FrameType } from "./protocol.js";
+
+/** What decides where a stream stands, and what pays for frames on it. */
+export interface StreamStandings {
+  readonly closedStreams: ClosedStreams;
+  readonly guard: FloodGuard;
+  /** Highest stream that the client opened; that was served, once `closing`. */
+  lastStream: number;
+  /** Whether a GOAWAY named that one: later streams are ignored, the client sends them again on another connection. */
+  readonly closing: boolean;
+  /** The client broke the rules of one stream (RFC 9113, 5.4.2). */
+  streamError(id: number, code: ErrorCode): void;
+}
+
+const enum Verdict {
+  /** As on an open stream; HEADERS open it. */
+  Heeded,
+  Ignored,
+  /** Ignored, but counted with the requests that the client gives up (CVE-2023-44487). */
+  Cancels,
+  /** A stream error. */
+  Rejected,
+  /** A connection error of type STREAM_CLOSED. */
+  Closed,
+  /** A connection error of type PROTOCOL_ERROR. */
+  Forbidden,
+}
+
+type Verdicts = Readonly<Record<Standing, Verdict>>;
+/** Frames on a stream that is not open. CONTINUATION is part of HEADERS; unknown types are ignored everywhere. */
+export type StreamFrame =
+  | FrameType.Data
+  | FrameType.Headers
+  | FrameType.Priority
+  | FrameType.RstStream
+  | FrameType.WindowUpdate;
+
+/** RFC 9113, 5.1 by state, 6 by frame, and 6.8 for what a GOAWAY refused. */
+const VERDICTS: Readonly<Record<StreamFrame, Verdicts>> = {
+  [FrameType.Data]: {
+    [Standing.Idle]: Verdict.Forbidden,
+    [Standing.Skipped]: Verdict.Rejected,
+    [Standing.Ended]: Verdict.Rejected,
+    [Standing.Reset]: Verdict.Ignored,
+    [Standing.Refused]: Verdict.Ignored,
+  },
+  [FrameType.Headers]: {
+    [Standing.Idle]: Verdict.Heeded,
+    [Standing.Skipped]: Verdict.Forbidden,
+    [Standing.Ended]: Verdict.Closed,
+    [Standing.Reset]: Verdict.Ignored,
+    [Standing.Refused]: Verdict.Ignored,
+  },
+  [FrameType.Priority]: {
+    [Standing.Idle]: Verdict.Heeded,
+    [Standing.Skipped]: Verdict.Heeded,
+    [Standing.Ended]: Verdict.Heeded,
+    [Standing.Reset]: Verdict.Ignored,
+    [Standing.Refused]: Verdict.Ignored,
+  },
+  [FrameType.RstStream]: {
+    [Standing.Idle]: Verdict.Forbidden,
+    [Standing.Skipped]: Verdict.Cancels,
+    [Standing.Ended]: Verdict.Cancels,
+    [Standing.Reset]: Verdict.Ignored,
+    [Standing.Refused]: Verdict.Ignored,
+  },
+  [FrameType.WindowUpdate]: {
+    [Standing.Idle]: Verdict.Forbidden,
+    [Standing.Skipped]: Verdict.Ignored,
+    [Standing.Ended]: Verdict.Ignored,
+    [Standing.Reset]: Verdict.Ignored,
+    [Standing.Refused]: Verdict.Ignored,
+  },
+};
+
+export function standingOf(
+  { lastStream, closing, closedStreams }: StreamStandings,
+  stream: number,
+): Standing {
+  // This side pushes nothing, so no stream with an even number ever exists.
+  if ((stream & 1) === 0) return Standing.Idle;
+  // Which of them the client opened nobody knows, nor need they: it may have opened any before it saw the GOAWAY.
+  if (stream > lastStream) return closing ? Standing.Refused : Standing.Idle;
+  return closedStreams.standing(stream);
+}
+
+/**
+ * Decides on a frame of a stream that is not open, and counts it.
+ *
+ * @param paid true for a frame that costs the client more than ignoring it costs this side
+ * @returns whether to read it as one on an open stream
+ * @throws ConnectionError if the client could know that it must not send it, or has sent too many
+ */
+export function heeds(connection: StreamStandings, type: StreamFrame, stream: number, paid = false): boolean {
+  const standing = standingOf(connection, stream);
+  switch (VERDICTS[type][standing]) {
+    case Verdict.Heeded:
+      return true;
+    case Verdict.Ignored:
+      if (!paid) connection.guard.count(FloodKind.Ignored);
+      return false;
+    case Verdict.Cancels:
+      connection.guard.count(FloodKind.Reset);
+      return false;
+    case Verdict.Rejected:
+      connection.streamError(stream, ErrorCode.StreamClosed);
+      return false;
+    case Verdict.Closed:
+      throw new ConnectionError(ErrorCode.StreamClosed, `client sent ${NAMES[type]} on a closed stream`);
+    case Verdict.Forbidden:
+      throw new ConnectionError(
+        ErrorCode.ProtocolError,
+        `client sent ${NAMES[type]} on ${standing === Standing.Idle ? "an idle stream" : "a lower stream than before"}`,
+      );
+  }
+}
+
+const NAMES: Readonly<Record<StreamFrame, string>> = {
+  [FrameType.Data]: "DATA",
+  [FrameType.Headers]: "HEADERS",
+  [FrameType.Priority]: "PRIORITY",
+  [FrameType.RstStream]: "RST_STREAM",
+  [FrameType.WindowUpdate]: "WINDOW_UPDATE",
+};
