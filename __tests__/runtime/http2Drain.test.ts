@@ -32,7 +32,6 @@ function transfer(exchange: Exchange): void {
       return true;
     },
     onEnd: () => answer(exchange, 200, String(length)),
-    onAbort: () => undefined,
   });
 }
 
@@ -46,7 +45,7 @@ function send(exchange: Exchange, bytes: number): void {
     }
     if (left === 0) exchange.end();
   };
-  exchange.onDrain = pump;
+  exchange.hold({ onDrain: pump, onReleased: () => undefined });
   exchange.sendHead(200, "", [], bytes);
   pump();
 }

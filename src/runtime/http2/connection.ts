@@ -237,9 +237,9 @@ export class Http2Connection implements FramedConnection {
         if (progressed && exchange.queued && this.scheduler.window > 0) exchange.onProgress();
         guarded(exchange, exchange.sweep, now);
       }
-      if (now >= this.drainDeadline || (this.streams.size === 0 && now >= this.idleDeadline)) this.close();
-      else if (now >= this.frames.blockDeadline)
+      if (now >= this.frames.blockDeadline)
         throw new ConnectionError(ErrorCode.EnhanceYourCalm, "request head timed out");
+      if (now >= this.drainDeadline || (this.streams.size === 0 && now >= this.idleDeadline)) this.close();
     });
   }
 
