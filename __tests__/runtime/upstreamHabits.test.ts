@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RouteInput } from "../../src/model/index.js";
 import { pass } from "../../proof/kit/clock.js";
@@ -91,6 +92,29 @@ describe("a connection after an answer without a body", () => {
     },
   );
 });
+
+test.each<[request: string, answer: string]>([
+  ["HEAD /web HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"],
+  [
+    "GET /web HTTP/1.1\r\nHost: a\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+  ],
+])("a connection that is not used again keeps no local port: %j", async (request, answer) => {
+  script = (peer) => peer.send(answer);
+  for (let i = 0; i < 20; i++) await headOf(request);
+  await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
+  expect([upstream.connections.length, localPortsTo(upstream.port)]).toEqual([20, []]);
+});
+
+/** States of the kernel's connections to a port of loopback (tcp_states.h). */
+function localPortsTo(port: number): string[] {
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter((columns) => columns[2]?.endsWith(remote))
+    .map((columns) => columns[3]!);
+}
 
 describe("bytes that belong to no answer", () => {
   test.each<[when: string, stray: (peer: Accepted) => void]>([

@@ -282,9 +282,20 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
         this.socket.resume();
       }
       if (this.owner.idle(this)) this.readDeadline = coarseNow() + this.config.idleTimeoutMs;
-      else this.destroy();
-    } else this.destroy();
+      else this.endAfterAnswer();
+    } else this.endAfterAnswer();
     answer.onAnswerEnd();
+  }
+
+  /**
+   * Closes it by a reset: whoever ends a connection first keeps its local port for a minute (TIME_WAIT), and a client that
+   * sends HEAD, after which none is used again, could use up all ports to an upstream on another host. After a request
+   * with a body, which the upstream may still be reading, a reset would take the body away.
+   */
+  private endAfterAnswer(): void {
+    const ended = this.remaining === UNTIL_CLOSE;
+    if (ended || this.request.framing.hasBody || !this.request.complete) this.socket.destroy();
+    else this.socket.resetAndDestroy();
   }
 
   private ended(): void {
