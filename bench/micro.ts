@@ -235,7 +235,8 @@ function cases(): Case[] {
       run: () => (reader.read(answerBytes, 0) ? parseResponseHead(reader, "GET", 200, false).status : 0),
     },
     { name: "ChunkDecoder, 64 chunks of 16 KiB", run: () => decode(chunks16k) },
-    { name: "ChunkDecoder, 64 chunks of 100 bytes", run: () => decode(chunks100) },
+    // Small chunks are moved together where they are.
+    { name: "ChunkDecoder, 64 chunks of 100 bytes", run: () => decode(Buffer.from(chunks100)) },
     { name: "normalisePath, plain", run: () => normalisePath("/sync/small")!.length },
     { name: "normalisePath, escapes and dots", run: () => normalisePath("/sync/a%20b/../c//d?x=1")!.length },
     { name: "Router, 4 routes", run: routing(0) },

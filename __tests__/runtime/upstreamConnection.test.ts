@@ -179,7 +179,7 @@ describe("the body of an answer", () => {
 
   test("is not delivered to a reader that has given up, nor is anything after it", async () => {
     for (const answer of [
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n" + `1000\r\n${"b".repeat(4_096)}\r\n`,
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
       "HTTP/1.1 200 OK\r\n\r\na",
     ]) {

@@ -82,7 +82,9 @@ function text({ messages, rest }: Reading): string {
 }
 
 /** The proxy's own parsers, put together as in a connection. */
-function readWithOurs(bytes: Buffer): Reading {
+function readWithOurs(read: Buffer): Reading {
+  // Chunks are moved together where they are, and the other parsers read the same.
+  const bytes = Buffer.from(read);
   const messages: ReadMessage[] = [];
   let at = 0;
   try {

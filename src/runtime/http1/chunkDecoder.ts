@@ -2,7 +2,7 @@ import { COLON, CR, IS_TOKEN, IS_VALUE, LF } from "./syntax.js";
 
 /** Where decoded bytes go. */
 export interface ChunkSink {
-  /** Bytes of body: `chunk[from..to)`. */
+  /** Bytes of body: `chunk[from..to)`. Small chunks of one read come together: where chunks end means nothing. */
   onBytes(chunk: Buffer, from: number, to: number): void;
 }
 
@@ -29,6 +29,13 @@ const LINE_BYTES_MAX = 4096;
 const TRAILER_BYTES_MAX = 16_384;
 /** Bytes of chunk lines that may exceed the data they frame: a body of 1-byte chunks with extensions is an attack. */
 const OVERHEAD_BYTES_MAX = 16_777_216;
+/**
+ * Data of a chunk up to this size is moved next to the data before it. To pass it on by itself would cost more: a write,
+ * and a chunk of its own on the other side, for every byte of a peer that sends chunks of one byte.
+ */
+const MOVED_BYTES_MAX = 2_048;
+/** So few bytes are moved faster one by one. */
+const LOOPED_BYTES_MAX = 32;
 
 /**
  * Decodes `chunked` (RFC 9112, 7.1), strictly: CRLF only, hex sizes without blanks or sign, bounded extensions.
@@ -41,30 +48,71 @@ export class ChunkDecoder {
   private lineBytes = 0;
   private trailerBytes = 0;
   private extensionBytes = 0;
+  /** Of what was decoded last: bytes that were not data. */
+  framingBytes = 0;
+  /** Data of the current read that was not passed on yet: its small chunks, moved together. */
+  private runFrom = 0;
+  private runTo = 0;
 
   get done(): boolean {
     return this.state === State.Done;
   }
 
   /**
-   * Decodes `chunk[from..]` up to the end of the message.
+   * Decodes `chunk[from..]` up to the end of the message. Data is moved within the chunk, over lines that were read.
+   * What comes before a fault is passed on before that is thrown.
    * @returns index of the first byte that is not part of the message
    * @throws ChunkError
    */
   decode(chunk: Buffer, from: number, sink: ChunkSink): number {
+    try {
+      return this.read(chunk, from, sink);
+    } finally {
+      this.passOn(chunk, sink);
+    }
+  }
+
+  private read(chunk: Buffer, from: number, sink: ChunkSink): number {
     let at = from;
     const end = chunk.length;
+    this.framingBytes = 0;
     while (at < end && this.state !== State.Done) {
-      if (this.state === State.Data) {
-        const to = Math.min(end, at + this.remaining);
-        this.remaining -= to - at;
-        if (this.remaining === 0) this.state = State.DataCr;
-        sink.onBytes(chunk, at, to);
-        at = to;
-      } else if (this.state === State.SizeExtension) at = this.extension(chunk, at);
+      if (this.state === State.Data) at = this.data(chunk, at, sink);
+      else if (this.state === State.SizeExtension) at = this.extension(chunk, at);
       else this.step(chunk[at++]!);
     }
+    this.framingBytes += at - from;
     return at;
+  }
+
+  private data(chunk: Buffer, from: number, sink: ChunkSink): number {
+    const to = Math.min(chunk.length, from + this.remaining);
+    const bytes = to - from;
+    this.remaining -= bytes;
+    this.framingBytes -= bytes;
+    if (this.remaining === 0) this.state = State.DataCr;
+    if (bytes > MOVED_BYTES_MAX) {
+      this.passOn(chunk, sink);
+      sink.onBytes(chunk, from, to);
+    } else if (this.runFrom === this.runTo) {
+      this.runFrom = from;
+      this.runTo = to;
+    } else this.move(chunk, from, to);
+    return to;
+  }
+
+  private move(chunk: Buffer, from: number, to: number): void {
+    let at = this.runTo;
+    if (to - from > LOOPED_BYTES_MAX) at += chunk.copy(chunk, at, from, to);
+    else while (from < to) chunk[at++] = chunk[from++]!;
+    this.runTo = at;
+  }
+
+  private passOn(chunk: Buffer, sink: ChunkSink): void {
+    const { runFrom, runTo } = this;
+    if (runFrom === runTo) return;
+    this.runFrom = this.runTo = 0;
+    sink.onBytes(chunk, runFrom, runTo);
   }
 
   private step(byte: number): void {
