@@ -1,4 +1,5 @@
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
+import { countWork } from "../exchange/turn.js";
 import { SMALL_PIECE_BYTES_MAX } from "../exchange/writeBatch.js";
 import { ChunkDecoder, type ChunkSink } from "./chunkDecoder.js";
 
@@ -35,7 +36,12 @@ export class Http1Body extends RequestBody implements ChunkSink {
    */
   read(chunk: Buffer, at: number, transient: boolean): number {
     this.transient = transient;
-    if (this.decoder !== undefined) return this.decoder.decode(chunk, at, this);
+    if (this.decoder !== undefined) {
+      const next = this.decoder.decode(chunk, at, this);
+      countWork(1, this.decoder.framingBytes);
+      return next;
+    }
+    countWork(1, 0);
     const to = this.left === -1 ? chunk.length : Math.min(chunk.length, at + this.left);
     this.onBytes(chunk, at, to);
     return to;

@@ -4,6 +4,7 @@ import { coarseNow } from "../exchange/clock.js";
 import { adopt, readInto } from "../node/reads.js";
 import { reportReset } from "../node/peer.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
+import { rest, turnIsFull } from "../exchange/turn.js";
 
 /** How often a client is checked while nothing is read from it. */
 const LOOK_MS = 5_000;
@@ -20,8 +21,12 @@ export class ClientInput {
   private readonly reused: boolean;
   private lookAt = Infinity;
 
-  /** @param receive called with every read */
-  constructor(accepted: Socket, secure: boolean, receive: (chunk: Buffer) => void) {
+  /** @param received called with every read */
+  constructor(accepted: Socket, secure: boolean, received: (chunk: Buffer) => void) {
+    const receive = (chunk: Buffer): void => {
+      received(chunk);
+      if (turnIsFull()) rest(this.socket, this.wanted);
+    };
     this.buffer = new ReceiveBuffer(secure);
     const moved = secure ? undefined : adopt(accepted, this.buffer, receive);
     this.socket = moved ?? accepted;
@@ -48,15 +53,17 @@ export class ClientInput {
     this.socket.resume();
   }
 
-  /** Sizes the buffer for a transfer; see {@link ReceiveBuffer.fit}. */
+  /** Sizes the buffer for a transfer; see {@link ReceiveBuffer.fit}. Reads that make much work do not get larger. */
   fit(bytes: number, filled: number): void {
-    this.buffer.fit(bytes, filled);
+    if (!turnIsFull()) this.buffer.fit(bytes, filled);
   }
 
   /** The transfer is over. */
   release(): void {
     this.buffer.release();
   }
+
+  private readonly wanted = (): boolean => !this.paused;
 
   /**
    * While nothing is read, for instance because an upstream takes no more of an upload, the client could go away

@@ -5,6 +5,7 @@ import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import { unsentBytes } from "../node/peer.js";
+import { rest, turnIsFull } from "../exchange/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
@@ -259,7 +260,12 @@ export class Http2Connection implements FramedConnection {
     if (this.state === State.Ended) return this.extendLinger();
     guarded(this, this.read, chunk);
     // No further requests are read from a client that does not read its answers.
-    if (this.outbox.at > OUTBOX_BYTES_MAX) this.socket.pause();
+    if (this.overfull) this.socket.pause();
+    else if (turnIsFull()) rest(this.socket, () => !this.overfull);
+  }
+
+  private get overfull(): boolean {
+    return this.outbox.at > OUTBOX_BYTES_MAX;
   }
 
   private read(chunk: Buffer): void {

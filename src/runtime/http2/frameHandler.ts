@@ -1,5 +1,6 @@
 import type { ProxyConfig } from "../../model/index.js";
 import { coarseNow } from "../exchange/clock.js";
+import { countWork } from "../exchange/turn.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
 import { FloodKind } from "./floodGuard.js";
@@ -76,6 +77,7 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
   onDataPiece(chunk: Buffer, from: number, to: number): void {
     const { target } = this;
     this.hadData = true;
+    countWork(1, 0);
     if (target === undefined || target.closed) return;
     this.uncounted -= to - from;
     if (target.body!.data(chunk, from, to, false)) return;

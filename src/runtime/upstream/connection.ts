@@ -11,6 +11,7 @@ import { reportReset } from "../node/peer.js";
 import { onRead, readDirectly } from "../node/reads.js";
 import { keepReadableAfterWriteErrors } from "../node/writeErrors.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
+import { countWork, rest, turnIsFull } from "../exchange/turn.js";
 import { type ParsedResponse, parseResponseHead, UNTIL_CLOSE } from "../http1/responseHead.js";
 import type { AnswerReader } from "./answerReader.js";
 import type { ConnectionUser } from "./clientShares.js";
@@ -222,7 +223,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     // Bytes after a complete answer belong to no request: such a connection is not used again.
     if (this.done) return this.complete(at === chunk.length);
     if (this.answer === undefined) return;
-    this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.answer.pieceBytesMax);
+    if (turnIsFull()) rest(this.socket, () => !this.paused);
+    else this.buffer.fit(Math.max(this.remaining, -1), chunk.length, this.answer.pieceBytesMax);
     if (!this.paused && this.timesReads) this.armRead();
     this.answer.onAnswerPause();
   }
@@ -253,6 +255,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     if (this.decoder !== undefined) {
       const next = this.decoder.decode(chunk, at, this);
       this.done = this.decoder.done;
+      countWork(1, this.decoder.framingBytes);
       return next;
     }
     if (this.remaining === UNTIL_CLOSE) {
