@@ -47,6 +47,7 @@ export interface H2loadOptions {
   /** Concurrent streams, each client. */
   readonly streams?: number;
   readonly seconds?: number;
+  readonly method?: "GET" | "HEAD";
 }
 
 /** Many small requests over HTTP/2; the value is CPU µs a request. */
@@ -56,13 +57,14 @@ export async function h2load(
   target: string,
   options: H2loadOptions,
 ): Promise<Sample> {
-  const { clients, streams = 1, seconds = bench.quick ? 1 : 2 } = options;
+  const { clients, streams = 1, seconds = bench.quick ? 1 : 2, method = "GET" } = options;
   const log = path.join(bench.site.install, "h2load.log");
   rmSync(log, { force: true });
   const { result, cpuNs, circumstances } = await costOf(proxy, () =>
     runChecked(
       [
         ...["h2load", `-c${clients}`, `-m${streams}`, "-t1", `-D${seconds}`, `--log-file=${log}`],
+        ...["-H", `:method: ${method}`],
         `${proxy.origin}${target}`,
       ],
       { cores: bench.loadCores, limitMs: (seconds + 20) * 1000 },

@@ -4,7 +4,7 @@ import { tlsFull, tlsResumed } from "./handshakes.js";
 import { latency } from "./latency.js";
 import { memory } from "./memory.js";
 import { routeScaling, serverScaling, workerScaling } from "./scaling.js";
-import { smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
+import { smallHead, smallHttp1, smallHttp2, smallTls } from "./smallRequests.js";
 import { start } from "./start.js";
 import { staticFiles } from "./staticFiles.js";
 import { synthesis } from "./synthesis.js";
@@ -15,6 +15,7 @@ export const WORK: readonly Work[] = [
   smallHttp1,
   smallTls,
   smallHttp2,
+  smallHead,
   tlsFull,
   tlsResumed,
   ...downloads,

@@ -27,6 +27,23 @@ export const smallTls: Work = {
   run: (bench) => alternate(bench, { mode: "tls", ability: "tls" }, (proxy) => wrk(bench, proxy, TARGET)),
 };
 
+/**
+ * HEAD, where nginx keeps its upstream's connections and Portico does not, since some upstreams send content after all
+ * (decisions 4.5): what that costs. Shown, not judged: it is the price of not giving a client another's answer.
+ */
+export const smallHead: Work = {
+  name: "small-head",
+  what: "HEAD of a small answer, HTTP/2 over TLS, 8 connections × 16 streams",
+  unit: "µs/request",
+  rate: "requests/s",
+  by: "cpu",
+  bars: [],
+  run: (bench) =>
+    alternate(bench, { mode: "tls", ability: "http2", setup: { requestsPerConnection: 1e9 } }, (proxy) =>
+      h2load(bench, proxy, TARGET, { clients: 8, streams: 16, method: "HEAD" }),
+    ),
+};
+
 export const smallHttp2: Work = {
   name: "small-http2",
   what: "small proxied request, HTTP/2 over TLS, 8 connections × 16 streams",
