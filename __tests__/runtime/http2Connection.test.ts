@@ -90,7 +90,7 @@ describe("settings", () => {
     });
     session.destroy();
     await client.next((f) => f.type === Frame.WINDOW_UPDATE);
-    expect(credit(0)).toBe(16 * MiB - 65_535);
+    expect(credit(0)).toBe(MiB / 2 - 65_535);
   });
 
   test.each([0, 64, 4_096])("a client with a table for %i bytes of fields reads all heads", async (bytes) => {
@@ -179,6 +179,42 @@ describe("a request body", () => {
     for (const stream of [1, 3, 5, 7, 9]) sendBody(stream, 4 * MiB - 16_384);
     const end = await client.next((f) => f.type === Frame.GOAWAY);
     expect(end!.payload.readUInt32BE(4)).toBe(3);
+  });
+
+  test("beyond what a worker lends ends its connection, and is lent again once that is closed", async () => {
+    const small = await startHttp2Server({
+      actions: { "/": (exchange) => handler(exchange) },
+      config: { limits: { connectionsMax: 4 } },
+    });
+    handler = (exchange) => {
+      const stuck = new KeepingSink();
+      stuck.more = false;
+      exchange.readBody(stuck);
+    };
+    client.destroy();
+    client = await RawClient.connect(small.port);
+    put(1);
+    sendBody(1, 2 * MiB - 16_384);
+    await eventually(() => credit(0) === 2 * MiB - 65_535);
+    const other = await RawClient.connect(small.port);
+    const stuck = [client, other] as const;
+    client = other;
+    put(1);
+    // Half a mebibyte is left of two, and doubling from there takes more.
+    sendBody(1, 2 * MiB);
+    const end = await other.next((f) => f.type === Frame.GOAWAY);
+    expect([end!.payload.readUInt32BE(4), credit(0)]).toEqual([3, MiB - 65_535]);
+    for (const one of stuck) one.destroy();
+    await eventually(async () => {
+      client = await RawClient.connect(small.port);
+      put(1);
+      sendBody(1, 2 * MiB - 16_384);
+      await later(50);
+      const lent = credit(0) === 2 * MiB - 65_535;
+      client.destroy();
+      return lent;
+    });
+    await small.close();
   });
 
   test.each([

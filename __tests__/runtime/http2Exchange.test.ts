@@ -361,7 +361,8 @@ describe("a body over the limit", () => {
   test("is refused as it arrives, and the sink is notified", async () => {
     const sink = new KeepingSink();
     handler = (exchange) => sink.read(exchange);
-    const result = await ask(session, { ":method": "PUT" }, Buffer.alloc(3_000_000));
+    // Node's client never ends a stream that is reset while its body waits for a window, so all of it fits.
+    const result = await ask(session, { ":method": "PUT" }, Buffer.alloc(1_200_000));
     expect(result).toMatchObject({ status: 413, code: 0 });
     expect(sink).toMatchObject({ aborted: true, ended: false });
   });

@@ -3,7 +3,7 @@ import { sweepRegularly } from "../../src/runtime/exchange/clock.js";
 import { ClosedStreams, Standing } from "../../src/runtime/http2/closedStreams.js";
 import { FieldBlock } from "../../src/runtime/http2/fieldBlock.js";
 import { FloodGuard, FloodKind } from "../../src/runtime/http2/floodGuard.js";
-import { ReceiveWindow } from "../../src/runtime/http2/flowControl.js";
+import { ConnectionWindow, ReceiveWindow, WindowLender } from "../../src/runtime/http2/flowControl.js";
 import { FrameReader } from "../../src/runtime/http2/frames.js";
 import { FieldKind, hpackField, isFieldValue, isLowerToken } from "../../src/runtime/http2/hpackTables.js";
 import { ConnectionError, ErrorCode } from "../../src/runtime/http2/protocol.js";
@@ -126,7 +126,7 @@ describe("settings", () => {
     expect(config.ok).toBe(true);
     expect(serverPreface((config as { value: ProxyConfig }).value)).toEqual(
       hex(
-        "000018 04 00 00000000 0003 00000063 0004 0000ffff 0006 00002850 0008 00000001 000004 08 00 00000000 00ff0001",
+        "000018 04 00 00000000 0003 00000063 0004 0000ffff 0006 00002850 0008 00000001 000004 08 00 00000000 00070001",
       ),
     );
   });
@@ -288,6 +288,25 @@ describe("a receive window", () => {
     expect([window.take(400), window.exhausted]).toEqual([true, true]);
     // A quarter of what it is now.
     expect([window.consumed(99), window.consumed(1)]).toEqual([0, 100]);
+  });
+});
+
+describe("the window of a connection", () => {
+  test("doubles for a client that has sent half of it since, up to the largest", () => {
+    const lender = new WindowLender(1_000);
+    const window = new ConnectionWindow(100, 350, lender);
+    expect([49, 1, 99, 1, 175, 500].map((bytes) => window.grow(bytes))).toEqual([0, 100, 0, 150, 0, 0]);
+    expect([window.take(350), window.exhausted]).toEqual([true, true]);
+  });
+
+  test("grows by what others have left, and leaves it to them when it is closed", () => {
+    const lender = new WindowLender(150);
+    const [first, second] = [1, 2].map(() => new ConnectionWindow(100, 400, lender));
+    expect([first!.grow(50), second!.grow(50)]).toEqual([100, 0]);
+    first!.close();
+    first!.close();
+    expect([second!.grow(49), second!.grow(1)]).toEqual([0, 100]);
+    expect([lender.borrow(51), lender.borrow(50)]).toEqual([false, true]);
   });
 });
 

@@ -9,7 +9,7 @@ import { rest, turnIsFull } from "../exchange/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./exchange.js";
 import { FloodGuard, FloodKind } from "./floodGuard.js";
-import { ReceiveWindow, SendScheduler } from "./flowControl.js";
+import { ConnectionWindow, SendScheduler, type WindowLender } from "./flowControl.js";
 import { FrameReader } from "./frames.js";
 import { type FramedConnection, FrameHandler } from "./frameHandler.js";
 import { type AnswerHead, HpackEncoder } from "./hpackEncoder.js";
@@ -26,7 +26,7 @@ import {
   INITIAL_WINDOW_BYTES,
 } from "./protocol.js";
 import { parseRequestHead } from "./requestHead.js";
-import { CONNECTION_WINDOW_BYTES, serverPreface } from "./settings.js";
+import { CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, serverPreface } from "./settings.js";
 
 /** How long a client that has read everything may take to close a connection that has ended. */
 const CLOSE_MS = 5_000;
@@ -53,7 +53,7 @@ export class Http2Connection implements FramedConnection {
   readonly scheduler: SendScheduler;
   readonly encoder = new HpackEncoder();
   readonly guard: FloodGuard;
-  readonly window = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
+  readonly window: ConnectionWindow;
   initialSendWindow = INITIAL_WINDOW_BYTES;
   lastStream = 0;
   private state = State.Open;
@@ -75,9 +75,14 @@ export class Http2Connection implements FramedConnection {
     private readonly socket: TLSSocket,
     private readonly client: ClientInfo,
     private readonly context: WorkerContext,
-    private readonly registry: { delete(connection: Http2Connection): void },
+    private readonly registry: {
+      readonly windows: WindowLender;
+      delete(connection: Http2Connection): void;
+    },
   ) {
     const { config } = context;
+    const { windows } = registry;
+    this.window = new ConnectionWindow(CONNECTION_WINDOW_BYTES, CONNECTION_WINDOW_BYTES_MAX, windows);
     const fault = (error: unknown): void => this.onFault(error);
     this.outbox = new Outbox(socket, () => guarded(this, this.written), fault);
     this.scheduler = new SendScheduler(this.outbox);
@@ -343,6 +348,7 @@ export class Http2Connection implements FramedConnection {
     this.registry.delete(this);
     this.outbox.close();
     this.abandon();
+    this.window.close();
   }
 
   private abandon(): void {

@@ -4,9 +4,14 @@ import type { Secured } from "../listen/certificateServers.js";
 import { clientInfo, type Endpoints } from "../listen/client.js";
 import { Connections } from "../listen/connections.js";
 import { Http2Connection } from "./connection.js";
+import { WindowLender } from "./flowControl.js";
+import { lentWindowBytes } from "./settings.js";
 
 /** All HTTP/2 client connections of a worker. */
 export class Http2Connections extends Connections<Http2Connection> {
+  /** What their windows grow by. */
+  readonly windows = new WindowLender(lentWindowBytes(this.context.config));
+
   /** @param socket on which ALPN chose `h2`; its handshake is complete */
   override accept(
     socket: TLSSocket,

@@ -14,7 +14,7 @@ export class ReceiveWindow {
   private owed = 0;
 
   /** @param size the window once everything is consumed */
-  constructor(private size: number) {
+  constructor(protected size: number) {
     this.left = size;
   }
 
@@ -48,6 +48,55 @@ export class ReceiveWindow {
     this.owed = 0;
     this.left += increment;
     return increment;
+  }
+}
+
+/** How much more than their first windows the connections of a worker may still allow their clients together. */
+export class WindowLender {
+  constructor(private left: number) {}
+
+  /** @returns whether there is as much */
+  borrow(bytes: number): boolean {
+    if (bytes > this.left) return false;
+    this.left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.left += bytes;
+  }
+}
+
+/**
+ * The window of a connection. It is small at first, and doubles whenever the client has sent half of it since: no later
+ * than a client that waits for nobody would notice. What it grew by is on loan until the connection is closed, as a
+ * window cannot be made smaller (RFC 9113, 6.9). When nothing is left to lend, clients go on with what they have.
+ */
+export class ConnectionWindow extends ReceiveWindow {
+  private received = 0;
+  private readonly first: number;
+
+  constructor(
+    size: number,
+    private readonly sizeMax: number,
+    private readonly lender: WindowLender,
+  ) {
+    super(size);
+    this.first = size;
+  }
+
+  /** Bytes arrived. @returns the increment to send; 0 if it stays as it is */
+  grow(bytes: number): number {
+    this.received += bytes;
+    if (this.received * 2 < this.size) return 0;
+    this.received = 0;
+    const size = Math.min(2 * this.size, this.sizeMax);
+    return this.lender.borrow(size - this.size) ? this.widen(size) : 0;
+  }
+
+  close(): void {
+    this.lender.giveBack(this.size - this.first);
+    this.size = this.first;
   }
 }
 

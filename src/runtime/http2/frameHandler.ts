@@ -4,6 +4,7 @@ import { countWork } from "../exchange/turn.js";
 import type { Http2Exchange, StreamConnection } from "./exchange.js";
 import { FieldBlock } from "./fieldBlock.js";
 import { FloodKind } from "./floodGuard.js";
+import type { ConnectionWindow } from "./flowControl.js";
 import { type FrameSink, uint31, uint32 } from "./frames.js";
 import { HpackDecoder } from "./hpackDecoder.js";
 import { FieldKind, type HpackField } from "./hpackTables.js";
@@ -16,6 +17,7 @@ import type { HpackEncoder } from "./hpackEncoder.js";
 /** What frames change in the connection that they arrive on. */
 export interface FramedConnection extends StreamConnection, StreamStandings {
   readonly encoder: HpackEncoder;
+  readonly window: ConnectionWindow;
   /** The client's SETTINGS_INITIAL_WINDOW_SIZE. */
   initialSendWindow: number;
   /** A request head arrived. @param complete false if it was too long to be kept whole */
@@ -71,7 +73,11 @@ export class FrameHandler implements FrameSink, SettingsReceiver {
     if (exchange === undefined) heeds(connection, FrameType.Data, stream, length >= USUAL_BYTES);
     else if (exchange.requestEnded) connection.streamError(stream, ErrorCode.StreamClosed);
     else if (!exchange.takeData(length)) connection.streamError(stream, ErrorCode.FlowControlError);
-    else this.target = exchange;
+    else {
+      this.target = exchange;
+      const increment = connection.window.grow(length);
+      if (increment > 0) connection.openWindow(0, increment);
+    }
   }
 
   onDataPiece(chunk: Buffer, from: number, to: number): void {

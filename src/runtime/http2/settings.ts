@@ -21,9 +21,15 @@ export const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
 
 /**
  * Receive window of a connection (decisions 4.9). It opens again only as bodies are consumed, so this is also what a
- * client can make a connection keep.
+ * client can make a connection keep. What is beyond the first size is on loan (`flowControl.ts`).
  */
-export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+export const CONNECTION_WINDOW_BYTES = 512 * 1024;
+export const CONNECTION_WINDOW_BYTES_MAX = 16 * 1024 * 1024;
+
+/** What all connections of a worker may have beyond {@link CONNECTION_WINDOW_BYTES}: it grows with what memory allows. */
+export function lentWindowBytes({ limits }: ProxyConfig): number {
+  return limits.connectionsMax * CONNECTION_WINDOW_BYTES;
+}
 
 /** RFC 9113, 6.5.2; RFC 8441, 3. */
 const enum Setting {
