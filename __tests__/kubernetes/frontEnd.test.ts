@@ -229,26 +229,27 @@ describe("the pods", () => {
       return [connectionsMax, concurrentStreamsMax];
     };
 
-    test.each<[string, PodResources | undefined, number]>([
-      ["the default", undefined, 255],
-      ["256 MiB", { memory: "256Mi" }, 117],
-      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 260],
-      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 260],
-      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 54],
-      ["decimal units", { memory: "512M" }, 242],
-      ["bytes", { memory: "536870912" }, 255],
+    test.each<[string, PodResources | undefined, number, number?]>([
+      ["the default", undefined, 178],
+      ["256 MiB", { memory: "256Mi" }, 82],
+      ["1 GiB and two workers", { cpu: "2", memory: "1Gi" }, 182],
+      ["workers by a limit of CPUs", { cpuLimit: "1500m", memory: "1Gi" }, 182],
+      ["as many workers as memory has room for", { cpuLimit: "64", memory: "256Mi" }, 38],
+      ["decimal units", { memory: "512M" }, 169],
+      ["bytes", { memory: "536870912" }, 178],
       ["less than a worker needs", { memory: "20Mi" }, 1],
-      ["more than any limit", { memory: "1Ti" }, 16_384],
-    ])("%s", (_, resources, connections) => {
-      expect(limitsOf(resources)).toEqual([connections, 16]);
+      ["room for more streams", { memory: "8Gi" }, 1_030, 79],
+      ["more than any limit", { memory: "1Ti" }, 16_384, 128],
+    ])("%s", (_, resources, connections, streams = 16) => {
+      expect(limitsOf(resources)).toEqual([connections, streams]);
     });
 
     test("by the proxy's own number of workers", () => {
       const workers = (value: unknown) =>
         limitsOf(undefined, (made) => made.addConfigOverride("workers", value));
       expect([workers(2), workers("auto")]).toEqual([
-        [123, 16],
-        [35, 16],
+        [86, 16],
+        [24, 16],
       ]);
     });
 
@@ -266,7 +267,7 @@ describe("the pods", () => {
       expect(renderProxyConfig(stack).limits).toMatchObject({ ...limits, concurrentStreamsMax: 16 });
       expect(
         limitsOf(undefined, (made) => made.addConfigOverride("limits.concurrentStreamsMax", 100)),
-      ).toEqual([255, 100]);
+      ).toEqual([178, 100]);
     });
   });
 

@@ -387,7 +387,7 @@ describe("a proxy that pods cannot run", () => {
     );
     expect(second("same", "512Mi").problems).toEqual([]);
     expect(frontEnd.problems).toEqual([]);
-    expect(renderProxyConfig(stack).limits.connectionsMax).toBe(255);
+    expect(renderProxyConfig(stack).limits.connectionsMax).toBe(178);
   });
 
   test("media of the service without their volume", () => {

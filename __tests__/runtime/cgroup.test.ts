@@ -2,7 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, wr
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { allowanceText, heapOf, workerCount } from "../../src/runtime/process/allowance.js";
+import { memoryWarning, withinMemory } from "../../src/runtime/process/memoryLimits.js";
 import { cgroupLimits } from "../../src/runtime/process/cgroup.js";
+import { limits } from "../../src/model/limits.js";
+import { parseConfig } from "../../src/model/index.js";
 import { eventually } from "../../proof/kit/waiting.js";
 import { Portico } from "../../proof/kit/portico.js";
 import { freePort } from "../../proof/kit/ports.js";
@@ -113,7 +116,8 @@ test("without procfs there is no limit", () => {
 
 describe("what follows", () => {
   const NONE = { cpus: undefined, memoryBytes: undefined };
-  const auto = { workers: "auto" } as const;
+  const ALL = limits.parse({});
+  const auto = { workers: "auto", limits: ALL } as const;
 
   test("nothing without a limit", () => {
     expect(workerCount(auto, NONE)).toBe(availableParallelism());
@@ -141,14 +145,67 @@ describe("what follows", () => {
   });
 
   test("the log says what was found, and what is too little", () => {
-    const limits = { cpus: 1.5, memoryBytes: 256 * MIB };
-    expect(allowanceText({ workers: 2 }, limits)).toBe(
-      "the control group allows 1.5 CPUs and 256 MiB of memory: 2 workers, with heaps of up to 32 MiB",
+    const group = { cpus: 1.5, memoryBytes: 256 * MIB };
+    expect(allowanceText({ ...auto, workers: 2 }, group)).toBe(
+      "the control group allows 1.5 CPUs and 256 MiB of memory: 2 workers, with heaps of up to 40 MiB and " +
+        "up to 16384 connections of up to 128 streams",
     );
-    expect(allowanceText({ workers: 1 }, { ...NONE, cpus: 1 })).toBe(
+    expect(allowanceText({ ...auto, workers: 1 }, { ...NONE, cpus: 1 })).toBe(
       "the control group allows 1 CPU: 1 worker",
     );
-    expect(allowanceText({ workers: 4 }, limits)).toMatch(/; that is little: each worker needs 64 MiB/);
+    expect(allowanceText({ ...auto, workers: 4 }, group)).toMatch(
+      /; that is little: each worker needs 64 MiB/,
+    );
+  });
+});
+
+describe("limits of clients", () => {
+  const [listener] = [{ name: "http", address: "127.0.0.1", port: 80, protocol: "http" }] as const;
+  const virtualServers = [
+    { name: "v", serverNames: ["_"], default: true, listeners: ["http"], routes: [] },
+  ] as const;
+  const loaded = (own: object) => {
+    const parsed = parseConfig({
+      version: 1,
+      workers: 1,
+      limits: own,
+      listeners: [listener],
+      virtualServers,
+    });
+    if (!parsed.ok) throw new Error("refused");
+    return { config: parsed.value, givenLimits: Object.keys(own) };
+  };
+  const group = (mib: number) => ({ cpus: undefined, memoryBytes: mib * MIB });
+  const none = { cpus: undefined, memoryBytes: undefined };
+
+  test("follow from memory, and not without a limit of it", () => {
+    const { limits: found } = withinMemory(loaded({}), group(256));
+    expect(found).toEqual({
+      ...limits.parse({}),
+      connectionsMax: 82,
+      connectionsPerClientMax: 41,
+      concurrentStreamsMax: 16,
+    });
+    const one = loaded({});
+    expect(withinMemory(one, none)).toBe(one.config);
+  });
+
+  test.each<[string, object, number, RegExp | undefined]>([
+    ["of the config that fit", { connectionsMax: 82, concurrentStreamsMax: 16 }, 256, undefined],
+    [
+      "one connection too many",
+      { connectionsMax: 83, concurrentStreamsMax: 16 },
+      256,
+      /\(83\).* room for 82 /,
+    ],
+    ["too many for the fewest streams", { connectionsMax: 9_000 }, 512, /\(9000\).*512 MiB.* room for 178 /],
+    ["that follow from it, however little there is", {}, 20, undefined],
+    ["that memory has nothing to do with", { headerCountMax: 8 }, 20, undefined],
+  ])("%s", (_, own, mib, warning) => {
+    const said = memoryWarning(loaded(own), group(mib));
+    if (warning === undefined) expect(said).toBeUndefined();
+    else expect(said).toMatch(warning);
+    expect(memoryWarning(loaded(own), none)).toBeUndefined();
   });
 });
 
@@ -168,7 +225,9 @@ inRealGroup("in a real group the workers' heaps are limited, and the log says so
       },
       { before: `echo $$ > ${group}/cgroup.procs` },
     );
-    expect(portico.errors).toContain("256 MiB of memory: 2 workers, with heaps of up to 32 MiB\n");
+    expect(portico.errors).toContain(
+      "256 MiB of memory: 2 workers, with heaps of up to 40 MiB and up to 38 connections of up to 16 streams\n",
+    );
     expect(portico.workers()).toHaveLength(2);
     expect(await portico.stop()).toBe(0);
   } finally {

@@ -147,23 +147,24 @@ describe("how many workers, with how much", () => {
 
   test.each([
     [64, 1, { oldMiB: 32, semiMiB: 4 }],
-    [256, 1, { oldMiB: 64, semiMiB: 4 }],
-    [351, 1, { oldMiB: 102, semiMiB: 4 }],
-    [352, 1, { oldMiB: 102 }],
-    [1_024, 2, { oldMiB: 185 }],
+    [256, 1, { oldMiB: 80, semiMiB: 4 }],
+    [351, 1, { oldMiB: 127, semiMiB: 4 }],
+    [352, 1, { oldMiB: 128 }],
+    [1_024, 2, { oldMiB: 232 }],
   ])("of %d MiB %d have heaps of %j", (mib, workers, heap) => {
     expect(heapOf({ workers }, { ...NONE, memoryBytes: mib * MIB })).toEqual(heap);
   });
 
   test("what is scarce is less than each needs", () => {
-    const text = (mib: number) => allowanceText({ workers: 2 }, { ...NONE, memoryBytes: mib * MIB });
+    const text = (mib: number) =>
+      allowanceText(configOf({ workers: 2 }), { ...NONE, memoryBytes: mib * MIB });
     const found = (mib: number): string =>
-      `the control group allows ${mib} MiB of memory: 2 workers, with heaps of up to 32 MiB`;
+      `the control group allows ${mib} MiB of memory: 2 workers, with heaps of up to 32 MiB and up to 16384 connections of up to 128 streams`;
     expect(text(224)).toBe(found(224));
     expect(text(223)).toBe(
       `${found(223)}; that is little: each worker needs 64 MiB, and everything else 96 MiB`,
     );
-    expect(allowanceText({ workers: 1 }, { ...NONE, cpus: 1.234 })).toBe(
+    expect(allowanceText(configOf({ workers: 1 }), { ...NONE, cpus: 1.234 })).toBe(
       "the control group allows 1.23 CPUs: 1 worker",
     );
   });
@@ -247,18 +248,18 @@ describe("what a process may open", () => {
   });
 
   test("is noted at each config, and what does not change with it at the first one", () => {
-    const allowance = allowanceText(configOf());
+    const allowance = allowanceText(limited(hard));
     const first = allowance === undefined ? [] : [["info", allowance]];
     const few = limited(hard);
     const warned = ["warn", `warning: ${warning(hard)}`];
-    expect(startNotes(few, true)).toEqual([...first, warned]);
-    expect(startNotes(few, false)).toEqual([warned]);
+    expect(startNotes({ config: few }, true)).toEqual([...first, warned]);
+    expect(startNotes({ config: few }, false)).toEqual([warned]);
     const is = { ...uses };
     (uses as Record<string, boolean>)["directReads"] = false;
-    const [pieces] = startNotes(limited(1), true).slice(first.length);
+    const [pieces] = startNotes({ config: limited(1) }, true).slice(first.length);
     Object.assign(uses, is);
     expect(pieces).toEqual(["warn", expect.stringContaining("directReads")]);
-    expect(startNotes(limited(1), false)).toEqual([]);
+    expect(startNotes({ config: limited(1) }, false)).toEqual([]);
   });
 
   test("is watched without a fault of the watch ending it", () => {

@@ -22,12 +22,14 @@ export interface ProxyLimits {
   readonly headerCountMax?: number;
   /**
    * Most client connections, from 1 to 1000000 for each worker; more are closed at once.
+   * Where memory is limited, no more by default than it has room for.
    * @default 16384
    */
   readonly connectionsMax?: number;
   /**
    * Most connections of one client, which is an IPv4 address or an IPv6 /64 network: from 1 to 1000000 for each worker;
-   * more are closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables it.
+   * more are closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables it. By
+   * default at most half of a `connectionsMax` that follows from memory.
    * @default 4096
    */
   readonly connectionsPerClientMax?: number;
@@ -37,7 +39,8 @@ export interface ProxyLimits {
    */
   readonly keepAliveRequestsMax?: number;
   /**
-   * Most concurrent streams of one HTTP/2 connection, from 1 to 10000.
+   * Most concurrent streams of one HTTP/2 connection, from 1 to 10000. Where memory is limited, no more by default than it
+   * has room for, but at least 16.
    * @default 128
    */
   readonly concurrentStreamsMax?: number;

@@ -9,13 +9,12 @@ import { packagedBundle } from "../constructs/proxyService.js";
 import { unknownLeaves } from "../constructs/props/tokens.js";
 import { formatPath } from "../model/config/parse.js";
 import {
-  connectionsWithin,
+  limitsWithin,
   isWildcard,
   parseConfig,
   problem,
   type ProxyConfig,
   type ProxyConfigInput,
-  STREAMS_IN_LITTLE_MEMORY,
   upstreamAuthority,
   workersWithin,
 } from "../model/index.js";
@@ -88,7 +87,7 @@ export function frontEndInput(construct: Construct, props: KubernetesFrontEndPro
 function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndProps): ProxySettings {
   const { cpu, cpuLimit } = quantities(resources);
   return {
-    limits: limitsWithin(resources, proxy.config.workers),
+    limits: podLimits(resources, proxy.config.workers),
     // Without a limit a pod sees all CPUs of its node, and would start a worker for each.
     ...(cpuLimit === undefined ? { workers: wholeCpus(cpu) } : {}),
     timeouts: { drainDelayMs: DRAIN_DELAY_MS },
@@ -105,7 +104,7 @@ function podSettings({ proxy, resources = {}, ticketKeys }: KubernetesFrontEndPr
 }
 
 /** Those of a host would let hostile clients take more memory than a pod may have. */
-function limitsWithin(resources: PodResources, workers: ProxyConfigInput["workers"]): ProxyLimits {
+function podLimits(resources: PodResources, workers: ProxyConfigInput["workers"]): ProxyLimits {
   const { cpu, cpuLimit, memory } = quantities(resources);
   const bytes = bytesOf(memory);
   const room = workersWithin(bytes);
@@ -115,10 +114,8 @@ function limitsWithin(resources: PodResources, workers: ProxyConfigInput["worker
   };
   // A number that is not known yet is refused with the rest of the config.
   const number = typeof workers === "number" && workers > 0 ? workers : automatic();
-  return {
-    connectionsMax: Math.min(connectionsWithin(bytes, number), limits.parse({}).connectionsMax),
-    concurrentStreamsMax: STREAMS_IN_LITTLE_MEMORY,
-  };
+  const { connectionsMax, concurrentStreamsMax } = limitsWithin(bytes, number, limits.parse({}), []);
+  return { connectionsMax, concurrentStreamsMax };
 }
 
 /** The config with its defaults; throws if it is not complete. */

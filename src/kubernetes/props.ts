@@ -114,7 +114,7 @@ export interface KubernetesFrontEndProps {
   /**
    * CPU and memory of each pod. Unless the proxy has `workers` of its own, and without a `cpuLimit`, each pod has a
    * worker for every CPU that is kept for it. `limits.connectionsMax` and `limits.concurrentStreamsMax` that the proxy does
-   * not set follow from the memory, so that no clients can make a pod need more: 255 and 16 for one worker in 512 MiB.
+   * not set follow from the memory, so that no clients can make a pod need more: 178 and 16 for one worker in 512 MiB.
    * @default - half a CPU and 512 MiB
    */
   readonly resources?: PodResources;

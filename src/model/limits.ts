@@ -12,7 +12,8 @@ export const limits = z
       1,
       1_000_000,
       "connections",
-      "Most client connections, per worker; more are closed at once.",
+      "Most client connections, per worker; more are closed at once. Where memory is limited, no more by default than it " +
+        "has room for.",
     ),
     connectionsPerClientMax: count(
       4_096,
@@ -20,7 +21,8 @@ export const limits = z
       1_000_000,
       "connections",
       "Most connections of one client (IPv4 address or IPv6 /64 network), per worker; more are closed at once. " +
-        "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit.",
+        "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit. By default at " +
+        "most half of a `connectionsMax` that follows from memory.",
     ),
     keepAliveRequestsMax: count(
       1_000,
@@ -29,7 +31,14 @@ export const limits = z
       "requests",
       "Requests on one HTTP/1.1 connection before it is closed.",
     ),
-    concurrentStreamsMax: count(128, 1, 10_000, "streams", "Most concurrent HTTP/2 streams, per connection."),
+    concurrentStreamsMax: count(
+      128,
+      1,
+      10_000,
+      "streams",
+      "Most concurrent HTTP/2 streams, per connection. Where memory is limited, no more by default than it has room for, " +
+        "but at least 16.",
+    ),
     streamResetsPerSecondMax: count(
       200,
       1,

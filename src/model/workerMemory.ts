@@ -1,3 +1,6 @@
+import type * as z from "zod";
+import type { limits as fields } from "./limits.js";
+
 /** How much runs in a limited memory. Quantities are from measurements: docs/limits.md, "In little memory". */
 
 export const MIB = 1024 * 1024;
@@ -13,19 +16,76 @@ export function workersWithin(memoryBytes: number): number {
   return Math.max(1, Math.floor((memoryBytes - SHARED_BYTES) / WORKER_BYTES));
 }
 
-/** How many connections each worker may have, so that memory suffices whatever clients do. */
-export function connectionsWithin(memoryBytes: number, workers: number): number {
-  const room = (memoryBytes - AT_REST_BYTES - (workers - 1) * FURTHER_WORKER_BYTES) * USED_SHARE;
-  return Math.max(1, Math.floor(room / CONNECTION_BYTES / workers));
+type Limits = Readonly<z.output<typeof fields>>;
+
+/** Limits of a worker that follow from memory, unless the config sets them. */
+export const LIMITS_BY_MEMORY = [
+  "connectionsMax",
+  "connectionsPerClientMax",
+  "concurrentStreamsMax",
+] as const satisfies readonly (keyof Limits)[];
+
+export type LimitsByMemory = Pick<Limits, (typeof LIMITS_BY_MEMORY)[number]>;
+
+/**
+ * Limits of each worker, so that memory suffices whatever clients do.
+ *
+ * @param limits what they are in any memory
+ * @param given those that stay as they are, and that the others have to suit
+ */
+export function limitsWithin(
+  memoryBytes: number,
+  workers: number,
+  limits: Limits,
+  given: Iterable<string>,
+): LimitsByMemory {
+  const stays = new Set(given);
+  const room = roomOf(memoryBytes, workers);
+  const number = stays.has("connectionsMax") ? limits.connectionsMax : CONNECTIONS_USEFUL;
+  const { headBytesMax } = limits;
+  const streams = Math.floor((room / number - CONNECTION_BYTES) / streamBytes(headBytesMax));
+  const concurrentStreamsMax = stays.has("concurrentStreamsMax")
+    ? limits.concurrentStreamsMax
+    : Math.min(Math.max(streams, STREAMS_USEFUL), limits.concurrentStreamsMax);
+  if (stays.has("connectionsMax")) return { ...limits, concurrentStreamsMax };
+  const connections = connectionsWithin(memoryBytes, workers, { headBytesMax, concurrentStreamsMax });
+  const connectionsMax = Math.min(connections, limits.connectionsMax);
+  const perClient = Math.min(Math.ceil(connectionsMax / 2), limits.connectionsPerClientMax);
+  return {
+    connectionsMax,
+    connectionsPerClientMax: stays.has("connectionsPerClientMax")
+      ? limits.connectionsPerClientMax
+      : perClient,
+    concurrentStreamsMax,
+  };
 }
+
+/** How many connections each worker may have, so that memory suffices whatever clients do; one at least. */
+export function connectionsWithin(
+  memoryBytes: number,
+  workers: number,
+  { headBytesMax, concurrentStreamsMax }: Pick<Limits, "headBytesMax" | "concurrentStreamsMax">,
+): number {
+  const each = CONNECTION_BYTES + concurrentStreamsMax * streamBytes(headBytesMax);
+  return Math.max(1, Math.floor(roomOf(memoryBytes, workers) / each));
+}
+
+/** What the connections of each worker may take together. */
+function roomOf(memoryBytes: number, workers: number): number {
+  return ((memoryBytes - AT_REST_BYTES - (workers - 1) * FURTHER_WORKER_BYTES) * USED_SHARE) / workers;
+}
+
+/** The head of a request, which is kept while it runs, and a piece of an answer that the client does not read. */
+const streamBytes = (headBytesMax: number): number => headBytesMax + 32 * 1024;
 
 /** The master and one worker. */
 const AT_REST_BYTES = 36 * MIB;
 const FURTHER_WORKER_BYTES = 16 * MIB;
 /** The rest is for a reload, which runs two generations for a while, and for the kernel's socket buffers. */
 const USED_SHARE = 0.75;
-/** A connection that does its worst, with {@link STREAMS_IN_LITTLE_MEMORY} if it is one of HTTP/2. */
-const CONNECTION_BYTES = 1.4 * MIB;
-
-/** Streams of a connection that what a connection costs was measured with. */
-export const STREAMS_IN_LITTLE_MEMORY = 16;
+/** Bodies that an upstream does not take, windows on loan among them. */
+const CONNECTION_BYTES = MIB;
+/** More than a browser asks for at once over HTTP/1.1; further requests wait in the client. */
+const STREAMS_USEFUL = 16;
+/** Memory that has room for more than so many connections is for more streams first. */
+const CONNECTIONS_USEFUL = 1_024;

@@ -11,6 +11,7 @@ import {
   type Problem,
   ProblemError,
   type ProxyConfig,
+  type ProxyConfigInput,
   type Result,
   type RouteConfig,
   type WantedCertificate,
@@ -61,6 +62,11 @@ export type FindIssued = (wanted: readonly WantedCertificate[]) => Promise<reado
 export interface LoadedConfig {
   /** The config, with the paths that were used. */
   readonly config: ProxyConfig;
+  /**
+   * Names of the limits that the file sets itself.
+   * @default - it sets none
+   */
+  readonly givenLimits?: readonly string[];
   /** TLS material, by listener name. */
   readonly tls: Readonly<Record<string, TlsContents>>;
   /** Findings that do not keep it from serving. */
@@ -77,7 +83,7 @@ export interface LoadedForMaster extends LoadedConfig {
 export async function loadConfig(options: LoadOptions): Promise<Result<LoadedForMaster>> {
   const parsed = await readParsed(options.file, (text) => prepare(text, options));
   if (!parsed.ok) return parsed;
-  const config = parsed.value;
+  const { config, givenLimits } = parsed.value;
   const tolerant = options.logs === "warning";
   const issued = (await options.issued?.(wantedCertificates(config))) ?? [];
   const [tls, tickets, authorities, directories, logs] = await Promise.all([
@@ -97,10 +103,17 @@ export async function loadConfig(options: LoadOptions): Promise<Result<LoadedFor
   if (problems.length > 0) return { ok: false, problems };
   const warnings = [...tls.warnings, ...(tickets?.warnings ?? []), ...(tolerant ? logs : [])];
   const secret = tickets?.secret === undefined ? {} : { ticketSecret: tickets.secret };
-  return { ok: true, value: { config, tls: tls.files, warnings, ...secret } };
+  return { ok: true, value: { config, givenLimits, tls: tls.files, warnings, ...secret } };
 }
 
-function prepare(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
+function prepare(text: string, options: LoadOptions): Result<Pick<LoadedConfig, "config" | "givenLimits">> {
+  const adjusted = adjustedConfig(text, options);
+  if (!adjusted.ok) return adjusted;
+  const { limits = {} } = JSON.parse(text) as ProxyConfigInput;
+  return { ok: true, value: { config: adjusted.value, givenLimits: Object.keys(limits) } };
+}
+
+function adjustedConfig(text: string, { root, adjust }: LoadOptions): Result<ProxyConfig> {
   const parsed = parseConfigText(text);
   if (!parsed.ok) return parsed;
   // Parsed again, because odd characters in the root make paths that no field accepts.

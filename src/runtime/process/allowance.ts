@@ -31,9 +31,9 @@ export interface WorkerHeap {
   readonly semiMiB?: number;
 }
 
-/** What was found, and what follows; undefined without a limit. */
+/** What was found, and what follows, limits of clients among it (`memoryLimits.ts`); undefined without a limit. */
 export function allowanceText(
-  config: Pick<ProxyConfig, "workers">,
+  config: Pick<ProxyConfig, "workers" | "limits">,
   limits = ownLimits(),
 ): string | undefined {
   const { cpus, memoryBytes } = limits;
@@ -44,7 +44,9 @@ export function allowanceText(
   ];
   if (found.length === 0) return undefined;
   const heap = heapOf(config, limits);
-  const heaps = heap === undefined ? "" : `, with heaps of up to ${heap.oldMiB} MiB`;
+  const { connectionsMax, concurrentStreamsMax } = config.limits;
+  const clients = `up to ${connectionsMax} connections of up to ${concurrentStreamsMax} streams`;
+  const heaps = heap === undefined ? "" : `, with heaps of up to ${heap.oldMiB} MiB and ${clients}`;
   const scarce =
     memoryBytes !== undefined && memoryBytes < SHARED_BYTES + number * WORKER_BYTES
       ? `; that is little: each worker needs ${WORKER_BYTES / MIB} MiB, and everything else ${SHARED_BYTES / MIB} MiB`
@@ -53,7 +55,7 @@ export function allowanceText(
 }
 
 /** The rest is for buffers, which are outside of the heap. */
-const HEAP_SHARE = 0.4;
+const HEAP_SHARE = 0.5;
 const OLD_MIB_MIN = 32;
 const ROOMY_BYTES = 256 * MIB;
 const TIGHT_SEMI_MIB = 4;
@@ -61,7 +63,7 @@ const TIGHT_SEMI_MIB = 4;
 let known: CgroupLimits | undefined;
 
 /** Read once: heaps cannot change while processes run. */
-function ownLimits(): CgroupLimits {
+export function ownLimits(): CgroupLimits {
   return (known ??= cgroupLimits());
 }
 

@@ -341,7 +341,7 @@ export class Master {
     await Promise.all([this.certificates.begin(), this.ticketKeys.begin(all)]);
     await this.logs.use(config);
     for (const p of [...loaded.warnings, ...this.places.sockets.unused(config.listeners)]) this.logs.warn(p);
-    for (const [level, note] of startNotes(config, previous === undefined)) this.logs.write(level, note);
+    for (const [level, note] of startNotes(loaded, previous === undefined)) this.logs.write(level, note);
     return [];
   }
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { WorkerHeap } from "./allowance.js";
+import { withinMemory } from "./memoryLimits.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { Piece } from "../node/pieces.js";
@@ -128,7 +129,7 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
   const { loaded, ticketKeys, challenges, logToStderr } = spec;
   return {
     type: "start",
-    loaded,
+    loaded: { ...loaded, config: withinMemory(loaded) },
     fds: Object.fromEntries(places),
     ticketKeys,
     challenges,
