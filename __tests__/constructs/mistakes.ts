@@ -1391,6 +1391,12 @@ const units = of("units", [
   ["with lots of files", service({ openFilesMax: "lots" }), "config.wrong-type", "stack/s.openFilesMax"],
   ["with no files", service({ openFilesMax: 0 }), "config.out-of-range", "stack/s.openFilesMax"],
   [
+    "with too little memory for a worker",
+    service({ memoryMax: "64M" }),
+    "unit.bad-value",
+    "stack/s.memoryMax",
+  ],
+  [
     "without a runtime",
     service({ runtimeBundle: "/nonexistent" }),
     "files.unreadable",

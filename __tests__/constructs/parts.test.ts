@@ -333,6 +333,7 @@ describe("parts without the front end", () => {
       nodePath: "/opt/node/bin/node",
       stopTimeoutSeconds: 5,
       openFilesMax: 999,
+      memoryMax: "40%",
     });
     // Added after the service, and still in its units.
     const late = proxy.addListener("late", { port: 81, address: "192.0.2.10" });
@@ -345,6 +346,7 @@ describe("parts without the front end", () => {
       "ExecReload=/opt/node/bin/node /usr/lib/portico/portico.mjs reload",
       "TimeoutStopSec=5",
       "LimitNOFILE=999",
+      "MemoryMax=40%",
       "LogsDirectory=edge",
       "ProtectHome=read-only",
     ]) {
@@ -397,6 +399,21 @@ describe("parts without the front end", () => {
         value,
         [["config.out-of-range", `stack/service.${name}`]],
       ]);
+  });
+
+  test.each([
+    [["128M", "512M", "100000M", "1G", "64G", "1%", "50%", "100%", "infinity"], true],
+    [["127M", "0", "1K", "512", "512MB", "0%", "101%", "1.5G", "max", "50%%", " 1G", ""], false],
+  ] as const)("a limit of memory is what systemd understands and a worker can live with: %j", (all, fits) => {
+    for (const memoryMax of all) {
+      const { stack, proxy } = site();
+      const make = () => new ProxyService(stack, "service", { proxy, runtimeBundle: __filename, memoryMax });
+      if (fits) expect(make).not.toThrow();
+      else
+        expect(problemsOf(make)).toMatchObject([
+          { code: "unit.bad-value", received: JSON.stringify(memoryMax) },
+        ]);
+    }
   });
 
   test("have their logs rotated, unless none are to be kept", () => {

@@ -264,6 +264,7 @@ describe("systemd units", () => {
     servedDirectories: ["/srv/sync/media"],
     stopTimeoutSeconds: 300,
     openFilesMax: 65_536,
+    memoryMax: "50%",
   };
 
   test("the proxy's units are what they were", () => {
@@ -588,6 +589,7 @@ test("directories below homes and below the logs are recognized by their beginni
     servedDirectories: [],
     stopTimeoutSeconds: 1,
     openFilesMax: 1,
+    memoryMax: "1G",
   };
   const text = (more: Partial<ProxyUnitsInput>) => renderUnit(proxyServiceUnit({ ...input, ...more }));
   for (const at of ["/home", "/home/a", "/root", "/root/x", "/run/user/1"])

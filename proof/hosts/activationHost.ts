@@ -340,6 +340,7 @@ const unitsInput = (): ProxyUnitsInput => ({
   servedDirectories: ["/usr/share/portico/default", "/opt/sync/media"],
   stopTimeoutSeconds: 20,
   openFilesMax: 4096,
+  memoryMax: "50%",
 });
 
 const listeners = () => [

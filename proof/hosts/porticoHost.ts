@@ -60,6 +60,7 @@ export class PorticoHost {
     servedDirectories: ["/home/sync/media"],
     stopTimeoutSeconds: 60,
     openFilesMax: 65_536,
+    memoryMax: "50%",
   };
 
   config(more: Partial<ProxyConfigInput> = {}): ProxyConfigInput {

@@ -68,6 +68,21 @@ test("are started when the proxy serves, on sockets of systemd, as a user withou
   );
 });
 
+test("have a limit of memory, and the proxy says which limits of clients follow from it", async () => {
+  const { host } = portico;
+  const [totalKiB] = /\d+/.exec(await host.must("grep MemTotal /proc/meminfo"))!;
+  const max = Number(await portico.show("MemoryMax"));
+  // Half of what the host has, in whole pages.
+  expect(Math.abs(max - Number(totalKiB) * 512)).toBeLessThan(65_536);
+  const group = `/sys/fs/cgroup${await portico.show("ControlGroup")}`;
+  const log = await host.must("cat /var/log/portico/error.log");
+  // Where the machine that runs the tests has memory in the older control groups, hosts cannot limit it.
+  const limited = (await host.run(`test -e ${group}/memory.max`)).code === 0;
+  expect(log.includes(`${Math.floor(max / 2 ** 20)} MiB of memory: 2 workers, with heaps of up to `)).toBe(
+    limited,
+  );
+});
+
 test("let only the service and root use the control socket and the key", async () => {
   const { host } = portico;
   const asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";

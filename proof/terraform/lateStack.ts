@@ -115,6 +115,7 @@ export function lateStack(app: App, root: string): TerraformStack {
     runtimeBundle: __filename,
     stopTimeoutSeconds: number("stopTimeout"),
     openFilesMax: number("openFiles"),
+    memoryMax: text("memory"),
     logDaysKept: number("logDays"),
   });
   new ApplicationSettings(stack, "settings", {

@@ -193,6 +193,7 @@ export const LATE_VALUES: readonly LateValue[] = [
   value("nodePath", "string", "/usr/bin/node", "node", "service.nodePath", "an absolute path of letters"),
   value("stopTimeout", "number", 30, "-1", "service.stopTimeoutSeconds", "a whole number from 1 to 604800"),
   value("openFiles", "number", 4096, "10", "service.openFilesMax", "a whole number from 256 to 1048576"),
+  value("memory", "string", "40%", "40", "service.memoryMax", "`128M` or more"),
   value("firewallPort", "number", 8080, "0", "firewall.ports[0]", "a whole number from 1 to 65535"),
   value("allowedPort", "number", 9090, "65536", "firewall.allowed[0].port", "a whole number from 1 to 65535"),
   value(

@@ -18,6 +18,7 @@ import {
   renewalPathUnit,
   renewalServiceUnit,
   type UnitDocument,
+  UNIT_MEMORY,
   UNIT_PATH,
 } from "../render/index.js";
 import { refuse } from "./props/checks.js";
@@ -163,7 +164,7 @@ export class ProxyService extends Construct {
 
   private get unitsInput(): ProxyUnitsInput {
     const { nodePath } = this;
-    const { proxy, openFilesMax = 65_536 } = this.props;
+    const { proxy, openFilesMax = 65_536, memoryMax = "50%" } = this.props;
     const { runtime, config, logDirectory } = proxy.paths;
     const routes = proxy.virtualServers.flatMap((server) => server.routes);
     return {
@@ -179,6 +180,7 @@ export class ProxyService extends Construct {
       servedDirectories: routes.flatMap((route) => route.action.directory ?? []),
       stopTimeoutSeconds: this.stopSeconds,
       openFilesMax,
+      memoryMax,
     };
   }
 
@@ -284,6 +286,14 @@ export interface ProxyServiceProps {
    */
   readonly openFilesMax?: number;
   /**
+   * Most memory of all its processes, as systemd writes it (`MemoryMax=`): `128M` or more, `2G`, or `1%` to `100%` of what
+   * the host has. `limits.connectionsMax`, `connectionsPerClientMax` and `concurrentStreamsMax` that the proxy does not set
+   * follow from it, so that no clients can make it need more. `infinity` turns it off, and then they are those of the
+   * config's table.
+   * @default "50%"
+   */
+  readonly memoryMax?: string;
+  /**
    * How many days of logs are kept, 0 to 3650: a file for logrotate(8) rotates them every day, compresses them and
    * makes the proxy open new ones. The host needs the package `logrotate`, which Debian and Ubuntu servers have. 0:
    * there is no such file, and the logs grow until something else rotates them.
@@ -320,11 +330,12 @@ export const PROXY_SERVICE_PROPS: PropTable<ProxyServiceProps> = {
   runtimeBundle: text,
   stopTimeoutSeconds: number,
   openFilesMax: number,
+  memoryMax: text,
   logDaysKept: number,
 };
 
 interface Rule {
-  readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath";
+  readonly name: "stopTimeoutSeconds" | "openFilesMax" | "logDaysKept" | "nodePath" | "memoryMax";
   /** The problem of a value that does not fit. */
   readonly problem: (at: string, received?: unknown) => Problem;
   readonly node: SchemaNode;
@@ -355,6 +366,13 @@ const RULES: readonly Rule[] = [
       }),
     node: textNode(PROGRAM_PATH),
     accepts: (value) => isProgramPath(value as string),
+  },
+  {
+    name: "memoryMax",
+    problem: (at, received) =>
+      problem("unit.bad-value", at, "is not an amount of memory", { received, allowed: UNIT_MEMORY.allowed }),
+    node: textNode(UNIT_MEMORY),
+    accepts: (value) => accepting(UNIT_MEMORY)(value as string),
   },
 ];
 

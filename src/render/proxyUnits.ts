@@ -36,6 +36,8 @@ export interface ProxyUnitsInput {
   /** Time from SIGTERM until what is left is killed. */
   readonly stopTimeoutSeconds: number;
   readonly openFilesMax: number;
+  /** Most memory of all its processes, as systemd writes it. */
+  readonly memoryMax: string;
 }
 
 /**
@@ -72,6 +74,10 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       TimeoutStopSec: input.stopTimeoutSeconds,
       Restart: "on-failure",
       RestartSec: 2,
+      // Read by the master, whose limits of clients follow from it. No MemoryHigh=: below the limit the kernel takes back
+      // the page cache of served files by itself, and slowing the processes down would serve nobody.
+      // A percentage is written as it is: systemd expands nothing here.
+      MemoryMax: { specifiers: input.memoryMax },
       // A worker that the kernel kills for want of memory is replaced by the master.
       OOMPolicy: "continue",
       LimitNOFILE: input.openFilesMax,
@@ -192,6 +198,13 @@ function namesOf(files: readonly string[], baseNameOf: (path: string) => string)
 export const UNIT_PATH: TextRule & { readonly allowed: string } = {
   pattern: "^/[0-9A-Za-z_./@+,=~%-]*$",
   allowed: "an absolute path of letters, digits and ./_-+@,=~%",
+};
+
+/** Less than 128 MiB is too little for a worker that has clients. */
+export const UNIT_MEMORY: TextRule & { readonly allowed: string } = {
+  pattern:
+    "^(?:(?:12[89]|1[3-9][0-9]|[2-9][0-9]{2}|[1-9][0-9]{3,6})M|[1-9][0-9]{0,3}G|(?:[1-9][0-9]?|100)%|infinity)$",
+  allowed: "`128M` or more, `1G` or more, `1%` to `100%` of the host's memory, or `infinity`",
 };
 
 /** Pairs of different TLS files that would have the same credential name: only one of each could be handed over. */
