@@ -229,6 +229,15 @@ test.each<[what: string, seen: Partial<Evidence>, expected: Expected, ...says: [
       ["health", /journalctl -u portico\.service$/],
     ],
     [
+      "workers that the kernel killed",
+      { memoryKills: 3 },
+      { memory: "failed" },
+      [
+        "memory",
+        /^the kernel killed workers [^]*: 3 killed since [^]*\nAllow the proxy more memory \(memoryMax /,
+      ],
+    ],
+    [
       "a Node with less",
       { missingPieces: "no such piece" },
       { node: "failed" },

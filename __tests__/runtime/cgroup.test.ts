@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { allowanceText, heapOf, workerCount } from "../../src/runtime/process/allowance.js";
 import { memoryWarning, withinMemory } from "../../src/runtime/process/memoryLimits.js";
-import { cgroupLimits } from "../../src/runtime/process/cgroup.js";
+import { cgroupLimits, memoryKills } from "../../src/runtime/process/cgroup.js";
 import { limits } from "../../src/model/limits.js";
 import { parseConfig } from "../../src/model/index.js";
 import { eventually } from "../../proof/kit/waiting.js";
@@ -108,6 +108,17 @@ describe("version 1", () => {
     write({ [`${at}/memory.limit_in_bytes`]: String(64 * MIB) });
     expect(cgroupLimits(folder)).toEqual({ cpus: undefined, memoryBytes: 64 * MIB });
   });
+});
+
+test("processes that the kernel killed are counted in either version", () => {
+  write({ cgroup: "0::/one", mountinfo: mount("sys", "cgroup2", "rw") });
+  expect(memoryKills(folder)).toBe(0);
+  write({ "sys/one/memory.events": "low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 0" });
+  expect(memoryKills(folder)).toBe(3);
+  write({ cgroup: "5:memory:/two", mountinfo: mount("sys", "cgroup", "rw,memory") });
+  write({ "sys/two/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2" });
+  expect(memoryKills(folder)).toBe(2);
+  expect(memoryKills(join(folder, "none"))).toBe(0);
 });
 
 test("without procfs there is no limit", () => {

@@ -42,6 +42,8 @@ export interface Evidence {
   readonly certificates?: readonly ListedCertificate[];
   /** What the health listener said to `/readyz`; only on the host, and only with one in the config. */
   readonly health?: ProbeOutcome;
+  /** How many of its processes the kernel has killed for want of memory; undefined for none. */
+  readonly memoryKills?: number;
   /** What the proxy uses and this Node lacks; undefined if it has everything. */
   readonly missingPieces?: string;
 }

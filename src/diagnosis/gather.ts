@@ -20,6 +20,7 @@ import { printableValue } from "../model/printable.js";
 import { DEFAULT_HOST_PATHS } from "../render/hostPaths.js";
 import { readText } from "../runtime/load/files.js";
 import type { ListedCertificate } from "../runtime/process/certificateList.js";
+import { memoryKills } from "../runtime/process/cgroup.js";
 import { askMaster } from "../runtime/process/control.js";
 import { loadConfig, logPaths } from "../runtime/load/config.js";
 import { listeningSockets } from "../runtime/node/listeningSockets.js";
@@ -238,6 +239,7 @@ async function hostEvidence(
   const unit = units?.proxy;
   await missingPieces();
   const lacking = piecesText();
+  const kills = unit === undefined || unit.mainPid === 0 ? 0 : memoryKills(`/proc/${unit.mainPid}`);
   return {
     ownAddresses: ownAddresses(),
     logs: logFindings(config, unit?.mainPid ?? 0, unit?.name ?? "portico.service"),
@@ -247,6 +249,7 @@ async function hostEvidence(
     configWarnings: loaded.ok ? loaded.value.warnings : [],
     sockets: listeningSockets(),
     ...(lacking === undefined ? {} : { missingPieces: lacking }),
+    ...(kills === 0 ? {} : { memoryKills: kills }),
     ...(certificates === undefined ? {} : { certificates }),
     ...(health === undefined ? {} : { health }),
     ...(units === undefined ? {} : { units }),

@@ -33,6 +33,19 @@ export const HEALTH_QUESTION: Question = {
   ask: askHealth,
 };
 
+/** Asked only if it does not. */
+export const MEMORY_QUESTION: Question = {
+  id: "memory",
+  title: "The proxy's memory suffices",
+  ask: ({ memoryKills = 0, units }) =>
+    failure(
+      "the kernel killed workers for want of memory, and their connections were cut; others took their place",
+      [`${units?.proxy?.name ?? "portico.service"}: ${memoryKills} killed since it was started`],
+      "Allow the proxy more memory (memoryMax of its ProxyService, MemoryMax= in its unit), or fewer clients (limits in its " +
+        "config); a restart forgets what was counted.",
+    ),
+};
+
 /** Asked only if Node lacks something. */
 export const NODE_QUESTION: Question = {
   id: "node",

@@ -5,7 +5,13 @@ import { CERTIFICATE_QUESTIONS } from "./certificateRows.js";
 import type { Drift, Evidence, PublicAddress, SeenResponse } from "./evidence.js";
 import { askPorts } from "./ports.js";
 import type { MediaPermissions } from "./mediaPermissions.js";
-import { HEALTH_QUESTION, HOST_QUESTIONS, NODE_QUESTION, SERVING_QUESTIONS } from "./hostRows.js";
+import {
+  HEALTH_QUESTION,
+  HOST_QUESTIONS,
+  MEMORY_QUESTION,
+  NODE_QUESTION,
+  SERVING_QUESTIONS,
+} from "./hostRows.js";
 import {
   type DiagnosisRow,
   explained,
@@ -25,7 +31,15 @@ export function diagnose(evidence: Evidence): DiagnosisRow[] {
   const node = evidence.missingPieces === undefined ? [] : [NODE_QUESTION];
   const acme = evidence.certificates === undefined ? [] : CERTIFICATE_QUESTIONS;
   const health = evidence.health === undefined ? [] : [HEALTH_QUESTION];
-  const questions = [...QUESTIONS, ...health, ...acme, ...node, ...evidence.responses.map(responseQuestion)];
+  const memory = evidence.memoryKills === undefined ? [] : [MEMORY_QUESTION];
+  const questions = [
+    ...QUESTIONS,
+    ...memory,
+    ...health,
+    ...acme,
+    ...node,
+    ...evidence.responses.map(responseQuestion),
+  ];
   for (const { id, title, ask } of questions) {
     const row = { id, title, ...ask(evidence, failed) };
     if (row.status === "failed") failed.add(id);

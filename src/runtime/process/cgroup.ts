@@ -17,13 +17,19 @@ export interface CgroupLimits {
  * @param proc directory of the process in procfs
  */
 export function cgroupLimits(proc = "/proc/self"): CgroupLimits {
-  const mounts = rowsOf(join(proc, "mountinfo")).map(mountOf);
-  const groups = rowsOf(join(proc, "cgroup")).map((row) => row.split(":"));
-  const cpus = directoriesOf("cpu", mounts, groups).flatMap(cpusOf);
-  const bytes = directoriesOf("memory", mounts, groups).flatMap(memoryOf);
+  const cpus = directoriesOf("cpu", proc).flatMap(cpusOf);
+  const bytes = directoriesOf("memory", proc).flatMap(memoryOf);
   // Version 1 writes a huge number for no limit.
   const limited = bytes.filter((limit) => limit < totalmem());
   return { cpus: lowest(cpus), memoryBytes: lowest(limited) };
+}
+
+/** How many processes of a process's group the kernel has killed for want of memory, since there is that group. */
+export function memoryKills(proc: string): number {
+  const [group] = directoriesOf("memory", proc);
+  if (group === undefined) return 0;
+  const events = read(join(group, "memory.events")) ?? read(join(group, "memory.oom_control")) ?? "";
+  return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
 }
 
 const lowest = (limits: readonly number[]): number | undefined =>
@@ -47,7 +53,9 @@ function mountOf(row: string): Mount {
 }
 
 /** The directories of this process's group and of all above it, as far as they are mounted. */
-function directoriesOf(controller: string, mounts: readonly Mount[], groups: readonly string[][]): string[] {
+function directoriesOf(controller: string, proc: string): string[] {
+  const mounts = rowsOf(join(proc, "mountinfo")).map(mountOf);
+  const groups = rowsOf(join(proc, "cgroup")).map((row) => row.split(":"));
   const first = mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
   const mount = first ?? mounts.find(({ type }) => type === "cgroup2");
   const group = groups.find(([, names = ""]) =>
