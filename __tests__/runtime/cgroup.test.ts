@@ -223,7 +223,15 @@ describe("limits of clients", () => {
 const REAL = "/sys/fs/cgroup/memory";
 const inRealGroup = process.getuid!() === 0 && existsSync(`${REAL}/memory.limit_in_bytes`) ? test : test.skip;
 
-inRealGroup("in a real group the workers' heaps are limited, and the log says so", async () => {
+/** What a unit's `ProcSubset=pid` and `ProtectControlGroups=` leave of the kernel's files. */
+const SANDBOX =
+  `exec unshare --mount sh -c 'mount -o remount,bind,ro ${REAL}; mount -t proc -o subset=pid proc /proc; ` +
+  `exec "$0" "$@"' "$0" "$@"`;
+
+inRealGroup.each([
+  ["in a real group", ":"],
+  ["in a real group, in the sandbox of a unit", SANDBOX],
+])("%s the workers' heaps are limited, and the log says so", async (_, sandbox) => {
   const group = mkdtempSync(join(REAL, "portico-test-"));
   try {
     writeFileSync(join(group, "memory.limit_in_bytes"), String(256 * MIB));
@@ -234,7 +242,7 @@ inRealGroup("in a real group the workers' heaps are limited, and the log says so
         listeners: [{ name: "http", address: "127.0.0.1", port: await freePort(), protocol: "http" }],
         virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["http"], routes: [] }],
       },
-      { before: `echo $$ > ${group}/cgroup.procs` },
+      { before: `echo $$ > ${group}/cgroup.procs; ${sandbox}` },
     );
     expect(portico.errors).toContain(
       "256 MiB of memory: 2 workers, with heaps of up to 40 MiB and up to 38 connections of up to 16 streams\n",
