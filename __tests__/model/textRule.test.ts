@@ -12,6 +12,7 @@ import {
   ipAddress,
   line,
   name,
+  requestFieldName,
   routePath,
   serverName,
   text,
@@ -147,6 +148,7 @@ const FIELDS = {
   filePath: filePath(""),
   headerName,
   headerValue,
+  requestFieldName: requestFieldName("", "", ["Forwarded"]),
   cipherString: cipherString(""),
   line: line(""),
 };
@@ -197,6 +199,13 @@ const TAKEN: Readonly<Record<keyof typeof FIELDS, readonly [taken: string[], ref
       ],
       ...["Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Expect"],
       "HTTP2-Settings",
+    ],
+  ],
+  requestFieldName: [
+    ["Remote-User", "x-a", "0", "Proxy-Status", "Hosts", "X-Proxy", "Forwarded-For", "X-Forwarded"],
+    [
+      ...["", "X_A", "X.A", " X", "X ", "X\n", "\u00e4", "Host", "hOST", "Proxy", "TE", "Upgrade", "Expect"],
+      ...["Proxy-Authorization", "Content-Length", "HTTP2-Settings", "forwarded", "Forwarded"],
     ],
   ],
   headerValue: [

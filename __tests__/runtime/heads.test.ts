@@ -1,5 +1,12 @@
 import fc from "../../proof/kit/property.js";
-import { type ForwardedRequest, ForwardingRules, parseConfig } from "../../src/model/index.js";
+import {
+  ANSWER_FAMILIES,
+  type ForwardedRequest,
+  ForwardingRules,
+  NAMED_FIELDS,
+  parseConfig,
+  REQUEST_FAMILIES,
+} from "../../src/model/index.js";
 import type { AnswerWriter } from "../../src/runtime/http1/answerWriter.js";
 import type { Http1Connection } from "../../src/runtime/http1/connection.js";
 import { Http1Exchange } from "../../src/runtime/http1/exchange.js";
@@ -66,6 +73,11 @@ const fieldName = letters(
         "content-type",
       ],
     ),
+    // Whose value has to be a number.
+    fc.constantFrom(...NAMED_FIELDS.filter((name) => name !== "content-length")),
+    fc
+      .tuple(fc.constantFrom(...REQUEST_FAMILIES, ...ANSWER_FAMILIES), fc.stringMatching(/^[a-z-]{0,5}$/))
+      .map((parts) => parts.join("")),
     fc.stringMatching(/^[!#$%&'*+.^_`|~0-9a-z-]{1,20}$/),
   ),
 );
@@ -99,6 +111,7 @@ const fieldLines = fc
 
 const config = parseConfig({
   version: 1,
+  trustedProxies: ["192.0.2.7"],
   listeners: [{ name: "http", address: "127.0.0.1", port: 8080, protocol: "http" }],
   upstreams: [{ name: "web", url: "http://127.0.0.1:9" }],
   virtualServers: [
@@ -117,6 +130,21 @@ const config = parseConfig({
           name: "sets",
           path: "/set",
           action: { type: "proxy", upstream: "web", setHeaders: { Cookie: "", "X-Own": "1" } },
+        },
+        {
+          name: "trusts",
+          path: "/trusts",
+          action: {
+            type: "proxy",
+            upstream: "web",
+            trustedFields: ["Remote-User", "X-Forwarded-User"],
+            forwarded: { for: false, realIp: false, proto: false },
+          },
+        },
+        {
+          name: "trusts-more",
+          path: "/more",
+          action: { type: "proxy", upstream: "web", trustedFields: ["Remote-User", "Cookie"] },
         },
       ],
     },
@@ -148,9 +176,9 @@ function request(fields: Fields, trusted: boolean): ForwardedRequest {
 describe("fields that pass as lines", () => {
   test("a request's head is the same as when every field is examined", () => {
     let plain = 0;
-    const rules = [rulesOf(0), rulesOf(1)];
+    const rules = [0, 1, 2, 3].map(rulesOf);
     fc.assert(
-      fc.property(fieldLines, fc.boolean(), fc.nat(1), (lines, trusted, which) => {
+      fc.property(fieldLines, fc.boolean(), fc.nat(3), (lines, trusted, which) => {
         const fields = parsed(lines.map(({ line }) => line).join(""));
         const weighed = request(fields, trusted);
         if (fields.plainLines !== undefined) plain++;
@@ -160,6 +188,43 @@ describe("fields that pass as lines", () => {
       { numRuns: 3000 },
     );
     expect(plain).toBeGreaterThan(100);
+  });
+
+  test("whatever a stranger calls it, no upstream takes it for an identity or an address", () => {
+    const claim = fc.constantFrom(
+      ...["remote-user", "remote-x", "x-remote-user", "x-forwarded-user", "x-forwarded-host", "forwarded"],
+      ...[
+        "client-ip",
+        "x-client-ip",
+        "x-real-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+        "x-cluster-client-ip",
+      ],
+      ...["x-original-url", "x-rewrite-url", "proxy", "ssl-client-verify", "x-ssl-cert", "x-client-cert"],
+    );
+    // As an application reads names from its environment.
+    const spelt = fc
+      .tuple(claim, fc.array(fc.constantFrom("-", "-", "_", ".", "~", "!"), { minLength: 4, maxLength: 4 }))
+      .map(([name, bytes]) => name.replace(/-/g, () => bytes.pop()!));
+    const lines = fc.array(fc.oneof(letters(spelt), fieldName), { maxLength: 8 });
+    const isClaim =
+      /^(?:(?:x-)?remote-|x-forwarded|forwarded$|(?:x-|x-cluster-|true-)?client-ip$|x-real-ip$|cf-connecting-ip$|x-original-|x-rewrite-|proxy$|(?:x-)?ssl-|x-client-cert)/;
+    fc.assert(
+      fc.property(lines, (names) => {
+        const all = names.filter((name) => !/^(?:host|expect|content-length|transfer-encoding)$/i.test(name));
+        const fields = parsed(all.map((name) => `${name}: claimed\r\n`).join(""));
+        const examined = request(fields, false);
+        for (const asked of [examined, { ...examined, plainLines: fields.plainLines }]) {
+          const sent = rulesOf(2).requestHead(asked, "").trimEnd().split("\r\n").slice(2);
+          const read = sent.map((line) => line.slice(0, line.indexOf(":")).toLowerCase());
+          expect(
+            read.map((name) => name.replace(/[^0-9a-z]/g, "-")).filter((name) => isClaim.test(name)),
+          ).toEqual([]);
+        }
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   test("an answer's fields are the same as when every field is examined", () => {
@@ -195,7 +260,8 @@ describe("fields that pass as lines", () => {
     ["Accept: a\r\nHost: h\r\nCookie: b\r\nTE: x\r\n", "Accept: a\r\nCookie: b\r\n\r\n"],
     ["Host: h\r\nConnection: Keep-Alive\r\nAccept: a\r\n", "Accept: a\r\n\r\n"],
     ["Connection: close\r\nAccept: \r\n", "Accept: \r\n\r\n"],
-    ["X-Custom: 1\r\nA_B: 2\r\n_: 3\r\n", "X-Custom: 1\r\n\r\n"],
+    ["X-Custom: 1\r\nA_B: 2\r\n_: 3\r\nA.B: 4\r\n", "X-Custom: 1\r\n\r\n"],
+    ["Proxy: 1\r\nRange: 2\r\nSec-Fetch-Site: 3\r\n", "Range: 2\r\nSec-Fetch-Site: 3\r\n\r\n"],
     ["", "\r\n"],
     // Each of these needs a decision.
     ["Connection: cookie\r\nCookie: b\r\n", undefined],
@@ -203,6 +269,8 @@ describe("fields that pass as lines", () => {
     ["X-FORWARDED-for: 1\r\n", undefined],
     ["x-forwarded-unheard-of: 1\r\n", undefined],
     ["Destination: /a\r\n", undefined],
+    ["Remote-User: a\r\n", undefined],
+    ["SSL-Client-Verify: a\r\n", undefined],
     // What is not written as we write it is written anew.
     ["Accept:a\r\n", undefined],
     ["Accept: a \r\n", undefined],
@@ -310,12 +378,15 @@ test("names are distinguished by their bytes in the same way as by their letters
   ]) {
     expect([near, number(near)]).toEqual([near, OTHER]);
   }
+  const mayBeOwn = (text: string): boolean =>
+    /[^0-9a-z-]/i.test(text) ||
+    [...REQUEST_FAMILIES, ...ANSWER_FAMILIES].some((begins) => text.toLowerCase().startsWith(begins));
   fc.assert(
     fc.property(fieldName, (text) => {
       for (const fates of [REQUEST_FATES, ANSWER_FATES]) {
         const at = number(text);
         if (at !== OTHER) expect([text, fates.byNumber[at]]).toEqual([text, fates.of(text)]);
-        else if (!/^x|_/i.test(text)) expect([text, fates.of(text)]).toEqual([text, fates.byNumber[OTHER]]);
+        else if (!mayBeOwn(text)) expect([text, fates.of(text)]).toEqual([text, fates.byNumber[OTHER]]);
       }
     }),
   );

@@ -420,7 +420,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/model/actions/forwarding.ts",
-    from: /^if \(request\.plainLines !== undefined && this\.replaced\.size === 0/,
+    from: /^if \(request\.plainLines !== undefined && !this\.examines/,
     to: "",
     why: "the same head, made from every field by itself",
   },

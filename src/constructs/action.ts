@@ -81,6 +81,12 @@ export interface ProxyOptions {
    */
   readonly forwarded?: ForwardedOptions;
   /**
+   * Fields that pass if they come from `trustedProxies`, and from no one else: `["Remote-User"]`. Those that name a user,
+   * a client's certificate or another URL than the one that was asked for pass only if they are here.
+   * @default - none
+   */
+  readonly trustedFields?: readonly string[];
+  /**
    * Further request fields, by name; each replaces the client's, and an empty value removes it. Fields of framing and
    * connection, and `Host`, are refused (`config.bad-header`).
    * @default - none
@@ -108,7 +114,7 @@ export interface ForwardedOptions {
    */
   readonly realIp?: boolean;
   /**
-   * X-Forwarded-For: the client's chain with the client appended.
+   * X-Forwarded-For: the chain that came with the request, and the address that the request came from.
    * @default true
    */
   readonly for?: boolean;
@@ -235,6 +241,7 @@ const PROXY_OPTIONS: PropTable<ProxyOptions> = {
   strip: any,
   hostHeader: any,
   forwarded: fields<ForwardedOptions>({ realIp: any, for: any, proto: any, host: any }),
+  trustedFields: any,
   setHeaders: record,
   destination: any,
   webSocket: any,

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import * as z from "zod";
 import { isCidr } from "./address.js";
 import { FILE_PATH } from "./filePath.js";
-import { HOP_BY_HOP } from "./hopByHop.js";
+import { HOP_BY_HOP, NOT_FORWARDED } from "./hopByHop.js";
 import type { ProblemCode } from "./problem.js";
 import { SERVER_NAME } from "./serverName.js";
 import {
@@ -156,6 +156,19 @@ export const headerName = text(
     accepts: (value) => new RegExp(TOKEN).test(value) && !NOT_SETTABLE.includes(value.toLowerCase()),
   },
 );
+
+/** A field that a client's request may bring: names with any other byte do not get through. */
+export const requestFieldName = (description: string, example: string, refused: readonly string[] = []) => {
+  const never = [...NOT_FORWARDED, ...refused].map(anyCase).join("|");
+  const others = [...refused, "a field that ends at a proxy"].join(" or ");
+  const allowed = `the name of a field that gets through: letters, digits and \`-\`, and not ${others}`;
+  return text("config.bad-header", allowed, { pattern: "^[0-9A-Za-z-]+$", never: `^(?:${never})$` }).meta(
+    described(description, example),
+  );
+};
+
+const anyCase = (name: string): string =>
+  name.toLowerCase().replace(/[a-z]/g, (char) => `[${char.toUpperCase()}${char}]`);
 
 export const headerValue = text("config.bad-header", "visible ASCII, spaces and tabs, not at either end", {
   pattern: "^(?:[!-~](?:[\\t -~]*[!-~])?)?$",

@@ -15,3 +15,11 @@ export const HOP_BY_HOP: readonly string[] = [
   "http2-settings",
   "content-length",
 ];
+
+/** Request fields that are not forwarded, whoever sends them; lower case. */
+export const NOT_FORWARDED: readonly string[] = [
+  ...HOP_BY_HOP,
+  ...["host", "expect", "proxy-authorization"],
+  // To programs that read their environment it is the proxy to connect through (httpoxy, CVE-2016-5385).
+  "proxy",
+];

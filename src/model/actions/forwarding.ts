@@ -1,8 +1,8 @@
 import { defaultPort, type Scheme } from "../authority.js";
-import { HOP_BY_HOP } from "../hopByHop.js";
 import { onePiece } from "../onePiece.js";
 import { parseHost } from "../serverName.js";
 import { normalisePath, upstreamTarget } from "../target.js";
+import { answerFieldFate, FieldFate, requestFieldFate } from "./fieldFates.js";
 import type { ActionOf } from "./table.js";
 
 /**
@@ -31,7 +31,9 @@ export interface ForwardedRequest {
   readonly serverName: string;
   readonly scheme: "http" | "https";
   readonly clientAddress: string;
-  /** Whether the client is in `trustedProxies`. */
+  /** Address of the trusted proxy that named the client; undefined if the client itself is connected. */
+  readonly forwardedBy?: string | undefined;
+  /** Whether what is connected is in `trustedProxies`. */
   readonly trusted: boolean;
   /** Whether this is a WebSocket upgrade that the route lets pass. */
   readonly webSocket: boolean;
@@ -51,9 +53,13 @@ export class ForwardingRules {
   private readonly action: ActionOf<"proxy">;
   private readonly fixed: string;
   /** What {@link usual} returned last: clients send many requests in a row. */
-  private last = { host: "", address: "", scheme: "", text: "", again: false };
+  private last: Usual = { host: "", address: "", by: undefined, scheme: "", text: "", again: false };
   /** Lower-case names of fields that are set here, so the client's are dropped. */
   private readonly replaced: ReadonlySet<string>;
+  /** Lower-case names of fields that only a trusted proxy may send. */
+  private readonly trustedFields: ReadonlySet<string>;
+  /** Whether a field may be concerned that {@link requestFieldFate} lets pass. */
+  private readonly examines: boolean;
 
   constructor(
     private readonly route: ProxiedRoute,
@@ -67,6 +73,10 @@ export class ForwardingRules {
       (host === undefined ? "" : `X-Forwarded-Host: ${host}\r\n`) +
       set.map(([name, value]) => (value === "" ? "" : `${name}: ${value}\r\n`)).join("");
     this.replaced = new Set(set.map(([name]) => name.toLowerCase()));
+    this.trustedFields = new Set(this.action.trustedFields.map((name) => name.toLowerCase()));
+    this.examines =
+      this.replaced.size > 0 ||
+      [...this.trustedFields].some((name) => requestFieldFate(name) === FieldFate.Pass);
   }
 
   /** Why a request must not be forwarded; undefined for nearly all. To be asked before {@link requestHead}. */
@@ -96,7 +106,7 @@ export class ForwardingRules {
         : this.upstreamAuthority;
     const target = upstreamTarget(this.action.strip, this.route.path, request.target, request.path);
     const begin = `${request.method} ${target}`;
-    if (request.plainLines !== undefined && this.replaced.size === 0 && !request.webSocket) {
+    if (request.plainLines !== undefined && !this.examines && !request.webSocket) {
       return `${begin}${this.usual(request, host)}${framing}${request.plainLines}`;
     }
     const rest = this.clientFields(request, host);
@@ -108,20 +118,23 @@ export class ForwardingRules {
   /** The rest of the request line, and the fields this proxy sets. */
   private afterTarget(request: ForwardedRequest, host: string, sent: Claims): string {
     const { forwarded } = this.action;
+    const { clientAddress, forwardedBy: by } = request;
+    // A client that another field names is in the chain all the same.
+    const named = by === undefined ? "" : `${clientAddress}, `;
     let lines = ` HTTP/1.1\r\nHost: ${host}\r\n`;
-    if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${request.clientAddress}\r\n`;
-    if (forwarded.for) lines += `X-Forwarded-For: ${sent.chain}${request.clientAddress}\r\n`;
+    if (forwarded.realIp && !sent.realIp) lines += `X-Real-IP: ${clientAddress}\r\n`;
+    if (forwarded.for) lines += `X-Forwarded-For: ${sent.chain || named}${by ?? clientAddress}\r\n`;
     if (forwarded.proto && !sent.proto) lines += `X-Forwarded-Proto: ${request.scheme}\r\n`;
     return lines + this.fixed;
   }
 
-  /** The same for a client that sent no forwarding fields: then it depends on host, address and scheme only. */
+  /** The same for a client that sent no forwarding fields: then it depends on host, addresses and scheme only. */
   private usual(request: ForwardedRequest, host: string): string {
-    const { clientAddress: address, scheme } = request;
+    const { clientAddress: address, forwardedBy: by, scheme } = request;
     const { last } = this;
-    if (host !== last.host || address !== last.address || scheme !== last.scheme) {
+    if (host !== last.host || address !== last.address || by !== last.by || scheme !== last.scheme) {
       const text = this.afterTarget(request, host, NO_CLAIMS);
-      this.last = { host, address, scheme, text, again: false };
+      this.last = { host, address, by, scheme, text, again: false };
       return text;
     }
     // Only from the second request in a row: if clients alternate, it would be wasted.
@@ -151,7 +164,8 @@ export class ForwardingRules {
       if (fate === FieldFate.Drop) continue;
       // Before claims are judged: a claim that is dropped must not replace our own field.
       if (named !== undefined && named.has(name.toLowerCase())) continue;
-      if (fate !== FieldFate.Pass) {
+      if (!this.mayBeFrom(name, fate, request.trusted)) continue;
+      if (fate !== FieldFate.Pass && fate !== FieldFate.Named) {
         if (fate === FieldFate.Destination) {
           const destination = this.destination(value, request, host);
           if (typeof destination !== "string") continue;
@@ -171,6 +185,13 @@ export class ForwardingRules {
     return sent;
   }
 
+  /** Whether a client may send the field at all, as far as `trustedFields` decides about it. */
+  private mayBeFrom(name: string, fate: FieldFate, trusted: boolean): boolean {
+    // Most routes name none, and most fields may be anyone's.
+    if (fate !== FieldFate.Named && (trusted || this.trustedFields.size === 0)) return true;
+    return this.trustedFields.has(name.toLowerCase()) ? trusted : fate !== FieldFate.Named;
+  }
+
   /**
    * Whether a forwarding field of the client passes as it is: only from a trusted proxy, and never together with our
    * own.
@@ -184,7 +205,11 @@ export class ForwardingRules {
     if (!request.trusted) return false;
     if (name === "x-forwarded-for") return !forwarded.for;
     if (name === "x-forwarded-host") return forwarded.host === undefined;
-    if (name === "x-real-ip") sent.realIp = true;
+    if (name === "x-real-ip") {
+      // Balancers that set the chain pass on what clients say here.
+      if (request.forwardedBy !== undefined && forwarded.realIp) return false;
+      sent.realIp = true;
+    }
     if (name === "x-forwarded-proto") sent.proto = true;
     return true;
   }
@@ -277,6 +302,16 @@ interface Claims {
   readonly chain: string;
 }
 
+/** What {@link ForwardingRules} keeps of the last usual request. */
+interface Usual {
+  readonly host: string;
+  readonly address: string;
+  readonly by: string | undefined;
+  readonly scheme: string;
+  text: string;
+  again: boolean;
+}
+
 const NO_CLAIMS: Claims = { realIp: false, proto: false, chain: "" };
 
 /** What is left of a client's fields. */
@@ -316,83 +351,4 @@ export function connectionOptions(headers: HeaderList): ReadonlySet<string> | un
     }
   }
   return options;
-}
-
-/** What becomes of a field on its way through, by its name. */
-export const enum FieldFate {
-  /** Goes on as it is. */
-  Pass,
-  /** Ends here. */
-  Drop,
-  /** Says who the client is, or how it connected: whether it is trusted depends on the client. */
-  Claim,
-  /** The same, and is a chain that our own field continues. */
-  Chain,
-  Destination,
-  Location,
-  /** Goes on once. */
-  Type,
-}
-
-const REQUEST_FATES = new Map<string, FieldFate>([
-  ...[...HOP_BY_HOP, "host", "expect", "proxy-authorization"].map((n) => [n, FieldFate.Drop] as const),
-  // Fields that gunicorn, wsgidav and Django frameworks believe to come from a proxy.
-  ...[
-    "forwarded",
-    "x-real-ip",
-    "x-client-ip",
-    "true-client-ip",
-    "x-cluster-client-ip",
-    "front-end-https",
-    "x-url-scheme",
-    "x-scheme",
-    "x-script-name",
-  ].map((n) => [n, FieldFate.Claim] as const),
-  ["x-forwarded-for", FieldFate.Chain],
-  ["destination", FieldFate.Destination],
-]);
-const ANSWER_FATES = new Map<string, FieldFate>([
-  ...[...HOP_BY_HOP, "server", "date", "proxy-authenticate", "proxy-authentication-info"].map(
-    (n) => [n, FieldFate.Drop] as const,
-  ),
-  ["location", FieldFate.Location],
-  ["content-location", FieldFate.Location],
-  ["refresh", FieldFate.Location],
-  ["content-type", FieldFate.Type],
-]);
-
-/** Lower-case names that have a kind of their own; of all others only `x-…` and names with `_` may have one. */
-export const NAMED_FIELDS: readonly string[] = [
-  ...new Set([...REQUEST_FATES.keys(), ...ANSWER_FATES.keys()]),
-];
-
-function fateOfRequestField(name: string): FieldFate {
-  const lower = name.toLowerCase();
-  // Names with `_` collide with `-` once an application turns them into environment variables.
-  if (lower.includes("_")) return FieldFate.Drop;
-  return REQUEST_FATES.get(lower) ?? (lower.startsWith("x-forwarded") ? FieldFate.Claim : FieldFate.Pass);
-}
-
-function fateOfAnswerField(name: string): FieldFate {
-  const lower = name.toLowerCase();
-  return (
-    ANSWER_FATES.get(lower) ??
-    (lower.startsWith("x-accel-") || lower === "x-pad" ? FieldFate.Drop : FieldFate.Pass)
-  );
-}
-
-export const requestFieldFate = remembered(fateOfRequestField);
-export const answerFieldFate = remembered(fateOfAnswerField);
-
-/** Field names repeat endlessly, so their fate is looked up by the name as written; bounded against hostile names. */
-function remembered(fateOf: (name: string) => FieldFate): (name: string) => FieldFate {
-  const fates = new Map<string, FieldFate>();
-  return (name) => {
-    const known = fates.get(name);
-    if (known !== undefined) return known;
-    const fate = fateOf(name);
-    // As a string of its own: a slice of a head would keep the whole head in memory.
-    if (fates.size < 1024 && name.length <= 64) fates.set(onePiece(name), fate);
-    return fate;
-  };
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../deepReadonly.js";
-import { flag, headerName, headerValue, name, serverName } from "../fields.js";
+import { flag, headerName, headerValue, name, requestFieldName, serverName } from "../fields.js";
 import type { ActionKind } from "./kind.js";
 
 export const proxyFields = z
@@ -24,7 +24,7 @@ export const proxyFields = z
         realIp: flag(true, "Send X-Real-IP: the client's address."),
         for: flag(
           true,
-          "Send X-Forwarded-For: the client's address, after the chain that a trusted proxy sent.",
+          "Send X-Forwarded-For: the chain that came with the request, and the address that the request came from.",
         ),
         proto: flag(true, "Send X-Forwarded-Proto: the scheme that the client used."),
         host: serverName(
@@ -36,6 +36,15 @@ export const proxyFields = z
       .describe(
         "Forwarding fields that this proxy sets. Those from clients outside `trustedProxies` are always dropped.",
       ),
+    trustedFields: z
+      .array(requestFieldName("A field name.", "Remote-User"))
+      .default([])
+      .meta({
+        description:
+          "Fields that pass if they come from `trustedProxies`, and from no one else. Those that name a user, a " +
+          "certificate or another URL (`Remote-User`, `X-Forwarded-User`, `X-Original-URL`) pass only if they are here.",
+        examples: [["Remote-User"]],
+      }),
     setHeaders: z
       .record(headerName, headerValue)
       .default({})

@@ -1,4 +1,11 @@
-import { answerFieldFate, type FieldFate, NAMED_FIELDS, requestFieldFate } from "../../model/serving.js";
+import {
+  ANSWER_FAMILIES,
+  answerFieldFate,
+  type FieldFate,
+  NAMED_FIELDS,
+  REQUEST_FAMILIES,
+  requestFieldFate,
+} from "../../model/serving.js";
 import { SINGLE_FIELDS } from "../exchange/singleFields.js";
 
 /**
@@ -40,13 +47,22 @@ export interface Fates {
   readonly byNumber: readonly FieldFate[];
   /** For names that have no number. */
   readonly of: (name: string) => FieldFate;
+  /** By {@link beginning}: 1 if a name without a number that begins like this may have a fate of its own. */
+  readonly families: Uint8Array;
 }
 
-export const REQUEST_FATES = fates(requestFieldFate);
-export const ANSWER_FATES = fates(answerFieldFate);
+export const REQUEST_FATES = fates(requestFieldFate, REQUEST_FAMILIES);
+export const ANSWER_FATES = fates(answerFieldFate, ANSWER_FAMILIES);
 
-function fates(of: (name: string) => FieldFate): Fates {
-  return { byNumber: NAMES.map(of), of };
+function fates(of: (name: string) => FieldFate, beginnings: readonly string[]): Fates {
+  const families = new Uint8Array(1024);
+  for (const begins of beginnings) families[beginning(begins.charCodeAt(0), begins.charCodeAt(1))] = 1;
+  return { byNumber: NAMES.map(of), of, families };
+}
+
+/** Two letters are enough to tell families from nearly every name of a usual request; their case does not matter. */
+export function beginning(first: number, second: number): number {
+  return ((first & 0x1f) << 5) | (second & 0x1f);
 }
 
 /** Number of the name `bytes[from..to)`, upper or lower case. The bytes must be token bytes. */

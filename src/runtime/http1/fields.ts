@@ -120,9 +120,10 @@ export function parseFields(
       if ((singles & bit) !== 0) fields.repeated = name.NAMES[number];
       singles |= bit;
     }
-    // A name without a number may have its own fate only if it is `x-…`, or has a `_`.
+    // A name without a number may have its own fate only if it is of a family, or has odd bytes.
     const fate =
-      number === name.OTHER && (seen > 1 || (bytes[start]! | 0x20) === 0x78)
+      number === name.OTHER &&
+      (seen > 1 || fates.families[name.beginning(bytes[start]!, bytes[start + 1]!)] === 1)
         ? fates.of(text.slice(start - base, colon - base))
         : fates.byNumber[number]!;
     if (fate === FieldFate.Drop) {

@@ -8,8 +8,10 @@ export const IS_TOKEN = table(
   "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
 );
 
-/** The same for a field name, to notice `_` in it: 2 for `_`, 1 for every other token byte. */
-export const NAME_BYTES = IS_TOKEN.map((is, byte) => (byte === 0x5f ? 2 : is));
+/** The same for a field name, to notice odd bytes in it: 1 for letters, digits and `-`, 2 for every other token byte. */
+export const NAME_BYTES = IS_TOKEN.map((is, byte) =>
+  /[0-9A-Za-z-]/.test(String.fromCharCode(byte)) ? is : 2 * is,
+);
 
 /** Field values: HTAB, SP, VCHAR, obs-text. No other control byte (decisions 3.1). */
 export const IS_VALUE = ranges([0x09, 0x09], [0x20, 0x7e], [0x80, 0xff]);

@@ -1,0 +1,114 @@
+import { HOP_BY_HOP, NOT_FORWARDED } from "../hopByHop.js";
+import { onePiece } from "../onePiece.js";
+
+/**
+ * What becomes of a field on its way through, by its name: the one list of the fields that applications take for a
+ * client's address, its identity or another URL than the one that was asked for (decisions 2.3).
+ */
+
+export const enum FieldFate {
+  /** Goes on as it is. */
+  Pass,
+  /** Ends here. */
+  Drop,
+  /** Says where the client is, or how it connected: passes from a trusted proxy only. */
+  Claim,
+  /** The same, and is a chain that our own field continues. */
+  Chain,
+  /** Says who the user is, or what else was asked for: passes from a trusted proxy only, and only if a route names it. */
+  Named,
+  Destination,
+  Location,
+  /** Goes on once. */
+  Type,
+}
+
+/** Where the client is, and by which scheme, host and port it connected. */
+const CLAIMS = [
+  ...["x-forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-protocol", "x-forwarded-scheme"],
+  ...["x-forwarded-ssl", "x-forwarded-port", "x-forwarded-server", "x-forwarded-by", "x-forwarded-prefix"],
+  // Schemes that gunicorn, wsgidav, WordPress and Rack frameworks believe.
+  ...["front-end-https", "x-url-scheme", "x-scheme", "x-arr-ssl", "cf-visitor", "cloudfront-forwarded-proto"],
+  // Addresses that request-ip, django-ipware, Rails and PHP frameworks look for.
+  ...["forwarded", "forwarded-for", "x-real-ip", "client-ip", "x-client-ip", "true-client-ip"],
+  ...["x-cluster-client-ip", "cf-connecting-ip", "cf-connecting-ipv6", "cf-pseudo-ipv4", "fastly-client-ip"],
+  ...["x-appengine-user-ip", "x-azure-clientip", "x-azure-socketip", "x-envoy-external-address"],
+  ...["x-originating-ip", "proxy-client-ip", "wl-proxy-client-ip", "cloudfront-viewer-address"],
+];
+
+/** Who the user is, by which certificate, and which other URL was asked for. */
+const NAMED = [
+  ...["client-cert", "client-cert-chain"], // RFC 9440, 4: to be dropped from clients
+  ...["x-arr-clientcert", "x-client-verify", "x-client-dn"],
+  ...["x-proxy-user", "x-vouch-user", "cf-access-authenticated-user-email"],
+  ...["x-script-name", "x-override-url", "x-http-host-override", "x-sendfile-type"],
+];
+
+/** The same of every other name that begins like this. */
+export const REQUEST_FAMILIES: readonly string[] = [
+  ...["x-forwarded", "remote-", "x-remote-", "x-auth-request-", "x-authenticated-", "x-webauth-"],
+  ...["x-authentik-", "x-consumer-", "x-pomerium-claim-", "x-goog-authenticated-user-", "x-amzn-oidc-"],
+  ...["x-ms-client-principal", "x-ms-token-", "tailscale-user-", "oidc-claim-", "shib-"],
+  ...["ssl-", "x-ssl-", "x-client-cert", "x-tls-client-", "x-amzn-mtls-"],
+  ...["x-original-", "x-rewrite-", "x-accel-"],
+];
+
+const REQUEST_FATES = new Map<string, FieldFate>([
+  ...NOT_FORWARDED.map((n) => [n, FieldFate.Drop] as const),
+  ...CLAIMS.map((n) => [n, FieldFate.Claim] as const),
+  ...NAMED.map((n) => [n, FieldFate.Named] as const),
+  ["x-forwarded-for", FieldFate.Chain],
+  ["destination", FieldFate.Destination],
+]);
+const ANSWER_FATES = new Map<string, FieldFate>([
+  ...[...HOP_BY_HOP, "server", "date", "proxy-authenticate", "proxy-authentication-info", "x-pad"].map(
+    (n) => [n, FieldFate.Drop] as const,
+  ),
+  ["location", FieldFate.Location],
+  ["content-location", FieldFate.Location],
+  ["refresh", FieldFate.Location],
+  ["content-type", FieldFate.Type],
+]);
+/** What every other name that begins like this ends by: instructions of an upstream to nginx. */
+export const ANSWER_FAMILIES: readonly string[] = ["x-accel-"];
+
+/** Lower-case names that have a fate of their own. */
+export const NAMED_FIELDS: readonly string[] = [
+  ...new Set([...REQUEST_FATES.keys(), ...ANSWER_FATES.keys()]),
+];
+
+const isOf = (families: readonly string[], name: string): boolean =>
+  families.some((begins) => name.startsWith(begins));
+
+/**
+ * Any other byte becomes the same `_` as `-` in the environment variables of one application or another (RFC 3875,
+ * 4.1.18), so that the name would be another spelling of one that is dropped. nginx drops these names too.
+ */
+const OTHER_SPELLING = /[^0-9a-z-]/;
+
+function fateOfRequestField(name: string): FieldFate {
+  const lower = name.toLowerCase();
+  if (OTHER_SPELLING.test(lower)) return FieldFate.Drop;
+  return REQUEST_FATES.get(lower) ?? (isOf(REQUEST_FAMILIES, lower) ? FieldFate.Named : FieldFate.Pass);
+}
+
+function fateOfAnswerField(name: string): FieldFate {
+  const lower = name.toLowerCase();
+  return ANSWER_FATES.get(lower) ?? (isOf(ANSWER_FAMILIES, lower) ? FieldFate.Drop : FieldFate.Pass);
+}
+
+export const requestFieldFate = remembered(fateOfRequestField);
+export const answerFieldFate = remembered(fateOfAnswerField);
+
+/** Field names repeat endlessly, so their fate is looked up by the name as written; bounded against hostile names. */
+function remembered(fateOf: (name: string) => FieldFate): (name: string) => FieldFate {
+  const fates = new Map<string, FieldFate>();
+  return (name) => {
+    const known = fates.get(name);
+    if (known !== undefined) return known;
+    const fate = fateOf(name);
+    // As a string of its own: a slice of a head would keep the whole head in memory.
+    if (fates.size < 1024 && name.length <= 64) fates.set(onePiece(name), fate);
+    return fate;
+  };
+}
