@@ -88,6 +88,22 @@ const FIELD_CASES: readonly [string, unknown, string, string][] = [
   ["listeners.0.name", "a b", "config.bad-name", "listeners[0].name"],
   ["trustedProxies", ["10.0.0.0/33"], "config.bad-address", "trustedProxies[0]"],
   ["trustedProxies", ["10.0.0.0/8/8"], "config.bad-address", "trustedProxies[0]"],
+  ...["", "X_Real_IP", "X.Real.IP", "X Real", "Host", "hOst", "Proxy", "TE", "Connection", "Forwarded"].map(
+    (name): [string, unknown, string, string] => [
+      "clientAddressField",
+      name,
+      "config.bad-header",
+      "clientAddressField",
+    ],
+  ),
+  ...["", "REMOTE_USER", "remote.user", "Host", "proxy", "PROXY", "Upgrade", "Content-Length"].map(
+    (name): [string, unknown, string, string] => [
+      "virtualServers.0.routes.0.action.trustedFields",
+      [name],
+      "config.bad-header",
+      "virtualServers[0].routes[0].action.trustedFields[0]",
+    ],
+  ),
   ...["files.example.org", "[2001:db8::20]", "0.0.0.0", "::"].map(
     (holderAddress): [string, unknown, string, string] => [
       "certificateAuthorities",

@@ -238,6 +238,26 @@ describe("upstream headers", () => {
     }
   });
 
+  test("are of the client that a trusted proxy names", () => {
+    const url = "https://files.example.org/sync/";
+    const asked = (chain: string, clientAddress: string): unknown => {
+      const said = resolve(tls, { url, clientAddress, headers: { "X-Forwarded-For": chain } });
+      const { "x-real-ip": realIp, "x-forwarded-for": sent } = "headers" in said ? said.headers : {};
+      return [said.clientAddress, realIp, sent];
+    };
+    expect(asked("6.6.6.6, 192.0.2.7, 10.0.0.9", "10.1.2.3")).toEqual([
+      "192.0.2.7",
+      "192.0.2.7",
+      "6.6.6.6, 192.0.2.7, 10.0.0.9, 10.1.2.3",
+    ]);
+    expect(asked("192.0.2.7", "11.1.2.3")).toEqual(["11.1.2.3", "11.1.2.3", "192.0.2.7, 11.1.2.3"]);
+    expect(asked("unknown", "10.1.2.3")).toEqual(["10.1.2.3", "10.1.2.3", "unknown, 10.1.2.3"]);
+    expect(resolve(tls, { url: "https://files.example.org/%zz" })).toMatchObject({
+      kind: "error",
+      clientAddress: "198.51.100.7",
+    });
+  });
+
   test("carry a WebSocket upgrade, and a WebDAV Destination as the upstream sees it", () => {
     const upgrade = { Connection: "Upgrade", Upgrade: "websocket" };
     expect(headers({ url: "https://files.example.org/sync/ws", headers: upgrade })).toMatchObject({

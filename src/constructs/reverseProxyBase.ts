@@ -259,10 +259,17 @@ export interface ProxySettings {
    */
   readonly workers?: "auto" | number;
   /**
-   * Addresses and CIDR ranges of proxies in front of this one. Only their forwarding fields are trusted.
+   * Addresses and CIDR ranges of HTTP proxies in front of this one. Only their forwarding fields are trusted, and the
+   * client of their requests is the one that `clientAddressField` names.
    * @default - none
    */
   readonly trustedProxies?: readonly string[];
+  /**
+   * Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With
+   * something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.
+   * @default "X-Forwarded-For"
+   */
+  readonly clientAddressField?: string;
   /**
    * Main logs, for routes without logs of their own; `off` for none (errors then go to standard error).
    * @default - on a host access.log and error.log in the log directory, in a container standard output and standard error
@@ -295,6 +302,7 @@ export interface ProxySettings {
 export const PROXY_SETTINGS: PropTable<ProxySettings> = {
   workers: any,
   trustedProxies: any,
+  clientAddressField: any,
   logs: any,
   limits: any,
   timeouts: any,

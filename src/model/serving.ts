@@ -14,6 +14,7 @@ export * from "./certificateName.js";
 export * from "./config/answerFields.js";
 export type * from "./config/certificates.js";
 export type * from "./config/config.js";
+export { forwardedClient } from "./forwardedClient.js";
 export * from "./hopByHop.js";
 export { onePiece } from "./onePiece.js";
 export * from "./problem.js";

@@ -10,7 +10,9 @@ import {
   clientPort,
   CONNECT_REFUSAL,
   defaultPort,
+  forwardedClient,
   ForwardingRules,
+  type ForwardedRequest,
   type HeaderList,
   hostAsked,
   isBodyTooLong,
@@ -43,7 +45,7 @@ export interface TestRequest {
   /** Request fields by name; a list sends the field several times. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /**
-   * IPv4 or IPv6 address that the request comes from.
+   * IPv4 or IPv6 address that the request comes from; of one in `trustedProxies`, the fields say who the client is.
    * @default "198.51.100.7"
    */
   readonly clientAddress?: string;
@@ -77,6 +79,8 @@ interface Answerer {
   readonly virtualServer: string;
   /** Undefined if no route matched. */
   readonly route?: string;
+  /** The client's address, for logs and upstreams: the one that a trusted proxy names, else where the request comes from. */
+  readonly clientAddress: string;
   /**
    * Fields that the config sets in the answer (`responseHeaders`, `hsts`), by lower-case name. The answer to an upgrade
    * (101) does not have them.
@@ -103,11 +107,13 @@ export function resolve(target: ProxyConfig | IConstruct, request: TestRequest |
   const path = normalisePath(url.target);
   if (host === undefined || path === undefined) {
     const server = router.defaultServer(listener.name);
-    return { ...answererOf(listener, server, undefined), kind: "error", status: 400 };
+    const { clientAddress } = asked;
+    return { ...answererOf(listener, server, undefined), clientAddress, kind: "error", status: 400 };
   }
   const server = router.virtualServer(listener.name, host.serverName);
   const route = router.route(server, path);
-  return answer({ config, asked, url, listener, serverName: host.serverName, server, route, path });
+  const client = clientOf(config, asked);
+  return answer({ config, asked, client, url, listener, serverName: host.serverName, server, route, path });
 }
 
 type AskedRequest = TestRequest & Required<Pick<TestRequest, "method" | "clientAddress">>;
@@ -118,9 +124,21 @@ const withDefaults = (request: TestRequest): AskedRequest => ({
   clientAddress: request.clientAddress ?? "198.51.100.7",
 });
 
+/** Whose request it is, and what of it the header rules need to know. */
+type Client = Pick<ForwardedRequest, "clientAddress" | "forwardedBy" | "trusted">;
+
+function clientOf({ trustedProxies, clientAddressField }: ProxyConfig, asked: AskedRequest): Client {
+  const isTrusted = withinRanges(trustedProxies);
+  const { clientAddress: address } = asked;
+  if (!isTrusted(address)) return { clientAddress: address, trusted: false };
+  const named = forwardedClient(headerList(asked), clientAddressField.toLowerCase(), isTrusted) ?? address;
+  return { clientAddress: named, forwardedBy: named === address ? undefined : address, trusted: true };
+}
+
 interface Routed {
   readonly config: ProxyConfig;
   readonly asked: AskedRequest;
+  readonly client: Client;
   readonly url: SplitUrl;
   readonly listener: ListenerConfig;
   readonly serverName: string;
@@ -131,7 +149,8 @@ interface Routed {
 
 function answer(routed: Routed): Resolution {
   const { route, asked } = routed;
-  const answerer = answererOf(routed.listener, routed.server, route);
+  const { clientAddress } = routed.client;
+  const answerer = { ...answererOf(routed.listener, routed.server, route), clientAddress };
   const fail = (status: number): Resolution => ({ ...answerer, kind: "error", status });
   if (asked.method === "CONNECT") return fail(CONNECT_REFUSAL.status);
   if (asked.method === "TRACE") return fail(TRACE_REFUSAL.status);
@@ -144,7 +163,7 @@ function answererOf(
   listener: ListenerConfig,
   server: VirtualServerConfig,
   route: RouteConfig | undefined,
-): Answerer {
+): Omit<Answerer, "clientAddress"> {
   const rules = [...answerFieldRules(server, route, listener.protocol)];
   return {
     listener: listener.name,
@@ -181,19 +200,17 @@ const ANSWERS: Answers = {
 };
 
 function upstreamRequest(routed: Routed, route: RouteConfig, action: ActionOf<"proxy">): Answered {
-  const { config, asked, url } = routed;
+  const { config, asked, client, url } = routed;
   const upstream = config.upstreams.find(({ name }) => name === action.upstream)!;
-  const { method, clientAddress } = asked;
   const request = {
-    method,
+    method: asked.method,
     target: url.target,
     path: routed.path,
     headers: headerList(asked),
     host: url.authority,
     serverName: routed.serverName,
     scheme: url.scheme,
-    clientAddress,
-    trusted: withinRanges(config.trustedProxies)(clientAddress),
+    ...client,
     webSocket: action.webSocket && upgradeOf(asked) === "websocket",
   };
   const rules = new ForwardingRules({ ...route, action }, upstream);

@@ -10,6 +10,7 @@ import {
   milliseconds,
   name,
   port,
+  requestFieldName,
   routePath,
   serverName,
   upstreamUrl,
@@ -243,9 +244,17 @@ export const configSchema = z.strictObject({
     .array(cidr("An address or range.", "10.0.0.0/8"))
     .default([])
     .meta({
-      description: "Clients whose forwarding fields are trusted: addresses and CIDR ranges.",
+      description:
+        "HTTP proxies in front of this one, whose forwarding fields are trusted: addresses and CIDR ranges. The client " +
+        "of their requests is the one that `clientAddressField` names.",
       examples: [["10.0.0.0/8"]],
     }),
+  clientAddressField: requestFieldName(
+    "Field in which trusted proxies name the client: the last address in it that is not in `trustedProxies`. With " +
+      "something else than an address there, the client is the proxy. Any but the default needs `trustedProxies`.",
+    "CF-Connecting-IP",
+    ["Forwarded"],
+  ).default("X-Forwarded-For"),
   logs: z
     .strictObject({
       access: accessLog.default("off"),

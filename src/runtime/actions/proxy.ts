@@ -48,6 +48,7 @@ class Facts implements ForwardedRequest {
   readonly serverName: string;
   readonly scheme: "http" | "https";
   readonly clientAddress: string;
+  readonly forwardedBy: string | undefined;
   readonly trusted: boolean;
 
   constructor(
@@ -64,6 +65,7 @@ class Facts implements ForwardedRequest {
     this.serverName = request.serverName;
     this.scheme = client.scheme;
     this.clientAddress = client.address;
+    this.forwardedBy = client.forwardedBy;
     this.trusted = client.trusted;
   }
 

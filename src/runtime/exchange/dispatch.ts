@@ -1,15 +1,18 @@
 import { isBodyTooLong, type ProxyConfig, Router, type VirtualServerConfig } from "../../model/serving.js";
 import { respondError } from "./errorPages.js";
 import { reasonPhrase } from "./reasonPhrases.js";
-import type { AccessLog, LoggedExchange, RouteRuntime } from "./exchange.js";
+import type { AccessLog, ClientInfo, LoggedExchange, RouteRuntime } from "./exchange.js";
+import { RequestClients } from "./requestClient.js";
 
 /** Idle time of exchanges without a route: timeouts are a route's. */
 export const UNROUTED_IDLE_MS = 30_000;
 
 const PROOF_FIELDS = ["Content-Type", "application/octet-stream"];
 
-/** An exchange whose server and route the dispatcher still has to find. */
+/** An exchange whose client, server and route the dispatcher still has to find. */
 export interface DispatchedExchange extends LoggedExchange {
+  /** As yet, what is connected. */
+  client: ClientInfo;
   server: VirtualServerConfig;
   route: RouteRuntime | undefined;
 }
@@ -17,6 +20,7 @@ export interface DispatchedExchange extends LoggedExchange {
 /** From an exchange to its route's action; the same for both protocols. */
 export class Dispatcher {
   private readonly router: Router;
+  private readonly clients: RequestClients;
   /** What authorities ask for over plain HTTP at present, by path. */
   private proofs: ReadonlyMap<string, string> = new Map();
 
@@ -26,6 +30,7 @@ export class Dispatcher {
     private readonly mainAccess: AccessLog,
   ) {
     this.router = new Router(config);
+    this.clients = new RequestClients(config);
   }
 
   /** The server that answers for a listener before the host is known (decisions 1.2). */
@@ -43,9 +48,10 @@ export class Dispatcher {
     this.proofs = proofs;
   }
 
-  /** Finds server and route, checks what every route checks, and hands the exchange to the action. */
+  /** Finds client, server and route, checks what every route checks, and hands the exchange to the action. */
   dispatch(exchange: DispatchedExchange): void {
     const { request } = exchange;
+    exchange.client = this.clients.of(exchange.client, request);
     exchange.server = this.router.virtualServer(exchange.client.listener, request.serverName);
     if (this.proofs.size > 0 && this.answersProof(exchange)) return;
     // The client is to ask on a connection of the other name (RFC 9110, 15.5.20).

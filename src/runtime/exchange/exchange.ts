@@ -169,7 +169,10 @@ export interface ReadFields {
 
 export interface ClientInfo {
   readonly address: string;
+  /** 0 if a trusted proxy named the client: its connection is not ours. */
   readonly port: number;
+  /** Address of the trusted proxy that named the client; undefined if the client itself is connected. */
+  readonly forwardedBy?: string;
   readonly scheme: "http" | "https";
   /**
    * Group of the key exchange, by its OpenSSL name; undefined if there was none, without TLS, and where no access log

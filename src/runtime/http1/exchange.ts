@@ -47,7 +47,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     private readonly connection: ExchangeConnection,
     private readonly writer: AnswerWriter,
     readonly request: ParsedRequest,
-    readonly client: ClientInfo,
+    public client: ClientInfo,
     public server: VirtualServerConfig,
   ) {
     super();

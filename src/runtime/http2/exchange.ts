@@ -82,7 +82,7 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
     private readonly connection: StreamConnection,
     readonly id: number,
     readonly request: ParsedRequest,
-    readonly client: ClientInfo,
+    public client: ClientInfo,
     public server: VirtualServerConfig,
     public sendWindow: number,
     ended: boolean,
