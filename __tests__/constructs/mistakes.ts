@@ -744,6 +744,18 @@ const actions = of("an action", [
     `${AT_ROUTE}.action.setHeaders.X-A`,
   ],
   [
+    "that trusts a spelling that never arrives",
+    act((s) => Action.proxy(s.app, { trustedFields: ["REMOTE_USER"] })),
+    "config.bad-header",
+    `${AT_ROUTE}.action.trustedFields[0]`,
+  ],
+  [
+    "that trusts a field and nobody who sends it",
+    act((s) => Action.proxy(s.app, { trustedFields: ["Remote-User"] })),
+    "config.no-trusted-proxies",
+    `${AT_ROUTE}.action.trustedFields`,
+  ],
+  [
     "that serves nothing",
     act(() => Action.staticFiles(wrong(undefined))),
     "config.missing-field",
@@ -856,6 +868,12 @@ const proxies = of("a proxy", [
     proxy({ trustedProxies: ["gate"] }),
     "config.bad-address",
     "stack/p.trustedProxies[0]",
+  ],
+  [
+    "whose clients are named in another syntax",
+    proxy({ clientAddressField: "Forwarded" }),
+    "config.bad-header",
+    "stack/p.clientAddressField",
   ],
   [
     "that trusts a string",
@@ -1052,6 +1070,21 @@ const fronts = of("a front end", [
   ["without host", front({ host: undefined }), "config.missing-field", "stack/files.host"],
   ["with an address for a host", front({ host: "192.0.2.1" }), "config.wrong-type", "stack/files.host"],
   ["with a bad host", front({ host: { address: "::1" } }), "host.ipv6-only", "stack/files/Host.address"],
+  [
+    "whose balancer announces clients and is trusted",
+    front({
+      mode: Mode.plain({ proxyProtocol: { from: ["10.0.0.0/16"] } }),
+      proxy: { trustedProxies: ["192.0.2.1", "10.0.0.5"] },
+    }),
+    "config.announced-and-trusted",
+    "stack/files/Proxy.trustedProxies[1]",
+  ],
+  [
+    "whose clients nobody names",
+    front({ proxy: { clientAddressField: "CF-Connecting-IP" } }),
+    "config.no-trusted-proxies",
+    "stack/files/Proxy.clientAddressField",
+  ],
   ["without mode", front({ mode: undefined }), "config.missing-field", "stack/files.mode"],
   ["with a mode's name", front({ mode: "tls" }), "config.wrong-type", "stack/files.mode"],
   ["with a mode that was not called", front({ mode: Mode.tls }), "config.wrong-type", "stack/files.mode"],

@@ -350,3 +350,53 @@ describe("certificates", () => {
     ]);
   });
 });
+
+const announcing = (...from: string[]): object => ({ ...HTTP, proxyProtocol: { from } });
+const ANNOUNCED = "config.announced-and-trusted trustedProxies";
+const OTHER = { ...HTTP, name: "other", port: 81 };
+
+test.each<[string[], object[], string[]]>([
+  [["10.0.0.5"], [HTTP], []],
+  [["10.0.0.5"], [announcing("10.0.1.0/24")], []],
+  [["10.0.0.5"], [announcing("2001:db8::/32", "10.0.0.5")], [`${ANNOUNCED}[0]`]],
+  [["192.0.2.1", "10.0.0.5"], [announcing("10.0.0.0/8")], [`${ANNOUNCED}[1]`]],
+  [["10.0.0.0/8"], [announcing("10.0.0.5")], [`${ANNOUNCED}[0]`]],
+  [["10.0.0.77/8"], [announcing("10.200.0.0/16")], [`${ANNOUNCED}[0]`]],
+  [["::/0"], [announcing("10.0.0.5")], []],
+  [["2001:db8::/32"], [announcing("2001:db8:1::/48")], [`${ANNOUNCED}[0]`]],
+  [["::ffff:10.0.0.0/104"], [announcing("10.0.0.5")], [`${ANNOUNCED}[0]`]],
+  // A balancer that forwards TCP to one listener and speaks HTTP to the other.
+  [["10.0.0.5"], [announcing("10.0.0.5"), OTHER], []],
+  [["10.0.0.5"], [announcing("10.0.0.5"), { ...announcing("10.0.0.6"), ...OTHER }], []],
+  [
+    ["10.0.0.5"],
+    [announcing("10.0.0.5"), { ...OTHER, proxyProtocol: { from: ["10.0.0.4/30"] } }],
+    [`${ANNOUNCED}[0]`],
+  ],
+])("proxies %j with listeners %j", (trustedProxies, listeners, problems) => {
+  const virtualServers = [server({ listeners: listeners.map((one) => (one as { name: string }).name) })];
+  expect(places({ trustedProxies, listeners, virtualServers })).toEqual(problems);
+});
+
+test("what only a trusted proxy may send needs one", () => {
+  const trusting = (trustedFields: string[]): object => ({
+    upstreams: [{ name: "web", url: "http://127.0.0.1:8000" }],
+    virtualServers: [
+      server({
+        routes: [
+          route({ action: { type: "proxy", upstream: "web", trustedFields } }),
+          route({ name: "s", path: "/s" }),
+        ],
+      }),
+    ],
+  });
+  const at = "config.no-trusted-proxies virtualServers[0].routes[0].action.trustedFields";
+  expect(places(trusting([]))).toEqual([]);
+  expect(places(trusting(["Remote-User"]))).toEqual([at]);
+  expect(places({ ...trusting(["Remote-User"]), trustedProxies: ["10.0.0.5"] })).toEqual([]);
+  expect(places({ clientAddressField: "x-forwarded-FOR" })).toEqual([]);
+  expect(places({ clientAddressField: "X-Real-IP" })).toEqual([
+    "config.no-trusted-proxies clientAddressField",
+  ]);
+  expect(places({ clientAddressField: "X-Real-IP", trustedProxies: ["10.0.0.5"] })).toEqual([]);
+});

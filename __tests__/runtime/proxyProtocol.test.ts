@@ -416,6 +416,44 @@ test("the one that is named decides whether forwarding fields are trusted", asyn
   expect(await seen(CLIENT)).toBe("http");
 });
 
+test("the one that is named may be a proxy of HTTP, which names its client", async () => {
+  const peer = new Accepted(await connectFrom(BALANCER, "http"));
+  peer.send("PROXY TCP4 192.0.2.200 198.51.100.2 1 2\r\n");
+  peer.send(get("/named", "X-Forwarded-For: 6.6.6.6, 198.51.100.9\r\n"));
+  await peer.receives("for 6.6.6.6, 198.51.100.9, 192.0.2.200");
+  await logged((line) => line["remote_addr"] === "198.51.100.9" && JSON.stringify(line).includes("/named"));
+  peer.socket.destroy();
+});
+
+test("a balancer that is a proxy of HTTP elsewhere is not believed where a header names nobody", async () => {
+  const named = config();
+  const free = await freePorts(2);
+  const [http] = named.listeners as [ListenerInput];
+  const { proxyProtocol: _, ...unannounced } = http;
+  const other = await Portico.start({
+    ...named,
+    trustedProxies: [BALANCER],
+    listeners: [
+      { ...http, port: free[0]! },
+      { ...unannounced, name: "https", port: free[1]! },
+    ],
+    virtualServers: [{ ...named.virtualServers[0]!, listeners: ["http", "https"] }],
+    logs: { error: { path: at("other.log") } },
+  });
+  const seen = async (port: number, header: string | Buffer): Promise<string> => {
+    const socket = net.connect({ host: "127.0.0.1", port, localAddress: BALANCER });
+    await once(socket, "connect");
+    const peer = new Accepted(socket).send(header).send(get("/", "X-Forwarded-Proto: https\r\n"));
+    await peer.receives("for ");
+    socket.destroy();
+    return parseAnswer(peer.received).headers["x-seen-proto"]!;
+  };
+  expect(await seen(free[1]!, "")).toBe("https");
+  expect(await seen(free[0]!, LOCAL)).toBe("http");
+  expect(await seen(free[0]!, "PROXY UNKNOWN\r\n")).toBe("http");
+  await other.stop();
+});
+
 test("what checks the front end from a named address sends a header", async () => {
   const ask = (
     headerFrom: readonly string[],

@@ -14,6 +14,12 @@ export function withinRanges(ranges: readonly string[]): (address: string) => bo
   return (address) => address !== "" && lists[familyOf(address)].check(address, familyOf(address));
 }
 
+/** Whether two addresses or ranges have an address in common: then one of them has all of the other. */
+export const overlap = (a: string, b: string): boolean =>
+  withinRanges([a])(firstOf(b)) || withinRanges([b])(firstOf(a));
+
+const firstOf = (range: string): string => plainRange(range).split("/")[0]!;
+
 /**
  * A range of IPv4-mapped addresses (RFC 4291, 2.5.5.2), such as `::ffff:10.0.0.0/104`, as the range of IPv4 that it is;
  * any other as it is. Clients' addresses are compared in the same form.

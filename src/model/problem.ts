@@ -71,6 +71,10 @@ export const PROBLEM_CODES = {
   "config.redirect-loop": "Redirect to a scheme, port or host that does not redirect back.",
   "config.body-not-allowed": "Leave the body out, or answer with another status.",
   "config.proxy-loop": "Point the upstream at the application, not at a listener of this proxy.",
+  "config.no-trusted-proxies":
+    "Name the proxies that send the field in `trustedProxies`, or leave it out: nobody else is believed.",
+  "config.announced-and-trusted":
+    "Leave the address out of `trustedProxies`: clients are named by the PROXY protocol header.",
   "config.ipv6-only": "Add an IPv4 listener: IPv6-only hosts are not supported.",
   "acme.bad-directory":
     "Give the `https` URL of the authority's ACME directory, as the authority documents it.",

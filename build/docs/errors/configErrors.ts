@@ -303,6 +303,21 @@ export const CONFIG_ERRORS = {
     means: "HTTP has no body in an answer of this status (RFC 9110, 15).",
     example: withField("virtualServers[1].routes[0].action", { type: "respond", status: 204, body: "done" }),
   },
+  "config.no-trusted-proxies": {
+    means:
+      "The field says what is believed of a trusted proxy, and no proxy is trusted. Without one it has no effect, or a field that an application relies on never arrives.",
+    example: withField("clientAddressField", "CF-Connecting-IP"),
+  },
+  "config.announced-and-trusted": {
+    means:
+      "Every listener takes connections from there with a PROXY protocol header only, so the client is the one that the header names. Where it names none, whoever is behind would be believed like an HTTP proxy. See [load-balancers.md](load-balancers.md).",
+    example: () => {
+      const { listeners, ...rest } = config();
+      const proxyProtocol = { from: ["10.0.0.0/16"] };
+      const announced = listeners.map((one) => ({ ...one, proxyProtocol }));
+      return only(parseConfig({ ...rest, trustedProxies: ["10.0.0.5"], listeners: announced }));
+    },
+  },
   "config.proxy-loop": {
     means:
       "The upstream is a listener of this proxy, so a request would go in circles until all connections are used up.",

@@ -14,6 +14,7 @@ import { Router } from "./router.js";
 import { CATCH_ALL } from "../serverName.js";
 import { listenerLedTo } from "./redirects.js";
 import { tlsPolicySettings } from "../tlsPolicy.js";
+import { trustProblems } from "./trustChecks.js";
 
 /** Rules that span fields. Every field is valid by itself when this runs. */
 export function crossCheck(config: ProxyConfig): Problem[] {
@@ -31,6 +32,7 @@ export function crossCheck(config: ProxyConfig): Problem[] {
       ),
     ),
     ...answerFieldProblems(config),
+    ...trustProblems(config),
     ...proxyLoops(config),
   ];
   // Following redirects needs a config that can be routed.

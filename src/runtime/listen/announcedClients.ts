@@ -40,7 +40,7 @@ export class AnnouncedClients {
       timeoutMs,
       found: (header, bytes) => {
         if ("malformed" in header) return this.refuse(socket, `it ${header.malformed}`);
-        const client = header.endpoints ?? endpointsOf(socket);
+        const client = header.endpoints ?? { ...endpointsOf(socket), unnamed: true };
         this.known.set(socket, client);
         done(client, bytes.subarray(header.length));
       },

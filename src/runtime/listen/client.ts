@@ -11,6 +11,8 @@ export interface Endpoints {
   readonly address: string;
   readonly port: number;
   readonly localAddress: string;
+  /** It is the peer that announces clients, and named none. */
+  readonly unnamed?: true;
 }
 
 /** What the connection itself shows; parts of it are empty if the peer is already gone. */
@@ -33,7 +35,8 @@ export function clientInfo(
   announced: Endpoints | undefined,
 ): ClientInfo {
   const { address, port, localAddress } = announced ?? endpointsOf(socket);
-  const trusted = context.trusted(address);
+  // Whoever is behind a balancer that names nobody is not believed, even if it is a trusted proxy elsewhere.
+  const trusted = announced?.unnamed !== true && context.trusted(address);
   return {
     address,
     port,

@@ -1,0 +1,47 @@
+import { overlap } from "../addressRanges.js";
+import { type Problem, problem } from "../problem.js";
+import type { ProxyConfig } from "./config.js";
+
+/** Rules about whose word is taken for who a client is. */
+export function trustProblems(config: ProxyConfig): Problem[] {
+  return [...unsentFields(config), ...announcedAndTrusted(config)];
+}
+
+/** Fields that only a trusted proxy may send, where there is none. */
+function unsentFields({ trustedProxies, clientAddressField, virtualServers }: ProxyConfig): Problem[] {
+  if (trustedProxies.length > 0) return [];
+  const nobody = (path: string, received: unknown): Problem =>
+    problem("config.no-trusted-proxies", path, "is never believed: `trustedProxies` is empty", { received });
+  return [
+    ...(clientAddressField.toLowerCase() === "x-forwarded-for"
+      ? []
+      : [nobody("clientAddressField", clientAddressField)]),
+    ...virtualServers.flatMap(({ routes }, s) =>
+      routes.flatMap(({ action }, r) =>
+        action.type === "proxy" && action.trustedFields.length > 0
+          ? [nobody(`virtualServers[${s}].routes[${r}].action.trustedFields`, action.trustedFields)]
+          : [],
+      ),
+    ),
+  ];
+}
+
+/**
+ * A balancer of TCP that is trusted as a proxy of HTTP as well: its clients would be believed whatever they claim,
+ * wherever a header names none of them. Where it speaks HTTP to another listener, both are needed.
+ */
+function announcedAndTrusted({ trustedProxies, listeners }: ProxyConfig): Problem[] {
+  return trustedProxies.flatMap((trusted, i) => {
+    const announced = listeners.map(({ proxyProtocol }) =>
+      proxyProtocol?.from.findIndex((range) => overlap(range, trusted)),
+    );
+    if (announced.some((at) => at === undefined || at === -1)) return [];
+    const message = `has addresses of listeners[0].proxyProtocol.from[${announced[0]}]`;
+    return [
+      problem("config.announced-and-trusted", `trustedProxies[${i}]`, message, {
+        received: trusted,
+        allowed: "addresses that connect to some listener without a PROXY protocol header",
+      }),
+    ];
+  });
+}
