@@ -1,3 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  FieldFate,
+  NAMED_FIELDS,
+  REQUEST_FAMILIES,
+  requestFieldFate,
+} from "../../src/model/actions/fieldFates.js";
 import { ForwardingRules, type ForwardedRequest } from "../../src/model/actions/forwarding.js";
 import type { ActionOf } from "../../src/model/actions/table.js";
 import { parseConfig } from "../../src/model/index.js";
@@ -192,6 +200,40 @@ test("what the route sets, and what Connection names, does not come from a trust
   const rules = rulesOf({ ...FORWARDED_OFF, trustedFields, setHeaders: { "Remote-User": "own" } });
   const headers = ["Remote-User", "a", "Connection", "remote-name", "Remote-Name", "b", "Accept", "c"];
   expect(sent(rules, headers, { trusted: true })).toEqual(["Remote-User: own", "Accept: c"]);
+});
+
+test("a chain that only trusted proxies may send ends here if it is a stranger's", () => {
+  const rules = rulesOf({ trustedFields: ["x-forwarded-for"] });
+  const [, stranger] = sent(rules, ["X-Forwarded-For", "6.6.6.6"]);
+  const [, trusted] = sent(rules, ["X-Forwarded-For", "6.6.6.6"], { trusted: true });
+  expect([stranger, trusted]).toEqual(["X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 6.6.6.6, 192.0.2.7"]);
+});
+
+test("docs/load-balancers.md lists them all, each where it belongs", () => {
+  const page = readFileSync(join(__dirname, "../../docs/load-balancers.md"), "utf8");
+  const [, section = ""] = page.split("### What a proxy may say");
+  const rows = section
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .slice(2);
+  const listed = rows.flatMap((row) => {
+    const [, , names = "", passes = ""] = row.split("|");
+    const fate = / never /.test(passes)
+      ? FieldFate.Drop
+      : / yes/.test(passes)
+        ? FieldFate.Claim
+        : FieldFate.Named;
+    return [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => ({ name: name!.toLowerCase(), fate }));
+  });
+  for (const { name, fate } of listed)
+    expect([name, requestFieldFate(name.replace("*", "-other"))]).toEqual([name, fate]);
+  const ofList = NAMED_FIELDS.filter((name) =>
+    [FieldFate.Claim, FieldFate.Named].includes(requestFieldFate(name)),
+  );
+  const known = listed.map(({ name }) => name);
+  expect(
+    [...ofList, ...REQUEST_FAMILIES.map((begins) => `${begins}*`)].filter((name) => !known.includes(name)),
+  ).toEqual([]);
 });
 
 describe("a request that a trusted proxy forwards", () => {
