@@ -58,13 +58,15 @@ describe("a connection after an answer without a body", () => {
     ["HEAD", "200 OK\r\nTransfer-Encoding: chunked", false],
     ["HEAD", "200 OK", false],
     ["HEAD", "302 Found\r\nContent-Length: 0", true],
-    ["HEAD", "304 Not Modified", true],
+    ["HEAD", "304 Not Modified", false],
     ["GET", "304 Not Modified\r\nContent-Length: 7", false],
     ["GET", "304 Not Modified\r\nTransfer-Encoding: chunked", false],
-    ["GET", "304 Not Modified", true],
+    ["GET", "304 Not Modified", false],
+    ["GET", "304 Not Modified\r\nContent-Length: 0", true],
     ["GET", "204 No Content\r\nContent-Length: 7", false],
     ["GET", "204 No Content\r\nContent-Length: 0", true],
-    ["DELETE", "204 No Content", true],
+    ["DELETE", "204 No Content", false],
+    ["DELETE", "200 OK\r\nContent-Length: 0", true],
   ])("to %s, %j, is used again: %j", async (method, head, reused) => {
     script = (peer, request) => peer.send(request === 0 ? `HTTP/1.1 ${head}\r\n\r\n` : OK);
     expect(await headOf(asking(method))).toContain(`HTTP/1.1 ${head.slice(0, 3)}`);

@@ -12,9 +12,10 @@ export interface ParsedResponse {
   /** Announced `Content-Length`; -1 without one. Differs from `bodyLength` for HEAD and 304. */
   readonly contentLength: number;
   /**
-   * Whether the connection may be used again. Not after the answer to HEAD, a 204 or a 304 that announced content: some
-   * servers send that content all the same (gunicorn before 27 with threads), in a segment of its own and at any time
-   * later, and it would be taken for the answer to the next request. Silence for a while would prove nothing.
+   * Whether the connection may be used again. Not after an answer that has no body by its method or status, unless it
+   * says so by `Content-Length: 0`: some servers send a body all the same (gunicorn before 27 with threads or gevent),
+   * in a segment of its own and at any time later, and it would be taken for the answer to the next request. Silence for
+   * a while would prove nothing.
    */
   readonly keepAlive: boolean;
   readonly upgrade: string | undefined;
@@ -52,26 +53,22 @@ export function parseResponseHead(
   }
   if (fields.transferEncoding !== undefined && !http11)
     throw new HeadError(400, "Transfer-Encoding in HTTP/1.0");
-  const bodiless = method === "HEAD" || status < 200 || isEmpty(status);
+  const bodiless = method === "HEAD" || status < 200 || status === 204 || status === 304;
   const declared = fields.transferEncoding === undefined ? fields.contentLength : -1;
   const unframed = fields.transferEncoding === undefined && fields.contentLength === -1;
   const bodyLength = bodiless ? 0 : unframed ? UNTIL_CLOSE : declared;
-  // Where HEAD is answered without any framing, GET would be by the end of the connection.
-  const announces =
-    bodiless && (unframed ? method === "HEAD" && !isEmpty(status) : fields.contentLength !== 0);
-  const mayReuse = !announces && (http11 ? !fields.close : fields.keepAlive);
+  const mayGoOn = bodiless && fields.contentLength !== 0;
+  const mayReuse = !mayGoOn && bodyLength !== UNTIL_CLOSE && (http11 ? !fields.close : fields.keepAlive);
   return {
     status,
     reason: text.slice(13, end),
     fields,
     bodyLength,
     contentLength: fields.contentLength,
-    keepAlive: mayReuse && bodyLength !== UNTIL_CLOSE,
+    keepAlive: mayReuse,
     upgrade: fields.connectionUpgrade ? fields.upgrade : undefined,
   };
 }
-
-const isEmpty = (status: number): boolean => status === 204 || status === 304;
 
 function statusCode(head: string): number {
   const hundreds = head.charCodeAt(9) - 0x30;
