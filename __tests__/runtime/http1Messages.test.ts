@@ -253,7 +253,7 @@ describe("an upstream's answer head", () => {
     ["HTTP/1.1 100 ", { status: 100, reason: "", bodyLength: 0 }],
     ["HTTP/1.1 599", { status: 599, reason: "" }],
     ["HTTP/1.1 209 \xe9", { status: 209, reason: "\xe9" }],
-    ["HTTP/1.1 190 A b", { status: 190, reason: "A b", bodyLength: 0, keepAlive: true }],
+    ["HTTP/1.1 190 A b", { status: 190, reason: "A b", bodyLength: 0 }],
     [`${OK}\r\nContent-Length: 7`, { bodyLength: 7, contentLength: 7, keepAlive: true }],
     [`${OK}\r\nContent-Length: 7`, { bodyLength: 0, contentLength: 7, keepAlive: false }, "HEAD"],
     [`${OK}\r\nContent-Length: 0`, { bodyLength: 0, contentLength: 0, keepAlive: true }, "HEAD"],
