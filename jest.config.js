@@ -21,6 +21,7 @@ const NEEDS = [
   { tests: "proof/package/image.test.ts", programs: ["podman", "runc"], root: true },
   { tests: "proof/faults/", programs: ["prlimit", "unshare", "faketime"], root: true },
   { tests: "__tests__/applicationSettings/", programs: ["python3", "mariadbd"], root: true },
+  { tests: "proof/upstreams/", programs: ["go", "python3", "apache2"], root: false },
 ];
 
 const isHere = (program) => {

@@ -12,6 +12,8 @@ const LONG = [
   "proof/application/application",
   "__tests__/activation/wholeHost",
   "__tests__/runtime/ticketKeys",
+  "proof/upstreams/transfers",
+  "proof/upstreams/connections",
   "proof/package/package",
   "__tests__/runtime/memoryBudgets",
   "proof/nginx/nginx",

@@ -1,0 +1,89 @@
+"""The application of the tests on uvicorn, with WebSockets that echo; wsgi.py says what it answers."""
+
+import asyncio
+import hashlib
+from urllib.parse import parse_qs
+
+
+class Answer:
+    def __init__(self, send):
+        self.send = send
+
+    async def head(self, status, headers=()):
+        fields = [(name.encode(), value.encode()) for name, value in headers]
+        await self.send({"type": "http.response.start", "status": status, "headers": fields})
+
+    async def piece(self, body, more=True):
+        await self.send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def whole(self, text, status=200):
+        await self.head(status, [("content-length", str(len(text)))])
+        await self.piece(text.encode(), False)
+
+
+async def text(query, answer):
+    body = query["text"].encode("latin-1")
+    headers = [("location", "/elsewhere")] if query["code"] == "302" else []
+    if query["framing"] == "length":
+        headers.append(("content-length", str(len(body))))
+    await answer.head(int(query["code"]), headers)
+    await asyncio.sleep(int(query["ms"]) / 1000)
+    await answer.piece(body, False)
+
+
+async def upload(receive, answer):
+    digest, size, more = hashlib.sha256(), 0, True
+    while more:
+        message = await receive()
+        piece = message.get("body", b"")
+        digest.update(piece)
+        size += len(piece)
+        more = message.get("more_body", False)
+    await answer.whole(f"{size} {digest.hexdigest()}")
+
+
+async def download(size, answer):
+    await answer.head(200, [("content-length", str(size))])
+    block = bytes(i % 251 for i in range(65536))
+    for at in range(0, size, len(block)):
+        await answer.piece(block[: size - at])
+    await answer.piece(b"", False)
+
+
+async def pieces(count, seconds, answer):
+    await answer.head(200)
+    for i in range(count):
+        await asyncio.sleep(seconds)
+        await answer.piece(f"piece {i}\n".encode())
+    await answer.piece(b"", False)
+
+
+async def echo(receive, send):
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message.get("text"), "bytes": message.get("bytes")})
+
+
+async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        return await echo(receive, send)
+    query = {name: values[0] for name, values in parse_qs(scope["query_string"].decode()).items()}
+    seconds = int(query.get("ms", "0")) / 1000
+    action = scope["path"].rsplit("/", 1)[-1]
+    answer = Answer(send)
+    if action == "answer":
+        await asyncio.sleep(seconds)
+        await answer.whole("answer of " + query["id"])
+    elif action == "text":
+        await text(query, answer)
+    elif action == "upload":
+        await upload(receive, answer)
+    elif action == "refuse":
+        await answer.whole("too large", 413)
+    elif action == "download":
+        await download(int(query["size"]), answer)
+    elif action == "pieces":
+        await pieces(int(query["count"]), seconds, answer)
+    else:
+        await answer.whole("no such action", 404)

@@ -1,0 +1,3 @@
+module portico/proof/upstreams
+
+go 1.22
