@@ -185,6 +185,8 @@ export class Server {
     const gone = once(shell, "exit");
     shell.stdin!.end();
     await gone;
+    // Its children may hold the port a moment longer.
+    await eventually(() => isRefused(this.port), `for ${this.name} to be gone`);
   }
 
   async stop(): Promise<void> {
