@@ -1,3 +1,4 @@
+import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectTo, isComplete } from "../kit/peers.js";
 import { childrenOf } from "../kit/processes.js";
@@ -11,6 +12,7 @@ import { stageOf } from "./stage.js";
 const stage = stageOf(NAMES);
 const KEEPING = NAMES.filter((name) => recipe(name).keepsConnections);
 const GUNICORNS = NAMES.filter((name) => name.startsWith("gunicorn"));
+/** Connections of a server that are idle for different times. */
 const TIMES = 24;
 
 /** Runs the same against several servers at once: most of it is waiting. */
@@ -46,14 +48,28 @@ async function askWhenIdle(
   await Promise.all(asked);
 }
 
-test("a connection that the server closes just as a request goes out costs no request that may be sent again", async () => {
-  const tallies = await each(KEEPING, async (name) => {
-    // gunicorn looks once a second at how long connections were idle.
+test("a connection that the server closes while a request is on its way costs no request that may be sent again", async () => {
+  const opened = await each(KEEPING, async (name) => {
+    const agent = new Agent({ keepAlive: true });
     const tally = new Tally(stage().port, `${name}-kept`);
-    await askWhenIdle(tally, { from: 1_900, to: 3_100 }, 200, () => ({}));
+    const all = (ms: number): Promise<unknown> =>
+      Promise.all(Array.from({ length: 8 }, () => tally.ask(ms, { agent })));
+    await all(200);
+    return { agent, tally, all };
+  });
+  // To the front end it is as if both came in the same moment, the request first.
+  await stage().whileStopped(async () => {
+    const asked = Object.values(opened).map(({ all }) => all(0));
+    // Two seconds, and one more for gunicorn, which looks once a second, and for Node.
+    await sleep(3_300);
+    return asked;
+  });
+  const problems = each(KEEPING, async (name) => {
+    const { agent, tally } = opened[name]!;
+    agent.destroy();
     return problemsOf(tally);
   });
-  expect(tallies).toEqual(none(KEEPING));
+  expect(await problems).toEqual(none(KEEPING));
 });
 
 test("by default the front end closes idle connections first, so that no request is lost that may not be sent again", async () => {
@@ -83,7 +99,8 @@ test("gunicorn starts its workers anew and no request that may be sent again is 
     await sleep(100);
     isOver = true;
     await asking;
-    return problemsOf(tally);
+    // The front end sends nothing twice that may have reached a server on a new connection (decisions 4.5).
+    return recipe(name).dropsAtReload === true ? tally.foreign : problemsOf(tally);
   });
   expect(tallies).toEqual(none(GUNICORNS));
 }, 60_000);

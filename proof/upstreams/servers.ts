@@ -30,6 +30,8 @@ export interface Recipe {
   readonly keepsConnections: boolean;
   /** Whether it sends what the application gives as content of an answer that has none (RFC 9110, 6.4.1). */
   readonly overruns?: boolean;
+  /** Whether its workers, when they end, close connections that they had accepted and not read from. */
+  readonly dropsAtReload?: boolean;
   /** Statuses of its informational answers. */
   readonly hints?: readonly number[];
   /** Whether it starts a process for each request. */
@@ -58,10 +60,10 @@ function gunicorn(version: string, workerClass: WorkerClass, more: Partial<Recip
 
 export const SERVERS = {
   "gunicorn-20-sync": gunicorn("20.1.0", "sync"),
-  "gunicorn-20-gthread": gunicorn("20.1.0", "gthread", { overruns: true }),
+  "gunicorn-20-gthread": gunicorn("20.1.0", "gthread", { overruns: true, dropsAtReload: true }),
   "gunicorn-20-gevent": gunicorn("20.1.0", "gevent", { overruns: true }),
   "gunicorn-23-sync": gunicorn("23.0.0", "sync"),
-  "gunicorn-23-gthread": gunicorn("23.0.0", "gthread", { overruns: true }),
+  "gunicorn-23-gthread": gunicorn("23.0.0", "gthread", { overruns: true, dropsAtReload: true }),
   "gunicorn-23-gevent": gunicorn("23.0.0", "gevent", { overruns: true }),
   "gunicorn-27-sync": gunicorn("27.0.1", "sync"),
   "gunicorn-27-gthread": gunicorn("27.0.1", "gthread", { hints: [103] }),
@@ -75,12 +77,12 @@ export const SERVERS = {
     overruns: true,
   },
   go: {
-    command: ({ port }) => [join(CACHE, "go"), `127.0.0.1:${port}`],
+    command: ({ port }) => [join(CACHE, "go"), `127.0.0.1:${port}`, String(KEPT_S)],
     keepsConnections: true,
     hints: [103, 102],
   },
   node: {
-    command: ({ port }) => [process.execPath, join(SOURCES, "node.js"), String(port)],
+    command: ({ port }) => [process.execPath, join(SOURCES, "node.js"), String(port), String(KEPT_S)],
     keepsConnections: true,
     hints: [103, 102],
   },

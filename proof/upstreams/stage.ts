@@ -39,6 +39,18 @@ export class Stage {
     return this.servers.get(name)!;
   }
 
+  /** Stops the front end's worker for a time, and then waits for what was begun meanwhile. */
+  async whileStopped(begin: () => Promise<readonly Promise<unknown>[]>): Promise<void> {
+    process.kill(this.worker, "SIGSTOP");
+    let begun: readonly Promise<unknown>[] = [];
+    try {
+      begun = await begin();
+    } finally {
+      process.kill(this.worker, "SIGCONT");
+    }
+    await Promise.all(begun);
+  }
+
   /** What the servers' runs must have left: nothing. To be asked when all clients are gone. */
   async conserved(): Promise<void> {
     const ports = new Map([...this.servers].map(([name, { port }]) => [port, name]));

@@ -52,10 +52,14 @@ const ACTIONS = {
   },
 };
 
-createServer((request, response) => {
+const [, , port, keptSeconds] = process.argv;
+// Newer releases wait a second longer than they say.
+const keepAliveTimeout = Number(keptSeconds) * 1000;
+
+createServer({ keepAliveTimeout }, (request, response) => {
   const { pathname, searchParams } = new URL(request.url, "http://localhost");
   const action = ACTIONS[pathname.slice(pathname.lastIndexOf("/") + 1)];
   if (action === undefined) response.writeHead(404).end();
   // The client may leave at any time.
   else action(searchParams, request, response).catch(() => response.destroy());
-}).listen(Number(process.argv[2]), "127.0.0.1");
+}).listen(Number(port), "127.0.0.1");

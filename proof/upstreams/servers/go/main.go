@@ -85,6 +85,11 @@ func answer(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	server := &http.Server{Addr: os.Args[1], Handler: http.HandlerFunc(answer)}
+	seconds, _ := strconv.Atoi(os.Args[2])
+	server := &http.Server{
+		Addr:        os.Args[1],
+		Handler:     http.HandlerFunc(answer),
+		IdleTimeout: time.Duration(seconds) * time.Second,
+	}
 	log.Fatal(server.ListenAndServe())
 }
