@@ -71,6 +71,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     "transfer",
     "hostile",
     "application",
+    "upstreams",
     "conformance",
     "exchanges",
     "demo",
