@@ -122,6 +122,9 @@ interface Loan {
   readonly bytes: number;
 }
 
+/** With more than this unread, a client gets no informational answers. */
+export const HELD_UP_BYTES = 65_536;
+
 /** Measured best for proxied answers: the fewer reads, the fewer times the upstream is woken. */
 export const LARGE_BYTES = 1024 * 1024;
 const LENT_BYTES_MAX = 32 * LARGE_BYTES;

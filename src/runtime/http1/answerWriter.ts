@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { Guarded } from "../exchange/guarded.js";
 import { latin1 } from "../exchange/latin1.js";
 import { TextWriter } from "../node/textWriter.js";
-import { SendPace } from "../exchange/sendPace.js";
+import { HELD_UP_BYTES, SendPace } from "../exchange/sendPace.js";
 import { batch } from "../exchange/writeBatch.js";
 import { MessageFraming } from "./framing.js";
 
@@ -62,6 +62,11 @@ export class AnswerWriter implements Guarded {
   head(text: string): void {
     this.pace?.begin();
     this.held = text;
+  }
+
+  /** Whether the client has not read so much that nothing should wait behind it that can be left out. */
+  get heldUp(): boolean {
+    return this.socket.writableLength > HELD_UP_BYTES;
   }
 
   /** Sends an interim head at the end of the turn. */

@@ -121,7 +121,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
 
   /** HTTP/1.0 has none (RFC 9110, 15.2). */
   sendInformational(status: number, reason: string, headers: HeaderList): void {
-    if (this.over || this.headSent || this.writer.pending || this.request.version === "1.0") return;
+    if (this.over || this.headSent || this.writer.heldUp || this.request.version === "1.0") return;
     this.writer.interim(`HTTP/1.1 ${status} ${reason}\r\n${linesOf(headers)}\r\n`);
   }
 

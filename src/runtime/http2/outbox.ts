@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { uses } from "../node/pieces.js";
-import { LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace.js";
+import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace.js";
 import { batch, type Batched } from "../exchange/writeBatch.js";
 import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
 
@@ -69,9 +69,9 @@ export class Outbox implements Batched {
     return left < CUT_BYTES_MIN ? 0 : left;
   }
 
-  /** Whether the client has not taken the last write, and more waits behind it already. */
+  /** Whether the client has not read so much that nothing should wait behind it that can be left out. */
   get heldUp(): boolean {
-    return this.writing && this.at > 0;
+    return this.writing && this.at > HELD_UP_BYTES;
   }
 
   private get writesLarge(): boolean {
