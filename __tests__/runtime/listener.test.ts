@@ -116,11 +116,11 @@ async function start(options: Options = {}): Promise<Started> {
   });
   const socket = bind("127.0.0.1", port);
   if (typeof socket === "number") throw new Error(`cannot bind: ${socket}`);
+  // From here on it is the server's, which closes it.
   expect(await server.listen(socket.fd)).toBeUndefined();
   closing.push(() => {
     server.stopAccepting();
     server.closeAll();
-    socket.close();
   });
   const connect = async (localAddress?: string): Promise<Accepted> => {
     const client = net.connect({ port, host: "127.0.0.1", ...(localAddress && { localAddress }) });

@@ -13,7 +13,6 @@ import { freePorts } from "../../proof/kit/ports.js";
 const NAME = "proved.example";
 let every: EveryProtocol;
 let server: ListenerServer;
-let close: () => void;
 let port: number;
 
 beforeAll(async () => {
@@ -38,7 +37,7 @@ beforeAll(async () => {
   });
   const socket = bind("127.0.0.1", port);
   if (typeof socket === "number") throw new Error(`cannot bind: ${socket}`);
-  close = () => socket.close();
+  // From here on it is the server's, which closes it.
   expect(await server.listen(socket.fd)).toBeUndefined();
   server.setProofs([await issue({ type: "ec", names: [NAME] })]);
 });
@@ -46,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server.stopAccepting();
   server.closeAll();
-  close();
   await every.close();
 });
 

@@ -75,7 +75,8 @@ function made(more: Partial<StartMessage>, warnings: object[] = []): WorkerServe
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const config = parsed.value;
   const own = new ListenSockets({});
-  sockets.push(own);
+  // In this process, the worker closes by number what it listens on: nobody may close it again.
+  if (more.fds !== undefined) sockets.push(own);
   const acquired = own.acquire(config.listeners);
   if (!acquired.ok) throw new Error(JSON.stringify(acquired.problems));
   const certificate = { id: "/cert.pem", source: "files", key: issued.key, cert: issued.cert } as const;

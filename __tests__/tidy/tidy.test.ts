@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { foreignCloses } from "./descriptors.js";
 import { lateFields } from "./fields.js";
 import { circles, wrongImports } from "./layers.js";
 import { loadedFrom, type Module, moduleOf, modulesBelow, ROOT } from "./modules.js";
@@ -130,6 +131,29 @@ test(`files have at most ${FILE_LINES_MAX} lines, functions ${FUNCTION_LINES_MAX
 test("a function that is too long is found", () => {
   const text = `function long() {\n${"  work();\n".repeat(FUNCTION_LINES_MAX)}}\n`;
   expect(longFunctions("a.ts", text)).toEqual([`a.ts:1: ${FUNCTION_LINES_MAX + 2} lines`]);
+});
+
+test("tests close by number only what they opened", () => {
+  const tests = ["__tests__", "proof"].flatMap(modulesBelow);
+  const wrong = tests.flatMap((module) =>
+    foreignCloses(textOf(module)).map((found) => `${module.path}:${found}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test.each([
+  ["fs.closeSync(descriptorOf(path)!);", true],
+  ["once(path, (fd) => fs.closeSync(fd));", true],
+  ["for (const fd of readdirSync('/proc/self/fd')) closeSync(Number(fd));", true],
+  ["fs.close(socket.fd, done);", true],
+  ["let fd = openSync(path); fd = found; closeSync(fd);", true],
+  ["const fd = fs.openSync(path); fs.closeSync(fd);", false],
+  ["const fd = openSync(path); fs.close(fd, done);", false],
+  ["let all: number[] = []; all.push(openSync(path)); for (const fd of all.splice(0)) closeSync(fd);", false],
+  ["const fds = paths.map((path) => openSync(path, 'r')); for (const fd of fds) closeSync(fd);", false],
+  ["server.close();", false],
+])("a close of another's descriptor in %s: %s", (code, found) => {
+  expect(foreignCloses(code)).toHaveLength(found ? 1 : 0);
 });
 
 test("fields of a class are at its top", () => {
