@@ -9,11 +9,11 @@ import { temporaryCertificate } from "../../src/runtime/acme/x509.js";
 import { freePorts } from "../kit/ports.js";
 import { eventually } from "../kit/waiting.js";
 import {
-  buildPebble,
   DNS_SERVER,
   PEBBLE,
   PEBBLE_ENVIRONMENT,
   pebbleConfig,
+  requirePebble,
   SILENT,
 } from "./pebble/programs.js";
 
@@ -43,7 +43,7 @@ export class TestCa {
   ) {}
 
   static async start(options: CaOptions = {}): Promise<TestCa> {
-    buildPebble();
+    requirePebble();
     const folder = mkdtempSync(join(tmpdir(), "portico-ca-"));
     const [acme, management, dns, dnsManagement, http, tls] = (await freePorts(6)) as [
       ...[number, number, number],

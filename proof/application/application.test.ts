@@ -41,7 +41,7 @@ beforeAll(async () => {
   cleanups.push(() => application.stop());
   browser = await Browser.start();
   cleanups.push(() => browser.stop());
-}, 240_000);
+}, 60_000);
 
 afterAll(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();

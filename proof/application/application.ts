@@ -1,11 +1,20 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { runUnseen } from "../kit/unseen.js";
 
 const HERE = __dirname;
 const ENVIRONMENT = join(HERE, "../../.cache/application");
@@ -78,18 +87,29 @@ ${items}DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME":
 `;
 }
 
-/** Programs of a Python environment with what the application needs; made once. */
+/** Makes a Python environment with what the application needs, unless it is there: some twenty seconds, and from an index. */
+export async function prepareApplication(): Promise<void> {
+  if (isPrepared()) return;
+  rmSync(ENVIRONMENT, { recursive: true, force: true });
+  mkdirSync(ENVIRONMENT, { recursive: true });
+  await runUnseen("python3", ["-m", "venv", ENVIRONMENT]);
+  await runUnseen(join(ENVIRONMENT, "bin/pip"), ["install", "--quiet", "-r", REQUIREMENTS]);
+  copyFileSync(REQUIREMENTS, MADE_FOR);
+}
+
+const REQUIREMENTS = join(HERE, "requirements.txt");
+/** Copied last, so that an environment that was cut off is not taken for a whole one. */
+const MADE_FOR = join(ENVIRONMENT, "made-for.txt");
+
+const isPrepared = (): boolean =>
+  existsSync(MADE_FOR) && readFileSync(MADE_FOR, "utf8") === readFileSync(REQUIREMENTS, "utf8");
+
+/** Its programs. */
 function environment(): string {
-  const wanted = readFileSync(join(HERE, "requirements.txt"), "utf8");
-  const made = join(ENVIRONMENT, "made-for.txt");
-  if (!existsSync(made) || readFileSync(made, "utf8") !== wanted) {
-    rmSync(ENVIRONMENT, { recursive: true, force: true });
-    mkdirSync(ENVIRONMENT, { recursive: true });
-    execFileSync("python3", ["-m", "venv", ENVIRONMENT]);
-    execFileSync(join(ENVIRONMENT, "bin/pip"), ["install", "--quiet", "-r", join(HERE, "requirements.txt")]);
-    writeFileSync(made, wanted);
-  }
-  return join(ENVIRONMENT, "bin");
+  if (isPrepared()) return join(ENVIRONMENT, "bin");
+  throw new Error(
+    "Django is not installed: `npm test` does that before its tests, proof/prepare.ts by itself",
+  );
 }
 
 async function listening(port: number, child: ChildProcess, stderr: () => string): Promise<void> {

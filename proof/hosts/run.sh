@@ -25,6 +25,9 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt-get install -y -qq "${missing[@]}" > /dev/null
 fi
 
-# Hosts wait more than they work: more of them at once than there are cores.
 npx --no-install tsx build/build.ts
-CI=true PORTICO_TEST_HOSTS=1 npx --no-install jest --maxWorkers=3 "${@:-proof/hosts/}"
+export CI=true PORTICO_TEST_HOSTS=1
+[ $# -gt 0 ] || set -- proof/hosts/
+npx --no-install tsx proof/prepare.ts "$@"
+# Hosts wait more than they work: more of them at once than there are cores.
+npx --no-install jest --maxWorkers=3 "$@"

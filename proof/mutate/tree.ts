@@ -53,6 +53,8 @@ export class MutatedTree {
     // Other users run some of the processes.
     for (const folder of [this.root, this.switches]) chmodSync(folder, 0o755);
     cpSync(ROOT, this.root, { recursive: true, filter: (path) => !NOT_COPIED.test(path.slice(ROOT.length)) });
+    // Here, where it stays: what every tree would otherwise lack.
+    execFileSync("npx", ["--no-install", "tsx", "proof/prepare.ts"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
     for (const shared of ["node_modules", ".cache"].filter((name) => existsSync(join(ROOT, name))))
       execFileSync("cp", ["-al", join(ROOT, shared), join(this.root, shared)]);
     this.switchOn([]);

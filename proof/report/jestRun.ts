@@ -60,6 +60,10 @@ function runJest(tests: string): JestRun {
   const folder = mkdtempSync(join(tmpdir(), "portico-jest-"));
   const from = Date.now();
   try {
+    spawnSync("npx", ["--no-install", "tsx", "proof/prepare.ts", tests], {
+      cwd: ROOT,
+      stdio: ["ignore", 2, 2],
+    });
     const file = join(folder, "report.json");
     const args = ["--no-install", "jest", tests, "--json", `--outputFile=${file}`];
     spawnSync("npx", args, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });

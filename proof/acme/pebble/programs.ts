@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../../build/paths.js";
+import { runUnseen } from "../../kit/unseen.js";
 
 /** Pebble, the authority of the tests, and the DNS server that it asks: how they are built and started. */
 
@@ -9,14 +9,13 @@ const PROGRAMS = join(ROOT, ".cache/pebble");
 export const PEBBLE = join(PROGRAMS, "pebble");
 export const DNS_SERVER = join(PROGRAMS, "pebble-challtestsrv");
 
-let built = false;
+/** Builds both, unless they are there and as the sources want them: up to a minute. */
+export const buildPebble = (): Promise<void> => runUnseen(join(__dirname, "build.sh"), [PROGRAMS]);
 
-/** Builds both, unless they are there. */
-export function buildPebble(): void {
-  if (built) return;
-  const { status } = spawnSync(join(__dirname, "build.sh"), [PROGRAMS], { stdio: ["ignore", 2, 2] });
-  if (status !== 0) throw new Error("Pebble cannot be built");
-  built = true;
+/** For tests, whose time is too short to build it. */
+export function requirePebble(): void {
+  if (!existsSync(join(PROGRAMS, "stamp")))
+    throw new Error("Pebble is not built: `npm test` does that before its tests, proof/prepare.ts by itself");
 }
 
 /** Writes Pebble's config next to `roots.pem` and `key.pem`, the identity of its own server. @returns its path */

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryCertificate } from "../../../src/runtime/acme/x509.js";
 import {
-  buildPebble,
   DNS_SERVER,
   PEBBLE,
   PEBBLE_ENVIRONMENT,
   pebbleConfig,
+  requirePebble,
   SILENT,
 } from "../../acme/pebble/programs.js";
 import { eventually } from "../../kit/waiting.js";
@@ -35,7 +35,7 @@ export class HostCa {
   ) {}
 
   static async start(outside: Namespace, address: string): Promise<HostCa> {
-    buildPebble();
+    requirePebble();
     const folder = mkdtempSync(join(tmpdir(), "portico-host-ca-"));
     const { key, cert } = await temporaryCertificate([address], "ecdsa-p256");
     writeFileSync(join(folder, "roots.pem"), cert);

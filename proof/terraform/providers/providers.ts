@@ -1,9 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { ROOT } from "../../../build/paths.js";
+import { runUnseen } from "../../kit/unseen.js";
 
-const MIRROR = join(__dirname, "../../../.cache/terraform-providers");
+const MIRROR = join(ROOT, ".cache/terraform-providers");
+/** What the registry gave. */
+const FETCHED = join(ROOT, ".cache/terraform-registry");
 
 /** Where Terraform gets the providers of a synthesized stack from. */
 export interface Providers {
@@ -15,8 +17,8 @@ export interface Providers {
 }
 
 /**
- * The providers for tests: the mirror of this project if it was built; else what `TF_CLI_CONFIG_FILE` names; else the
- * registry; else the mirror, which is built now where there is Go. Nobody has to set a variable.
+ * The providers for tests: the mirror of this project if it was built; else what `TF_CLI_CONFIG_FILE` names; else what was
+ * fetched from the registry. Nobody has to set a variable.
  *
  * @returns undefined where there are none, or no Terraform; `reason` says why
  */
@@ -25,17 +27,57 @@ export function findProviders(): Providers | { readonly from: undefined; readonl
   if (existsSync(join(MIRROR, "stamp"))) return mirror();
   const { TF_CLI_CONFIG_FILE: named = "" } = process.env;
   if (existsSync(named)) return { from: "configuration", configFile: named, versions: {} };
-  if (registryAnswers()) return { from: "registry", versions: {} };
-  if (!isInstalled("go")) {
-    return {
-      from: undefined,
-      reason: "the Terraform registry does not answer, and without Go no mirror can be built",
-    };
+  const configFile = join(FETCHED, "terraform.tfrc");
+  if (existsSync(configFile)) return { from: "registry", configFile, versions: {} };
+  const reason =
+    "Terraform's providers are not here: `npm test` gets them before its tests, proof/prepare.ts by itself";
+  return { from: undefined, reason };
+}
+
+/**
+ * Makes ready what {@link findProviders} finds: where nothing is there, the registry is asked, and where it does not
+ * answer, the mirror is built, for which Go is needed.
+ */
+export async function prepareProviders(): Promise<void> {
+  const { TF_CLI_CONFIG_FILE: named = "" } = process.env;
+  const built = existsSync(join(MIRROR, "stamp"));
+  if (!isInstalled("terraform") || (!built && (existsSync(named) || (await fetched())))) return;
+  if (!built && !isInstalled("go"))
+    throw new Error("the Terraform registry does not answer, and without Go no mirror can be built");
+  await runUnseen(join(__dirname, "build.sh"), [MIRROR]);
+}
+
+/**
+ * Fetches the versions that the constructs ask for, unless they are there; whether they are now. Terraform itself does it,
+ * which knows the user's proxies and credentials. Where it unpacks them is what it takes for a mirror.
+ */
+async function fetched(): Promise<boolean> {
+  const providers = Object.fromEntries(
+    ["local", "tls"].map((name) => [name, { source: `hashicorp/${name}`, version: askedFor(name) }]),
+  );
+  const wanted = JSON.stringify({ terraform: { required_providers: providers } });
+  const [asked, configFile] = [join(FETCHED, "main.tf.json"), join(FETCHED, "terraform.tfrc")];
+  if (existsSync(configFile) && readFileSync(asked, "utf8") === wanted) return true;
+  rmSync(FETCHED, { recursive: true, force: true });
+  mkdirSync(FETCHED, { recursive: true });
+  writeFileSync(asked, wanted);
+  const env = { ...process.env, CHECKPOINT_DISABLE: "1", TF_CLI_CONFIG_FILE: undefined };
+  const options = { cwd: FETCHED, env, timeout: 120_000 };
+  try {
+    await runUnseen("terraform", ["init", "-input=false", "-backend=false"], options);
+  } catch {
+    return false;
   }
-  const { status } = spawnSync(join(__dirname, "build.sh"), [MIRROR], { stdio: ["ignore", 2, 2] });
-  return status === 0
-    ? mirror()
-    : { from: undefined, reason: "the mirror of Terraform's providers cannot be built" };
+  const path = JSON.stringify(join(FETCHED, ".terraform/providers"));
+  writeFileSync(configFile, `provider_installation {\n  filesystem_mirror {\n    path = ${path}\n  }\n}\n`);
+  return true;
+}
+
+/** Version of a provider that its constructs are made for. */
+function askedFor(name: string): string {
+  const file = join(ROOT, `node_modules/@cdktf/provider-${name}/package.json`);
+  const { cdktf } = JSON.parse(readFileSync(file, "utf8")) as { cdktf: { provider: { version: string } } };
+  return cdktf.provider.version;
 }
 
 function mirror(): Providers {
@@ -44,29 +86,6 @@ function mirror(): Providers {
     configFile: join(MIRROR, "terraform.tfrc"),
     versions: { local: "2.9.0", tls: "4.0.4" },
   };
-}
-
-/** Asked by Terraform itself, which knows the user's proxies and credentials. */
-function registryAnswers(): boolean {
-  const folder = mkdtempSync(join(tmpdir(), "portico-registry-"));
-  try {
-    const providers = { local: { source: "hashicorp/local" } };
-    writeFileSync(
-      join(folder, "main.tf.json"),
-      JSON.stringify({ terraform: { required_providers: providers } }),
-    );
-    const env = { ...process.env, CHECKPOINT_DISABLE: "1", TF_CLI_CONFIG_FILE: undefined };
-    return (
-      spawnSync("terraform", ["init", "-input=false", "-backend=false"], {
-        cwd: folder,
-        env,
-        stdio: "ignore",
-        timeout: 30_000,
-      }).status === 0
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** Looked for, not run: every suite asks, and Terraform takes a tenth of a second to say its version. */
