@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { ROOT } from "../build/paths.js";
 import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
+import { prepareImages } from "./hosts/harness/image.js";
 import { prepareProviders } from "./terraform/providers/providers.js";
 
 /**
@@ -16,13 +17,14 @@ interface Preparation {
   readonly name: string;
   /** Folders of the tests that need it. */
   readonly tests: readonly string[];
-  readonly make: () => Promise<void>;
+  readonly make: () => Promise<unknown>;
 }
 
 const PREPARATIONS: readonly Preparation[] = [
   { name: "Pebble", tests: ["proof/acme/", "proof/hosts/"], make: buildPebble },
   { name: "Terraform's providers", tests: ["proof/terraform/", "proof/hosts/"], make: prepareProviders },
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
+  { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];
 
 /** Test files that jest would run; jest.config.js leaves out those whose programs are missing. */

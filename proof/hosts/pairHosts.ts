@@ -9,7 +9,7 @@ import { eventually } from "../kit/waiting.js";
 import { Workspace } from "../terraform/workspace.js";
 import { Deployment } from "./deploy/deployment.js";
 import type { PairApp } from "./deploy/pairApp.js";
-import { bootHost, type Namespace, type Result, type TestHost } from "./harness/index.js";
+import { bootHost, type Namespace, PAIR_PACKAGES, type Result, type TestHost } from "./harness/index.js";
 
 export const VIRTUAL = "203.0.113.20";
 
@@ -25,7 +25,7 @@ export class PairHosts {
 
   static async boot(): Promise<PairHosts> {
     const boot = (name: string, address: string): Promise<TestHost> =>
-      bootHost({ name, address, address6: null, packages: ["keepalived"] });
+      bootHost({ name, address, address6: null, packages: PAIR_PACKAGES });
     const hosts = await Promise.all([boot("first", "203.0.113.11"), boot("second", "203.0.113.12")] as const);
     const [outside, other] = await Promise.all(hosts.map((host) => host.outside()));
     // One network out of two: the outside's address is in the first.

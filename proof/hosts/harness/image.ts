@@ -23,6 +23,12 @@ const PACKAGES = [
   "systemd-sysv",
 ];
 
+/** What the hosts of a pair have besides. */
+export const PAIR_PACKAGES = ["keepalived"];
+
+/** Makes both images, which proof/prepare.ts does before the tests. */
+export const prepareImages = (): Promise<unknown> => hostImage(PAIR_PACKAGES);
+
 /** Raise it when the steps below change, so that nobody gets an older image. */
 const RECIPE = 2;
 
