@@ -15,6 +15,7 @@ import {
 } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
 import { frontEnd, newStack, problemsOf, synthesize } from "../../proof/kit/stacks.js";
+import { testWith } from "../../proof/kit/testWith.js";
 
 const certificates = (stack: TerraformStack) =>
   Object.values(synthesize(stack).resource["tls_self_signed_cert"]!) as {
@@ -266,7 +267,7 @@ describe("warnings for settings that work but are probably not intended", () => 
     ]);
   });
 
-  test("a name that is missing from a certificate on this machine", () => {
+  testWith("openssl")("a name that is missing from a certificate on this machine", () => {
     const folder = mkdtempSync(join(tmpdir(), "portico-certificate-"));
     try {
       const file = (name: string): string => join(folder, name);

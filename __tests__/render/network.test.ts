@@ -19,6 +19,7 @@ import {
   renderUnit,
   unitProblems,
 } from "../../src/render/index.js";
+import { testWith } from "../../proof/kit/testWith.js";
 import { expectGolden } from "./golden.js";
 
 const folder = mkdtempSync(join(tmpdir(), "portico-network-"));
@@ -393,7 +394,7 @@ describe("daemons", () => {
       expect(refused(command)).toEqual([]);
     });
 
-    test("Terraform judges as this check does", () => {
+    testWith("terraform")("Terraform judges as this check does", () => {
       const words = [...variants, ...others].flat();
       const judged = words.map(
         (word) => `can(regex(${JSON.stringify(FASTCGI_START)}, ${JSON.stringify(word)}))`,
@@ -411,7 +412,7 @@ describe("daemons", () => {
     });
   });
 
-  test("systemd verifies all units without a complaint", () => {
+  testWith("systemd-analyze")("systemd verifies all units without a complaint", () => {
     const here = { ...web, command: ["/bin/true", "start"], stopCommand: ["/bin/true"] };
     const files = Object.entries({
       "sync-web-application.service": unit(here),

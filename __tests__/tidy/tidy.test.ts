@@ -186,3 +186,21 @@ test("ARCHITECTURE.md names every folder, and no folder that is gone", () => {
   );
   expect(gone.map(([, path]) => path)).toEqual([]);
 });
+
+/** Programs of Debian's packages that are always installed. */
+const ALWAYS_HERE = ["findmnt", "flock", "prlimit", "setpriv", "unshare"];
+
+test("README.md names every program that tests need", () => {
+  const config = readFileSync(join(ROOT, "jest.config.js"), "utf8");
+  const lists = [
+    ...[...config.matchAll(/programs: \[(.*?)\]/g)].map(([, list]) => list!),
+    ...modulesBelow("__tests__").flatMap((module) =>
+      [...textOf(module).matchAll(/testWith\((".*?")\)/g)].map(([, list]) => list!),
+    ),
+  ];
+  const programs = new Set(lists.flatMap((list) => [...list.matchAll(/"(.+?)"/g)].map(([, name]) => name!)));
+  expect(programs).toContain("go");
+  const [, section] = /\n## Tests\n([^]*?)\n## /.exec(readFileSync(join(ROOT, "README.md"), "utf8"))!;
+  const named = (name: string): boolean => new RegExp(`\\b${name}\\b`, "i").test(section!);
+  expect([...programs].filter((name) => !ALWAYS_HERE.includes(name) && !named(name))).toEqual([]);
+});
