@@ -9,8 +9,9 @@ import { judge } from "./conformance/tlsScan/judge.js";
 import type { Finding, TestsslReport } from "./conformance/tlsScan/scanners.js";
 import { readLitmus, unfit, worse } from "./conformance/webdav/litmus.js";
 import { RULES } from "./nginx/deviations.js";
+import { judge as judgeSoak } from "./soak/judge.js";
 
-/** `npm run webdav`, `tls-scan`, `differential` and `fuzz` judge real programs; here, that they would notice. */
+/** `npm run webdav`, `tls-scan`, `differential`, `fuzz` and `soak` judge real programs; here, that they would notice. */
 describe("litmus", () => {
   const REPORT = [
     "-> running `basic':",
@@ -244,4 +245,41 @@ test("an input that breaks a fuzz target is reduced to the bytes that do, and no
   };
   const input = Buffer.from(`${"x".repeat(100)}<${"y".repeat(77)}>${"z".repeat(50)}`);
   expect(least(target, { input, message: faultOf(target, input)! }).toString()).toBe("<>");
+});
+
+describe("a soak", () => {
+  const MIB = 2 ** 20;
+  const steady = { first: 50, last: 50, peak: 50, slopePerMinute: 0 };
+  const idle = { descriptors: 20, sockets: 5, live: 10 * MIB, outsideHeap: 30 * MIB };
+  const good = {
+    ...{ name: "left alone", reloads: { ordered: 3, done: 3 }, operations: {}, failures: 0 },
+    ...{ failureSamples: [], memory: steady, descriptors: steady, sockets: steady, stderr: "" },
+    idle: { before: idle, after: idle },
+  };
+  const after = (more: object) => ({ idle: { before: idle, after: { ...idle, ...more } } });
+
+  test.each<[string, object, object]>([
+    ["nothing grows", {}, {}],
+    ["an operation goes wrong", { failures: 1 }, { wrong: ["1 operations went wrong"] }],
+    ["a reload is lost", { reloads: { ordered: 3, done: 2 } }, { wrong: ["2 of 3 reloads were done"] }],
+    ["sockets stay", after({ sockets: 10 }), { wrong: ["5 sockets stayed open after the load"] }],
+    [
+      "descriptors grow",
+      { descriptors: { ...steady, slopePerMinute: 3 } },
+      { wrong: ["descriptors grow by 9.0 under load"] },
+    ],
+    ["it says something", { stderr: "x" }, { wrong: ["it wrote to standard error: x"] }],
+    [
+      "memory grows",
+      { memory: { ...steady, last: 50 + 65 * MIB } },
+      { beyondLimit: ["memory grows by 65.0 MiB under load"] },
+    ],
+    [
+      "objects stay",
+      after({ live: 17 * MIB }),
+      { beyondLimit: ["7.0 MiB more of objects stayed after the load"] },
+    ],
+  ])("in which %s", (_, more, verdict) => {
+    expect(judgeSoak({ ...good, ...more }, 3)).toEqual({ wrong: [], beyondLimit: [], ...verdict });
+  });
 });

@@ -2,21 +2,10 @@ import { parseArgs } from "node:util";
 import { BEYOND_LIMIT } from "../kit/exitCodes.js";
 import { numberOption } from "../kit/numberOption.js";
 import { writeResult } from "../kit/results.js";
+import { judge, mebibytes } from "./judge.js";
 import { OPERATIONS } from "./operations.js";
 import { soak, type SoakResult } from "./soak.js";
 
-/**
- * What resident memory may grow by, from the begin to the end of the load and outside the heap of V8. Both vary without a
- * leak: V8 takes 32 MiB for young objects and gives them back when it sees fit, the allocator keeps freed buffers (40 to
- * 63 MiB seen in one worker), and a generation of workers drains beside the next.
- */
-const RESIDENT_GROWTH_MAX = 64 * 2 ** 20;
-/** More living objects than before the load, all garbage collected: what was compiled later, and nothing else. */
-const LIVE_GROWTH_MAX = 6 * 2 ** 20;
-/** What the number of descriptors and sockets under load may grow by: slope times duration. */
-const NUMBER_GROWTH_MAX = 8;
-/** More than before the load, with all clients gone. */
-const IDLE_NUMBER_MORE_MAX = 4;
 /** A shorter run is judged, but not recorded. */
 const FULL_MINUTES = 20;
 
@@ -55,15 +44,15 @@ async function main(): Promise<number> {
     reloadEverySeconds,
     progress: (line) => console.log(line),
   });
-  const judged = frontEnds.map((result) => ({
-    ...result,
-    problems: [...wrongs(result, minutes), ...memoryProblems(result)],
-  }));
+  const judged = frontEnds.map((result) => {
+    const verdict = judge(result, minutes);
+    return { ...result, ...verdict, problems: [...verdict.wrong, ...verdict.beyondLimit] };
+  });
   for (const result of judged) console.log(describe(result));
   if (halfBodiesTaken > 0)
     console.log(`FAIL the upstream took ${halfBodiesTaken} halves of uploads for whole`);
-  const right = halfBodiesTaken === 0 && frontEnds.every((result) => wrongs(result, minutes).length === 0);
-  const passed = right && frontEnds.every((result) => memoryProblems(result).length === 0);
+  const right = halfBodiesTaken === 0 && judged.every(({ wrong }) => wrong.length === 0);
+  const passed = right && judged.every(({ beyondLimit }) => beyondLimit.length === 0);
   const code = passed ? 0 : right ? BEYOND_LIMIT : 1;
   if (minutes < FULL_MINUTES) return code;
   writeResult({
@@ -102,42 +91,6 @@ function figures({ name, reloads, failures, memory, descriptors, sockets, idle, 
   };
 }
 
-/** What other work on the machine is no reason for. */
-function wrongs(result: SoakResult, minutes: number): string[] {
-  const { descriptors, sockets, idle, reloads, failures, stderr } = result;
-  return [
-    ...(failures > 0 ? [`${failures} operations went wrong`] : []),
-    ...(reloads.done === reloads.ordered ? [] : [`${reloads.done} of ${reloads.ordered} reloads were done`]),
-    ...grown(
-      "descriptors",
-      descriptors.slopePerMinute * minutes,
-      idle.after.descriptors - idle.before.descriptors,
-    ),
-    ...grown("sockets", sockets.slopePerMinute * minutes, idle.after.sockets - idle.before.sockets),
-    ...(stderr === "" ? [] : [`it wrote to standard error: ${stderr.slice(0, 500)}`]),
-  ];
-}
-
-function memoryProblems({ memory, idle }: SoakResult): string[] {
-  const growth = memory.last - memory.first;
-  const live = idle.after.live - idle.before.live;
-  const outsideHeap = idle.after.outsideHeap - idle.before.outsideHeap;
-  return [
-    ...(growth > RESIDENT_GROWTH_MAX ? [`memory grows by ${mebibytes(growth)} under load`] : []),
-    ...(live > LIVE_GROWTH_MAX ? [`${mebibytes(live)} more of objects stayed after the load`] : []),
-    ...(outsideHeap > RESIDENT_GROWTH_MAX
-      ? [`${mebibytes(outsideHeap)} more memory outside the heap stayed after the load`]
-      : []),
-  ];
-}
-
-function grown(what: string, underLoad: number, idle: number): string[] {
-  return [
-    ...(underLoad > NUMBER_GROWTH_MAX ? [`${what} grow by ${underLoad.toFixed(1)} under load`] : []),
-    ...(idle > IDLE_NUMBER_MORE_MAX ? [`${idle} ${what} stayed open after the load`] : []),
-  ];
-}
-
 type JudgedResult = SoakResult & { readonly problems: readonly string[] };
 
 const total = (counts: Readonly<Record<string, number>>): number =>
@@ -153,8 +106,6 @@ function describe(result: JudgedResult): string {
     ...result.problems.map((problem) => `     ${problem}`),
   ].join("\n");
 }
-
-const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 main().then(
   (code) => process.exit(code),

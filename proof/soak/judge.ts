@@ -1,0 +1,64 @@
+import type { SoakResult } from "./soak.js";
+
+/**
+ * What resident memory may grow by, from the begin to the end of the load and outside the heap of V8. Both vary without a
+ * leak: V8 takes 32 MiB for young objects and gives them back when it sees fit, the allocator keeps freed buffers (40 to
+ * 63 MiB seen in one worker), and a generation of workers drains beside the next.
+ */
+const RESIDENT_GROWTH_MAX = 64 * 2 ** 20;
+/** More living objects than before the load, all garbage collected: what was compiled later, and nothing else. */
+const LIVE_GROWTH_MAX = 6 * 2 ** 20;
+/** What the number of descriptors and sockets under load may grow by: slope times duration. */
+const NUMBER_GROWTH_MAX = 8;
+/** More than before the load, with all clients gone. */
+const IDLE_NUMBER_MORE_MAX = 4;
+
+/** What was seen, in words. */
+export interface Verdict {
+  /** What other work on the machine is no reason for. */
+  readonly wrong: readonly string[];
+  /** Memory, which other work may be a reason for. */
+  readonly beyondLimit: readonly string[];
+}
+
+export const judge = (result: SoakResult, minutes: number): Verdict => ({
+  wrong: wrongs(result, minutes),
+  beyondLimit: memoryProblems(result),
+});
+
+function wrongs(result: SoakResult, minutes: number): string[] {
+  const { descriptors, sockets, idle, reloads, failures, stderr } = result;
+  return [
+    ...(failures > 0 ? [`${failures} operations went wrong`] : []),
+    ...(reloads.done === reloads.ordered ? [] : [`${reloads.done} of ${reloads.ordered} reloads were done`]),
+    ...grown(
+      "descriptors",
+      descriptors.slopePerMinute * minutes,
+      idle.after.descriptors - idle.before.descriptors,
+    ),
+    ...grown("sockets", sockets.slopePerMinute * minutes, idle.after.sockets - idle.before.sockets),
+    ...(stderr === "" ? [] : [`it wrote to standard error: ${stderr.slice(0, 500)}`]),
+  ];
+}
+
+function memoryProblems({ memory, idle }: SoakResult): string[] {
+  const growth = memory.last - memory.first;
+  const live = idle.after.live - idle.before.live;
+  const outsideHeap = idle.after.outsideHeap - idle.before.outsideHeap;
+  return [
+    ...(growth > RESIDENT_GROWTH_MAX ? [`memory grows by ${mebibytes(growth)} under load`] : []),
+    ...(live > LIVE_GROWTH_MAX ? [`${mebibytes(live)} more of objects stayed after the load`] : []),
+    ...(outsideHeap > RESIDENT_GROWTH_MAX
+      ? [`${mebibytes(outsideHeap)} more memory outside the heap stayed after the load`]
+      : []),
+  ];
+}
+
+function grown(what: string, underLoad: number, idle: number): string[] {
+  return [
+    ...(underLoad > NUMBER_GROWTH_MAX ? [`${what} grow by ${underLoad.toFixed(1)} under load`] : []),
+    ...(idle > IDLE_NUMBER_MORE_MAX ? [`${idle} ${what} stayed open after the load`] : []),
+  ];
+}
+
+export const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
