@@ -73,5 +73,7 @@ module.exports = {
   testSequencer: "<rootDir>/__tests__/sequencer.js",
   // Most tests wait for sockets and processes: as many workers as cores would leave them idle for a third of the time.
   maxWorkers: Math.max(6, require("node:os").availableParallelism() - 1),
-  testTimeout: 30_000,
+  // No measure of speed, but the end of what hangs: a test that is stopped while it works disturbs those after it, and a
+  // busy machine takes twenty times as long.
+  testTimeout: 120_000,
 };

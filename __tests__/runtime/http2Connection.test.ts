@@ -137,9 +137,10 @@ describe("a request body", () => {
     handler = (exchange) => sink.read(exchange);
     put(1);
     sendBody(1, 4 * MiB);
+    // The window opened when the sink was attached, and no further.
+    await eventually(() => credit(1) > 0);
     await later(300);
     expect(sink.body.length).toBeLessThanOrEqual(16_384);
-    // The window opened when the sink was attached, and no further.
     expect(credit(1)).toBe(4 * MiB - 65_535);
     sink.more = true;
     last.resumeBody();

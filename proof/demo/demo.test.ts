@@ -247,7 +247,7 @@ describe("npm start", () => {
     expect(demo.text()).toMatch(/Stopping the proxy and the daemons\.\n/);
     expect(leftBehind()).toEqual([]);
     await expect(ask(`${https}/sync/`)).rejects.toThrow("ECONNREFUSED");
-  }, 60_000);
+  });
 
   test("a step that fails is reported with its reason and a fix, and ends everything", async () => {
     const demo = start("--once", "--out", path.join(ROOT, "package.json"));

@@ -73,6 +73,9 @@ export function sitePaths(folder: string): SitePaths {
   };
 }
 
+/** A folder that nobody may enter. */
+const CLOSED = "media/closed";
+
 /** Where `portico` logs. */
 export const logsOf = (mode: Mode, { folder }: SitePaths): string =>
   path.join(folder, `portico-${mode}`, "logs");
@@ -83,7 +86,10 @@ export async function createSite(): Promise<Site> {
   const site: Site = {
     ...sitePaths(folder),
     user: unprivilegedUser(),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => {
+      chmodSync(path.join(site.install, CLOSED), 0o700);
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
   writeFiles(site);
   await writeTlsFiles(site);
@@ -106,14 +112,14 @@ function writeFiles(site: Site): void {
   for (const name of TYPED_FILES) put(`media/types/${name}`, name);
   put("media/withindex/index.html", "<p>index</p>");
   put("media/locked.txt", "nobody may read this");
-  put("media/closed/inside.txt", "nor look in here");
+  put(`${CLOSED}/inside.txt`, "nor look in here");
   // Beside the media folder: what a prefix without a segment boundary would reach (decisions 1.4).
   put("media-old/secret.txt", "not public");
   put("mediax", "not public either");
   symlinkSync("a.png", path.join(site.install, "media/img/link-inside.png"));
   symlinkSync("../../media-old/secret.txt", path.join(site.install, "media/img/link-outside.txt"));
-  chmodSync(path.join(site.install, "media/locked.txt"), 0o600);
-  chmodSync(path.join(site.install, "media/closed"), 0o700);
+  // Nor their owner, who serves them where the tests do not run as root.
+  for (const locked of ["media/locked.txt", CLOSED]) chmodSync(path.join(site.install, locked), 0);
   mkdirSync(site.defaultPage);
   writeFileSync(path.join(site.defaultPage, "index.html"), "<!DOCTYPE html>\n<p>It works.</p>\n");
   utimesSync(path.join(site.defaultPage, "index.html"), MODIFIED, MODIFIED);
