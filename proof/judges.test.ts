@@ -9,6 +9,7 @@ import { judge } from "./conformance/tlsScan/judge.js";
 import type { Finding, TestsslReport } from "./conformance/tlsScan/scanners.js";
 import { readLitmus, unfit, worse } from "./conformance/webdav/litmus.js";
 import { RULES } from "./nginx/deviations.js";
+import { testWith } from "./kit/testWith.js";
 import { judge as judgeSoak } from "./soak/judge.js";
 
 /** `npm run webdav`, `tls-scan`, `differential`, `fuzz` and `soak` judge real programs; here, that they would notice. */
@@ -171,7 +172,7 @@ describe("TLS scan", () => {
     expect(found).toEqual([expect.stringMatching(expected)]);
   });
 
-  test("gives the reason for findings that are intended", () => {
+  testWith("openssl")("gives the reason for findings that are intended", () => {
     const finding = { id: "cert_chain_of_trust", severity: "CRITICAL", finding: "failed (self signed)." };
     const { findings, problems: others } = judge("file-sync", seen, report([finding]));
     expect(findings[0]!.reason).toContain("service 3.1");

@@ -181,7 +181,7 @@ describe("firewall", () => {
     expect(unitProblems(firewallUnit("/usr/sbin/nft", "/etc/portico/firewall.nft"))).toEqual([]);
   });
 
-  test.each<[string, Partial<FirewallInput>]>([
+  testWith("root", "nft").each<[string, Partial<FirewallInput>]>([
     ["as it is", {}],
     ["without further ports", { allowed: [] }],
     ["with a host that shares an address", { vrrpPeers: ["192.0.2.12"] }],

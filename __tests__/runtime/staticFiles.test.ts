@@ -26,6 +26,7 @@ import {
   run,
 } from "../../proof/kit/fakeExchange.js";
 import { descriptorsOf } from "../../proof/kit/processes.js";
+import { testWith } from "../../proof/kit/testWith.js";
 
 const MODIFIED = new Date("2024-01-02T03:04:05.678Z");
 /** More than the cache keeps of one file. */
@@ -534,9 +535,8 @@ describe("what does not exist or may not be read", () => {
   });
 });
 
-/** Runs without root's right to read everything. */
+/** Runs without root's right to read everything, and as one of the others. */
 async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
-  if (process.geteuid!() !== 0) return work();
   process.seteuid!(65_534);
   try {
     return await work();
@@ -565,7 +565,7 @@ test.each([
 });
 
 describe("permissions (service 2.8): 403, and the error log says what fixes it", () => {
-  test.each([
+  testWith("root").each([
     [
       "the file",
       "locked/sub/f",
@@ -598,7 +598,7 @@ describe("permissions (service 2.8): 403, and the error log says what fixes it",
     expect((await get(action(), "locked/sub/f")).status).toBe(200);
   });
 
-  test("for a symbolic link, the place it leads to is named", async () => {
+  testWith("root")("for a symbolic link, the place it leads to is named", async () => {
     const vault = join(base, "vault");
     fs.mkdirSync(vault, { mode: 0o700 });
     fs.writeFileSync(join(vault, "f"), "x");
@@ -627,7 +627,7 @@ describe("why a path may not be read", () => {
   const VAULT =
     'directory "BASE/v\ufffd\\x22t" (mode 0700) lacks execute permission; ' +
     "fix it with: chmod o+rx $'BASE/v\\xff\"t'";
-  test.each<[name: string, why: string]>([
+  testWith("root").each<[name: string, why: string]>([
     ["link0", VAULT],
     ["link7", VAULT],
     ["link8", 'too many symbolic links lead to "BASE/link0"'],
@@ -844,7 +844,7 @@ describe("files that change", () => {
     jest.spyOn(Date, "now").mockReturnValue(real + offsetMs);
   };
 
-  test.each([
+  testWith("root").each([
     ["small", "x"],
     ["large", "x".repeat(UNCACHED_BYTES)],
   ])(
@@ -970,7 +970,7 @@ describe("files that change", () => {
     expect(await filesLeftOpen()).toEqual([]);
   });
 
-  test("a file whose directory is closed to others is refused at once", async () => {
+  testWith("root")("a file whose directory is closed to others is refused at once", async () => {
     const on = action();
     write("way/closed", "x");
     at(10_000);
