@@ -19,8 +19,8 @@ import {
   SELDOM,
   type StartOptions,
 } from "../../proof/kit/portico.js";
-import { eventually } from "../../proof/kit/waiting.js";
 import { testWith } from "../../proof/kit/testWith.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /** What systemd is told, by the real systemd-notify, and when. */
 
@@ -112,7 +112,9 @@ test("a log that cannot be opened prevents neither a start nor a reload; the rel
   expect(outcome).toMatchObject({ ok: true, value: { warnings: [{ code: "files.log-not-writable" }] } });
 });
 
-testWith("systemd-notify")("systemd is told once of a stop without a delay", async () => {
+const withSystemd = testWith("systemd-notify");
+
+withSystemd("systemd is told once of a stop without a delay", async () => {
   await start();
   systemd.messages.length = 0;
   portico.signal("SIGTERM");
@@ -120,61 +122,55 @@ testWith("systemd-notify")("systemd is told once of a stop without a delay", asy
   expect(systemd.messages).toEqual(["STATUS=Finishing the requests that are running", "STOPPING=1"]);
 });
 
-testWith("systemd-notify")(
-  "systemd is notified of readiness, reloads with their outcome, and the stop",
-  async () => {
-    await start();
-    expect(systemd.messages).toEqual([serving(1), "READY=1"]);
-    const environment = readFileSync(`/proc/${portico.workers()[0]}/environ`, "latin1");
-    expect(environment).not.toContain("NOTIFY_SOCKET");
+withSystemd("systemd is notified of readiness, reloads with their outcome, and the stop", async () => {
+  await start();
+  expect(systemd.messages).toEqual([serving(1), "READY=1"]);
+  const environment = readFileSync(`/proc/${portico.workers()[0]}/environ`, "latin1");
+  expect(environment).not.toContain("NOTIFY_SOCKET");
 
-    systemd.messages.length = 0;
-    expect((await ask("reload")).ok).toBe(true);
-    expect(systemd.messages.slice(0, 4)).toEqual([
-      serving(1),
-      "RELOADING=1",
-      expect.stringMatching(`^${serving(2)}(, 1 older finishing)?$`),
-      "READY=1",
-    ]);
-    await eventually(
-      () => systemd.last("STATUS") === serving(2).slice(7),
-      "for the old generation to be gone",
-    );
+  systemd.messages.length = 0;
+  expect((await ask("reload")).ok).toBe(true);
+  expect(systemd.messages.slice(0, 4)).toEqual([
+    serving(1),
+    "RELOADING=1",
+    expect.stringMatching(`^${serving(2)}(, 1 older finishing)?$`),
+    "READY=1",
+  ]);
+  await eventually(() => systemd.last("STATUS") === serving(2).slice(7), "for the old generation to be gone");
 
-    systemd.messages.length = 0;
-    portico.rewrite({ ...config(), workers: 0 });
-    expect((await ask("reload")).ok).toBe(false);
-    const refused = "; last reload refused: workers: .* [config.out-of-range]; ";
-    expect(systemd.messages).toEqual([
-      serving(2),
-      "RELOADING=1",
-      expect.stringMatching(new RegExp(`^${serving(2)}${refused.replace(/[[\]]/g, "\\$&")}`)),
-      "READY=1",
-    ]);
+  systemd.messages.length = 0;
+  portico.rewrite({ ...config(), workers: 0 });
+  expect((await ask("reload")).ok).toBe(false);
+  const refused = "; last reload refused: workers: .* [config.out-of-range]; ";
+  expect(systemd.messages).toEqual([
+    serving(2),
+    "RELOADING=1",
+    expect.stringMatching(new RegExp(`^${serving(2)}${refused.replace(/[[\]]/g, "\\$&")}`)),
+    "READY=1",
+  ]);
 
-    // A signal is a request as well; what was refused is forgotten once another succeeds.
-    portico.rewrite(config());
-    systemd.messages.length = 0;
-    portico.signal("SIGHUP");
-    await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the status");
+  // A signal is a request as well; what was refused is forgotten once another succeeds.
+  portico.rewrite(config());
+  systemd.messages.length = 0;
+  portico.signal("SIGHUP");
+  await eventually(() => systemd.last("STATUS") === serving(3).slice(7), "for the status");
 
-    portico.rewrite({ ...config(), timeouts: { drainDelayMs: 100 } });
-    portico.signal("SIGHUP");
-    // While it still reloads, the new generation may be told of as well: when the old one is gone before.
-    const isReady = (): boolean =>
-      systemd.messages.lastIndexOf("READY=1") > systemd.messages.lastIndexOf("RELOADING=1");
-    await eventually(() => isReady() && systemd.last("STATUS") === serving(4).slice(7), "for the delay");
-    systemd.messages.length = 0;
-    portico.signal("SIGTERM");
-    await portico.gone;
-    expect(systemd.messages).toEqual([
-      ...["STATUS=Stopping: accepts for 0.1 s more, but is not ready", "STOPPING=1"],
-      ...["STATUS=Finishing the requests that are running", "STOPPING=1"],
-    ]);
-  },
-);
+  portico.rewrite({ ...config(), timeouts: { drainDelayMs: 100 } });
+  portico.signal("SIGHUP");
+  // While it still reloads, the new generation may be told of as well: when the old one is gone before.
+  const isReady = (): boolean =>
+    systemd.messages.lastIndexOf("READY=1") > systemd.messages.lastIndexOf("RELOADING=1");
+  await eventually(() => isReady() && systemd.last("STATUS") === serving(4).slice(7), "for the delay");
+  systemd.messages.length = 0;
+  portico.signal("SIGTERM");
+  await portico.gone;
+  expect(systemd.messages).toEqual([
+    ...["STATUS=Stopping: accepts for 0.1 s more, but is not ready", "STOPPING=1"],
+    ...["STATUS=Finishing the requests that are running", "STOPPING=1"],
+  ]);
+});
 
-testWith("systemd-notify")(
+withSystemd(
   "systemd follows an upgrade to the new master, and stays with the old one when it fails",
   async () => {
     const runtime = await installedRuntime();
