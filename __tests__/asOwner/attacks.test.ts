@@ -419,7 +419,7 @@ test("an image is looked for in the directories of twenty owners at most", async
   expect(await findMediaFile(at("root/many"))).toBeUndefined();
   write("root/many/28/early.png", "x");
   expect(await findMediaFile(at("root/many"))).toBe("28/early.png");
-}, 30_000);
+});
 
 test("a child has half a minute, unless the caller says otherwise", async () => {
   const program = ownerProgram.path;

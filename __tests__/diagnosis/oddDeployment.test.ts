@@ -52,7 +52,7 @@ test("a SERVICE_URL that is not a URL does not end the diagnosis", async () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 30_000);
+});
 
 describe("words of doctor", () => {
   let folder: string;
@@ -89,7 +89,7 @@ describe("words of doctor", () => {
       fix: expect.stringContaining("--connect"),
     });
     expect(rows.filter(({ status }) => status === "failed").map(({ id }) => id)).toEqual(["ports"]);
-  }, 30_000);
+  });
 
   test.each(["127.0.0.1", "::1", "files.example.org"])("%s is not a public address", async (address) => {
     let err = "";

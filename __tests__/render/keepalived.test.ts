@@ -107,5 +107,5 @@ describe("the watch on readiness", () => {
     // It runs no program while it watches.
     const children = readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8");
     expect(children.trim()).toBe("");
-  }, 20_000);
+  });
 });

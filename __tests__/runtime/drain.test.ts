@@ -241,4 +241,4 @@ test("a reload does not cut a client that reads late, over any protocol, of file
 test("a client that never reads keeps an old worker no longer than its route allows", async () => {
   // Of the answers that the kernel holds nothing is known; their connections linger for five seconds.
   expect((await impatient).goneMs).toBeLessThan(12_000);
-}, 30_000);
+});

@@ -122,7 +122,7 @@ describe.each([
     await eventually(() => fast());
     client.socket.destroy();
     await eventually(() => !fast());
-  }, 30_000);
+  });
 });
 
 test("an idle connection, or one that lingers, keeps nothing of its requests", async () => {
@@ -186,7 +186,7 @@ test("over HTTP/2 an idle connection has no memory on loan, and has it again wit
     expect([bytes, lent > 0, paced.mock.contexts.at(-1)!.fast]).toEqual([length, true, false]);
   }
   session.destroy();
-}, 30_000);
+});
 
 const STREAMS = 64;
 test.each([

@@ -161,7 +161,7 @@ test("a pipe that nobody reads holds up neither reload, reopening nor the end", 
   portico!.signal("SIGTERM");
   await eventually(() => portico!.workers().length === 0, "for the workers to end");
   expect(performance.now() - asked).toBeLessThan(4_000);
-}, 30_000);
+});
 
 test("a socket that nobody reads holds up neither reload nor the end", async () => {
   portico = await Portico.start(config(2));
@@ -195,7 +195,7 @@ test("a socket that nobody reads does not hold up a worker that has a fault whil
   portico.readOutput(true);
   await portico.says(/\nportico: worker \d+ crashed: Error: a fault for the test/);
   await portico.says(new RegExp(`worker ${worker} was killed by SIGKILL; another one starts`));
-}, 30_000);
+});
 
 test("a worker that ends while its socket is read says how", async () => {
   portico = await Portico.start(config(1));
@@ -206,7 +206,7 @@ test("a worker that ends while its socket is read says how", async () => {
   const [worker] = portico.workers();
   process.kill(worker!, "SIGWINCH");
   await portico.says(new RegExp(`worker ${worker} exited with code 70; another one starts`));
-}, 30_000);
+});
 
 test("standard error that nobody reads does not hold up the end of the master", async () => {
   const stderr = { stream: "stderr" } as const;

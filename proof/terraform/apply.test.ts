@@ -112,7 +112,7 @@ run("terraform apply", () => {
         ...["preview", "--root", workspace.root, "--port-offset", String(PORT_OFFSET), ...upstreams],
       ]);
       await ready(proxy);
-    }, 30_000);
+    });
 
     afterAll(async () => {
       proxy.kill("SIGTERM");
