@@ -5,6 +5,7 @@ import { buildPebble } from "./acme/pebble/programs.js";
 import { prepareApplication } from "./application/application.js";
 import { prepareImages } from "./hosts/harness/image.js";
 import { prepareProviders } from "./terraform/providers/providers.js";
+import { prepareServers } from "./upstreams/servers.js";
 
 /**
  * `tsx proof/prepare.ts [ARGUMENTS OF JEST]`: makes ready what the tests of these arguments need and what takes longer
@@ -24,6 +25,7 @@ const PREPARATIONS: readonly Preparation[] = [
   { name: "Pebble", tests: ["proof/acme/", "proof/hosts/"], make: buildPebble },
   { name: "Terraform's providers", tests: ["proof/terraform/", "proof/hosts/"], make: prepareProviders },
   { name: "Django", tests: ["proof/application/"], make: prepareApplication },
+  { name: "upstream servers", tests: ["proof/upstreams/"], make: prepareServers },
   { name: "Debian for the test hosts", tests: ["proof/hosts/"], make: prepareImages },
 ];
 

@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../build/paths.js";
 import { freePort, isRefused } from "../kit/ports.js";
+import { runUnseen } from "../kit/unseen.js";
 import { eventually } from "../kit/waiting.js";
 
 /** Servers that applications run on, with one application; `servers/wsgi.py` says what it answers. */
@@ -13,9 +14,15 @@ const CACHE = join(ROOT, ".cache/upstreams");
 export const PYTHON = join(CACHE, "python/bin/python");
 const SOURCES = join(__dirname, "servers");
 
-/** Makes what the servers need, unless it is there: minutes at the first time, so not within the time of a test. */
-export function prepareServers(): void {
-  execFileSync(join(__dirname, "prepare.sh"), [CACHE], { stdio: ["ignore", 2, 2] });
+/** Makes what the servers need, unless it is there and as the sources want it: up to a minute. */
+export const prepareServers = (): Promise<void> => runUnseen(join(__dirname, "prepare.sh"), [CACHE]);
+
+/** For tests, whose time is too short to make it. */
+export function requireServers(): void {
+  if (!existsSync(join(CACHE, "go.stamp")))
+    throw new Error(
+      "the upstream servers are not ready: `npm test` does that before its tests, proof/prepare.ts by itself",
+    );
 }
 
 interface Place {

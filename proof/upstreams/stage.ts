@@ -5,7 +5,7 @@ import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
 import { freePorts } from "../kit/ports.js";
 import { childrenOf, descriptorsOf } from "../kit/processes.js";
 import { eventually } from "../kit/waiting.js";
-import { prepareServers, Server, type ServerName } from "./servers.js";
+import { requireServers, Server, type ServerName } from "./servers.js";
 
 /** Longer than servers keep connections, so that they are the ones that close. */
 const KEPT_LONG_MS = 5_000;
@@ -79,9 +79,9 @@ export class Stage {
   }
 }
 
-/** A stage for the tests of a file. Servers are made ready when the file is loaded, which no time limit of a test covers. */
+/** A stage for the tests of a file. */
 export function stageOf(names: readonly ServerName[]): () => Stage {
-  prepareServers();
+  requireServers();
   let stage: Stage | undefined;
   beforeAll(async () => {
     stage = await Stage.start(names);
