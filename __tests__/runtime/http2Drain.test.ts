@@ -266,7 +266,7 @@ test(
         late.finish();
         while (!client.complete.has(DOWNLOAD) && !client.raw.closed) await sleep(1);
         await client.settled();
-        // The window has doubled some times. A quarter of it is owed at most, and comes back with the byte that makes it one.
+        // The window has grown some times. A quarter of it is owed at most, and comes back with the byte that makes it one.
         let size = MIB / 2;
         while (size < client.window(0)) size *= 2;
         for (let left = client.window(0) - (size * 3) / 4; left > 0; left -= PIECE.length)

@@ -292,21 +292,27 @@ describe("a receive window", () => {
 });
 
 describe("the window of a connection", () => {
-  test("doubles for a client that has sent half of it since, up to the largest", () => {
-    const lender = new WindowLender(1_000);
-    const window = new ConnectionWindow(100, 350, lender);
-    expect([49, 1, 99, 1, 175, 500].map((bytes) => window.grow(bytes))).toEqual([0, 100, 0, 150, 0, 0]);
-    expect([window.take(350), window.exhausted]).toEqual([true, true]);
+  const KIB = 1_024;
+
+  test("is the largest for a client that uploads, while half of what is lent would be left", () => {
+    const lender = new WindowLender(2_000 * KIB);
+    const window = new ConnectionWindow(100 * KIB, 1_100 * KIB, lender);
+    expect([16_383, 1, 500 * KIB].map((bytes) => window.grow(bytes))).toEqual([0, 1_000 * KIB, 0]);
+    expect([window.take(1_100 * KIB), window.exhausted]).toEqual([true, true]);
+    expect(new ConnectionWindow(100 * KIB, 1_100 * KIB, lender).grow(16 * KIB)).toBe(0);
   });
 
-  test("grows by what others have left, and leaves it to them when it is closed", () => {
-    const lender = new WindowLender(150);
-    const [first, second] = [1, 2].map(() => new ConnectionWindow(100, 400, lender));
-    expect([first!.grow(50), second!.grow(50)]).toEqual([100, 0]);
+  test("else grows to four times for a client that has sent a quarter of it since, by what others have left", () => {
+    const lender = new WindowLender(1_000 * KIB);
+    const [first, second] = [1, 2].map(() => new ConnectionWindow(100 * KIB, 1_100 * KIB, lender));
+    expect([25 * KIB - 1, 1, 99 * KIB, KIB].map((bytes) => first!.grow(bytes) / KIB)).toEqual([
+      0, 300, 0, 700,
+    ]);
+    expect(second!.grow(100 * KIB)).toBe(0);
     first!.close();
     first!.close();
-    expect([second!.grow(49), second!.grow(1)]).toEqual([0, 100]);
-    expect([lender.borrow(51), lender.borrow(50)]).toEqual([false, true]);
+    expect(second!.grow(100 * KIB)).toBe(300 * KIB);
+    expect([lender.lend(701 * KIB), lender.lend(1)]).toEqual([700 * KIB, 0]);
   });
 });
 

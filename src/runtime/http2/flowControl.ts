@@ -53,13 +53,22 @@ export class ReceiveWindow {
 
 /** How much more than their first windows the connections of a worker may still allow their clients together. */
 export class WindowLender {
-  constructor(private left: number) {}
+  private left: number;
 
-  /** @returns whether there is as much */
-  borrow(bytes: number): boolean {
-    if (bytes > this.left) return false;
-    this.left -= bytes;
-    return true;
+  constructor(private readonly all: number) {
+    this.left = all;
+  }
+
+  /** Whether half of it would still be left. */
+  hasPlenty(bytes: number): boolean {
+    return (this.left - bytes) * 2 >= this.all;
+  }
+
+  /** @returns how much of it there is */
+  lend(bytes: number): number {
+    const lent = Math.min(bytes, this.left);
+    this.left -= lent;
+    return lent;
   }
 
   giveBack(bytes: number): void {
@@ -68,9 +77,10 @@ export class WindowLender {
 }
 
 /**
- * The window of a connection. It is small at first, and doubles whenever the client has sent half of it since: no later
- * than a client that waits for nobody would notice. What it grew by is on loan until the connection is closed, as a
- * window cannot be made smaller (RFC 9113, 6.9). When nothing is left to lend, clients go on with what they have.
+ * The window of a connection. It is small until the client sends a body. Then it is as large as it may be, while there
+ * is plenty to lend; with less, four times what it was, whenever the client has sent a quarter of it since. What it grew
+ * by is on loan until the connection is closed, as a window cannot be made smaller (RFC 9113, 6.9). When nothing is left
+ * to lend, clients go on with what they have.
  */
 export class ConnectionWindow extends ReceiveWindow {
   private received = 0;
@@ -87,11 +97,14 @@ export class ConnectionWindow extends ReceiveWindow {
 
   /** Bytes arrived. @returns the increment to send; 0 if it stays as it is */
   grow(bytes: number): number {
+    const more = this.sizeMax - this.size;
+    if (more === 0) return 0;
     this.received += bytes;
-    if (this.received * 2 < this.size) return 0;
+    if (this.received < BODY_BYTES) return 0;
+    const plenty = this.lender.hasPlenty(more);
+    if (!plenty && this.received * 4 < this.size) return 0;
     this.received = 0;
-    const size = Math.min(2 * this.size, this.sizeMax);
-    return this.lender.borrow(size - this.size) ? this.widen(size) : 0;
+    return this.widen(this.size + this.lender.lend(plenty ? more : Math.min(3 * this.size, more)));
   }
 
   close(): void {
@@ -99,6 +112,9 @@ export class ConnectionWindow extends ReceiveWindow {
     this.size = this.first;
   }
 }
+
+/** What most requests send at most; a client that uploads sends it before it has to wait for any window. */
+const BODY_BYTES = 16_384;
 
 /** The sending half of a stream, as far as the scheduler needs it. */
 export interface SendingStream {
