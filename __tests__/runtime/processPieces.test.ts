@@ -83,7 +83,7 @@ const acmeConfig = (...names: string[]) =>
   });
 
 describe("what several peers confirm", () => {
-  const isDone = async (promise: Promise<void>): Promise<boolean> =>
+  const isDone = async (promise: Promise<unknown>): Promise<boolean> =>
     Promise.race([promise.then(() => true), sleep(20).then(() => false)]);
 
   test("is done when each has, or is gone, in its own turn", async () => {
@@ -102,6 +102,20 @@ describe("what several peers confirm", () => {
     expect(await isDone(second)).toBe(false);
     acknowledgements.acknowledge("a", 2);
     expect([await isDone(second), await isDone(ask())]).toEqual([true, true]);
+  });
+
+  test("comes with the answers of those that gave one", async () => {
+    const questions = new Acknowledgements<string, number>();
+    const answers = questions.ask(["a", "b", "c"], 60_000, () => undefined);
+    questions.acknowledge("a", 1, 5);
+    questions.acknowledge("a", 1, 6);
+    questions.acknowledge("d", 1, 7);
+    questions.acknowledge("b", 1);
+    questions.gone("c");
+    expect([...(await answers)]).toEqual([["a", 5]]);
+    const late = questions.ask(["a", "b"], 20, () => questions.acknowledge("b", 2, 8));
+    await sleep(30);
+    expect([...(await late)]).toEqual([["b", 8]]);
   });
 
   test("is not waited for longer than a time", async () => {
@@ -658,10 +672,12 @@ describe("what the master says", () => {
 test("a master does what it is asked for, and serves where it cannot be asked", async () => {
   const seen: unknown[] = [];
   const done = (message: string) => ({ ok: true, value: { message, warnings: [] } }) as const;
+  const held = { pid: 7, accepts: true, holdings: undefined };
   const master = {
     reload: () => Promise.resolve(done("reloaded")),
     upgrade: (program: object) => (seen.push(program), Promise.resolve(done("upgraded"))),
     status: () => done("status").value,
+    supervised: { holdings: () => Promise.resolve([held]) },
     certificates: {
       list: () => done("listed").value,
       renew: (name?: string) => (seen.push(name), Promise.resolve(done("renewed"))),
@@ -677,10 +693,19 @@ test("a master does what it is asked for, and serves where it cannot be asked", 
   const answers: unknown[] = [];
   for (const request of [
     ...[{ command: "status" }, { command: "certificates" }, { command: "renew", name: "a" }],
-    ...[{ command: "reload" }, { command: "upgrade", node: "/n" }],
+    ...[{ command: "reload" }, { command: "upgrade", node: "/n" }, { command: "holdings" }],
   ] as const)
     answers.push(await askMaster(path, request, 5_000));
   control!.close();
+  const silent = "workers: 1, connections of clients: 0, requests: 0, connections to upstreams: 0";
+  expect(answers.pop()).toEqual({
+    ok: true,
+    value: {
+      message: `${silent}, workers that did not answer: 1`,
+      warnings: [],
+      workers: [{ pid: 7, accepts: true }],
+    },
+  });
   expect(answers).toEqual(["status", "listed", "renewed", "reloaded", "upgraded"].map(done));
   expect(seen).toEqual(["a", { command: "upgrade", node: "/n" }]);
 });

@@ -20,6 +20,12 @@ import { UpstreamPool } from "../upstream/pool.js";
 export interface CompiledRoutes extends WorkerContext {
   /** Closes idle upstream connections now and the others after their answers. */
   close(): void;
+  /** What all pools hold together. */
+  holdings(): {
+    readonly upstreamConnections: number;
+    readonly upstreamConnectionsInUse: number;
+    readonly queuedRequests: number;
+  };
 }
 
 /** Builds everything that connections share, from a valid config and opened logs. */
@@ -51,6 +57,17 @@ export function compileRoutes(config: ProxyConfig, logs: LogFiles): CompiledRout
     dispatcher: new Dispatcher(config, routes, logs.mainAccess),
     trusted: withinRanges(config.trustedProxies),
     close: () => pools.forEach((pool) => pool.close()),
+    holdings: () => holdingsOf([...pools.values()]),
+  };
+}
+
+function holdingsOf(pools: readonly UpstreamPool[]): ReturnType<CompiledRoutes["holdings"]> {
+  const each = pools.map((pool) => pool.holdings());
+  const total = (of: keyof (typeof each)[number]): number => each.reduce((sum, one) => sum + one[of], 0);
+  return {
+    upstreamConnections: total("connections"),
+    upstreamConnectionsInUse: total("inUse"),
+    queuedRequests: total("queued"),
   };
 }
 

@@ -32,6 +32,9 @@ export function sweepRegularly(item: Swept): () => void {
   };
 }
 
+/** How many things are swept. */
+export const sweptItems = (): number => items.size;
+
 let now = performance.now();
 let timer: NodeJS.Timeout | undefined;
 const items = new Set<Swept>();

@@ -132,6 +132,10 @@ const LENT_BYTES_MAX = 32 * LARGE_BYTES;
 const TRIAL_BYTES_MAX = 4 * LARGE_BYTES;
 const LARGE: Lender = { left: LENT_BYTES_MAX };
 const TRIAL: Lender = { left: TRIAL_BYTES_MAX };
+
+/** Bytes that transfers of this worker have borrowed. */
+export const lentBytes = (): number => LENT_BYTES_MAX - LARGE.left + TRIAL_BYTES_MAX - TRIAL.left;
+
 /** Most answers are shorter, and borrow nothing. */
 const TRIAL_FROM_BYTES = 128 * 1024;
 /** More than the buffers of two kernels hold by default (tcp_wmem, and the part of tcp_rmem that holds data). */

@@ -12,6 +12,13 @@ export class Http2Connections extends Connections<Http2Connection> {
   /** What their windows grow by. */
   readonly windows = new WindowLender(lentWindowBytes(this.context.config));
 
+  /** Open streams of all of them. */
+  get streams(): number {
+    let streams = 0;
+    for (const connection of this.all) streams += connection.streams.size;
+    return streams;
+  }
+
   /** @param socket on which ALPN chose `h2`; its handshake is complete */
   override accept(
     socket: TLSSocket,

@@ -59,6 +59,11 @@ export class WindowLender {
     this.left = all;
   }
 
+  /** Bytes on loan. */
+  get lent(): number {
+    return this.all - this.left;
+  }
+
   /** Whether half of it would still be left. */
   hasPlenty(bytes: number): boolean {
     return (this.left - bytes) * 2 >= this.all;

@@ -16,7 +16,7 @@ interface ClientConnection extends Guarded {
 /** All client connections of a worker that speak one protocol. */
 export abstract class Connections<C extends ClientConnection> {
   draining = false;
-  private readonly all = new Set<C>();
+  protected readonly all = new Set<C>();
   private stopSweeping: (() => void) | undefined = undefined;
 
   constructor(protected readonly context: WorkerContext) {}

@@ -23,6 +23,16 @@ export class ConnectionGate {
     private readonly warn: (message: string) => void,
   ) {}
 
+  /** Open connections. */
+  get clientConnections(): number {
+    return this.open;
+  }
+
+  /** Clients with open connections, as far as they are counted by client. */
+  get clients(): number {
+    return this.openByClient.size;
+  }
+
   /** True if the connection may stay; otherwise it is already closed. */
   admit(socket: Socket): boolean {
     if (this.open >= this.limits.connectionsMax) return this.refuse(socket, "connectionsMax", "");

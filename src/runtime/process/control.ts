@@ -1,6 +1,7 @@
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { type Problem, problem, type Result } from "../../model/serving.js";
+import type { WorkerHoldings } from "./holdings.js";
 import type { ListedCertificate } from "./certificateList.js";
 import type { LoadedState } from "../load/loadedState.js";
 
@@ -9,6 +10,8 @@ export type ControlRequest =
   | { readonly command: "reload" }
   /** What it runs and has loaded; changes nothing. */
   | { readonly command: "status" }
+  /** What its workers hold at the moment (`holdings.ts`); changes nothing. */
+  | { readonly command: "holdings" }
   /** The certificates that it serves; changes nothing. */
   | { readonly command: "certificates" }
   /** Ask the authority for a new certificate now; of the one with that name, or of all that come by ACME. */
@@ -26,6 +29,8 @@ export interface Done {
   readonly warnings: readonly Problem[];
   /** The answer to `status`; older releases do not know it. */
   readonly loaded?: LoadedState;
+  /** The answer to `holdings`. */
+  readonly workers?: readonly WorkerHoldings[];
   /** The answer to `certificates`. */
   readonly certificates?: readonly ListedCertificate[];
 }
@@ -106,7 +111,8 @@ function parseRequest(text: string): ControlRequest | undefined {
     | null
     | undefined;
   const { command, node, runtime, name } = request ?? {};
-  if (command === "reload" || command === "status" || command === "certificates") return { command };
+  if (command === "reload" || command === "status" || command === "certificates" || command === "holdings")
+    return { command };
   if (command === "renew" && name === undefined) return { command };
   if (command === "renew") return typeof name === "string" ? { command, name } : undefined;
   const paths = [node, runtime].every((path) => path === undefined || typeof path === "string");

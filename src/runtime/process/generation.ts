@@ -3,6 +3,7 @@ import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
 import { withRenewed } from "../load/tlsContents.js";
 import { Acknowledgements } from "./acknowledgements.js";
+import type { Holdings, WorkerHoldings } from "./holdings.js";
 import type { MasterMessage } from "./ipc.js";
 import { type WorkerEvents, WorkerHandle, type WorkerSpec } from "./workerHandle.js";
 
@@ -32,7 +33,7 @@ export class Generation implements WorkerEvents {
   private readonly leaving = new Set<WorkerHandle>();
   /** Workers that were asked to drain and may still accept. */
   private readonly accepting = new Set<WorkerHandle>();
-  private readonly acknowledgements = new Acknowledgements<WorkerHandle>();
+  private readonly acknowledgements = new Acknowledgements<WorkerHandle, Holdings>();
   private nobodyAccepts: () => void = () => undefined;
   private started: (problems: readonly Problem[]) => void = () => undefined;
   private allGone: () => void = () => undefined;
@@ -47,7 +48,7 @@ export class Generation implements WorkerEvents {
 
   /** Whether one of the workers accepts, and was not asked to stop. */
   get accepts(): boolean {
-    return this.state === "serving" && [...this.workers].some((one) => one.ready && !this.leaving.has(one));
+    return [...this.workers].some((one) => this.isAccepting(one));
   }
 
   /** Starts the workers; resolves with nothing when all are ready, or with what kept one from it. */
@@ -90,12 +91,28 @@ export class Generation implements WorkerEvents {
   }
 
   /** Has the workers answer these challenges, and no others; resolves when every one that accepts does. */
-  answerChallenges(challenges: readonly Challenge[]): Promise<void> {
+  async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
     this.options.challenges = challenges;
     const accepting = this.state === "draining" ? [] : this.workers;
-    return this.acknowledgements.ask(accepting, ANSWERING_MS, (turn) =>
+    await this.acknowledgements.ask(accepting, ANSWERING_MS, (turn) =>
       this.broadcast({ type: "challenges", challenges, turn }),
     );
+  }
+
+  /** What each of the workers holds. */
+  async holdings(): Promise<readonly WorkerHoldings[]> {
+    const answers = await this.acknowledgements.ask(this.workers, HOLDINGS_MS, (turn) =>
+      this.broadcast({ type: "holdings", turn }),
+    );
+    return [...this.workers].flatMap((one) =>
+      one.pid === undefined
+        ? []
+        : [{ pid: one.pid, accepts: this.isAccepting(one), holdings: answers.get(one) }],
+    );
+  }
+
+  private isAccepting(worker: WorkerHandle): boolean {
+    return this.state === "serving" && worker.ready && !this.leaving.has(worker);
   }
 
   onReady(): void {
@@ -118,8 +135,8 @@ export class Generation implements WorkerEvents {
     this.leaving.add(worker);
   }
 
-  onAnswering(worker: WorkerHandle, turn: number): void {
-    this.acknowledgements.acknowledge(worker, turn);
+  onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void {
+    this.acknowledgements.acknowledge(worker, turn, holdings);
   }
 
   onGone(worker: WorkerHandle, how: string): void {
@@ -202,5 +219,7 @@ const STOP_ACCEPTING_MS = 2_000;
 const KILL_AFTER_MS = 5_000;
 /** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
 const ANSWERING_MS = 10_000;
+/** Whoever wants to know what workers hold wants to know of the others if one hangs. */
+const HOLDINGS_MS = 2_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2_147_483_647;

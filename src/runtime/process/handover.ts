@@ -5,6 +5,7 @@ import { isAbsolute } from "node:path";
 import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { HealthSocket } from "./health.js";
+import type { WorkerHoldings } from "./holdings.js";
 import type { MasterMessage } from "./ipc.js";
 import type { PassedSocket } from "../listen/sockets.js";
 import { execArgv } from "./workerHandle.js";
@@ -67,6 +68,7 @@ export interface Supervised {
   broadcast(message: MasterMessage): void;
   /** Only where there are workers. */
   answerChallenges?(challenges: readonly Challenge[]): Promise<void>;
+  holdings?(): Promise<readonly WorkerHoldings[]>;
 }
 
 /** Which programs a new master is started with. */

@@ -2,6 +2,7 @@ import type { Problem } from "../../model/index.js";
 import type { Challenge } from "../acme/face.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { TlsRenewal } from "../load/tlsContents.js";
+import type { Holdings } from "./holdings.js";
 import type { Piece } from "../node/pieces.js";
 
 /** What the master sends to a worker. All of it is JSON. */
@@ -16,7 +17,9 @@ export type MasterMessage =
   /** For the handshakes from now on; connections stay as they are. */
   | { readonly type: "renewed"; readonly renewal: TlsRenewal }
   /** Answer these challenges of authorities, and no others, from now on; then say `answering`. */
-  | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number };
+  | { readonly type: "challenges"; readonly challenges: readonly Challenge[]; readonly turn: number }
+  /** Say what you hold. */
+  | { readonly type: "holdings"; readonly turn: number };
 
 /** Everything a worker needs; its first message. */
 export interface StartMessage {
@@ -38,7 +41,8 @@ export type WorkerMessage =
   | { readonly type: "failed"; readonly problems: readonly Problem[] }
   /** It no longer accepts. If the master did not order that, a signal did, and the master starts another. */
   | { readonly type: "draining" }
-  | { readonly type: "answering"; readonly turn: number };
+  | { readonly type: "answering"; readonly turn: number }
+  | { readonly type: "holdings"; readonly turn: number; readonly holdings: Holdings };
 
 /** Exit codes of workers; after sysexits(3). */
 export const WORKER_EXIT = { ok: 0, failed: 1, usage: 64, crashed: 70 } as const;

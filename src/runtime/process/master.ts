@@ -57,7 +57,7 @@ export class Master {
   private current: Generation | undefined;
   /** Number of the current generation. */
   private generation = 0;
-  private readonly supervised = new Supervision(() => {
+  readonly supervised = new Supervision(() => {
     if (!this.isStopping) void this.notify({});
   });
   private loaded: LoadedConfig | undefined;

@@ -1,13 +1,16 @@
 import { type ControlOutcome, type ControlRequest, ControlServer, type Done } from "./control.js";
 import type { Program } from "./handover.js";
 import type { MasterLog } from "./masterLog.js";
+import { holdingsText } from "./holdings.js";
 import type { ServedCertificates } from "./servedCertificates.js";
+import type { Supervision } from "./supervision.js";
 
 /** What a master can be asked for. */
 export interface AskedMaster {
   reload(): Promise<ControlOutcome>;
   upgrade(program: Program): Promise<ControlOutcome>;
   status(): Done;
+  readonly supervised: Pick<Supervision, "holdings">;
   readonly certificates: Pick<ServedCertificates, "list" | "renew">;
 }
 
@@ -30,6 +33,8 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
   switch (request.command) {
     case "status":
       return { ok: true, value: master.status() };
+    case "holdings":
+      return { ok: true, value: await holdings(master) };
     case "certificates":
       return { ok: true, value: master.certificates.list() };
     case "renew":
@@ -39,4 +44,9 @@ async function answer(master: AskedMaster, request: ControlRequest): Promise<Con
     case "upgrade":
       return master.upgrade(request);
   }
+}
+
+async function holdings({ supervised }: AskedMaster): Promise<Done> {
+  const workers = await supervised.holdings();
+  return { message: holdingsText(workers), warnings: [], workers };
 }

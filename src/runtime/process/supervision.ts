@@ -1,5 +1,6 @@
 import type { Challenge } from "../acme/face.js";
 import type { Supervised } from "./handover.js";
+import type { WorkerHoldings } from "./holdings.js";
 import type { MasterMessage } from "./ipc.js";
 
 /** Everything that runs for a master: generations that have workers, the previous master, the next master. */
@@ -39,6 +40,11 @@ export class Supervision {
 
   async answerChallenges(challenges: readonly Challenge[]): Promise<void> {
     await Promise.all([...this.all].map((each) => each.answerChallenges?.(challenges)));
+  }
+
+  /** What the workers of this master hold, draining ones among them. */
+  async holdings(): Promise<readonly WorkerHoldings[]> {
+    return (await Promise.all([...this.all].map((each) => each.holdings?.() ?? []))).flat();
   }
 
   async drain(): Promise<void> {

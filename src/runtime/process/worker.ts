@@ -56,6 +56,9 @@ class Worker {
       case "challenges":
         this.service?.setChallenges(message.challenges);
         return send({ type: "answering", turn: message.turn });
+      case "holdings":
+        if (this.service === undefined) return;
+        return send({ type: "holdings", turn: message.turn, holdings: this.service.holdings() });
     }
   }
 

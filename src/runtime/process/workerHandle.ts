@@ -3,6 +3,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
+import type { Holdings } from "./holdings.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { Piece } from "../node/pieces.js";
@@ -15,8 +16,8 @@ export interface WorkerEvents {
   onReady(worker: WorkerHandle): void;
   onFailed(worker: WorkerHandle, problems: readonly Problem[]): void;
   onDraining(worker: WorkerHandle): void;
-  /** It answers the challenges that it was sent at that turn. */
-  onAnswering(worker: WorkerHandle, turn: number): void;
+  /** It did what it was asked for at that turn; with what it holds, if that was the question. */
+  onAnswering(worker: WorkerHandle, turn: number, holdings?: Holdings): void;
   /** It is gone, for whatever reason; called once. `how` completes the sentence "worker 123 …". */
   onGone(worker: WorkerHandle, how: string): void;
 }
@@ -91,6 +92,7 @@ export class WorkerHandle {
   private received(message: WorkerMessage): void {
     if (message.type === "draining") return this.events.onDraining(this);
     if (message.type === "answering") return this.events.onAnswering(this, message.turn);
+    if (message.type === "holdings") return this.events.onAnswering(this, message.turn, message.holdings);
     clearTimeout(this.startTimer);
     if (message.type === "failed") return this.events.onFailed(this, message.problems);
     this.ready = true;

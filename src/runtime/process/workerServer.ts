@@ -5,6 +5,7 @@ import { DescriptorWatch } from "./descriptorWatch.js";
 import { sweepRegularly } from "../exchange/clock.js";
 import { Http1Connections } from "../http1/connections.js";
 import { Http2Connections } from "../http2/connections.js";
+import { type Holdings, holdingsOf } from "./holdings.js";
 import type { StartMessage } from "./ipc.js";
 import { ListenerServer } from "../listen/listener.js";
 import type { TlsRenewal } from "../load/tlsContents.js";
@@ -98,6 +99,11 @@ export class WorkerServer {
   reopenLogs(): void {
     for (const p of this.logs.reopen())
       this.logs.mainError.write("error", `${p.path}: ${p.message}; ${p.fix}`);
+  }
+
+  holdings(): Holdings {
+    const { gate, http2, routes } = this;
+    return holdingsOf({ gate, http2, routes });
   }
 
   setTicketKeys(ticketKeys: string): void {

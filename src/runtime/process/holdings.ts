@@ -1,0 +1,87 @@
+import { sweptItems } from "../exchange/clock.js";
+import { lentBytes } from "../exchange/sendPace.js";
+import { tally } from "../exchange/tally.js";
+
+/**
+ * What a worker holds for others at a moment, as counts. At rest, with all clients gone and all deadlines passed, it
+ * holds what it held before: what stays was forgotten, and each such request takes a little more for ever. Nothing is
+ * counted for this while requests are served besides {@link tally}: the rest is looked up when somebody asks.
+ */
+export interface Holdings {
+  /** Open connections of clients, those in a TLS handshake among them. */
+  readonly clientConnections: number;
+  /** Clients that count against `connectionsPerClientMax`. */
+  readonly clients: number;
+  /** Requests whose answer is not over, and since the worker's start those that began and that are over. */
+  readonly exchanges: number;
+  readonly exchangesBegun: number;
+  readonly exchangesOver: number;
+  /** Open streams on all connections over HTTP/2. */
+  readonly http2Streams: number;
+  /** To all upstreams, and those of them that are not idle. */
+  readonly upstreamConnections: number;
+  readonly upstreamConnectionsInUse: number;
+  /** Requests that wait until a connection to their upstream is free. */
+  readonly queuedRequests: number;
+  /** Files that are open to be sent. */
+  readonly openFiles: number;
+  /** Memory on loan to transfers beyond their small pieces (`exchange/sendPace.ts`). */
+  readonly lentBytes: number;
+  /** How much clients over HTTP/2 may send beyond the first windows of their connections. */
+  readonly lentWindowBytes: number;
+  /** What the clock looks after (`exchange/clock.ts`): pools, and each protocol that has connections. */
+  readonly sweptItems: number;
+  /** What keeps Node's event loop alive: sockets, timers, requests to the system. */
+  readonly resources: number;
+}
+
+/** The same of one of a master's workers. */
+export interface WorkerHoldings {
+  readonly pid: number;
+  /** False for one that starts, or that only finishes what runs. */
+  readonly accepts: boolean;
+  /** Undefined if it did not answer in time: it hangs, starts, or is of a release that cannot say. */
+  readonly holdings: Holdings | undefined;
+}
+
+/** The parts of a worker that know what they hold. */
+export interface Holders {
+  readonly gate: Pick<Holdings, "clientConnections" | "clients">;
+  readonly http2: { readonly streams: number; readonly windows: { readonly lent: number } };
+  readonly routes: { holdings(): UpstreamHoldings };
+}
+
+type UpstreamHoldings = Pick<Holdings, "upstreamConnections" | "upstreamConnectionsInUse" | "queuedRequests">;
+
+/** What this process holds. */
+export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
+  const { exchangesBegun, exchangesOver, filesOpened, filesClosed } = tally;
+  return {
+    clientConnections: gate.clientConnections,
+    clients: gate.clients,
+    exchanges: exchangesBegun - exchangesOver,
+    exchangesBegun,
+    exchangesOver,
+    http2Streams: http2.streams,
+    ...routes.holdings(),
+    openFiles: filesOpened - filesClosed,
+    lentBytes: lentBytes(),
+    lentWindowBytes: http2.windows.lent,
+    sweptItems: sweptItems(),
+    resources: process.getActiveResourcesInfo().length,
+  };
+}
+
+/** One sentence without a full stop. */
+export function holdingsText(workers: readonly WorkerHoldings[]): string {
+  const total = (of: (one: Holdings) => number): number =>
+    workers.reduce((sum, { holdings }) => sum + (holdings === undefined ? 0 : of(holdings)), 0);
+  const silent = workers.filter(({ holdings }) => holdings === undefined).length;
+  return [
+    `workers: ${workers.length}`,
+    `connections of clients: ${total((one) => one.clientConnections)}`,
+    `requests: ${total((one) => one.exchanges)}`,
+    `connections to upstreams: ${total((one) => one.upstreamConnections)}`,
+    ...(silent === 0 ? [] : [`workers that did not answer: ${silent}`]),
+  ].join(", ");
+}
