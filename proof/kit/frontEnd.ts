@@ -44,6 +44,8 @@ export interface FrontEnd {
   /** Where its config, TLS files, logs and media lie. */
   readonly folder: string;
   readonly logDirectory: string;
+  /** Path of the master's control socket. */
+  readonly control: string;
   /** The master. */
   readonly process: ChildProcess;
   /** Text of the error stream so far. */
@@ -68,7 +70,10 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const file = await sharedBundle();
   const node = [process.execPath, ...(options.nodeOptions ?? []), file];
   const [command, ...args] = [...(options.under ?? []), ...node];
-  const child = spawn(command!, [...args, "serve", paths.config], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command!, [...args, "serve", paths.config], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, RUNTIME_DIRECTORY: folder },
+  });
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
   await ready(child, () => stderr);
@@ -76,6 +81,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
     ...ports,
     folder,
     logDirectory: paths.logDirectory,
+    control: join(folder, "control.sock"),
     process: child,
     stderr: () => stderr,
     stop: async () => {
