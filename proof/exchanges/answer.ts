@@ -1,10 +1,14 @@
-import { type AnswerScript, bytesOf, type ExchangeScript, isBodiless } from "./case.js";
+import { type AnswerScript, bytesOf, type ExchangeScript, isBodiless, oneByteChunks } from "./case.js";
 
 /** An answer as an upstream writes it. */
 export interface PlayedAnswer {
   readonly parts: readonly Buffer[];
-  /** What becomes of the connection: `wait` for the proxy, which has to close it. */
-  readonly then: "keep" | "end" | "reset" | "wait";
+  /** How many of these are written before what is held. */
+  readonly unheld: number;
+  /** What is written later, where nothing more may come. */
+  readonly late: Buffer | undefined;
+  /** What becomes of the connection: `wait` for the proxy, which has to close it; `soon`: ends a moment later. */
+  readonly then: "keep" | "end" | "soon" | "reset" | "wait";
   /** Whoever asked for a tunnel has it now. */
   readonly opens: boolean;
 }
@@ -17,8 +21,9 @@ const BEHIND = "HTTP/1.1 200 OK\r\nX-Id: behind\r\nContent-Length: 0\r\n\r\n";
 export function playedAnswer(id: string, exchange: ExchangeScript): PlayedAnswer {
   const { answer } = exchange;
   const { flaw } = answer;
-  if (flaw === "silence") return { parts: [], then: "end", opens: false };
-  if (flaw === "garbage") return { parts: [Buffer.from("garbage\r\n\r\n")], then: "wait", opens: false };
+  const nothing = { parts: [], unheld: 0, late: undefined, opens: false };
+  if (flaw === "silence") return { ...nothing, then: "end" };
+  if (flaw === "garbage") return { ...nothing, parts: [Buffer.from("garbage\r\n\r\n")], then: "wait" };
   const informational = answer.informational.map((status) =>
     Buffer.from(`HTTP/1.1 ${status} Wait\r\n${HINTS[status] ?? ""}\r\n`),
   );
@@ -31,7 +36,9 @@ export function playedAnswer(id: string, exchange: ExchangeScript): PlayedAnswer
   const body = switches || isBodiless(exchange) ? [] : bodyParts(id, answer);
   const behind = flaw === "long" ? [Buffer.from(BEHIND)] : [];
   const parts = [...informational, head, ...body, ...behind];
-  return { parts, then: endOf(exchange, switches), opens: status === 101 };
+  const unheld = answer.held === "half" ? informational.length + 1 + (body.length >> 1) : 0;
+  const late = flaw === "late" ? Buffer.from(BEHIND) : undefined;
+  return { parts, unheld, late, then: endOf(exchange, switches), opens: status === 101 };
 }
 
 function framingFields({ answer }: ExchangeScript): string[] {
@@ -42,6 +49,8 @@ function framingFields({ answer }: ExchangeScript): string[] {
 function bodyParts(id: string, { framing, flaw, bytes, piece }: AnswerScript): Buffer[] {
   const body = bytesOf("answer", id, bytes);
   const sent = flaw === "short" ? body.subarray(0, bytes >> 1) : body;
+  if (framing === "chunked" && piece === 1 && flaw === "none")
+    return [Buffer.concat([oneByteChunks(sent), Buffer.from("0\r\n\r\n")])];
   const pieces: Buffer[] = [];
   for (let at = 0; at < sent.length; at += piece) pieces.push(sent.subarray(at, at + piece));
   if (framing !== "chunked") return pieces;
@@ -59,15 +68,16 @@ function bodyParts(id: string, { framing, flaw, bytes, piece }: AnswerScript): B
 function endOf(exchange: ExchangeScript, switches: boolean): PlayedAnswer["then"] {
   const { flaw, framing, then } = exchange.answer;
   if (flaw === "switch") return "wait";
-  if (switches) return "keep";
+  if (switches || flaw === "late") return "keep";
   const untilClose = framing === "close" && !isBodiless(exchange);
   // Where only the end of the connection ends the body, a cut has to be seen by how it ends.
   if (flaw === "short") return untilClose ? "reset" : "end";
   if (flaw !== "none") return "wait";
   if (then === "reset") return "reset";
-  return then === "keep" && !untilClose ? "keep" : "end";
+  if (untilClose) return "end";
+  return then === "keep" || then === "soon" ? then : "end";
 }
 
 /** Whether the whole of an answer will be there to be passed on. */
 export const isWhole = ({ answer }: ExchangeScript): boolean =>
-  (answer.flaw === "none" || answer.flaw === "long") && answer.then !== "reset";
+  ["none", "long", "late"].includes(answer.flaw) && answer.then !== "reset";

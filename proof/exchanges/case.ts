@@ -1,3 +1,5 @@
+import { type Target, TARGETS } from "./targets.js";
+
 /**
  * What is played: a few clients of one upstream, each with some exchanges on one connection. A case is plain data, so
  * that it can be made from a seed, shrunk and printed.
@@ -7,6 +9,8 @@ export interface Case {
   readonly index: number;
   /** Clients run at the same time; else each begins when all connections of those before it are at rest. */
   readonly together: boolean;
+  /** The config is loaded anew while it is played: the worker that serves it drains. */
+  readonly reloads: boolean;
   readonly clients: readonly ClientScript[];
 }
 
@@ -21,6 +25,8 @@ export interface ClientScript {
   readonly abort: Abort | undefined;
   /** Initial window of streams over HTTP/2. */
   readonly windowBytes: number;
+  /** Over HTTP/2: all requests but the first go out once it was told that none will be served any more. */
+  readonly newer: boolean;
   readonly exchanges: readonly ExchangeScript[];
 }
 
@@ -45,8 +51,8 @@ export interface Abort {
 
 export interface ExchangeScript {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "OPTIONS";
-  /** To the route whose bodies may have {@link LIMITED_BYTES}. */
-  readonly limited: boolean;
+  /** Which route it is for. */
+  readonly to: Target;
   /** Asks for a WebSocket: HTTP/1.1 Upgrade, or extended CONNECT (RFC 8441). */
   readonly upgrade: boolean;
   /** `Expect: 100-continue`; `waits` if the body is held back until 100. */
@@ -87,6 +93,8 @@ export interface TunnelScript {
 export interface AnswerScript {
   /** With the request's head, half of its body, or all of it. */
   readonly when: "head" | "half" | "complete";
+  /** What waits until all clients have sent what they will: all of it, or half of its body. `forever`: until the end. */
+  readonly held: "no" | "head" | "half" | "forever";
   readonly informational: readonly number[];
   readonly status: number;
   readonly framing: "length" | "chunked" | "close";
@@ -96,8 +104,8 @@ export interface AnswerScript {
   /** Pieces are written a moment apart. */
   readonly apart: boolean;
   readonly flaw: AnswerFlaw;
-  /** Connection goes on, is closed as announced, is closed unannounced, or reset. */
-  readonly then: "keep" | "close" | "quit" | "reset";
+  /** Connection goes on, is closed as announced, is closed unannounced at once or a moment later, or reset. */
+  readonly then: "keep" | "close" | "quit" | "soon" | "reset";
 }
 
 export type AnswerFlaw =
@@ -106,6 +114,8 @@ export type AnswerFlaw =
   | "short"
   /** Bytes after the answer, in the same write. */
   | "long"
+  /** The same a moment later, in a write of their own. */
+  | "late"
   | "chunkSize"
   | "chunkEnd"
   | "garbage"
@@ -114,8 +124,8 @@ export type AnswerFlaw =
   /** 101 to a request that asked for no upgrade. */
   | "switch";
 
-/** The largest request body of the limited route. */
-export const LIMITED_BYTES = 100;
+/** More informational answers than the proxy takes before the final one. */
+export const INFORMATIONAL_MAX = 16;
 
 /** With padding and what is too much it still fits a frame of 16 KiB. */
 export const HTTP2_PIECE_BYTES_MAX = 16_000;
@@ -137,7 +147,7 @@ export function bytesOf(what: "body" | "answer" | "up" | "down", id: string, len
 export const isBodiless = ({ method, answer }: ExchangeScript): boolean =>
   method === "HEAD" || answer.status === 204 || answer.status === 304;
 
-/** Whether it opens a tunnel: only an HTTP/1.1 GET without a body, or an extended CONNECT without a length, can. */
+/** Whether it asks for a tunnel: only an HTTP/1.1 GET without a body, or an extended CONNECT without a length, can. */
 export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }: ExchangeScript): boolean {
   if (!upgrade) return false;
   if (body === undefined) return protocol === "h2" || method === "GET";
@@ -146,11 +156,18 @@ export function isUpgrade({ protocol }: ClientScript, { upgrade, method, body }:
 
 /** Whether the answer opens it. */
 export const opensTunnel = (client: ClientScript, exchange: ExchangeScript): boolean =>
-  isUpgrade(client, exchange) && exchange.answer.status === 101;
+  isUpgrade(client, exchange) && exchange.answer.status === 101 && TARGETS[exchange.to].answers === "lane";
 
 /** Whether a body, as it is sent, ends as it says. */
 export function isComplete({ protocol }: ClientScript, body: BodyScript): boolean {
   if (protocol !== "h2" && body.framing === "length") return body.off >= 0;
   const unbroken = protocol === "h2" || body.flaw === "none" || body.bytes === 0;
   return body.off >= 0 && unbroken && body.end !== "never" && body.end !== "reset";
+}
+
+/** Chunks of one byte each, without the last one. */
+export function oneByteChunks(body: Buffer): Buffer {
+  const chunks = Buffer.alloc(body.length * 6, "1\r\n?\r\n", "latin1");
+  for (const [i, byte] of body.entries()) chunks[i * 6 + 3] = byte;
+  return chunks;
 }

@@ -1,9 +1,10 @@
 import * as net from "node:net";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import * as tls from "node:tls";
-import type { ClientScript } from "./case.js";
+import type { ClientScript, ExchangeScript } from "./case.js";
 import type { Part, Turn } from "./input.js";
 import { Violation } from "./messages.js";
+import { TARGETS } from "./targets.js";
 
 /** What a client got for one exchange. */
 export interface Outcome {
@@ -52,6 +53,9 @@ export abstract class Client {
   readonly whole = new Set<number>();
   /** It ended its side before all was answered, and the upstream took longer than the proxy then waits. */
   forsaken = false;
+  /** Resolves when it sends nothing more, and waits for nothing that the proxy does by itself. */
+  readonly quiet: Promise<void>;
+  private becomeQuiet: () => void = () => undefined;
   private leftAt = Infinity;
   private readonly socket: net.Socket;
   /** The one below TLS, which alone can be reset. */
@@ -71,6 +75,7 @@ export abstract class Client {
     ports: Ports,
   ) {
     this.outcomes = script.exchanges.map(noOutcome);
+    this.quiet = new Promise((resolve) => (this.becomeQuiet = resolve));
     const total = turns.reduce((sum, { parts }) => parts.reduce((n, { bytes }) => n + bytes.length, sum), 0);
     const { abort } = script;
     this.sentMax =
@@ -106,7 +111,9 @@ export abstract class Client {
       this.socket.end();
       this.leftAt = performance.now();
     }
+    if (!this.script.exchanges.some(isTimedOut)) this.becomeQuiet();
     await this.until(() => this.done);
+    this.becomeQuiet();
     if (!this.closed) this.socket.end();
     await this.closing;
     this.forsaken = performance.now() - this.leftAt >= HALF_CLOSED_MS;
@@ -122,6 +129,11 @@ export abstract class Client {
   protected abstract ended(): void;
   /** Whether a 100 or what opens a tunnel has come; undefined while neither it nor anything else has. */
   protected abstract opened(exchange: number, what: "continue" | "tunnel"): boolean | undefined;
+  /** Whether the last GOAWAY has come. */
+  protected abstract get dismissed(): boolean;
+
+  /** Whether the proxy said that it takes no such request any more. */
+  abstract refuses(exchange: number): boolean;
 
   /** Sends what is not part of the script. */
   protected control(bytes: Buffer): void {
@@ -145,7 +157,9 @@ export abstract class Client {
   private async playTurn({ after, parts }: Turn): Promise<boolean> {
     if (after !== undefined) {
       const { exchange, what } = after;
-      if (what === "answer") await this.until(() => this.outcomes[exchange]!.end !== "none");
+      const answered = (): boolean => this.outcomes[exchange]!.end !== "none";
+      if (what === "answer") await this.until(answered);
+      else if (what === "goaway") await this.until(() => this.dismissed || answered());
       else {
         await this.until(() => this.opened(exchange, what) !== undefined);
         // HTTP/2 goes on with its other streams.
@@ -243,6 +257,10 @@ export abstract class Client {
     this.waiting.clear();
   }
 }
+
+/** Whether only the proxy's patience ends the request. */
+export const isTimedOut = ({ to, body }: ExchangeScript): boolean =>
+  TARGETS[to].bodyTimeoutMs !== undefined && body?.end === "never";
 
 function secured(socket: net.Socket, protocol: "https" | "h2"): tls.TLSSocket {
   const session = sessions.get(protocol);

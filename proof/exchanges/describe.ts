@@ -8,21 +8,22 @@ import {
 } from "./case.js";
 
 /** A case as a script that can be read. */
-export function describe({ clients, together }: Case): string {
+export function describe({ clients, together, reloads }: Case): string {
   const order =
     clients.length === 1
       ? "one client"
       : `${clients.length} clients, ${together ? "at the same time" : "one after the other"}`;
-  return [order, ...clients.flatMap(describeClient)].join("\n");
+  return [reloads ? `${order}, during a reload` : order, ...clients.flatMap(describeClient)].join("\n");
 }
 
 function describeClient(client: ClientScript, c: number): string[] {
-  const { protocol, pipelined, abort, windowBytes, exchanges } = client;
+  const { protocol, pipelined, abort, windowBytes, newer, exchanges } = client;
   const facts = [
     { http: "HTTP/1.1", https: "HTTP/1.1 over TLS", h2: `HTTP/2, window ${windowBytes}` }[protocol],
     ...(exchanges.length > 1
       ? [pipelined ? "requests at once" : "each request after the answer before it"]
       : []),
+    ...(newer ? ["requests but the first behind the last GOAWAY"] : []),
     splitsOf(client),
     ...(abort === undefined ? [] : [`leaves by ${abort.how} after ${JSON.stringify(abort.after)}`]),
   ];
@@ -48,11 +49,11 @@ function splitsOf({ splits }: ClientScript): string {
 }
 
 function describeExchange(client: ClientScript, exchange: ExchangeScript, e: number): string[] {
-  const { method, limited, upgrade, expect, body, tunnel, answer } = exchange;
+  const { method, to, upgrade, expect, body, tunnel, answer } = exchange;
   const connect = upgrade && client.protocol === "h2";
   const facts = [
     connect ? "CONNECT with :protocol websocket" : `${method}${upgrade ? " with Upgrade: websocket" : ""}`,
-    ...(limited ? ["limited route"] : []),
+    ...(to === "plain" ? [] : [`${to} route`]),
     ...(expect === "none"
       ? []
       : [`Expect: 100-continue, ${expect === "waits" ? "body waits" : "body follows"}`]),
@@ -84,8 +85,16 @@ function bodyOf({ framing, bytes, off, joined, piece, padding, end, flaw }: Body
   return `body of ${facts.join(", ")}`;
 }
 
+const HELD = {
+  no: [],
+  head: ["held until all have sent what they will"],
+  half: ["half of it held until all have sent what they will"],
+  forever: ["held forever"],
+} as const;
+
 function answerOf({
   when,
+  held,
   informational,
   status,
   framing,
@@ -104,6 +113,7 @@ function answerOf({
     [...informational, status].join(", "),
     `${framing === "length" ? `Content-Length ${bytes}` : `${bytes} bytes, ${framing}`}${piece < bytes ? ` in pieces of ${piece}` : ""}${apart ? ", a moment apart" : ""}`,
     at,
+    ...HELD[held],
     ...(flaw === "none" ? [] : [`flaw: ${flaw}`]),
     `then ${then}`,
   ].join("; ");

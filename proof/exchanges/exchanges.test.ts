@@ -4,7 +4,10 @@ import { caseAt } from "./generate.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
 import { framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
-import { blamed, search, type Subject } from "./search.js";
+import { blamed } from "./blamed.js";
+import { search } from "./search.js";
+import type { Subject } from "./subject.js";
+import { TARGETS } from "./targets.js";
 import { simplerCases } from "./shrink.js";
 
 /** `npm run exchanges` judges the real proxy; here, that its cases are what they say and that it would notice. */
@@ -24,11 +27,13 @@ describe("a case", () => {
     const found = (values: readonly unknown[]): unknown[] => [...new Set(values)].sort();
     expect(found(cases.flatMap(({ clients }) => clients.map(({ protocol }) => protocol)))).toHaveLength(3);
     expect(found(all.map(({ body }) => body?.end))).toHaveLength(6);
-    expect(found(all.map(({ answer }) => answer.flaw))).toHaveLength(8);
-    expect(found(all.map(({ answer }) => `${answer.when} ${answer.then}`))).toHaveLength(12);
+    expect(found(all.map(({ answer }) => answer.flaw))).toHaveLength(9);
+    expect(found(all.map(({ answer }) => `${answer.when} ${answer.then}`))).toHaveLength(15);
+    expect(found(all.map(({ to }) => to))).toHaveLength(Object.keys(TARGETS).length);
+    expect(found(all.map(({ answer }) => answer.held))).toHaveLength(4);
     expect(all.some(({ upgrade, answer }) => upgrade && answer.status === 101)).toBe(true);
     expect(all.some(({ body }) => body !== undefined && body.off > 0)).toBe(true);
-    expect(all.some(({ limited, body }) => limited && body?.framing === "chunked")).toBe(true);
+    expect(all.some(({ to, body }) => to === "limited" && body?.framing === "chunked")).toBe(true);
   });
 
   test.each([
@@ -130,11 +135,23 @@ describe("the strict reader", () => {
 describe("a search", () => {
   /** A proxy that fails on some cases. */
   const subject = (fails: (played: Case) => string[]): Subject => ({
-    lanes: [{ play: async (played) => fails(played) }],
+    lanes: [{ play: async (played) => fails(played), underWay: async () => undefined }],
     workers: () => "1",
     errorLog: async () => "",
+    atRest: async () => [],
+    reload: async () => [],
+    reloaded: async () => "1",
+    unfair: async () => [],
+    watch: () => async () => 0,
   });
-  const options = { seed: SEED, from: 96, exchanges: 200, findingsMax: 3, found: () => undefined };
+  const options = {
+    seed: SEED,
+    from: 96,
+    exchanges: 200,
+    findingsMax: 3,
+    seen: () => undefined,
+    found: () => undefined,
+  };
 
   test("shrinks what fails, once for each way to fail", async () => {
     const { findings } = await search(
@@ -147,6 +164,40 @@ describe("a search", () => {
     expect(findings[0]).toMatchObject({ alone: true, faults: [expect.stringMatching(/upgraded$/)] });
     expect(findings[0]!.least.clients).toHaveLength(1);
     expect(exchanges(findings[0]!.least)).toHaveLength(1);
+  });
+
+  test("finds the case that left something behind, or held everything up, and shrinks it", async () => {
+    for (const law of ["law: kept: openFiles 1, before 0", "law: the event loop stood still for 500 ms"]) {
+      let broken = false;
+      const leaky = subject((played) => {
+        broken ||= exchanges(played).some(({ to }) => to === "large");
+        return [];
+      });
+      const taken = (): boolean => [broken, (broken = false)][0]!;
+      const { findings } = await search(
+        law.includes("kept")
+          ? { ...leaky, atRest: async () => (taken() ? [law] : []) }
+          : { ...leaky, watch: () => async () => (taken() ? 500 : 1) },
+        { ...options, from: 384, exchanges: 500 },
+      );
+      expect(findings).toMatchObject([{ alone: true, faults: [law] }]);
+      expect(exchanges(findings[0]!.least).map(({ to }) => to)).toEqual(["large"]);
+    }
+  });
+
+  test("plays some cases of each batch during a reload, and reports what is unfair", async () => {
+    const reloads: Case[] = [];
+    const { findings, broken } = await search(
+      {
+        ...subject((played) => (played.reloads && reloads.push(played), [])),
+        reload: async () => ["reload: no"],
+        unfair: async () => ["law: unfair"],
+      },
+      options,
+    );
+    expect(findings).toMatchObject([{ alone: true, faults: ["reload: no"] }]);
+    expect(reloads[0]!.clients[0]).toMatchObject({ protocol: "h2", newer: true });
+    expect(broken).toEqual(["law: unfair"]);
   });
 
   test("reports a failure that does not repeat as such", async () => {

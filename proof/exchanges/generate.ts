@@ -1,20 +1,20 @@
-import { randomFrom } from "../kit/randomFrom.js";
 import {
   type Abort,
-  type AnswerFlaw,
-  type AnswerScript,
   type BodyScript,
   type Case,
   type ClientScript,
   type ExchangeScript,
   HTTP2_PIECE_BYTES_MAX,
-  LIMITED_BYTES,
   type Protocol,
   type Splits,
   type TunnelScript,
 } from "./case.js";
+import { Chance, mixed } from "./chance.js";
+import { isBroken } from "./faults.js";
+import { answerBy, FINE_BYTES, lengthBy } from "./generateAnswer.js";
 import { http2Turns } from "./http2Input.js";
 import { http1Turns, LANE_MIN } from "./input.js";
+import { type Target, TARGETS } from "./targets.js";
 
 /** Of so many cases, the first are one small case that is split at another border in each, as many as it has. */
 const BLOCK = 512;
@@ -24,23 +24,22 @@ const SMALL_BYTES = 40;
 /** Clients of HTTP/2 send no more before they are given more window (RFC 9113, 6.9.2). */
 const HTTP2_BYTES_MAX = 60_000;
 
-/**
- * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
- * bytes and pieces beside them are where a border is missed.
- */
-const EDGES = [0, 1, 2, 15, 16, 17, 255, 256, 1_023, 1_024, 2_048, 4_096, 16_383, 16_384, 16_385, 20_000];
-const LARGE = [65_535, 65_536, 65_537, 100_000, 131_072];
 /** Numbers of small pieces that go out together. */
 const MANY = [339, 340, 340, 341, 680, 1_024];
 
+/** Cases from this number on are played while the config is loaded anew. */
+export const RELOADS_FROM = 1_000_000_000;
+
 /** The case of a number: the same from the same seed, whatever was made before. */
 export function caseAt(seed: number, index: number): Case {
+  if (index >= RELOADS_FROM) return { ...new Maker(new Chance(mixed(seed, index))).reloadCase(), index };
   const block = Math.floor(index / BLOCK);
   const maker = new Maker(new Chance(mixed(seed, ~block)));
   const [swept, ...others] = maker.smallClients(SWEPT_PROTOCOLS[block % SWEPT_PROTOCOLS.length]!);
   const at = bordersOf(index, swept)[index % BLOCK];
   if (at === undefined) return { ...new Maker(new Chance(mixed(seed, index))).case(), index };
-  return { index, together: false, clients: [{ ...swept, splits: { kind: "border", at } }, ...others] };
+  const clients = [{ ...swept, splits: { kind: "border", at } } as const, ...others];
+  return { index, together: false, reloads: false, clients };
 }
 
 /**
@@ -64,45 +63,52 @@ export function bordersOf(index: number, client: ClientScript): number[] {
 /** Before a frame, within its head (RFC 9113, 4.1), after that, and in the payload's first bytes. */
 const BESIDE_FRAME = [0, 1, 3, 8, 9, 10];
 
-/** Neighbouring numbers and seeds share nothing. */
-const mixed = (seed: number, index: number): number =>
-  Math.imul(Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) ^ index, 0x85ebca6b) ^ (index >>> 13);
-
-/** Choices from a seed. */
-class Chance {
-  private readonly next: () => number;
-
-  constructor(seed: number) {
-    this.next = randomFrom(seed);
-  }
-
-  upTo(max: number): number {
-    return Math.floor(this.next() * (max + 1));
-  }
-
-  is(probability: number): boolean {
-    return this.next() < probability;
-  }
-
-  of<T>(...values: readonly T[]): T {
-    return values[this.upTo(values.length - 1)]!;
-  }
-
-  part(): number {
-    return this.next();
-  }
-}
-
 class Maker {
   constructor(private readonly chance: Chance) {}
 
   case(): Omit<Case, "index"> {
     const { chance } = this;
+    const reloads = false;
+    if (chance.is(0.1)) return { together: true, reloads, clients: this.waitingClients() };
     const count = chance.of(1, 2, 2, 3);
     const clients = Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2")));
     // What is done to a connection that is used again differs from what is done to a new one.
-    if (chance.is(0.4)) return { together: false, clients: [this.warmingClient(), ...clients] };
-    return { together: chance.is(0.3), clients };
+    if (chance.is(0.4)) return { together: false, reloads, clients: [this.warmingClient(), ...clients] };
+    return { together: chance.is(0.3), reloads, clients };
+  }
+
+  /** What is under way, and what is only then asked for, when the worker drains. */
+  reloadCase(): Omit<Case, "index"> {
+    const { chance } = this;
+    const newer = this.client("h2", "plain");
+    const running = this.runningClient("h2");
+    const exchanges = [...running.exchanges, ...newer.exchanges.map(unheld)];
+    const other = chance.is(0.6) ? [this.runningClient(chance.of("http", "https", "h2"))] : [];
+    const clients = [{ ...newer, abort: undefined, newer: true, pipelined: false, exchanges }, ...other];
+    return { together: true, reloads: true, clients };
+  }
+
+  /** Its answer is not over before everybody has done what they will. */
+  private runningClient(protocol: Protocol): ClientScript {
+    const warming = this.warmingClient();
+    const [exchange] = warming.exchanges;
+    const bytes = 2 + lengthBy(this.chance, true);
+    const held = this.chance.of<"head" | "half">("head", "half", "half");
+    const answer = { ...exchange!.answer, held, bytes, piece: Math.ceil(bytes / this.chance.of(1, 2, 20)) };
+    return { ...warming, protocol, exchanges: [{ ...exchange!, answer }] };
+  }
+
+  /** The first holds the only connection to the upstream; others wait for it, until they are served or refused. */
+  private waitingClients(): ClientScript[] {
+    const { chance } = this;
+    const first = this.runningClient(chance.of("http", "https", "h2"));
+    const holding = { ...first, exchanges: first.exchanges.map((e) => ({ ...e, to: "narrow" as const })) };
+    const count = chance.of(1, 1, 2, 3);
+    const to = (): Target => chance.of("narrow", "tight", "tight");
+    return [
+      holding,
+      ...Array.from({ length: count }, () => this.client(chance.of("http", "https", "h2"), to())),
+    ];
   }
 
   /** Leaves the upstream a connection that waits to be used again. */
@@ -115,8 +121,9 @@ class Maker {
       flaw: "none",
       then: "keep",
       when: "complete",
+      held: "no",
     } as const;
-    const plain = { method: "GET", limited: false, upgrade: false, expect: "none", body: undefined } as const;
+    const plain = { method: "GET", to: "plain", upgrade: false, expect: "none", body: undefined } as const;
     const exchanges = [{ ...exchange, ...plain, answer: { ...kept, informational: [], apart: false } }];
     return {
       protocol: "http",
@@ -124,6 +131,7 @@ class Maker {
       splits: { kind: "joined" },
       abort: undefined,
       windowBytes: 65_535,
+      newer: false,
       exchanges,
     };
   }
@@ -134,7 +142,8 @@ class Maker {
       ...client,
       abort: undefined,
       exchanges: client.exchanges.slice(0, 2).map((exchange) => ({
-        ...exchange,
+        ...unheld(exchange),
+        to: TARGETS[exchange.to].answers === "lane" ? exchange.to : "plain",
         tunnel: { ...exchange.tunnel, up: Math.min(exchange.tunnel.up, SMALL_BYTES) },
         body: exchange.body === undefined ? undefined : smaller(exchange.body),
       })),
@@ -142,26 +151,43 @@ class Maker {
     return [{ ...small(this.client(protocol)), pipelined: true }, small(this.client("http"))];
   }
 
-  private client(protocol: Protocol): ClientScript {
+  /** @param to the route of all its requests; default: any */
+  private client(protocol: Protocol, to?: Target): ClientScript {
     const { chance } = this;
     const abort = chance.is(0.12) ? this.abort() : undefined;
     const count = chance.of(1, 1, 2, 2, 3, 4);
     const exchanges: ExchangeScript[] = [];
     let bytes = 0;
     for (let e = 0; e < count; e++) {
-      const exchange = this.exchange(protocol, e === count - 1, abort !== undefined);
+      const exchange = this.exchange(protocol, e === count - 1, abort !== undefined, to);
       bytes += sentBytes(exchange);
       if (protocol === "h2" && bytes > HTTP2_BYTES_MAX && e > 0) break;
       exchanges.push(exchange);
     }
-    return {
+    const client = {
       protocol,
       pipelined: chance.is(0.5),
       splits: this.splits(),
       abort,
       windowBytes: chance.of(65_535, 65_535, smallWindow(exchanges), 1_000_000),
+      newer: false,
       exchanges,
     };
+    return { ...client, exchanges: exchanges.map((exchange) => this.given(client, exchange)) };
+  }
+
+  /** Who is sure to be refused, or to leave, may never be answered: nothing else ends what the upstream has begun. */
+  private given(client: ClientScript, exchange: ExchangeScript): ExchangeScript {
+    return isGivenUp(client, exchange) && this.chance.is(0.35)
+      ? { ...exchange, answer: { ...exchange.answer, held: "forever" } }
+      : exchange;
+  }
+
+  private target(): Target {
+    const { chance } = this;
+    if (chance.is(0.55)) return "plain";
+    const own = ["large", "small", "fixed", "elsewhere"] as const;
+    return chance.of("limited", "limited", "limited", "timed", "narrow", "tight", "deaf", ...own);
   }
 
   private splits(): Splits {
@@ -181,44 +207,50 @@ class Maker {
   }
 
   /** @param last only the last request of a connection over HTTP/1.1 may be broken: nothing after it is read */
-  private exchange(protocol: Protocol, last: boolean, aborted: boolean): ExchangeScript {
+  private exchange(protocol: Protocol, last: boolean, aborted: boolean, route?: Target): ExchangeScript {
     const { chance } = this;
+    const to = route ?? this.target();
+    const isFile = TARGETS[to].answers === "file";
     const mayBreak = (last || protocol === "h2") && !aborted;
     const upgrade = chance.is(0.15) && (last || protocol === "h2");
     const method =
       upgrade && (protocol === "h2" || chance.is(0.9))
         ? "GET"
-        : chance.of("GET", "GET", "POST", "POST", "PUT", "HEAD", "DELETE", "OPTIONS");
-    const limited = chance.is(0.2);
+        : isFile && chance.is(0.8)
+          ? "GET"
+          : chance.of("GET", "GET", "POST", "POST", "PUT", "HEAD", "DELETE", "OPTIONS");
     const wants = upgrade
       ? chance.is(0.4)
       : method === "GET" || method === "HEAD"
-        ? chance.is(0.15)
+        ? chance.is(isFile ? 0.4 : 0.15)
         : chance.is(0.9);
     const given = wants
-      ? this.body(protocol === "h2", protocol === "h2" && upgrade, limited, mayBreak)
+      ? this.body(protocol === "h2", protocol === "h2" && upgrade, to, mayBreak)
       : undefined;
     // Behind a request for a tunnel what is too much is the tunnel's.
     const body = upgrade && given?.bytes === 0 ? { ...given, off: 0 } : given;
     const tunnel = this.tunnel();
     return {
       method,
-      limited,
+      to,
       upgrade,
       expect: body !== undefined && chance.is(0.12) ? chance.of("sends", "waits") : "none",
       body,
       tunnel,
-      answer: this.answer(upgrade && (body === undefined || body.bytes === 0), method === "HEAD"),
+      answer: answerBy(chance, upgrade && (body === undefined || body.bytes === 0), method === "HEAD"),
     };
   }
 
-  private body(http2: boolean, connects: boolean, limited: boolean, mayBreak: boolean): BodyScript {
+  private body(http2: boolean, connects: boolean, to: Target, mayBreak: boolean): BodyScript {
     const { chance } = this;
+    const { bodyBytesMax, bodyTimeoutMs } = TARGETS[to];
+    const limited = bodyBytesMax !== undefined;
     // Without a length, DATA of an extended CONNECT is its tunnel's.
     const framing: BodyScript["framing"] = connects ? "length" : chance.of("length", "chunked");
-    const breaks = mayBreak && chance.is(0.3);
-    const bytes = limited ? chance.upTo(LIMITED_BYTES * 2) : this.length(!http2);
-    const broken = breaks ? this.breakage(http2, framing, bytes) : {};
+    const breaks = mayBreak && chance.is(TARGETS[to].answers === "file" ? 0.6 : 0.3);
+    const bytes = limited ? chance.upTo(bodyBytesMax * 2) : lengthBy(chance, !http2);
+    const silent = mayBreak && bodyTimeoutMs !== undefined && chance.is(0.4);
+    const broken = silent ? SILENT : breaks ? this.breakage(http2, framing, bytes) : {};
     const whole = {
       framing,
       bytes,
@@ -233,6 +265,9 @@ class Maker {
       flaw: "none",
       ...broken,
     } as const;
+    if (silent) return chance.is(0.5) ? { ...whole, framing: "length", bytes: 0, piece: 1 } : whole;
+    if (!http2 && !limited && chance.is(0.01))
+      return { ...whole, framing: "chunked", bytes: FINE_BYTES, piece: 1, off: 0, flaw: "none", end: "last" };
     // Over HTTP/2 many bodies of small frames, of exactly as many as go out together.
     const most = http2 ? HTTP2_PIECE_BYTES_MAX : Infinity;
     if (!limited && chance.is(http2 ? 0.15 : 0.08)) {
@@ -262,51 +297,25 @@ class Maker {
     const length = (): number => chance.of(0, 1, 5, 300, 20_000);
     return { up: length(), down: length(), early: chance.is(0.4), endedBy: chance.of("client", "upstream") };
   }
-
-  private answer(tunnel: boolean, head: boolean): AnswerScript {
-    const { chance } = this;
-    const flaw: AnswerFlaw = chance.is(0.2)
-      ? chance.of("short", "long", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
-      : "none";
-    const framing = chance.of("length", "length", "chunked", "close");
-    const status =
-      tunnel && chance.is(0.5) ? 101 : chance.of(200, 200, 200, 200, 201, 204, 304, 401, 413, 500);
-    const bytes = this.length(true);
-    const answer: AnswerScript = {
-      when: chance.of("complete", "complete", "complete", "head", "half"),
-      informational: chance.is(0.1) ? chance.of<number[]>([100], [103], [100, 103]) : [],
-      status,
-      framing,
-      bytes,
-      piece: Math.max(1, Math.ceil(bytes / chance.of(1, 2, 5, 20))),
-      apart: chance.is(0.15),
-      flaw,
-      then: chance.of("keep", "keep", "keep", "keep", "keep", "close", "close", "quit", "reset"),
-    };
-    // 101 to who asked for it is none.
-    return settled(tunnel && flaw === "switch" ? { ...answer, flaw: "none" } : answer, head);
-  }
-
-  private length(large: boolean): number {
-    const { chance } = this;
-    if (large && chance.is(0.03)) return chance.of(...LARGE);
-    return chance.is(0.3) ? chance.of(...EDGES) : chance.upTo(chance.of(20, 20, 300, 3_000));
-  }
 }
 
-/** Flaws that a framing cannot have are none. */
-function settled(answer: AnswerScript, head: boolean): AnswerScript {
-  const { flaw, framing, bytes, status } = answer;
-  const bodiless = head || status === 204 || status === 304 || status === 101;
-  const inBody = flaw === "short" || flaw === "chunkSize" || flaw === "chunkEnd";
-  const unchunked = framing !== "chunked" && flaw.startsWith("chunk");
-  if (inBody && (bodiless || bytes < 2 || unchunked)) return { ...answer, flaw: "none" };
-  // What is after an answer has to come in one read with it: later it would be the answer to the next request.
-  if (flaw === "long")
-    return framing === "close" || status === 101
-      ? { ...answer, flaw: "none" }
-      : { ...answer, bytes: Math.min(bytes, 4_096), apart: false };
-  return answer;
+/** The rest of the body never comes, and the connection stays. */
+const SILENT = { end: "never", off: 0, flaw: "none" } as const;
+
+const unheld = (exchange: ExchangeScript): ExchangeScript => ({
+  ...exchange,
+  answer: { ...exchange.answer, held: "no" },
+});
+
+/** Whether an exchange ends without its answer, however long that takes. */
+function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
+  const { abort, pipelined, exchanges, protocol } = client;
+  const { body, to } = exchange;
+  const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
+  if (abort !== undefined) return "sent" in abort.after && (pipelined || exchanges.length === 1) && !waits;
+  const untimed = TARGETS[to].bodyTimeoutMs === undefined;
+  if (protocol === "h2" && body?.end === "never" && untimed) return false;
+  return isBroken(client, exchange) && !exchange.upgrade;
 }
 
 const smaller = (body: BodyScript): BodyScript => {
@@ -324,7 +333,9 @@ const smaller = (body: BodyScript): BodyScript => {
 const smallWindow = (exchanges: readonly ExchangeScript[]): number =>
   Math.max(
     100,
-    ...exchanges.map(({ answer, tunnel }) => Math.ceil(Math.max(answer.bytes, tunnel.down) / 30)),
+    ...exchanges.map(({ answer, tunnel, to }) =>
+      Math.ceil(Math.max(answer.bytes, tunnel.down, TARGETS[to].own?.body?.length ?? 0) / 30),
+    ),
   );
 
 function sentBytes({ body, tunnel, upgrade }: ExchangeScript): number {

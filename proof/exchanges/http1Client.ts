@@ -1,5 +1,5 @@
 import { isUpgrade, type ClientScript } from "./case.js";
-import { Client, noOutcome, type Outcome, type Ports } from "./client.js";
+import { Client, isTimedOut, noOutcome, type Outcome, type Ports } from "./client.js";
 import type { Turn } from "./input.js";
 import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
 
@@ -26,9 +26,17 @@ export class Http1Client extends Client {
   protected override get leavesUnfinished(): boolean {
     const last = this.script.exchanges.at(-1);
     const body = last?.body;
-    if (body === undefined || this.script.abort !== undefined) return false;
+    if (body === undefined || this.script.abort !== undefined || isTimedOut(last!)) return false;
     if (body.framing === "length") return body.off < 0;
     return body.end === "never" || body.end === "reset";
+  }
+
+  override refuses(): boolean {
+    return false;
+  }
+
+  protected override get dismissed(): boolean {
+    return false;
   }
 
   protected override read(bytes: Buffer): void {

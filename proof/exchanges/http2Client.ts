@@ -1,12 +1,13 @@
 import { ACK, END_HEADERS, END_STREAM, Frame, frame } from "../kit/http2RawClient.js";
 import { HpackDecoder } from "../../src/runtime/http2/hpackDecoder.js";
 import { isUpgrade, type ClientScript } from "./case.js";
-import { Client, type Outcome, type Ports } from "./client.js";
+import { Client, isTimedOut, type Outcome, type Ports } from "./client.js";
 import { streamOf } from "./http2Input.js";
 import type { Turn } from "./input.js";
 import { Violation } from "./messages.js";
 
 const CONNECTION_WINDOW_BYTES = 65_535;
+const LAST_STREAM_MAX = 0x7fff_ffff;
 
 /** A client over HTTP/2, which reads frames strictly; field blocks by the proxy's own decoder, which h2spec tests. */
 export class Http2Client extends Client {
@@ -16,6 +17,8 @@ export class Http2Client extends Client {
   private connectionWindow = CONNECTION_WINDOW_BYTES;
   private readonly announced: (number | undefined)[] = [];
   private settled = false;
+  /** The last stream that is served. */
+  private lastServed = LAST_STREAM_MAX;
 
   constructor(script: ClientScript, turns: readonly Turn[], ports: Ports) {
     super(script, turns, ports);
@@ -23,10 +26,19 @@ export class Http2Client extends Client {
   }
 
   protected override get done(): boolean {
-    return this.script.exchanges.every(
-      ({ body }, e) =>
-        this.outcomes[e]!.end !== "none" || body?.end === "reset" || (body?.end === "never" && this.settled),
-    );
+    return this.script.exchanges.every((exchange, e) => {
+      const end = exchange.body?.end;
+      const left = end === "never" && this.settled && !isTimedOut(exchange);
+      return this.outcomes[e]!.end !== "none" || end === "reset" || left;
+    });
+  }
+
+  override refuses(exchange: number): boolean {
+    return streamOf(exchange) > this.lastServed;
+  }
+
+  protected override get dismissed(): boolean {
+    return this.lastServed !== LAST_STREAM_MAX;
   }
 
   protected override get leavesUnfinished(): boolean {
@@ -67,10 +79,17 @@ export class Http2Client extends Client {
       const [, outcome] = this.stream(stream);
       // Behind a whole answer it only stops the body (RFC 9113, 8.1).
       if (outcome.end === "none") outcome.end = "cut";
-    } else if (type === Frame.GOAWAY && payload.readUInt32BE(4) !== 0 && this.script.abort === undefined)
-      throw new Violation(`GOAWAY with error ${payload.readUInt32BE(4)}`);
+    } else if (type === Frame.GOAWAY) this.goaway(payload.readUInt32BE(0), payload.readUInt32BE(4));
     else if (type === Frame.CONTINUATION || type === Frame.PUSH_PROMISE)
       throw new Violation(`frame of type ${type}`);
+  }
+
+  /** What it says is not served gets no answer. */
+  private goaway(last: number, error: number): void {
+    if (error !== 0 && this.script.abort === undefined) throw new Violation(`GOAWAY with error ${error}`);
+    this.lastServed = Math.min(this.lastServed, last);
+    for (const [e, outcome] of this.outcomes.entries())
+      if (this.refuses(e) && outcome.end === "none") outcome.end = "cut";
   }
 
   private stream(stream: number): [number, Outcome] {

@@ -8,7 +8,8 @@ import {
   isUpgrade,
 } from "./case.js";
 import { END_HEADERS, END_STREAM, Frame, frame, hpack } from "../kit/http2RawClient.js";
-import { bodyPieces, type Part, pathOf, smuggled, type Turn } from "./input.js";
+import { bodyPieces, type Part, smuggled, type Turn } from "./input.js";
+import { pathOf, TARGETS } from "./targets.js";
 
 const PADDED = 0x8;
 const CANCEL = 8;
@@ -36,7 +37,10 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
   return streams.flatMap(([first, ...later], e): Turn[] => [
     e === 0
       ? { after: undefined, parts: [...start, ...first!.parts] }
-      : { after: answered(client, e - 1), parts: first!.parts },
+      : {
+          after: client.newer ? { exchange: 0, what: "goaway" } : answered(client, e - 1),
+          parts: first!.parts,
+        },
     ...later,
   ]);
 }
@@ -44,7 +48,8 @@ export function http2Turns(index: number, c: number, client: ClientScript, lane:
 /** A stream that the client leaves open, or resets, may never be answered. */
 function answered({ exchanges }: ClientScript, e: number): Turn["after"] {
   const end = exchanges[e]!.body?.end;
-  return end === "never" || end === "reset" ? undefined : { exchange: e, what: "answer" };
+  const timed = TARGETS[exchanges[e]!.to].bodyTimeoutMs !== undefined;
+  return (end === "never" && !timed) || end === "reset" ? undefined : { exchange: e, what: "answer" };
 }
 
 /** What is sent at once, and what waits for a 100 or for the tunnel. */
@@ -90,7 +95,7 @@ function fieldsOf(exchange: ExchangeScript, id: string, lane: number): [string, 
     [":method", upgrade ? "CONNECT" : method],
     [":scheme", "https"],
     [":authority", "h"],
-    [":path", pathOf(lane, id, exchange)],
+    [":path", pathOf(lane, id, exchange.to)],
     ...(upgrade ? [[":protocol", "websocket"] satisfies [string, string]] : []),
     ["x-id", id],
     ...(expect === "none" ? [] : [["expect", "100-continue"] satisfies [string, string]]),

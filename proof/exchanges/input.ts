@@ -1,9 +1,23 @@
-import { bytesOf, type BodyScript, type ClientScript, type ExchangeScript, idOf, isUpgrade } from "./case.js";
+import {
+  bytesOf,
+  type BodyScript,
+  type ClientScript,
+  type ExchangeScript,
+  idOf,
+  isUpgrade,
+  oneByteChunks,
+} from "./case.js";
+import { pathOf } from "./targets.js";
 
 /** What a client sends, in turns: each begins when its condition holds. */
 export interface Turn {
-  /** Undefined: at once. `continue`: a 100; its turn is left out where the answer came instead. */
-  readonly after: { readonly exchange: number; readonly what: "answer" | "continue" | "tunnel" } | undefined;
+  /**
+   * Undefined: at once. `continue`: a 100; its turn is left out where the answer came instead. `goaway`: the last one, or
+   * the answer.
+   */
+  readonly after:
+    | { readonly exchange: number; readonly what: "answer" | "continue" | "tunnel" | "goaway" }
+    | undefined;
   readonly parts: readonly Part[];
 }
 
@@ -19,9 +33,6 @@ export const smuggled = (id: string): string => `GET /e0/0 HTTP/1.1\r\nHost: smu
 
 /** Numbers of lanes have two digits: a case is as long on one as on another. */
 export const LANE_MIN = 10;
-
-export const pathOf = (lane: number, id: string, { limited }: ExchangeScript): string =>
-  `/${limited ? "m" : "e"}${lane}/${id}`;
 
 /** Pieces of a body in the order they are sent. What is too much comes with the last, or after it. */
 export function bodyPieces(id: string, { bytes, off, joined, piece }: BodyScript, more: string): Piece[] {
@@ -79,7 +90,7 @@ export function http1Turns(index: number, c: number, client: ClientScript, lane:
 function http1Head(exchange: ExchangeScript, id: string, lane: number): string {
   const { method, body, expect, upgrade } = exchange;
   return [
-    `${method} ${pathOf(lane, id, exchange)} HTTP/1.1`,
+    `${method} ${pathOf(lane, id, exchange.to)} HTTP/1.1`,
     "Host: h",
     `X-Id: ${id}`,
     ...(upgrade ? ["Connection: Upgrade", "Upgrade: websocket"] : []),
@@ -93,6 +104,12 @@ function http1Head(exchange: ExchangeScript, id: string, lane: number): string {
 }
 
 function http1Body(id: string, body: BodyScript): Piece[] {
+  if (body.framing === "chunked" && body.piece === 1 && body.off === 0 && body.flaw === "none") {
+    const end =
+      body.end === "never" ? "" : body.end === "trailers" ? "0\r\nX-Trailer: yes\r\n\r\n" : "0\r\n\r\n";
+    const bytes = Buffer.concat([oneByteChunks(bytesOf("body", id, body.bytes)), Buffer.from(end)]);
+    return [{ bytes, ...(end === "" ? {} : { wholeWith: bytes.length }) }];
+  }
   const pieces = bodyPieces(id, body, GARBAGE);
   if (body.framing === "length") return pieces;
   const half = pieces.length >> 1;

@@ -7,61 +7,21 @@ import {
   idOf,
   isBodiless,
   isComplete,
-  isUpgrade,
-  LIMITED_BYTES,
   opensTunnel,
 } from "./case.js";
 import type { Client, Outcome } from "./client.js";
+import {
+  bodyBytesMaxOf,
+  faultsOf,
+  isBroken,
+  isExposed,
+  isOverLimit,
+  isRefused,
+  isRepeatable,
+  quits,
+} from "./faults.js";
+import { TARGETS } from "./targets.js";
 import type { Seen } from "./upstream.js";
-
-/** Who is at fault in an exchange, by its script: nobody else may be blamed, and only then may it fail. */
-export interface Faults {
-  readonly client: boolean;
-  readonly upstream: boolean;
-}
-
-const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
-
-/** A whole request that must not be passed on: an extended CONNECT has no body (RFC 8441). */
-const isRefused = ({ protocol }: ClientScript, { upgrade, body }: ExchangeScript): boolean =>
-  protocol === "h2" && upgrade && body !== undefined;
-
-const isOverLimit = ({ limited, body }: ExchangeScript): boolean =>
-  limited && body !== undefined && body.bytes + Math.max(0, body.off) > LIMITED_BYTES;
-
-/** Whether what the client sends for one exchange is not a request, or one that is refused. */
-function isBroken(client: ClientScript, exchange: ExchangeScript): boolean {
-  const { body } = exchange;
-  if (body === undefined) return false;
-  const tooLong = body.off > 0 && client.protocol === "h2";
-  return !isComplete(client, body) || tooLong || isRefused(client, exchange) || isOverLimit(exchange);
-}
-
-/** Whether an upstream closes a connection that may be in use again by then. */
-const quits = ({ answer }: ExchangeScript): boolean =>
-  answer.flaw === "none" && (answer.then === "quit" || answer.then === "reset");
-
-/** Whether it may meet a connection that is being closed, and not be sent again. */
-function isExposed({ clients, together }: Case, client: ClientScript, exchange: ExchangeScript): boolean {
-  const others = together ? clients : [client];
-  return others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other)));
-}
-
-const isRepeatable = (client: ClientScript, exchange: ExchangeScript): boolean =>
-  IDEMPOTENT.has(exchange.method) &&
-  (exchange.body === undefined || (exchange.body.framing === "length" && exchange.body.bytes === 0)) &&
-  !isUpgrade(client, exchange);
-
-export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeScript): Faults {
-  return {
-    client: isBroken(client, exchange) || client.abort !== undefined,
-    upstream:
-      !isWhole(exchange) ||
-      quits(exchange) ||
-      isExposed(played, client, exchange) ||
-      (exchange.answer.status === 101 && !isUpgrade(client, exchange)),
-  };
-}
 
 /** What the play of a case broke; empty if nothing. */
 export function judge(played: Case, clients: readonly Client[], seen: readonly Seen[]): string[] {
@@ -80,6 +40,7 @@ export function judge(played: Case, clients: readonly Client[], seen: readonly S
         seen: seen.filter((one) => one.id === id),
         over,
         forsaken: client.forsaken,
+        refused: client.refuses(e) || (played.reloads && script.protocol !== "h2"),
       };
       if (script.protocol !== "h2")
         over ||=
@@ -107,11 +68,13 @@ interface Facts {
   readonly over: boolean;
   /** The client ended its side, and was not waited for. */
   readonly forsaken: boolean;
+  /** It was told, or could see, that the connection takes no such request any more. */
+  readonly refused: boolean;
 }
 
 function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Facts): string[] {
-  const refused = isRefused(script, exchange);
-  if (seen.length > 0 && refused) return ["an extended CONNECT with a body was passed on"];
+  if (seen.length > 0 && isRefused(script, exchange))
+    return ["an extended CONNECT with a body was passed on"];
   if (seen.length > 0 && over) return ["passed on although the connection was over"];
   const exposed = isExposed(played, script, exchange) || quits(exchange);
   const twice = isRepeatable(script, exchange) && (exposed || !isWhole(exchange));
@@ -121,7 +84,7 @@ function judgeUpstream({ played, script, exchange, seen, over, sentWhole }: Fact
   const { body } = exchange;
   const allowed = body === undefined || isComplete(script, body);
   const announced = body?.framing === "length" && body.off >= 0;
-  const limited = isOverLimit(exchange) && body!.bytes > LIMITED_BYTES;
+  const limited = isOverLimit(exchange) && body!.bytes > bodyBytesMaxOf(exchange.to);
   if (complete && ((!allowed && !announced) || limited || !sentWhole))
     return ["passed on as complete, which it is not"];
   return [];
@@ -131,6 +94,8 @@ function judgeClient(facts: Facts): string[] {
   const { outcome, id } = facts;
   if (outcome.id === id) return judgeOwn(facts);
   if (outcome.id !== undefined) return [`answered with the answer of ${outcome.id}`];
+  const { own } = TARGETS[facts.exchange.to];
+  if (own !== undefined && outcome.status === ownStatus(facts)) return judgeProxys(facts, own.body);
   if (outcome.status !== undefined) return judgeRefusal(facts);
   return judgeSilence(facts);
 }
@@ -142,6 +107,8 @@ function judgeOwn(facts: Facts): string[] {
   const tunnel = opensTunnel(script, exchange);
   const status = tunnel && script.protocol === "h2" ? 200 : answer.status;
   if (over) return ["answered although the connection was over"];
+  if (isTunnelUnopened(facts)) return ["a tunnel is granted that the upstream did not open"];
+  if (answer.held === "forever") return ["answered with what nobody sent"];
   if (outcome.status !== status) return [`status ${outcome.status} in place of ${status}`];
   const bytes = tunnel ? exchange.tunnel.down : isBodiless(exchange) ? 0 : answer.bytes;
   const whole = bytesOf(tunnel ? "down" : "answer", id, bytes);
@@ -157,26 +124,64 @@ function judgeOwn(facts: Facts): string[] {
   return [];
 }
 
+/** Success opens a tunnel for who asks for one over HTTP/2 (RFC 8441, 5), whoever answers. */
+function isTunnelUnopened({ exchange, script, outcome }: Facts): boolean {
+  const success = outcome.status !== undefined && outcome.status >= 200 && outcome.status < 300;
+  return success && script.protocol === "h2" && exchange.upgrade && !opensTunnel(script, exchange);
+}
+
+/** The status of a route that the proxy answers by itself. */
+function ownStatus({ exchange, script }: Facts): number {
+  const { own, answers } = TARGETS[exchange.to];
+  const connects = script.protocol === "h2" && exchange.upgrade;
+  const method = connects ? "CONNECT" : exchange.method;
+  return answers === "file" && method !== "GET" && method !== "HEAD" ? 405 : own!.status;
+}
+
+/** The answer of such a route. */
+function judgeProxys(facts: Facts, expected: Buffer | undefined): string[] {
+  const { outcome, exchange } = facts;
+  if (facts.over) return ["answered although the connection was over"];
+  if (isTunnelUnopened(facts)) return ["a tunnel is granted that nobody opens"];
+  const body = Buffer.concat(outcome.body);
+  const whole = exchange.method === "HEAD" && !exchange.upgrade ? NONE : expected;
+  const known = outcome.status === 200 && whole !== undefined;
+  if (known && !whole.subarray(0, body.length).equals(body))
+    return [`a body that is not its own, ${body.length} bytes`];
+  if (known && outcome.end === "complete" && body.length < whole.length)
+    return [`looks complete with ${body.length} bytes of ${whole.length}`];
+  if (outcome.end !== "complete" && !mayFail(facts) && !facts.forsaken)
+    return [`cut after ${body.length} bytes`];
+  if (outcome.closes && exchange.body === undefined && !mayClose(facts))
+    return ["closes the connection for no reason"];
+  return [];
+}
+
+const NONE = Buffer.alloc(0);
+
 /** An answer of the proxy's own. */
 function judgeRefusal(facts: Facts): string[] {
   const { exchange, script, outcome } = facts;
-  const { client, upstream } = faultsOf(facts.played, script, exchange);
+  const { client, upstream, busy } = faultsOf(facts.played, script, exchange);
+  const { answers } = TARGETS[exchange.to];
   const allowed = [
     ...(client ? [400, 408] : []),
     ...(isOverLimit(exchange) ? [413] : []),
     ...(isRefused(script, exchange) ? [501] : []),
     ...(exchange.upgrade && exchange.body !== undefined ? [400] : []),
     // 101 to a request that asked for nothing, too.
-    ...(upstream ? [502] : []),
+    ...(upstream && answers === "lane" ? [502] : []),
+    ...(answers === "nobody" ? [504] : []),
+    ...(busy ? [503] : []),
     ...(facts.over ? [400] : []),
   ];
   return allowed.includes(outcome.status!) ? [] : [`refused with ${outcome.status}`];
 }
 
 function judgeSilence(facts: Facts): string[] {
-  const { exchange, script, over, forsaken } = facts;
+  const { exchange, script, over, forsaken, refused } = facts;
   const { client } = faultsOf(facts.played, script, exchange);
-  return client || over || forsaken ? [] : ["no answer"];
+  return client || over || forsaken || refused ? [] : ["no answer"];
 }
 
 /** Whether the answer may be less than whole. */
@@ -190,6 +195,7 @@ function mayClose(facts: Facts): boolean {
   const { exchange, script } = facts;
   return (
     mayFail(facts) ||
+    facts.played.reloads ||
     exchange.answer.when !== "complete" ||
     exchange.upgrade ||
     exchange.expect !== "none" ||

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import type { Case } from "./case.js";
+import type { Case, ExchangeScript } from "./case.js";
 import type { Client, Ports } from "./client.js";
 import { Http1Client } from "./http1Client.js";
 import { Http2Client } from "./http2Client.js";
@@ -39,26 +39,48 @@ export class Lane {
     const { upstream } = this;
     upstream.expect(played);
     const clients: Client[] = [];
-    const start = async (c: number): Promise<void> => {
-      const client = this.client(played, c);
-      clients[c] = client;
-      await client.play(patienceMs);
-    };
     const notAtRest: string[] = [];
-    const rest = async (): Promise<void> => {
+    for (const group of groupsOf(played)) {
+      await this.playTogether(played, group, clients, patienceMs);
       const busy = await this.rest(played, patienceMs);
       if (busy !== undefined) notAtRest.push(`the upstream's connections do not come to rest: ${busy}`);
-    };
-    if (played.together) await Promise.all(played.clients.map((_, c) => start(c)));
-    for (let c = 0; c < played.clients.length && !played.together; c++) {
-      await start(c);
-      if (c < played.clients.length - 1) await rest();
     }
-    await rest();
     await Promise.race([upstream.endAll(), sleep(patienceMs)]);
     const found = [...upstream.violations, ...notAtRest, ...judge(played, clients, upstream.seen)];
     upstream.abandon();
     return found;
+  }
+
+  /** Resolves when the first answer that is held is under way, or will not be. */
+  async underWay(): Promise<void> {
+    await Promise.race([this.upstream.holding.opened, sleep(HELD_MS)]);
+  }
+
+  /** Closes its own connection to the proxy; the next question opens another. */
+  hangUp(): void {
+    this.agent.destroy();
+  }
+
+  /** Plays some clients of a case at the same time. What is held goes on when none of them does anything any more. */
+  private async playTogether(
+    played: Case,
+    group: readonly number[],
+    clients: Client[],
+    patienceMs: number,
+  ): Promise<void> {
+    const { upstream } = this;
+    upstream.holdAgain();
+    const playing: Promise<void>[] = [];
+    for (const c of group) {
+      const client = (clients[c] = this.client(played, c));
+      playing.push(client.play(patienceMs));
+      // The others come when it has what it holds.
+      if (c === group[0] && isHeld(played.clients[c]!.exchanges[0]!)) await this.underWay();
+    }
+    const quiet = Promise.all(group.map((c) => clients[c]!.quiet)).then(() => this.read(played));
+    await Promise.race([quiet, sleep(played.reloads ? RELOAD_MS : HELD_MS)]);
+    upstream.released.open();
+    await Promise.all(playing);
   }
 
   async stop(): Promise<void> {
@@ -75,15 +97,24 @@ export class Lane {
   }
 
   /** Waits until nothing is under way. @returns what still is, if it does not end */
-  private async rest({ clients }: Case, patienceMs: number): Promise<string | undefined> {
-    if (clients.some(({ abort }) => abort !== undefined)) {
-      // Twice: what a client left behind may lie in the same turn of the proxy as the first.
-      for (let i = 0; i < 2; i++) await this.ask();
-      for (let i = 0; i < 2; i++) await setImmediate();
-    }
+  private async rest(played: Case, patienceMs: number): Promise<string | undefined> {
+    if (played.clients.some(({ abort }) => abort !== undefined)) await this.read(played);
     const deadline = Date.now() + patienceMs;
-    while (this.upstream.busy !== undefined && Date.now() < deadline) await sleep(1);
-    return this.upstream.busy;
+    const come = async (): Promise<string | undefined> => {
+      while (this.upstream.busy !== undefined && Date.now() < deadline) await sleep(1);
+      return this.upstream.busy;
+    };
+    const busy = await come();
+    return busy === undefined && this.upstream.writeLate() ? come() : busy;
+  }
+
+  /** Waits until the proxy has read what was sent to it so far. */
+  private async read({ reloads }: Case): Promise<void> {
+    // Another worker answers than the one that reads.
+    if (reloads) return void (await sleep(READ_MS));
+    // Twice: what a client left behind may lie in the same turn of the proxy as the first.
+    for (let i = 0; i < 2; i++) await this.ask();
+    for (let i = 0; i < 2; i++) await setImmediate();
   }
 
   private ask(): Promise<void> {
@@ -102,3 +133,15 @@ export class Lane {
     });
   }
 }
+
+/** Answers are held for so long at most: a client may wait for one of them before it goes on. */
+const HELD_MS = 1_000;
+/** Until a worker that was just started has taken over from the one before. */
+const RELOAD_MS = 10_000;
+const READ_MS = 20;
+
+const isHeld = ({ answer }: ExchangeScript): boolean => answer.held !== "no";
+
+/** Numbers of the clients that play at the same time, in order. */
+const groupsOf = ({ clients, together }: Case): number[][] =>
+  together ? [[...clients.keys()]] : [...clients.keys()].map((c) => [c]);

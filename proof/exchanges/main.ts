@@ -50,6 +50,7 @@ async function main(): Promise<void> {
       from: 0,
       exchanges: count,
       findingsMax,
+      seen: ({ index, faults }) => console.log(`seen: case ${index}: ${faults.join("; ")}`),
       found: (finding) => console.log(report(finding, seed)),
     });
     const seconds = Math.round((Date.now() - start) / 1000);
@@ -57,8 +58,11 @@ async function main(): Promise<void> {
     console.log(
       `${result.exchanges} exchanges in ${result.cases} cases, ${seconds} s (${protocols.join(", ")})`,
     );
-    console.log(`${result.findings.length} findings`);
-    process.exitCode = result.findings.length > 0 ? 1 : 0;
+    console.log(`the event loop stood still for ${Math.round(result.heldMs)} ms at most`);
+    for (const law of result.broken) console.log(`FAIL ${law}`);
+    const found = result.findings.length + result.broken.length;
+    console.log(`${found} findings`);
+    process.exitCode = found > 0 ? 1 : 0;
     if (count >= FULL_COUNT) record(seed, seconds, result);
   } finally {
     await proxy.stop();
@@ -84,7 +88,9 @@ function report({ index, faults, least, alone }: Finding, seed: number): string 
   ].join("\n");
 }
 
-function record(seed: number, seconds: number, { exchanges, cases, protocols, findings }: Search): void {
+function record(seed: number, seconds: number, result: Search): void {
+  const { exchanges, cases, protocols, heldMs } = result;
+  const findings = [...result.findings, ...result.broken];
   writeResult({
     name: "exchanges",
     passed: findings.length === 0,
@@ -93,6 +99,7 @@ function record(seed: number, seconds: number, { exchanges, cases, protocols, fi
     exchanges,
     cases,
     "exchanges by protocol": protocols,
+    "the loop stood still at most, ms": Math.round(heldMs),
     findings: findings.length,
   });
 }

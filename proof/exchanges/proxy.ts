@@ -1,21 +1,33 @@
 import { readFileSync } from "node:fs";
+import * as net from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProxyConfigInput } from "../../src/model/index.js";
+import type { ProxyConfigInput, UpstreamInput } from "../../src/model/index.js";
+import { type BoundSocket, holdSocket } from "../../src/runtime/node/socketHolder.js";
+import { askMaster } from "../../src/runtime/process/control.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
-import { LIMITED_BYTES } from "./case.js";
+import { comeToRest, type Level, levelAtRest } from "../kit/level.js";
+import { Pulse } from "../kit/pulse.js";
+import { Fairness } from "./fairness.js";
 import { LANE_MIN } from "./input.js";
 import { Lane } from "./lane.js";
+import type { Subject } from "./subject.js";
+import { FILES, routeOf, type Target, TARGETS, upstreamOf } from "./targets.js";
 
 /**
  * The deployed proxy with one worker and the lanes as its upstreams. It runs in processes of its own, as it is bundled and
  * deployed: what the kernel joins and splits is real then, a fault ends a worker and not the tool, and two processors are
  * used.
  */
-export class Proxy {
+export class Proxy implements Subject {
+  private level: Level | undefined;
+  private readonly pulse = new Pulse();
+
   private constructor(
     private readonly frontEnd: FrontEnd,
     readonly lanes: readonly Lane[],
+    private readonly deaf: Deaf,
+    private readonly fairness: Fairness,
   ) {}
 
   static async start(laneCount: number): Promise<Proxy> {
@@ -23,15 +35,19 @@ export class Proxy {
     const lanes: Lane[] = [];
     for (let i = 0; i < laneCount; i++) lanes.push(await Lane.start(LANE_MIN + i, () => started.frontEnd!));
     const unused = lanes[0]!.upstreamPort;
+    const deaf = new Deaf();
+    const fairness = await Fairness.start();
     const frontEnd = await startFrontEnd({
       upstreams: { web: unused, fileServer: unused, webdav: unused },
-      change: (config) => withLanes(config, lanes),
+      media: FILES,
+      change: (config) => withLanes(config, lanes, [deaf.upstream, fairness.upstream]),
     });
     started.frontEnd = frontEnd;
-    return new Proxy(frontEnd, lanes);
+    const proxy = new Proxy(frontEnd, lanes, deaf, fairness);
+    proxy.level = await levelAtRest(frontEnd);
+    return proxy;
   }
 
-  /** Process ids of its workers: another one took the place of one that died. */
   workers(): string {
     const { pid } = this.frontEnd.process;
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
@@ -46,48 +62,116 @@ export class Proxy {
     return readFileSync(join(this.frontEnd.logDirectory, ERROR_LOG), "latin1");
   }
 
+  async atRest(patienceMs: number): Promise<string[]> {
+    for (const lane of this.lanes) lane.hangUp();
+    const { kept, level } = await comeToRest(this.frontEnd, this.level!, patienceMs);
+    // What is kept is kept for ever: it is not to be found again.
+    if (kept.length > 0) this.level = level;
+    return [...kept];
+  }
+
+  async reload(): Promise<string[]> {
+    const outcome = await askMaster(this.frontEnd.control, { command: "reload" }, RELOAD_MS);
+    return outcome.ok ? [] : outcome.problems.map(({ message }) => `reload: ${message}`);
+  }
+
+  async reloaded(): Promise<string> {
+    const until = Date.now() + RELOAD_MS;
+    while (this.workers().includes(" ") && Date.now() < until) await sleep(2);
+    return this.workers();
+  }
+
+  unfair(): Promise<string[]> {
+    return this.fairness.broken(this.frontEnd.plainPort);
+  }
+
+  watch(): () => Promise<number> {
+    this.pulse.begin(this.frontEnd.plainPort);
+    return () => this.pulse.end();
+  }
+
   async stop(): Promise<void> {
+    await this.pulse.stop();
     await this.frontEnd.stop();
+    this.deaf.stop();
+    this.fairness.stop();
     await Promise.all(this.lanes.map((lane) => lane.stop()));
   }
 }
 
 /** How long it takes until what was logged is in the file. */
 const LOGGED_MS = 300;
+const RELOAD_MS = 30_000;
 const ERROR_LOG = "exchanges.error.log";
 
-function withLanes(config: ProxyConfigInput, lanes: readonly Lane[]): ProxyConfigInput {
+/** An upstream that accepts nothing, and whose queue is full: connections to it are neither made nor refused. */
+class Deaf {
+  private readonly socket: BoundSocket;
+  private readonly waiting: net.Socket[];
+
+  constructor() {
+    const held = holdSocket({ host: "127.0.0.1", port: 0, backlog: 1 });
+    if (typeof held === "number") throw new Error(`errno ${held}`);
+    this.socket = held;
+    this.waiting = Array.from({ length: DEAF_QUEUE }, () =>
+      net.connect(held.port, "127.0.0.1").on("error", () => undefined),
+    );
+  }
+
+  get upstream(): UpstreamInput {
+    const url = `http://127.0.0.1:${this.socket.port}`;
+    return { name: upstreamOf(0, TARGETS.deaf), url, connectTimeoutMs: CONNECT_MS };
+  }
+
+  stop(): void {
+    for (const socket of this.waiting) socket.destroy();
+    this.socket.close();
+  }
+}
+
+const DEAF_QUEUE = 4;
+
+/** Nothing is closed for idleness while a case runs, however slow the machine is. */
+const IDLE_MS = 60_000;
+/** Longer than answers are held. */
+const QUEUE_MS = 1_500;
+const CONNECT_MS = 400;
+
+function withLanes(
+  config: ProxyConfigInput,
+  lanes: readonly Lane[],
+  others: readonly UpstreamInput[],
+): ProxyConfigInput {
+  const log = config.logs?.error;
+  const logs = typeof log === "object" && "path" in log ? join(log.path, "..") : undefined;
+  if (logs === undefined) throw new Error("the deployed config has no error log");
   const routes = lanes.flatMap(({ number }) =>
-    ["e", "m"].map((kind) => ({
-      name: `${kind}${number}`,
-      path: `/${kind}${number}`,
-      action: { type: "proxy" as const, upstream: `lane${number}` },
-      ...(kind === "m" ? { requestBodyBytesMax: LIMITED_BYTES } : {}),
-    })),
+    (Object.keys(TARGETS) as Target[]).map((to) => routeOf(number, to, join(logs, "../media"))),
   );
   const here = { name: "here", path: "/here", action: { type: "respond" as const, status: 200 } };
-  const log = config.logs?.error;
-  const path = typeof log === "object" && "path" in log ? join(log.path, "..", ERROR_LOG) : undefined;
-  if (path === undefined) throw new Error("the deployed config has no error log");
+  const shared = { name: "shared", path: "/g", action: { type: "proxy" as const, upstream: "shared" } };
   return {
     ...config,
     workers: 1,
-    logs: { access: "off", error: { path } },
+    logs: { access: "off", error: { path: join(logs, ERROR_LOG) } },
     upstreams: [
       ...(config.upstreams ?? []),
-      ...lanes.map(({ number, upstreamPort }) => ({
-        name: `lane${number}`,
-        url: `http://127.0.0.1:${upstreamPort}`,
-        // Nothing is closed for idleness while a case runs, however slow the machine is.
-        idleTimeoutMs: 60_000,
-      })),
+      ...lanes.flatMap(({ number, upstreamPort }) => {
+        const reached = { url: `http://127.0.0.1:${upstreamPort}`, idleTimeoutMs: IDLE_MS };
+        const narrow = { connectionsMax: 1, queueTimeoutMs: QUEUE_MS };
+        return [
+          { ...reached, name: upstreamOf(number, TARGETS.plain) },
+          { ...reached, ...narrow, name: upstreamOf(number, TARGETS.narrow) },
+        ];
+      }),
+      ...others,
     ],
     virtualServers: [
       {
         name: "exchanges",
         serverNames: ["h"],
         listeners: config.listeners.filter(({ name }) => name !== "redirect").map(({ name }) => name),
-        routes: [...routes, here],
+        routes: [...routes, here, shared],
       },
       ...config.virtualServers,
     ],

@@ -53,7 +53,7 @@ function* simplerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> 
   const { answer, body, tunnel } = exchange;
   if (body !== undefined) yield { ...exchange, body: undefined, expect: "none" };
   if (exchange.upgrade && answer.status !== 101) yield { ...exchange, upgrade: false };
-  if (exchange.limited) yield { ...exchange, limited: false };
+  if (exchange.to !== "plain") yield { ...exchange, to: "plain" };
   if (exchange.expect !== "none") yield { ...exchange, expect: "none" };
   const plain = {
     ...answer,
@@ -62,7 +62,9 @@ function* simplerExchanges(exchange: ExchangeScript): Generator<ExchangeScript> 
     flaw: "none",
     then: "keep",
     apart: false,
+    held: "no",
   } as const;
+  if (answer.held !== "no") yield { ...exchange, answer: { ...answer, held: "no" } };
   if (answer.flaw !== "none") yield { ...exchange, answer: { ...answer, flaw: "none" } };
   if (answer.then !== "keep") yield { ...exchange, answer: { ...answer, then: "keep" } };
   if (answer.when !== "complete") yield { ...exchange, answer: { ...answer, when: "complete" } };

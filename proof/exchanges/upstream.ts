@@ -1,8 +1,18 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { playedAnswer } from "./answer.js";
-import { bytesOf, type Case, type ClientScript, type ExchangeScript, idOf, isUpgrade } from "./case.js";
+import { Gate } from "./gate.js";
+import { type PlayedAnswer, playedAnswer } from "./answer.js";
+import {
+  bytesOf,
+  type Case,
+  type ClientScript,
+  type ExchangeScript,
+  idOf,
+  isBodiless,
+  isUpgrade,
+} from "./case.js";
+import { readPath, TARGETS } from "./targets.js";
 import { type BodyKind, framingOf, type MessageHead, MessageReader, Violation } from "./messages.js";
 
 /** A request as it arrived. */
@@ -25,6 +35,9 @@ export class Upstream {
   readonly seen: Seen[] = [];
   private readonly connections = new Set<UpstreamConnection>();
   private expected = new Map<string, Expected>();
+  /** Opens when answers that are held are under way, and the other when they may go on. */
+  holding = new Gate();
+  released = new Gate();
 
   private constructor(
     private readonly server: Server,
@@ -52,6 +65,17 @@ export class Upstream {
         }),
       ),
     );
+  }
+
+  /** Answers of the next clients are held anew. */
+  holdAgain(): void {
+    this.holding = new Gate();
+    this.released = new Gate();
+  }
+
+  /** On connections at rest: writes what comes behind answers. @returns whether there was any */
+  writeLate(): boolean {
+    return [...this.connections].filter((connection) => connection.writeLate()).length > 0;
   }
 
   lookUp(id: string): Expected {
@@ -99,6 +123,9 @@ class UpstreamConnection {
   private tunnel: "none" | "asked" | "open" = "none";
   /** It closes or resets the connection: what arrives from here on was sent before the proxy could know. */
   private leaving = false;
+  /** What will be written behind the answer, once all is at rest; or in a moment. */
+  private late: Buffer | undefined;
+  private owing = false;
   /** What its body, or its side of the tunnel, has to be. */
   private whole: Buffer = Buffer.alloc(0);
   private readonly closing: Promise<unknown>;
@@ -123,7 +150,22 @@ class UpstreamConnection {
   }
 
   get atRest(): boolean {
-    return this.reader.between && this.answering === "done" && this.retired === undefined && !this.leaving;
+    return (
+      this.reader.between &&
+      this.answering === "done" &&
+      this.retired === undefined &&
+      !this.leaving &&
+      !this.owing
+    );
+  }
+
+  writeLate(): boolean {
+    const { late } = this;
+    if (late === undefined || this.leaving) return false;
+    this.late = undefined;
+    this.retired ??= "with bytes behind its answer";
+    this.socket.write(late);
+    return true;
   }
 
   describe(): string {
@@ -144,19 +186,24 @@ class UpstreamConnection {
   head(head: MessageHead): BodyKind {
     if (this.retired !== undefined) throw new Violation(`a request on a connection ${this.retired}`);
     if (this.answering !== "done") throw new Violation(`a request before the answer to ${this.seen!.id}`);
-    const [, method, limited, lane, id] =
-      /^([A-Z]+) \/([em])(\d+)\/([\d.]+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
-    if (id === undefined || head.fields.get("x-id") !== id)
+    const [, method, target] = /^([A-Z]+) (\S+) HTTP\/1\.1$/.exec(head.startLine) ?? [];
+    const read = readPath(target ?? "");
+    if (read === undefined || head.fields.get("x-id") !== read.id)
       throw new Violation(`a request that nobody sent: ${JSON.stringify(head.startLine)}`);
+    const { id } = read;
     const expected = this.owner.lookUp(id);
     const { exchange, client } = expected;
     const asked = exchange.upgrade && client.protocol === "h2" ? "GET" : exchange.method;
-    const path = Number(lane) === this.owner.lane && (limited === "m") === exchange.limited;
+    const path = read.lane === this.owner.lane && read.facts === TARGETS[exchange.to];
     if (method !== asked || !path) throw new Violation(`not the request of ${id}: ${head.startLine}`);
     this.expected = expected;
     this.seen = { id, bodyBytes: 0, complete: false };
     this.owner.seen.push(this.seen);
     this.answering = "waits";
+    // A body that nobody asked for: whoever takes the connection for one at rest has it before the next answer.
+    if (this.owing && this.late !== undefined) this.socket.write(this.late);
+    this.owing = false;
+    this.late = undefined;
     return this.framed(head, expected);
   }
 
@@ -206,19 +253,39 @@ class UpstreamConnection {
   private answer(): void {
     if (this.answering !== "waits") return;
     const { id, exchange } = this.expected!;
-    const { parts, then, opens } = playedAnswer(id, exchange);
     this.answering = "writes";
+    if (exchange.answer.held !== "no") this.owner.holding.open();
+    if (exchange.answer.held === "forever") {
+      this.retired ??= "whose request was given up";
+      return;
+    }
+    const played = playedAnswer(id, exchange);
+    const { then, opens } = played;
     // Nothing tells the proxy of an end that is not announced: a request may be on its way already.
-    const unannounced = exchange.answer.flaw === "none" && ["quit", "reset"].includes(exchange.answer.then);
+    const unannounced =
+      exchange.answer.flaw === "none" && ["quit", "soon", "reset"].includes(exchange.answer.then);
     if (then !== "keep" && !unannounced) this.retired ??= "whose answer was its last";
-    void this.write(parts, exchange.answer.apart).then(() => {
+    void this.write(played, exchange).then(() => {
       this.answering = "done";
       if (this.tunnel === "asked" && opens) return this.open(id, exchange);
-      if (then === "keep" || then === "wait") return;
-      this.leaving = true;
-      if (then === "reset") this.socket.resetAndDestroy();
-      else this.socket.end();
+      return this.afterAnswer(played, exchange);
     });
+  }
+
+  /** What comes behind an answer, and what becomes of the connection. */
+  private async afterAnswer({ then, late }: PlayedAnswer, exchange: ExchangeScript): Promise<void> {
+    this.late = late;
+    if (late !== undefined && isBodiless(exchange)) {
+      this.owing = true;
+      await sleep(MOMENT_MS);
+      if (this.owing) this.writeLate();
+      this.owing = false;
+    }
+    if (then === "soon") await sleep(MOMENT_MS);
+    if (then === "keep" || then === "wait") return;
+    this.leaving = true;
+    if (then === "reset") this.socket.resetAndDestroy();
+    else this.socket.end();
   }
 
   private open(id: string, { tunnel }: ExchangeScript): void {
@@ -228,13 +295,16 @@ class UpstreamConnection {
     if (tunnel.up === 0 && tunnel.endedBy === "upstream") this.socket.end();
   }
 
-  private async write(parts: readonly Buffer[], apart: boolean): Promise<void> {
-    if (!apart) this.socket.write(Buffer.concat(parts));
-    else
-      for (const [i, part] of parts.entries()) {
-        if (i > 0) await sleep(1);
-        this.socket.write(part);
-      }
+  private async write({ parts, unheld }: PlayedAnswer, { answer }: ExchangeScript): Promise<void> {
+    const { held, apart } = answer;
+    const halves = held === "half" ? [parts.slice(0, unheld), parts.slice(unheld)] : [parts];
+    const pieces = apart ? parts : halves.map((half) => Buffer.concat(half));
+    const heldAt = apart ? unheld : halves.length - 1;
+    for (const [i, piece] of pieces.entries()) {
+      if (held !== "no" && i === heldAt) await this.owner.released.opened;
+      else if (i > 0) await sleep(1);
+      this.socket.write(piece);
+    }
   }
 
   private guard(step: () => unknown): void {
@@ -248,6 +318,8 @@ class UpstreamConnection {
     }
   }
 }
+
+const MOMENT_MS = 2;
 
 /** Bytes as a line of text. */
 export const printable = (bytes: Buffer): string => JSON.stringify(bytes.toString("latin1", 0, 160));

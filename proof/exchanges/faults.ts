@@ -1,0 +1,91 @@
+import { isWhole } from "./answer.js";
+import {
+  type Case,
+  type ClientScript,
+  type ExchangeScript,
+  INFORMATIONAL_MAX,
+  isComplete,
+  isUpgrade,
+} from "./case.js";
+import { type Target, TARGETS } from "./targets.js";
+
+/** Who is at fault in an exchange, by its script: nobody else may be blamed, and only then may it fail. */
+export interface Faults {
+  readonly client: boolean;
+  readonly upstream: boolean;
+  /** Others may have taken all connections to the upstream. */
+  readonly busy: boolean;
+}
+
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+/** A whole request that must not be passed on: an extended CONNECT has no body (RFC 8441). */
+export const isRefused = ({ protocol }: ClientScript, { upgrade, body }: ExchangeScript): boolean =>
+  protocol === "h2" && upgrade && body !== undefined;
+
+export const isOverLimit = ({ to, body }: ExchangeScript): boolean =>
+  body !== undefined && body.bytes + Math.max(0, body.off) > bodyBytesMaxOf(to);
+
+/** The longest body that a route takes. */
+export const bodyBytesMaxOf = (to: Target): number => TARGETS[to].bodyBytesMax ?? Infinity;
+
+/** A machine that is busy may let any client be silent for longer than the route allows. */
+const mayTimeOut = ({ to, body }: ExchangeScript): boolean =>
+  TARGETS[to].bodyTimeoutMs !== undefined && body !== undefined;
+
+/** Whether what the client sends for one exchange is not a request, or one that is refused. */
+export function isBroken(client: ClientScript, exchange: ExchangeScript): boolean {
+  const { body } = exchange;
+  if (body === undefined) return false;
+  const tooLong = body.off > 0 && client.protocol === "h2";
+  return !isComplete(client, body) || tooLong || isRefused(client, exchange) || isOverLimit(exchange);
+}
+
+/** Whether an upstream closes a connection that may be in use again by then. */
+export const quits = ({ answer }: ExchangeScript): boolean =>
+  answer.flaw === "late" ||
+  (answer.flaw === "none" && (answer.then === "quit" || answer.then === "soon" || answer.then === "reset"));
+
+/** Whether it may meet a connection that is being closed, and not be sent again. */
+export function isExposed(
+  { clients, together }: Case,
+  client: ClientScript,
+  exchange: ExchangeScript,
+): boolean {
+  const others = together ? clients : [client];
+  return others.some(({ exchanges }) => exchanges.some((other) => other !== exchange && quits(other)));
+}
+
+export const isRepeatable = (client: ClientScript, exchange: ExchangeScript): boolean =>
+  IDEMPOTENT.has(exchange.method) &&
+  (exchange.body === undefined || (exchange.body.framing === "length" && exchange.body.bytes === 0)) &&
+  !isUpgrade(client, exchange);
+
+/** Whether others of the case may hold what it waits for. */
+function isBusy({ clients, together }: Case, client: ClientScript, exchange: ExchangeScript): boolean {
+  if (TARGETS[exchange.to].narrow !== true) return false;
+  const others = together ? clients : [client];
+  return others.some(({ exchanges }) => exchanges.some((one) => one !== exchange && TARGETS[one.to].narrow));
+}
+
+export function faultsOf(played: Case, client: ClientScript, exchange: ExchangeScript): Faults {
+  return {
+    client: isBroken(client, exchange) || client.abort !== undefined || mayTimeOut(exchange),
+    upstream:
+      TARGETS[exchange.to].answers === "nobody" ||
+      exchange.answer.held === "forever" ||
+      exchange.answer.informational.length > INFORMATIONAL_MAX ||
+      !isWhole(exchange) ||
+      quits(exchange) ||
+      isExposed(played, client, exchange) ||
+      isUnasked(client, exchange),
+    busy: isBusy(played, client, exchange),
+  };
+}
+
+/** An answer of the wrong kind: 101 to who did not ask for it, or success to who asked for a tunnel over HTTP/2. */
+export function isUnasked(client: ClientScript, exchange: ExchangeScript): boolean {
+  const { status } = exchange.answer;
+  if (!isUpgrade(client, exchange)) return status === 101;
+  return client.protocol === "h2" && status >= 200 && status < 300;
+}

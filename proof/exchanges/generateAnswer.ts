@@ -1,0 +1,73 @@
+import { type AnswerFlaw, type AnswerScript, INFORMATIONAL_MAX } from "./case.js";
+import type { Chance } from "./chance.js";
+
+/**
+ * Lengths at which buffers, windows, frames, TLS records and gathered writes (`upstream/requestWriter.ts`) end: the
+ * bytes and pieces beside them are where a border is missed.
+ */
+const EDGES = [0, 1, 2, 15, 16, 17, 255, 256, 1_023, 1_024, 2_048, 4_096, 16_383, 16_384, 16_385, 20_000];
+const LARGE = [65_535, 65_536, 65_537, 100_000, 131_072];
+/** As many as chunks of one byte, which cost the most per byte. */
+export const FINE_BYTES = 60_000;
+
+const MANY_INFORMATIONAL = Array.from({ length: INFORMATIONAL_MAX * 2 }, () => 103);
+
+export function lengthBy(chance: Chance, large: boolean): number {
+  if (large && chance.is(0.03)) return chance.of(...LARGE);
+  return chance.is(0.3) ? chance.of(...EDGES) : chance.upTo(chance.of(20, 20, 300, 3_000));
+}
+
+/** @param tunnel whether the request can open one */
+export function answerBy(chance: Chance, tunnel: boolean, head: boolean): AnswerScript {
+  const flaw: AnswerFlaw = chance.is(0.2)
+    ? chance.of("short", "long", "late", "chunkSize", "chunkEnd", "garbage", "silence", "switch")
+    : "none";
+  const status = tunnel && chance.is(0.5) ? 101 : chance.of(200, 200, 200, 200, 201, 204, 304, 401, 413, 500);
+  const bytes = lengthBy(chance, true);
+  const answer: AnswerScript = {
+    when: chance.of("complete", "complete", "complete", "head", "half"),
+    held: chance.is(0.03) ? chance.of("head", "half") : "no",
+    informational: chance.is(0.1)
+      ? chance.of<readonly number[]>([100], [103], [100, 103], MANY_INFORMATIONAL)
+      : [],
+    status,
+    framing: chance.of("length", "length", "chunked", "close"),
+    bytes,
+    piece: Math.max(1, Math.ceil(bytes / chance.of(1, 2, 5, 20))),
+    apart: chance.is(0.15),
+    flaw,
+    then: chance.of("keep", "keep", "keep", "keep", "keep", "close", "close", "quit", "soon", "reset"),
+  };
+  const fine = chance.is(0.004)
+    ? ({ ...answer, framing: "chunked", bytes: FINE_BYTES, piece: 1, apart: false } as const)
+    : answer;
+  // 101 to who asked for it is none.
+  return settled(tunnel && flaw === "switch" ? { ...fine, flaw: "none" } : fine, head);
+}
+
+/** Whether an answer has no body by its status, or the method of its request. */
+const isBodiless = (status: number, head: boolean): boolean => head || status === 204 || status === 304;
+
+/** Flaws that a framing cannot have are none. */
+function settled(answer: AnswerScript, head: boolean): AnswerScript {
+  const { flaw, framing, bytes, status } = answer;
+  const bodiless = isBodiless(status, head) || status === 101;
+  // Of nothing there is no half.
+  if (answer.held === "half" && (bodiless || bytes < 2)) return settled({ ...answer, held: "head" }, head);
+  const inBody = flaw === "short" || flaw === "chunkSize" || flaw === "chunkEnd";
+  const unchunked = framing !== "chunked" && flaw.startsWith("chunk");
+  if (inBody && (bodiless || bytes < 2 || unchunked)) return { ...answer, flaw: "none" };
+  if (flaw === "late") return settledLate(answer);
+  // What is after an answer has to come in one read with it: later it would be the answer to the next request.
+  if (flaw === "long")
+    return framing === "close" || status === 101
+      ? { ...answer, flaw: "none" }
+      : { ...answer, bytes: Math.min(bytes, 4_096), apart: false };
+  return answer;
+}
+
+/** Where the end of the connection ends it, nothing can follow. */
+const settledLate = (answer: AnswerScript): AnswerScript =>
+  answer.framing === "close" || answer.status === 101
+    ? { ...answer, flaw: "none" }
+    : { ...answer, held: "no", then: "keep" };
