@@ -255,6 +255,7 @@ describe("a soak", () => {
   const good = {
     ...{ name: "left alone", reloads: { ordered: 3, done: 3 }, operations: {}, failures: 0 },
     ...{ failureSamples: [], memory: steady, descriptors: steady, sockets: steady, stderr: "" },
+    kept: [],
     idle: { before: idle, after: idle },
   };
   const after = (more: object) => ({ idle: { before: idle, after: { ...idle, ...more } } });
@@ -262,6 +263,7 @@ describe("a soak", () => {
   test.each<[string, object, object]>([
     ["nothing grows", {}, {}],
     ["an operation goes wrong", { failures: 1 }, { wrong: ["1 operations went wrong"] }],
+    ["a file stays open", { kept: ["law: kept: x"] }, { wrong: ["law: kept: x"] }],
     ["a reload is lost", { reloads: { ordered: 3, done: 2 } }, { wrong: ["2 of 3 reloads were done"] }],
     ["sockets stay", after({ sockets: 10 }), { wrong: ["5 sockets stayed open after the load"] }],
     [

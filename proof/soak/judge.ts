@@ -27,9 +27,10 @@ export const judge = (result: SoakResult, minutes: number): Verdict => ({
 });
 
 function wrongs(result: SoakResult, minutes: number): string[] {
-  const { descriptors, sockets, idle, reloads, failures, stderr } = result;
+  const { descriptors, sockets, idle, reloads, failures, stderr, kept } = result;
   return [
     ...(failures > 0 ? [`${failures} operations went wrong`] : []),
+    ...kept,
     ...(reloads.done === reloads.ordered ? [] : [`${reloads.done} of ${reloads.ordered} reloads were done`]),
     ...grown(
       "descriptors",

@@ -13,7 +13,7 @@ const HELP = `npm run soak -- [OPTIONS]: mixed load with aborts on both sides, f
 
 Two front ends on the deployed config get small requests, uploads, downloads, media, WebDAV, clients that leave and
 upstreams that break, over HTTP/1.1, TLS and HTTP/2. One is reloaded again and again. Every answer is checked; memory,
-sockets and descriptors must not grow.
+sockets and descriptors must not grow. Every minute all clients leave, and nothing may be held that was not before.
 
   --minutes N   how long (default ${FULL_MINUTES}; shorter runs are not recorded)
   --reload S    seconds between reloads of the first (default 60)
@@ -72,12 +72,23 @@ async function main(): Promise<number> {
 }
 
 /** What is recorded of a front end; operations are told apart from it. */
-function figures({ name, reloads, failures, memory, descriptors, sockets, idle, ...rest }: JudgedResult) {
+function figures({
+  name,
+  reloads,
+  failures,
+  memory,
+  descriptors,
+  sockets,
+  idle,
+  kept,
+  ...rest
+}: JudgedResult) {
   return {
     name,
     reloads: reloads.done,
     operations: total(rest.operations),
     "operations that failed": failures,
+    "laws of conservation broken": kept.length,
     "memory, MiB a minute": Math.round((memory.slopePerMinute / 2 ** 20) * 100) / 100,
     "memory, begin to end": `${mebibytes(memory.first)} to ${mebibytes(memory.last)}`,
     "memory, peak": mebibytes(memory.peak),

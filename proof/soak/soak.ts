@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { COLLECT_OPTIONS } from "../kit/collected.js";
 import { type FrontEnd, startFrontEnd } from "../kit/frontEnd.js";
+import { comeToRest, levelAtRest } from "../kit/level.js";
 import { type Usage, usageOf } from "../kit/processes.js";
 import { randomFrom } from "../kit/randomFrom.js";
 import { pattern, patternHash } from "../transfer/pattern.js";
@@ -38,6 +39,8 @@ export interface SoakResult {
   readonly memory: Trend;
   readonly descriptors: Trend;
   readonly sockets: Trend;
+  /** What was held although all clients had gone, each time that this was looked at; empty if nothing ever. */
+  readonly kept: readonly string[];
   /** With all clients gone, before the load and after it. */
   readonly idle: { readonly before: Idle; readonly after: Idle };
   /** What it wrote to standard error besides that it was reloaded. */
@@ -80,6 +83,9 @@ const CLIENTS = 12;
 const PAUSE_MS = 40;
 const SAMPLE_MS = 2_000;
 const FIRST_LOAD_MS = 10_000;
+/** After so long all clients leave, and the front end has to come to rest. */
+const SLICE_MS = 60_000;
+const REST_MS = 15_000;
 
 async function soakOne(
   options: SoakOptions & { readonly name: string },
@@ -97,6 +103,8 @@ async function soakOne(
     // The first load has everything loaded and compiled that an idle front end keeps from then on.
     await runLoad(frontEnd, options, files, FIRST_LOAD_MS, record);
     const before = await idleUsageOf(pid);
+    const level = await levelAtRest(frontEnd);
+    const kept = new Set<string>();
     const samples: { at: number; usage: Usage }[] = [];
     const start = performance.now();
     const sampling = setInterval(
@@ -110,7 +118,12 @@ async function soakOne(
           frontEnd.process.kill("SIGHUP");
         }, options.reloadEverySeconds * 1000)
       : undefined;
-    await runLoad(frontEnd, options, files, options.minutes * 60_000, record);
+    const slices = Math.max(1, Math.round((options.minutes * 60_000) / SLICE_MS));
+    for (let i = 1; i <= slices; i++) {
+      const slice = { ...options, seed: options.seed + i * 1_000 };
+      await runLoad(frontEnd, slice, files, (options.minutes * 60_000) / slices, record);
+      for (const fault of (await comeToRest(frontEnd, level, REST_MS)).kept) kept.add(fault);
+    }
     clearInterval(sampling);
     clearInterval(reloading);
     const trend = (of: (usage: Usage) => number): Trend => trendOf(samples.map((s) => [s.at, of(s.usage)]));
@@ -124,6 +137,7 @@ async function soakOne(
       memory: trend((u) => u.memory),
       descriptors: trend((u) => u.descriptors),
       sockets: trend((u) => u.sockets),
+      kept: [...kept],
       idle,
       stderr: said.filter((line) => line !== "" && !isReload(line)).join("\n"),
     };
