@@ -23,6 +23,7 @@ let script: (peer: Accepted, index: number) => void;
 const ROUTES: readonly RouteInput[] = [
   { name: "web", path: "/web", action: { type: "proxy", upstream: "web" } },
   { name: "plain", path: "/plain", action: { type: "proxy", upstream: "web", webSocket: false } },
+  { name: "fixed", path: "/fixed", action: { type: "respond", status: 200, body: "fixed" } },
 ];
 
 async function start(more: Partial<UpstreamInput> = {}): Promise<void> {
@@ -503,13 +504,13 @@ describe("over HTTP/2", () => {
     ]);
   });
 
-  test("a tunnel through a route that has none is a 501", async () => {
+  test.each(["/plain", "/fixed"])("a tunnel through a route that has none, %s, is a 501", async (path) => {
     await start();
     const session = connectHttp2(front.securePort);
     await new Promise((resolve) => session.once("remoteSettings", resolve));
     const { status } = await ask(
       session,
-      { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":path": "/plain" },
+      { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":path": path },
       "",
     );
     session.destroy();
