@@ -310,10 +310,13 @@ const unheld = (exchange: ExchangeScript): ExchangeScript => ({
 /** Whether an exchange ends without its answer, however long that takes. */
 function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   const { abort, pipelined, exchanges, protocol } = client;
-  const { body, to } = exchange;
+  const { body, to, expect } = exchange;
   const waits = exchanges.some(({ expect, upgrade }) => expect === "waits" || upgrade);
-  if (abort !== undefined) return "sent" in abort.after && (pipelined || exchanges.length === 1) && !waits;
-  const untimed = TARGETS[to].bodyTimeoutMs === undefined;
+  // Who only ends its side is answered all the same, and nobody looks for an end behind a request that waits.
+  const isSeen = exchanges.length === 1 || (pipelined && protocol === "h2");
+  if (abort !== undefined) return "sent" in abort.after && abort.how !== "end" && isSeen && !waits;
+  // Who waits for a 100 may be silent.
+  const untimed = TARGETS[to].bodyTimeoutMs === undefined || expect !== "none";
   if (protocol === "h2" && body?.end === "never" && untimed) return false;
   return isBroken(client, exchange) && !exchange.upgrade;
 }

@@ -164,10 +164,11 @@ function judgeRefusal(facts: Facts): string[] {
   const { exchange, script, outcome } = facts;
   const { client, upstream, busy } = faultsOf(facts.played, script, exchange);
   const { answers } = TARGETS[exchange.to];
+  const connects = script.protocol === "h2" && exchange.upgrade;
   const allowed = [
     ...(client ? [400, 408] : []),
     ...(isOverLimit(exchange) ? [413] : []),
-    ...(isRefused(script, exchange) ? [501] : []),
+    ...(isRefused(script, exchange) || (answers === "proxy" && connects) ? [501] : []),
     ...(exchange.upgrade && exchange.body !== undefined ? [400] : []),
     // 101 to a request that asked for nothing, too.
     ...(upstream && answers === "lane" ? [502] : []),

@@ -13,6 +13,7 @@ const NONE = {
   queuedRequests: 0,
   openFiles: 0,
   lentBytes: 0,
+  lentWindowBytes: 0,
   sweptItems: 3,
   resources: 4,
 };
