@@ -10,7 +10,7 @@ import { type Finding, playAlone, type Search, search } from "./search.js";
 /** A shorter run is judged, but not recorded. */
 const FULL_COUNT = 200_000;
 /** Cases that are played at the same time. */
-const LANES = 32;
+const LANES = 48;
 
 const HELP = `npm run exchanges -- [OPTIONS]: generated exchanges between scripted clients and a strict upstream
 

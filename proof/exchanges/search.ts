@@ -40,8 +40,8 @@ export interface SearchOptions {
 }
 
 /** So many cases are played before all has to be at rest, and so many of them during a reload. */
-const BATCH = 128;
-const RELOADS = 6;
+const BATCH = 256;
+const RELOADS = 8;
 /** Many at a time on a busy machine take this long at most; one alone is done in milliseconds. */
 const PATIENCE_MS = 15_000;
 const ALONE_PATIENCE_MS = 4_000;

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Gate } from "./gate.js";
 import { type PlayedAnswer, playedAnswer } from "./answer.js";
 import {
+  type AnswerScript,
   bytesOf,
   type Case,
   type ClientScript,
@@ -275,7 +276,7 @@ class UpstreamConnection {
   /** What comes behind an answer, and what becomes of the connection. */
   private async afterAnswer({ then, late }: PlayedAnswer, exchange: ExchangeScript): Promise<void> {
     this.late = late;
-    if (late !== undefined && isBodiless(exchange)) {
+    if (late !== undefined && isBodiless(exchange) && announcesBody(exchange.answer)) {
       this.owing = true;
       await sleep(MOMENT_MS);
       if (this.owing) this.writeLate();
@@ -318,6 +319,9 @@ class UpstreamConnection {
     }
   }
 }
+
+/** Only where an answer without a body announces one can its end not be known for sure. */
+const announcesBody = ({ framing, bytes }: AnswerScript): boolean => framing === "chunked" || bytes > 0;
 
 const MOMENT_MS = 2;
 
