@@ -119,7 +119,10 @@ class Run {
     const reloads = RELOADS_FROM + Math.floor(first / BATCH) * RELOADS;
     const played = await this.reloading(reloads);
     const workers = subject.workers();
-    for (const law of await subject.unfair()) this.broken.add(law);
+    for (const law of await subject.unfair()) {
+      if (!this.broken.has(law)) this.options.seen({ index: first, faults: [law] });
+      this.broken.add(law);
+    }
     const endWatch = subject.watch();
     let next = first;
     const playAll = async (lane: Subject["lanes"][number]): Promise<void> => {
