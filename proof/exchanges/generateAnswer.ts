@@ -8,7 +8,7 @@ import type { Chance } from "./chance.js";
 const EDGES = [0, 1, 2, 15, 16, 17, 255, 256, 1_023, 1_024, 2_048, 4_096, 16_383, 16_384, 16_385, 20_000];
 const LARGE = [65_535, 65_536, 65_537, 100_000, 131_072];
 /** As many as chunks of one byte, which cost the most per byte. */
-export const FINE_BYTES = 60_000;
+export const FINE_BYTES = 300_000;
 
 const MANY_INFORMATIONAL = Array.from({ length: INFORMATIONAL_MAX * 2 }, () => 103);
 
