@@ -318,7 +318,9 @@ function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   // Who waits for a 100 may be silent.
   const untimed = TARGETS[to].bodyTimeoutMs === undefined || expect !== "none";
   if (protocol === "h2" && body?.end === "never" && untimed) return false;
-  return isBroken(client, exchange) && !exchange.upgrade;
+  // Behind a length over HTTP/1.1, what is too much is no part of the request.
+  const isBehind = protocol !== "h2" && body?.framing === "length" && body.off > 0;
+  return isBroken(client, exchange) && !exchange.upgrade && !isBehind;
 }
 
 const smaller = (body: BodyScript): BodyScript => {
