@@ -229,6 +229,15 @@ describe("a body that is no longer read", () => {
     expect([owner.calls, owner.consumed]).toEqual([["stopped"], 65_537]);
   });
 
+  test("may be told before that it will be read to its end, whatever has come by then", () => {
+    body = new RequestBody(owner, 100_000, false);
+    body.data(Buffer.alloc(40_000), 0, 40_000, false);
+    expect(body.drainable).toBe(true);
+    body.discardRest(2_000);
+    body.data(Buffer.alloc(60_000), 0, 60_000, false);
+    expect([body.end(), owner.calls, owner.consumed]).toEqual([true, ["paused"], 100_000]);
+  });
+
   test("keeps its deadline, whatever its reader and its client wait for", () => {
     body.attach(sink);
     sink.takes = false;

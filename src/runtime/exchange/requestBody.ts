@@ -156,11 +156,11 @@ export class RequestBody implements Guarded {
     this.settled = true;
     this.discarding = true;
     this.deadline = this.ended ? Infinity : coarseNow() + ms;
-    const bytes = this.waiting?.bytes ?? 0;
+    // What is here already has not to be waited for: only what follows is limited, as `drainable` promised.
+    const bytes = (this.waiting?.bytes ?? 0) + this.inUse;
     this.waiting = undefined;
-    this.consume(this.inUse);
     this.inUse = 0;
-    this.discard(bytes);
+    this.consume(bytes);
   }
 
   /** Its stream is closed. @returns bytes that were not consumed, which are now dropped */
