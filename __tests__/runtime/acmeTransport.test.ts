@@ -1,7 +1,9 @@
 import { getEventListeners, once } from "node:events";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { issue } from "../../proof/kit/certificates.js";
+import type { AcmeError } from "../../src/runtime/acme/acmeError.js";
 import { eventually } from "../../proof/kit/waiting.js";
 import { Transport } from "../../src/runtime/acme/transport.js";
 
@@ -39,4 +41,88 @@ test("share a connection, and what stops them remembers none that is over", asyn
   stopping.abort();
   await expect(transport.send("GET", url())).rejects.toBe(stopping.signal.reason);
   expect(connections).toBe(1);
+});
+
+describe("a server that sends what it likes:", () => {
+  /** What becomes of requests that are answered so. */
+  async function asked(
+    answer: (socket: TLSSocket, number: number) => void,
+    times = 1,
+    makesNothing = true,
+  ): Promise<unknown[]> {
+    const { key, cert } = await issue({ type: "ec", names: ["127.0.0.1"] });
+    let requests = 0;
+    const sockets = new Set<TLSSocket>();
+    const raw = createTlsServer({ key, cert }, (socket) => {
+      sockets.add(socket);
+      socket.on("error", () => undefined).on("data", () => answer(socket, ++requests));
+    });
+    await once(raw.listen(0, "127.0.0.1"), "listening");
+    const transport = new Transport({ roots: cert, signal: new AbortController().signal });
+    const at = `https://127.0.0.1:${(raw.address() as AddressInfo).port}/x`;
+    const outcomes: unknown[] = [];
+    for (let i = 0; i < times; i++)
+      outcomes.push(
+        await transport.send("POST", at, "{}", makesNothing).then(
+          ({ status, body }) => `${status} ${body.length}`,
+          (error: AcmeError) => `${error.code} ${error.detail.replace(/^[\d.:]+: /, "")}`,
+        ),
+      );
+    raw.close();
+    for (const socket of sockets) socket.destroy();
+    return outcomes;
+  }
+  const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+  const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+  test.each([
+    [
+      "another protocol",
+      "HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+      /^unreachable it closed/,
+    ],
+    ["a word in advance, and no more", "HTTP/1.1 103 x\r\n\r\n", /^unreachable the connection was closed/],
+    ["no HTTP", "\0\0\0\0", /^unreachable Parse Error/],
+    ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"x".repeat(70_000)}`, /^unreachable Parse Error/],
+    ["half a body", `${CHUNKED}5\r\nx`, /^unreachable/],
+    [
+      "two lengths",
+      OK.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n"),
+      /^unreachable Parse Error/,
+    ],
+    ["a body until the end", "HTTP/1.1 200 OK\r\n\r\nabc", /^200 3$/],
+    ["two answers", OK + OK, /^200 0$/],
+    ["what looks compressed", OK.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), /^200 0$/],
+    ["as much as may be", `${CHUNKED}100000\r\n${"x".repeat(1_048_576)}\r\n0\r\n\r\n`, /^200 1048576$/],
+    [
+      "more",
+      `${CHUNKED}100001\r\n${"x".repeat(1_048_577)}\r\n0\r\n\r\n`,
+      /^badAnswer .* longer than a megabyte$/,
+    ],
+  ])("%s", async (_, text, outcome) => {
+    const [found] = await asked((socket) => void socket.end(text));
+    expect(found).toMatch(outcome);
+  });
+
+  test("of a body in pieces of one byte no piece is kept", async () => {
+    const before = process.memoryUsage().heapUsed;
+    let most = 0;
+    const look = setInterval(() => (most = Math.max(most, process.memoryUsage().heapUsed)), 10);
+    const pieces = 500_000;
+    expect(
+      await asked((socket) => void socket.end(`${CHUNKED}${"1\r\nx\r\n".repeat(pieces)}0\r\n\r\n`)),
+    ).toEqual([`200 ${pieces}`]);
+    clearInterval(look);
+    expect((most - before) / pieces).toBeLessThan(100);
+  });
+
+  test("a connection that it closes as it is used again is replaced, one that is new is not", async () => {
+    const answer = (socket: TLSSocket, number: number): void =>
+      void (number === 2 ? socket.destroy() : socket.write(OK));
+    expect(await asked(answer, 3)).toEqual(["200 0", "200 0", "200 0"]);
+    const closed = "unreachable the connection was closed before the answer";
+    expect(await asked((socket) => void socket.destroy(), 2)).toEqual([closed, closed]);
+    // What makes something must not be made twice.
+    expect(await asked(answer, 3, false)).toEqual(["200 0", closed, "200 0"]);
+  });
 });

@@ -72,7 +72,7 @@ export class Client {
     for (let left = NONCES_MAX; ; left--) {
       const nonce = this.nonces.pop() ?? (await this.newNonce());
       const body = signedRequest(key, { ...header, nonce, url }, payload);
-      const answer = await this.transport.send("POST", url, body);
+      const answer = await this.transport.send("POST", url, body, payload === undefined);
       try {
         return this.checked(answer);
       } catch (error) {

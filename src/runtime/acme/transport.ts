@@ -32,17 +32,29 @@ export class Transport {
 
   constructor(private readonly options: TransportOptions) {}
 
-  /** @throws AcmeError `unreachable` if there is no whole answer */
-  async send(method: "GET" | "HEAD" | "POST", url: string, body?: string): Promise<Answer> {
+  /**
+   * @param makesNothing whether it may be sent again where nobody knows if it was heard
+   * @throws AcmeError `unreachable` if there is no whole answer
+   */
+  async send(
+    method: "GET" | "HEAD" | "POST",
+    url: string,
+    body?: string,
+    makesNothing = body === undefined,
+  ): Promise<Answer> {
     this.options.signal.throwIfAborted();
     if (!URL.canParse(url) || new URL(url).protocol !== "https:") {
       throw new AcmeError("badAnswer", `the authority refers to ${url}, which is not an https URL`);
     }
-    try {
-      return await this.exchange(method, url, body);
-    } catch (error) {
-      if (error instanceof AcmeError || this.options.signal.aborted) throw error;
-      throw AcmeError.ofNetwork(new URL(url).host, error as NodeJS.ErrnoException);
+    for (;;) {
+      try {
+        return await this.exchange(method, url, body);
+      } catch (error) {
+        if (error instanceof AcmeError || this.options.signal.aborted) throw error;
+        if (error instanceof Stale && makesNothing) continue;
+        const cause = error instanceof Stale ? error.cause : error;
+        throw AcmeError.ofNetwork(new URL(url).host, cause as NodeJS.ErrnoException);
+      }
     }
   }
 
@@ -60,22 +72,27 @@ export class Transport {
     });
     const { agent } = this;
     return new Promise((resolve, reject) => {
+      let answered = false;
       const sent = request(url, { method, headers, agent }, (response) => {
-        const chunks: Buffer[] = [];
+        answered = true;
+        // Each byte may come in a piece of its own, which as a list would be hundreds of megabytes.
+        const content = Buffer.allocUnsafe(BODY_BYTES_MAX);
         let bytes = 0;
         response.on("error", reject);
         response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          chunks.push(chunk);
-          if (bytes <= BODY_BYTES_MAX) return;
-          reject(new AcmeError("badAnswer", `the authority's answer from ${url} is longer than a megabyte`));
-          sent.destroy();
+          if (bytes + chunk.length > BODY_BYTES_MAX) {
+            reject(
+              new AcmeError("badAnswer", `the authority's answer from ${url} is longer than a megabyte`),
+            );
+            return void sent.destroy();
+          }
+          bytes += chunk.copy(content, bytes);
         });
         response.on("end", () =>
           resolve({
             status: response.statusCode!,
             headers: response.headers,
-            body: Buffer.concat(chunks).toString("utf8"),
+            body: content.toString("utf8", 0, bytes),
           }),
         );
         // `end` is not emitted for an answer that was cut off.
@@ -92,9 +109,22 @@ export class Transport {
       sent.on("close", () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);
+        // After 101, which nobody asked for, nothing else is emitted.
+        if (!answered) reject(new Error("it closed the connection without an answer"));
       });
-      sent.on("error", reject);
+      sent.on("error", (error: NodeJS.ErrnoException) => {
+        const stale = sent.reusedSocket && !answered && CLOSED.has(error.code ?? "");
+        reject(stale ? new Stale("", { cause: error }) : error);
+      });
       sent.end(body);
     });
   }
 }
+
+/**
+ * The server closed a connection that was kept for this request, perhaps just then (RFC 9112, 9.3.1). If it was heard
+ * all the same, its nonce is used up, and the refusal brings a new one (RFC 8555, 6.5).
+ */
+class Stale extends Error {}
+
+const CLOSED: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
