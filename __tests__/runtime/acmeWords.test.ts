@@ -63,6 +63,8 @@ test.each<[error: AcmeError, of: WantedCertificate, message: RegExp, fix: RegExp
   [refused("timeout"), wanted(), /: timeout$/, /^The order stays open\./],
   [refused("file", "EACCES"), wanted(), /: EACCES$/, /the free space of its disk/],
   [refused("somethingNew", "Nobody knows"), wanted(), /: Nobody knows$/, /status page/],
+  [refused("constructor", "Nobody knows"), wanted(), /: Nobody knows$/, /status page/],
+  [refused("toString"), wanted(), /: toString$/, /status page/],
 ])("%s of %#", (error, of, message, fix) => {
   const failure = failureOf(error, of, 17);
   expect(failure.message).toMatch(/^a\.example, b\.example: /);

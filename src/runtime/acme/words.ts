@@ -28,7 +28,7 @@ const PARTS_MAX = 5;
 const DETAIL_CHARACTERS_MAX = 300;
 
 function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificate): string {
-  const what = WORDS[code]?.what(portOf(wanted));
+  const what = wordsOf(code)?.what(portOf(wanted));
   const sentence = printableValue(detail).trimEnd();
   const own = sentence.endsWith(".") ? sentence.slice(0, -1) : sentence;
   const shown = own.length > DETAIL_CHARACTERS_MAX ? `${own.slice(0, DETAIL_CHARACTERS_MAX)}…` : own;
@@ -37,9 +37,12 @@ function messageOf({ code, detail, name }: AcmeProblem, wanted: WantedCertificat
 }
 
 function fixOf({ code, name, instance }: AcmeProblem, wanted: WantedCertificate): string {
-  const words = WORDS[code] ?? WORDS["serverInternal"]!;
+  const words = wordsOf(code) ?? WORDS["serverInternal"]!;
   return words.fix({ wanted, name: name ?? wanted.names[0]!, port: portOf(wanted), instance });
 }
+
+/** An authority may choose a type that every object has, such as `constructor`. */
+const wordsOf = (code: string): Words | undefined => (Object.hasOwn(WORDS, code) ? WORDS[code] : undefined);
 
 const portOf = ({ challenge }: WantedCertificate): number => (challenge === "http-01" ? 80 : 443);
 
