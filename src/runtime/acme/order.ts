@@ -7,8 +7,17 @@ import { AcmeError, type AcmeProblem } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
-import { problemOf, type Resource } from "./client.js";
+import type { Resource } from "./client.js";
 import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
+import {
+  canonical,
+  challengesIn,
+  errorOf,
+  identifierOf,
+  refusalOf,
+  sameIdentifiers,
+  urlsIn,
+} from "./orderAnswers.js";
 import { readJson, removeState, writeJson } from "./stateFiles.js";
 import { certificateRequest, keyPem, newKey } from "./x509.js";
 
@@ -344,55 +353,4 @@ interface OpenAuthorization {
   /** Whether the authority was asked to look already. */
   readonly asked: boolean;
   readonly challenge: OpenChallenge;
-}
-
-interface OfferedChallenge {
-  readonly type: string;
-  readonly url: string;
-  readonly token: string;
-  readonly status: string;
-  readonly error?: unknown;
-}
-
-function challengesIn({ challenges }: Resource["value"]): OfferedChallenge[] {
-  const list = Array.isArray(challenges) ? (challenges as Partial<OfferedChallenge>[]) : [];
-  return list.filter(
-    (one): one is OfferedChallenge =>
-      typeof one?.type === "string" && typeof one.url === "string" && isToken(one),
-  );
-}
-
-/** A token goes into a path: RFC 8555, 8.3 has it in base64url. */
-const isToken = ({ token }: { token?: unknown }): boolean =>
-  typeof token === "string" && /^[\w-]{16,512}$/.test(token);
-
-const urlsIn = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
-
-/** Why a name was not proved: the challenge says so. */
-function refusalOf(authorization: Resource["value"], { name }: { readonly name: string }): AcmeProblem {
-  const errors = challengesIn(authorization).map(({ error }) => problemOf(error));
-  const found = errors.find((error) => error !== undefined && error.code !== "");
-  if (found !== undefined) return { ...found, name };
-  const status = String(authorization["status"]);
-  return { code: "unauthorized", detail: `the authorization is ${status}`, name };
-}
-
-function errorOf({ value }: Resource): AcmeError {
-  const found = problemOf(value["error"]);
-  if (found === undefined || found.code === "")
-    return new AcmeError("serverInternal", "the order is invalid, and the authority does not say why");
-  const subproblems = found.name === undefined ? [] : [found];
-  return new AcmeError(found.code, found.detail, { subproblems });
-}
-
-const identifierOf = (name: string) => ({ type: isIP(name) === 0 ? "dns" : "ip", value: canonical(name) });
-
-/** RFC 8738, 3: an IPv6 address as RFC 5952 writes it. */
-const canonical = (name: string): string =>
-  isIP(name) === 6 ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name;
-
-function sameIdentifiers(value: unknown, names: readonly string[]): boolean {
-  const found = Array.isArray(value) ? value.map((one) => canonical(String(one?.value))) : [];
-  return found.sort().join(" ") === names.map(canonical).sort().join(" ");
 }
