@@ -174,7 +174,7 @@ function usual(): Record<string, Script> {
   };
 }
 
-function certificateFor(csr: string, names = NAMES, to = 90): string {
+function certificateFor(csr: string, names = NAMES, to = 90, from = -100): string {
   const [request] = der.values(Buffer.from(csr, "base64url"));
   const [info] = der.values(request!.content);
   const [, , publicKey] = der.values(info!.content);
@@ -185,7 +185,7 @@ function certificateFor(csr: string, names = NAMES, to = 90): string {
       ["CN", "Scripted"],
       ["O", "Let's"],
     ],
-    from: new Date(Date.now() - 100 * DAY),
+    from: new Date(Date.now() + from * DAY),
     to: new Date(Date.now() + to * DAY),
     publicKey: der.sequence(publicKey!.content),
     signer: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
@@ -420,6 +420,7 @@ describe("an order", () => {
     expect(JSON.parse(readFileSync(join(folder, "c/order.json"), "utf8"))).toEqual({
       key: expect.stringContaining("PRIVATE KEY"),
       order: `${base}/order/1`,
+      since: expect.any(Number),
       challenges: [
         {
           type: "http-01",
@@ -525,6 +526,35 @@ describe("an order under way", () => {
     const asked = requests.filter((one) => one.startsWith("POST /old/"));
     expect([asked.length, asked[0], asked.at(-1)]).toEqual([20, "POST /old/24", "POST /old/5"]);
     expect(requests.some((one) => one.startsWith("POST /order "))).toBe(true);
+  });
+
+  test("that is neither over nor forgotten after a day makes way for another, with its key", async () => {
+    script["/old"] = () => ({ body: { status: "processing" } });
+    const age = async (ms: number): Promise<void> => {
+      [requests, now] = [[], Date.now()];
+      rmSync(join(folder, "c"), { recursive: true, force: true });
+      await keep({ order: `${base}/old`, since: now - ms });
+    };
+    await age(DAY);
+    expect(await failure()).toMatchObject({ code: "timeout" });
+    // By a clock that was wrong then, or is now.
+    for (const ms of [DAY + 1, -DAY - 1]) {
+      script = { ...usual(), "/old": script["/old"]!, "/account/1": () => ({}) };
+      await age(ms);
+      await complete();
+      expect(requests).not.toContain("POST /old");
+      expect(requests).toContain(NEW_ORDER);
+    }
+  });
+
+  test("whose file has no key in it is none", async () => {
+    for (const key of ["-----BEGIN PRIVATE KEY-----", 7, {}]) {
+      script = { ...usual(), "/account/1": () => ({}) };
+      await keep({ key, order: `${base}/old` });
+      await complete();
+      rmSync(join(folder, "c"), { recursive: true });
+    }
+    expect(requests).not.toContain("POST /old");
   });
 
   test("of an account that is gone makes way for another", async () => {
@@ -988,17 +1018,19 @@ describe("what an authority answers:", () => {
     };
     await refused((csr) => certificateFor(csr, ["b.example"]));
     await refused((csr) => certificateFor(csr, NAMES, -1));
+    await refused((csr) => certificateFor(csr, NAMES, 90, 1.01));
     unfit = "it is too small";
     await refused(certificateFor);
     const code = "unusableCertificate";
     expect(reasons).toEqual([
       { code, detail: "it does not cover a.example" },
       { code, detail: expect.stringMatching(/^it expired on 20/) },
+      { code, detail: expect.stringMatching(/^by the clock of this host, it is not valid before 20/) },
       { code, detail: "it is too small" },
     ]);
     const limits = readdirSync(folder).find((name) => name.startsWith("ca-"))!;
     expect(JSON.parse(readFileSync(join(folder, limits, "limits.json"), "utf8"))).toMatchObject({
-      issued: { "a.example b.example": [now, now, now] },
+      issued: { "a.example b.example": [now, now, now, now] },
     });
   });
 

@@ -221,7 +221,8 @@ const ORDERS_AT_ONCE = 4;
 
 const contactOf = (email: string | undefined): string[] => (email === undefined ? [] : [`mailto:${email}`]);
 
-function usableKey(pem: string): KeyObject | undefined {
+/** A private key; undefined if the text is none. */
+export function usableKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem);
   } catch {

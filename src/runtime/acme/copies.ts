@@ -1,7 +1,7 @@
-import { createPrivateKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { coversName } from "../../model/certificateName.js";
 import { AcmeError } from "./acmeError.js";
-import { accountFile, accountIdOf, type StoredAccount } from "./authority.js";
+import { accountFile, accountIdOf, type StoredAccount, usableKey } from "./authority.js";
 import {
   certificateFile,
   certificateIn,
@@ -109,7 +109,7 @@ const ownValue = (from: unknown, name: string): unknown =>
 async function takeAccount(file: string, sent: string): Promise<boolean> {
   const stored = await readJson<StoredAccount>(file);
   if (stored?.key !== undefined) return false;
-  const key = parsedKey(sent);
+  const key = usableKey(sent);
   if (key === undefined || !isOfType(key, "ecdsa-p256"))
     throw new Refusal("its key is not one for ECDSA P-256");
   await writeJson(file, { key: keyPem(key) });
@@ -149,14 +149,6 @@ function isOfType({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, type: 
   return (
     asymmetricKeyType === "rsa" && asymmetricKeyDetails?.modulusLength === Number(type.slice("rsa-".length))
   );
-}
-
-function parsedKey(pem: string): KeyObject | undefined {
-  try {
-    return createPrivateKey(pem);
-  } catch {
-    return undefined;
-  }
 }
 
 class Refusal extends Error {}

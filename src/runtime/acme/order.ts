@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { coversName } from "../../model/certificateName.js";
 import type { AcmeHost, WantedCertificate } from "./face.js";
 import { AcmeError, type AcmeProblem } from "./acmeError.js";
-import type { Authority } from "./authority.js";
+import { type Authority, usableKey } from "./authority.js";
 import { type Kept, parse, readCertificate, writeCertificate } from "./certificateFile.js";
 import type { OpenChallenge, OpenChallenges } from "./challenges.js";
 import type { Resource } from "./client.js";
-import { type Clock, MINUTE_MS, SECOND_MS } from "./clock.js";
+import { type Clock, DAY_MS, MINUTE_MS, SECOND_MS } from "./clock.js";
 import {
   canonical,
   challengesIn,
@@ -27,6 +27,8 @@ interface Pending {
   readonly key: string;
   /** URL of the order; absent until the authority has answered. */
   readonly order?: string;
+  /** When it was begun, in milliseconds since 1970; absent in files of older releases. */
+  readonly since?: number;
   /** What the authority may be asking for at this moment. */
   readonly challenges: readonly OpenChallenge[];
 }
@@ -107,8 +109,8 @@ export class Order {
 
   private async read(): Promise<Pending | undefined> {
     const read = await readJson<Pending>(this.path);
-    if (read?.key === undefined) return undefined;
-    return { key: read.key, order: read.order, challenges: read.challenges ?? [] } as Pending;
+    if (read?.key === undefined || usableKey(read.key) === undefined) return undefined;
+    return { ...read, key: read.key, challenges: read.challenges ?? [] };
   }
 
   private async save(pending: Pending): Promise<Pending> {
@@ -121,7 +123,9 @@ export class Order {
   private async url(replaced: Replaced): Promise<string> {
     const { authority, wanted } = this.options;
     const before = this.pending;
-    if (before?.order !== undefined && (await this.isKnown(before.order))) return before.order;
+    const now = this.options.clock.now();
+    const isOld = Math.abs(now - (before?.since ?? now)) > ORDER_MS;
+    if (before?.order !== undefined && !isOld && (await this.isKnown(before.order))) return before.order;
     // What the answer to the last request was, if there was one, only the authority knows.
     const lost =
       before === undefined || before.order !== undefined ? undefined : await this.lost().catch(passing);
@@ -129,7 +133,7 @@ export class Order {
     const profile = await this.profile();
     // Before there is an order on disk: what is not allowed must not be continued after a restart.
     if (lost === undefined) await authority.ledger.order(wanted.names, replaced.asked);
-    const pending = await this.save({ key, challenges: [] });
+    const pending = await this.save({ key, since: now, challenges: [] });
     const order = lost ?? (await this.create(profile, replaced.id));
     await this.save({ ...pending, order });
     return order;
@@ -290,8 +294,10 @@ export class Order {
     const { wanted, clock, unfit } = this.options;
     const missing = wanted.names.filter((name) => !coversName(kept.leaf, name));
     if (missing.length > 0) return `it does not cover ${missing.join(", ")}`;
-    const { validTo } = kept.leaf;
+    const { validFrom, validTo } = kept.leaf;
     if (Date.parse(validTo) <= clock.now()) return `it expired on ${new Date(validTo).toISOString()}`;
+    if (Date.parse(validFrom) > clock.now() + EARLY_MS)
+      return `by the clock of this host, it is not valid before ${new Date(validFrom).toISOString()}`;
     return unfit(wanted.id, { key: kept.key, cert: kept.cert });
   }
 
@@ -317,6 +323,10 @@ export class Order {
 }
 
 const SHORT_LIVED = "shortlived";
+/** A wrong time zone is less than a day; beyond it, clients refuse what they are sent. */
+const EARLY_MS = DAY_MS;
+/** An order that an authority neither ends nor forgets would keep every later one from being made. */
+const ORDER_MS = DAY_MS;
 const POLL_MS = 10 * MINUTE_MS;
 const POLL_FIRST_MS = SECOND_MS / 4;
 const POLL_MOST_MS = 5 * SECOND_MS;
