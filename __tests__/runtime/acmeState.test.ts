@@ -121,6 +121,27 @@ describe("limits of an authority", () => {
     await Promise.all(Array.from({ length: 4 }, () => one.failed(["a.example"])));
     expect(await refusedUntil(one, ["a.example"])).toBe(T + HOUR);
   });
+
+  test.each<[string, unknown]>([
+    ["nothing that counts", { orders: null, failures: null, issued: null }],
+    ["texts", { orders: "many", failures: "many", issued: "many" }],
+    ["numbers", { orders: 7, failures: { "a.example": 7 }, issued: { "a.example": 7 } }],
+    ["lists of other things", { orders: [null, "x"], failures: [{}], issued: { "a.example": [null] } }],
+    ["a list", []],
+  ])("of which a file says %s begin anew", async (_, content) => {
+    writeFileSync(join(folder, "limits.json"), JSON.stringify(content));
+    const one = ledger();
+    await one.failed(["a.example"]);
+    await one.issued(["a.example"]);
+    expect(await refusedUntil(one, ["a.example"])).toBeUndefined();
+  });
+
+  test("are kept for a host of any name", async () => {
+    const one = ledger();
+    expect(await refusedUntil(one, ["constructor"])).toBeUndefined();
+    for (let i = 0; i < 4; i++) await one.failed(["constructor"]);
+    expect(await refusedUntil(one, ["constructor"])).toBe(T + HOUR);
+  });
 });
 
 describe("files", () => {

@@ -46,11 +46,11 @@ export class Ledger {
       { what: `${ORDERS.most} orders in three hours`, until: room(orders, ORDERS, now) },
       ...names.map((name) => ({
         what: `${FAILED_VALIDATIONS.most} failed validations of ${name} in an hour`,
-        until: room(failures[name] ?? [], FAILED_VALIDATIONS, now),
+        until: room(timesOf(failures, name), FAILED_VALIDATIONS, now),
       })),
       {
         what: `${SAME_NAMES.most} certificates for the same names in seven days`,
-        until: exempt ? 0 : room(issued[sameNames(names)] ?? [], SAME_NAMES, now),
+        until: exempt ? 0 : room(timesOf(issued, sameNames(names)), SAME_NAMES, now),
       },
     ];
     const longest = waits.reduce((a, b) => (b.until > a.until ? b : a));
@@ -77,16 +77,16 @@ export class Ledger {
   private add(kind: "failures" | "issued", keys: readonly string[]): Promise<void> {
     const now = this.clock.now();
     return this.write((counted) => {
-      const added = keys.map((key) => [key, [...(counted[kind][key] ?? []), now]] as const);
+      const added = keys.map((key) => [key, [...timesOf(counted[kind], key), now]] as const);
       return { ...counted, [kind]: { ...counted[kind], ...Object.fromEntries(added) } };
     });
   }
 
   private read(): Promise<Counted> {
     this.counted ??= readJson<Counted>(this.path).then((read) => ({
-      orders: read?.orders ?? [],
-      failures: read?.failures ?? {},
-      issued: read?.issued ?? {},
+      orders: timesIn(read?.orders),
+      failures: Object(read?.failures) as Counted["failures"],
+      issued: Object(read?.issued) as Counted["issued"],
     }));
     return this.counted;
   }
@@ -105,6 +105,13 @@ export class Ledger {
 
 const sameNames = (names: readonly string[]): string => [...names].sort().join(" ");
 
+/** A host may be called `constructor`, which every object has. */
+const timesOf = (all: Counted["failures"], key: string): readonly number[] =>
+  Object.hasOwn(all, key) ? timesIn(all[key]) : [];
+
+const timesIn = (value: unknown): readonly number[] =>
+  Array.isArray(value) ? value.filter((at) => typeof at === "number") : [];
+
 /** When one more is allowed. What lies ahead was noted by a clock that was wrong. */
 function room(times: readonly number[], { most, ms }: Limit, now: number): number {
   const counted = within(times, ms, now);
@@ -119,7 +126,7 @@ function current({ orders, failures, issued }: Counted, now: number): Counted {
   const each = (all: Counted["failures"], { ms }: Limit): Counted["failures"] =>
     Object.fromEntries(
       Object.entries(all)
-        .map(([key, times]) => [key, within(times, ms, now)] as const)
+        .map(([key, times]) => [key, within(timesIn(times), ms, now)] as const)
         .filter(([, times]) => times.length > 0),
     );
   return {
