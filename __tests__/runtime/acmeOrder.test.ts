@@ -1403,6 +1403,29 @@ describe("looking after a certificate", () => {
     expect(lines).toHaveLength(4);
   });
 
+  test.each<[string, object]>([
+    ["a failure that is none", { lastFailure: 7 }],
+    ["a failure at no time", { lastFailure: failed }],
+    ["a failure without words", { lastFailure: { at: 1 } }],
+    ["a time in words", { retryAt: "soon", issuedAt: {} }],
+    ["a time without end", { retryAt: 1e300, issuedAt: 1e300 }],
+    ["a renewal at no time", { renewal: { askAgainAt: "soon", failures: 0 } }],
+    ["a renewal that is none", { renewal: 7 }],
+    ["a window without times", { renewal: { askAgainAt: 1, failures: 0, window: { start: "a", end: [] } } }],
+    ["a window that is none", { renewal: { askAgainAt: 1, failures: 0, window: null } }],
+  ])("goes on where its file says %s", async (_, damaged) => {
+    const { fingerprint256 } = new X509Certificate(await keep());
+    const { renewal } = damaged as { renewal?: object };
+    const named = typeof renewal === "object" ? { renewal: { ...renewal, certificate: fingerprint256 } } : {};
+    put("history.json", { failures: 1, ...damaged, ...named });
+    await start(begin().wanted);
+    const wait = engine.status()[0]!.nextAttempt! - now;
+    expect(wait).toBeGreaterThanOrEqual(0);
+    expect(wait).toBeLessThan(60 * DAY);
+    expect(waits).toEqual([10 * MINUTE]);
+    expect(lines).toEqual([]);
+  });
+
   describe("asks the authority when to renew", () => {
     const RENEWAL = "/renewal/AQI.AQ";
     const wanted = () => begin().wanted;

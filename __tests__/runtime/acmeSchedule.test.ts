@@ -157,6 +157,19 @@ describe("after a failure", () => {
   });
 
   test.each([
+    [90 * DAY, 7 * DAY],
+    [14 * DAY, 7 * DAY],
+    [4 * DAY, 2 * DAY],
+    [2 * HOUR, HOUR],
+    [MINUTE, HOUR],
+    [-30 * DAY, HOUR],
+  ])("a certificate that is valid for %d ms more is waited with for %d at most", (left, most) => {
+    expect(retryTime(T, T + 30 * DAY, T + left)).toBe(T + most);
+    expect(retryTime(T, T + MINUTE, T + left)).toBe(T + MINUTE);
+    expect(retryTime(T, undefined, T + left)).toBeUndefined();
+  });
+
+  test.each([
     ...["unreachable", "untrusted", "clock", "badAnswer", "badNonce", "serverInternal", "timeout", "file"],
     ...["orderNotReady", "accountDoesNotExist"],
   ])("%s may be over soon", (code) => {
@@ -213,6 +226,12 @@ test("after the clock was set back, what lies ahead happened now, and what is wa
     ...{ failures: 1, lastFailure: failure("connection", T) },
     issuedAt: T - DAY,
   });
+  // What was asked without a failure, and what a file says that no clock says.
+  const far: History = { failures: 0, renewal: { ...renewal, askAgainAt: T + DAY + MINUTE + 1 } };
+  expect(afterClockChange(far, T)).toStrictEqual({ failures: 0, renewal: { ...renewal, askAgainAt: T } });
+  expect(afterClockChange(far, T + 1)).toBe(far);
+  const waiting: History = { failures: 0, retryAt: 1e300 };
+  expect(afterClockChange(waiting, T).retryAt).toBeLessThanOrEqual(T + 7 * DAY);
   // Clocks that are set a little are set often.
   const little: History = { failures: 0, issuedAt: T + MINUTE };
   expect(afterClockChange(little, T)).toBe(little);

@@ -13,6 +13,7 @@ import {
   afterRenewalFailure,
   asksToRenew,
   type History,
+  historyIn,
   nextAttempt,
   nextRenewalQuestion,
   NO_HISTORY,
@@ -158,7 +159,7 @@ export class Keeper {
       this.kept = await readCertificate(this.folder);
       if (this.isShared) await this.take(isFirst);
       const read = await readJson<History>(join(this.folder, "history.json"));
-      if (typeof read?.failures === "number") this.history = { ...read, failures: read.failures };
+      this.history = historyIn(read) ?? this.history;
       if (this.options.changed && isFirst) this.history = { ...this.history, failures: 0 };
       if (asking) await this.resume();
       else if (before !== false) this.sayThatItWaits();
@@ -293,13 +294,9 @@ export class Keeper {
       return this.notRenewed(lastFailure);
     const { retryAt, ...before } = this.history;
     const failures = before.failures + 1;
-    const later = retryTime(clock.now(), known.more.retryAt);
-    await this.change({
-      ...before,
-      failures,
-      lastFailure,
-      ...(later === undefined ? {} : { retryAt: later }),
-    });
+    const later = retryTime(clock.now(), known.more.retryAt, this.kept && validityOf(this.kept).notAfter);
+    const retry = later === undefined ? {} : { retryAt: later };
+    await this.change({ ...before, failures, lastFailure, ...retry });
     const next = new Date(this.due()).toISOString();
     const { code, message, fix } = lastFailure;
     // Each failure is a line of its own, with what to do: it is read in a log, by somebody in a hurry.

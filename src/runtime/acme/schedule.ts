@@ -100,9 +100,16 @@ const PASSING = new Set([
   "accountDoesNotExist",
 ]);
 
-/** The authority's wish after a failure, within reason: nothing that an authority sends once may end all renewals. */
-export const retryTime = (now: number, wished: number | undefined): number | undefined =>
-  wished === undefined ? undefined : Math.min(wished, now + RETRY_MOST_MS);
+/**
+ * The authority's wish after a failure, within reason: nothing that an authority sends once may end all renewals, or let
+ * a certificate expire that could have been renewed.
+ *
+ * @param notAfter end of the certificate that there is
+ */
+export function retryTime(now: number, wished: number | undefined, notAfter = Infinity): number | undefined {
+  const most = Math.min(RETRY_MOST_MS, Math.max(HOUR_MS, (notAfter - now) / 2));
+  return wished === undefined ? undefined : Math.min(wished, now + most);
+}
 
 /** The longest limit that an authority publishes (Let's Encrypt: certificates for the same names). */
 const RETRY_MOST_MS = 7 * DAY_MS;
@@ -121,17 +128,42 @@ export function nextRenewalQuestion(now: number, retryAt: number | undefined): n
  * meant.
  */
 export function afterClockChange(history: History, now: number): History {
-  const { lastFailure, retryAt, issuedAt, renewal } = history;
-  const ahead = Math.max(lastFailure?.at ?? 0, issuedAt ?? 0) - now;
-  if (ahead <= MINUTE_MS) return history;
+  const { lastFailure, retryAt, issuedAt } = history;
+  // A question that is further away than any was noted by a clock that was wrong.
+  const tooFar = (history.renewal?.askAgainAt ?? 0) - now > DAY_MS + MINUTE_MS;
+  const renewal = history.renewal && { ...history.renewal, askAgainAt: now };
+  const ahead = Math.max(lastFailure?.at ?? 0, issuedAt ?? 0, (retryAt ?? 0) - RETRY_MOST_MS) - now;
+  if (ahead <= MINUTE_MS) return tooFar ? { ...history, renewal: renewal! } : history;
   return {
     ...history,
     ...(lastFailure === undefined ? {} : { lastFailure: { ...lastFailure, at: now } }),
     ...(retryAt === undefined ? {} : { retryAt: retryAt - ahead }),
     ...(issuedAt === undefined ? {} : { issuedAt: Math.min(issuedAt, now) }),
-    ...(renewal === undefined ? {} : { renewal: { ...renewal, askAgainAt: now } }),
+    ...(renewal === undefined ? {} : { renewal }),
   };
 }
+
+/** What a file says, without what is not what it should be: a time that is none would never come. */
+export function historyIn(read: Partial<History> | undefined): History | undefined {
+  if (!isNumber(read?.failures)) return undefined;
+  const { failures, lastFailure, retryAt, issuedAt, renewal } = read as History;
+  const isFailure = isNumber(lastFailure?.at) && areTexts(lastFailure!);
+  const { window, askAgainAt, failures: unanswered } = renewal ?? {};
+  const isWindow = window === undefined || (isNumber(window?.start) && isNumber(window.end));
+  return {
+    failures,
+    ...(isFailure ? { lastFailure: lastFailure! } : {}),
+    ...(isNumber(retryAt) ? { retryAt } : {}),
+    ...(isNumber(issuedAt) ? { issuedAt } : {}),
+    ...(isWindow && isNumber(askAgainAt) && isNumber(unanswered) ? { renewal: renewal! } : {}),
+  };
+}
+
+/** As JSON has it, one of `1e999` is infinite. */
+const isNumber = (value: unknown): value is number => Number.isFinite(value);
+
+const areTexts = ({ code, message, fix }: AcmeFailure): boolean =>
+  [code, message, fix].every((text: unknown) => typeof text === "string");
 
 /** From 0 to below 1, by chance, but the same for the same text. */
 const fraction = (text: string): number =>
