@@ -158,6 +158,7 @@ describe("a host that was taken over gets nothing in:", () => {
     ["no object", () => "text", undefined],
     ["nothing", () => null, undefined],
     ["lists", () => ({ accounts: [], certificates: [] }), undefined],
+    ["a long list", () => ({ accounts: [], certificates: [0, 0, 0] }), undefined],
     ["no text", () => certificates({ length: 1 }), undefined],
     ["an empty text", () => certificates(""), /not a whole certificate/],
     ["a text that is too long", async () => certificates((await textOf()) + " ".repeat(200_000)), undefined],
@@ -207,6 +208,14 @@ describe("a host that was taken over gets nothing in:", () => {
     expect(readdirSync(folder)).toEqual(["here"]);
     expect(readdirSync(join(folder, "here"))).toEqual(["certificates"]);
   });
+});
+
+test("of certificates that are not wanted five hundred are named, and not at length", async () => {
+  const ids = Array.from({ length: 501 }, (_, i) => [`${"x".repeat(100)}${i}`, ""]);
+  const { refused } = await take({ certificates: Object.fromEntries(ids) as object });
+  expect(refused).toEqual(
+    Array<string>(500).fill(`certificate ${"x".repeat(100)}: the config there does not want it`),
+  );
 });
 
 test("a file that cannot be written is said, and the others are taken", async () => {
@@ -362,6 +371,31 @@ describe("between two hosts", () => {
     expect(failed).toBe(false);
     jest.advanceTimersByTime(1);
     await failure;
+  });
+
+  test("who sends more after its line, while that is looked at, is not heard again", async () => {
+    const port = await freePort();
+    const got: unknown[] = [];
+    const server = await listenForCopies(
+      linkOf(port, "127.0.0.2", "127.0.0.1"),
+      (message) => new Promise(() => got.push(message)),
+      () => undefined,
+    );
+    stopping.push(() => void server.close());
+    const socket = connect({
+      socket: connectPlain({ port, host: "127.0.0.2", localAddress: "127.0.0.1" }),
+      ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+      maxVersion: "TLSv1.2",
+      pskCallback: () => ({ psk: key, identity: "portico" }),
+      checkServerIdentity: () => undefined,
+    });
+    stopping.push(() => void socket.destroy());
+    socket.on("error", () => undefined).resume();
+    socket.write("{}\n");
+    await eventually(() => got.length > 0);
+    socket.write("\n");
+    await once(socket, "close");
+    expect(got).toEqual([{}]);
   });
 
   test("one that nobody can answer is closed", async () => {

@@ -85,11 +85,18 @@ export async function takeCopies(
 
 /** The other host tries again: a deployment reaches one host after the other. */
 function unwanted(message: unknown, wanted: readonly WantedCertificate[]): string[] {
+  const sent = ownValue(message, "certificates");
+  if (typeof sent !== "object" || sent === null || Array.isArray(sent)) return [];
   const ids = new Set(wanted.map(({ id }) => id));
-  return Object.keys(ownValue(message, "certificates") ?? {})
+  return Object.keys(sent)
     .filter((id) => !ids.has(id))
-    .map((id) => `certificate ${id}: the config there does not want it`);
+    .slice(0, UNWANTED_MAX)
+    .map((id) => `certificate ${id.slice(0, ID_CHARACTERS_MAX)}: the config there does not want it`);
 }
+
+/** A message has room for millions, and the answer would be as many lines. */
+const UNWANTED_MAX = 500;
+const ID_CHARACTERS_MAX = 100;
 
 /** RSA with 4096 bits and a chain of ten certificates are a quarter of it. */
 const TEXT_MAX = 128 * 1024;

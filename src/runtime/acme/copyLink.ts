@@ -102,20 +102,23 @@ const textsIn = (value: unknown): string[] =>
     ? value.flatMap((one) => (typeof one === "string" ? [one.slice(0, 500)] : [])).slice(0, 500)
     : [];
 
-/** JSON on one line: one that was cut off has no end. */
+/** JSON on one line, after which nothing may come: one that was cut off has no end. */
 function readLine(socket: TLSSocket): Promise<unknown> {
-  const chunks: Buffer[] = [];
+  // Each byte may come in a record of its own; as a list they would be many times as large.
+  const line = Buffer.allocUnsafe(LINE_MAX);
   let length = 0;
+  let isWhole = false;
   return new Promise((resolve, reject) => {
     const fail = (why: string): void => void socket.destroy(new Error(why));
     const timer = setTimeout(() => fail(`nothing came for ${EXCHANGE_MS / SECOND_MS} s`), EXCHANGE_MS);
     socket.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > LINE_MAX) return fail("what came is too long");
-      chunks.push(chunk);
+      if (isWhole) return fail("more than a line came");
+      if (length + chunk.length > LINE_MAX) return fail("what came is too long");
+      length += chunk.copy(line, length);
       if (chunk.at(-1) !== NEWLINE) return;
+      isWhole = true;
       try {
-        resolve(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+        resolve(JSON.parse(line.toString("utf8", 0, length)));
       } catch {
         fail("what came is not JSON");
       }
