@@ -75,6 +75,7 @@ let lines: string[];
 /** What was installed last, and what its issuer is called by, if by anything. */
 let installed: { key: string; cert: string } | undefined;
 let keyIdentifier: string | undefined;
+let issuerName: string;
 /** What a request was not expected to be. */
 let unexpected: Error[];
 
@@ -182,7 +183,7 @@ function certificateFor(csr: string, names = NAMES, to = 90, from = -100): strin
     serial: Buffer.from([1]),
     subject: [],
     issuer: [
-      ["CN", "Scripted"],
+      ["CN", issuerName],
       ["O", "Let's"],
     ],
     from: new Date(Date.now() + from * DAY),
@@ -228,6 +229,7 @@ beforeEach(() => {
   script = usual();
   now = Date.now();
   unfit = installed = keyIdentifier = undefined;
+  issuerName = "Scripted";
 });
 afterEach(() => {
   rmSync(folder, { recursive: true });
@@ -1287,6 +1289,14 @@ describe("looking after a certificate", () => {
     engine.lookAfter([begin().wanted]);
     expect(engine.status()).toEqual([]);
     expect(await engine.renewNow()).toMatchObject({ problems: [{ path: "", allowed: "there are none" }] });
+  });
+
+  test("names an issuer as long as names may be", async () => {
+    issuerName = "x".repeat(125);
+    await start(begin().wanted);
+    const { issuer } = engine.status()[0]!;
+    expect(issuer).toBe(`Let's ${"x".repeat(124)}…`);
+    expect(lines.at(-1)).toContain(`issued by ${issuer}, valid`);
   });
 
   test("says why it failed, what to do, and when it is tried again", async () => {

@@ -816,14 +816,16 @@ describe("certificates in use", () => {
   });
 
   test("are listed by their only name, and not by their subject", async () => {
-    const { cert, key } = await issue({ type: "ec", names: ["a.example"], name: "a" });
+    const { cert, key } = await issue({ type: "ec", names: ["a.example"], name: "x".repeat(131) });
     const https = { policy: "mozilla-intermediate", certificate: "/a", key: "/k" };
     const config = configOf({
       listeners: [{ name: "one", address: "127.0.0.1", port: 443, protocol: "https", tls: https }],
       virtualServers: [{ name: "v", serverNames: ["_"], default: true, listeners: ["one"], routes: [] }],
     });
     const tls = { one: { certificates: [{ id: "/a", source: "files", key, cert } as const] } };
-    expect(listCertificates({ config, tls, warnings: [] }, [])).toMatchObject([{ names: ["a.example"] }]);
+    expect(listCertificates({ config, tls, warnings: [] }, [])).toMatchObject([
+      { names: ["a.example"], issuer: `${"x".repeat(130)}…` },
+    ]);
     expect(isoMinutes(86_399_999)).toBe("1970-01-01 23:59 UTC");
   });
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { printableValue } from "../../model/printable.js";
+import { printableName } from "../../model/printable.js";
 import { AcmeError } from "./acmeError.js";
 import type { Authority } from "./authority.js";
 import { certificateMark, folderOf, type Kept, readCertificate } from "./certificateFile.js";
@@ -387,7 +387,7 @@ function issuerOf({ leaf }: Kept): string {
   const lines = leaf.issuer.split("\n");
   const part = (name: string): string | undefined =>
     lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
-  return printableValue([part("O"), part("CN")].filter((text) => text !== undefined).join(" "));
+  return printableName([part("O"), part("CN")].filter((text) => text !== undefined).join(" "));
 }
 
 function windowIn(value: unknown): { start: number; end: number } | undefined {

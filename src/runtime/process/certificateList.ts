@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { AcmeFailure, CertificateStatus } from "../acme/face.js";
-import { printableValue } from "../../model/printable.js";
+import { printableName, printableValue } from "../../model/printable.js";
 import { certificatePlaces } from "../load/certificatePlaces.js";
 import type { LoadedConfig } from "../load/config.js";
 import type { CertificateContents } from "../load/tlsContents.js";
@@ -64,7 +64,7 @@ const namesOf = ({ subjectAltName = "", subject }: X509Certificate): string[] =>
 
 /** The usual name of an issuer: its common name, or else its organization. */
 const issuerOf = ({ issuer }: X509Certificate): string =>
-  printableValue(
+  printableName(
     /^CN=(.*)$/m.exec(issuer)?.[1] ?? /^O=(.*)$/m.exec(issuer)?.[1] ?? issuer.replaceAll("\n", ", "),
   );
 
