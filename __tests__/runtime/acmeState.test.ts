@@ -1,5 +1,16 @@
 import { X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -187,6 +198,28 @@ describe("files", () => {
       detail: expect.stringMatching(/^\S+state\.json cannot be removed /),
     });
     expect(readdirSync(folder)).toEqual(["state.json"]);
+  });
+
+  test("that are pipes are not waited for, and huge ones not read", async () => {
+    const descriptors = (): number => readdirSync("/proc/self/fd").length;
+    const before = descriptors();
+    const refused = (name: string, why: string): Promise<void> =>
+      expect(readState(join(folder, name))).rejects.toMatchObject({
+        code: "file",
+        detail: `${folder}/${name} cannot be read (${why})`,
+      });
+    execFileSync("mkfifo", [join(folder, "pipe")]);
+    await refused("pipe", "it is no file");
+    writeFileSync(join(folder, "huge"), "");
+    truncateSync(join(folder, "huge"), 16 * 1024 * 1024 + 1);
+    await refused("huge", "it is too large");
+    truncateSync(join(folder, "huge"), 16 * 1024 * 1024);
+    expect(await readState(join(folder, "huge"))).toHaveLength(16 * 1024 * 1024);
+    // One who asks for what a name leads to gets it.
+    writeFileSync(join(folder, "file"), "text");
+    symlinkSync("file", join(folder, "link"));
+    expect(await readState(join(folder, "link"))).toBe("text");
+    expect(descriptors()).toBe(before);
   });
 
   test("are on the disk before they count, and nothing of them stays open", async () => {

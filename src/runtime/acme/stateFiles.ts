@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemReason } from "../load/systemReason.js";
 import { AcmeError } from "./acmeError.js";
@@ -39,12 +40,24 @@ const drafts = new Set<string>();
 /** @throws AcmeError `file` if there is one that cannot be read */
 export async function readState(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    // A pipe is not waited for: other processes write here, which hear from other hosts.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const found = await file.stat();
+      if (!found.isFile() && !found.isDirectory()) throw new Error("it is no file");
+      if (found.size > FILE_BYTES_MAX) throw new Error("it is too large");
+      return await file.readFile("utf8");
+    } finally {
+      await file.close();
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw refused(path, "read", error);
   }
 }
+
+/** A chain has up to a megabyte, and so have the roots of a system. */
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** As `readState`; what is not JSON of an object is taken for absent: it is not ours. */
 export async function readJson<T extends object>(path: string): Promise<Partial<T> | undefined> {
