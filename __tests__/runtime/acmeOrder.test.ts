@@ -465,6 +465,19 @@ describe("an order under way", () => {
     expect(requests.slice(3, 5)).toEqual(isNew ? ["POST /old", NEW_ORDER] : ["POST /old"]);
   });
 
+  test("is not one whose names are none", async () => {
+    await keep({});
+    script["/orders"] = () => ({ body: { orders: [`${base}/old`] } });
+    for (const value of [7, { toString: 1 }, "fe80::1%eth0"]) {
+      rmSync(join(folder, "c"), { recursive: true });
+      await keep({});
+      [requests, script] = [[], { ...usual(), "/orders": script["/orders"]!, "/account/1": () => ({}) }];
+      script["/old"] = () => ({ body: { status: "pending", identifiers: [null, { value }] } });
+      await complete();
+      expect(requests).toContain(NEW_ORDER);
+    }
+  });
+
   test.each<[string, { status: string; names: string[] }, boolean]>([
     ["the same names in another order", { status: "pending", names: ["b.example", "a.example"] }, true],
     ["names that are proved", { status: "ready", names: NAMES }, true],
@@ -1154,6 +1167,43 @@ describe("what an authority answers:", () => {
     };
     await complete();
     expect(later().slice(-2)).toEqual(["POST /order/1", "POST /certificate"]);
+  });
+
+  /** Fields, and what an authority that fails might put there. */
+  const FIELDS = {
+    "/dir": ["newNonce", "newAccount", "newOrder", "renewalInfo", "meta"],
+    "/account": ["orders", "status"],
+    "/order": ["status"],
+    "/order/1": ["status", "authorizations", "finalize", "certificate", "error"],
+    "/open": ["status", "identifier", "challenges", "wildcard"],
+  };
+  const ODD: readonly unknown[] = [
+    null,
+    true,
+    7,
+    "",
+    "x",
+    [],
+    [null],
+    [[[]]],
+    {},
+    { toString: 1 },
+    { value: { toString: 1 } },
+  ];
+  test.each(
+    Object.entries(FIELDS).flatMap(([path, fields]) => fields.map((field) => [path, field] as const)),
+  )("whatever it is: %s %s", async (path, field) => {
+    for (const odd of ODD) {
+      script = { ...usual(), "/account/1": () => ({}) };
+      changed(path, { [field]: odd })();
+      const ended = await complete().then(
+        () => "issued",
+        (error: unknown) => error,
+      );
+      if (ended !== "issued") expect(ended).toBeInstanceOf(AcmeError);
+      for (const name of readdirSync(folder))
+        if (name !== "roots.pem") rmSync(join(folder, name), { recursive: true });
+    }
   });
 
   test("more to prove than was ordered is not followed, and as much as was is", async () => {

@@ -16,6 +16,7 @@ import {
   identifierOf,
   refusalOf,
   sameIdentifiers,
+  urlOf,
   urlsIn,
 } from "./orderAnswers.js";
 import { readJson, removeState, writeJson } from "./stateFiles.js";
@@ -263,11 +264,11 @@ export class Order {
 
   private async finalize(url: string, order: Resource): Promise<Resource> {
     const { wanted } = this.options;
-    const { status, finalize } = order.value;
+    const { status } = order.value;
     if (status === "invalid") throw new OrderOver(errorOf(order));
     if (status === "ready") {
       const csr = await certificateRequest(wanted.names, createPrivateKey(this.pending!.key));
-      await this.request(String(finalize), { csr: csr.toString("base64url") }).catch((error) => {
+      await this.request(urlOf(order, "finalize"), { csr: csr.toString("base64url") }).catch((error) => {
         // The authority says so too if it is at work on it already (RFC 8555, 7.4).
         if (!(error instanceof AcmeError)) throw error;
         if (error.code !== "orderNotReady") throw error.afterProof();
@@ -280,7 +281,7 @@ export class Order {
 
   private async fetch(order: Resource): Promise<Kept> {
     const { authority, wanted } = this.options;
-    const { body } = await authority.download(String(order.value["certificate"]));
+    const { body } = await authority.download(urlOf(order, "certificate"));
     const kept = parse(this.pending!.key, body);
     const why = kept === undefined ? "it is not one for the key that was sent" : await this.fault(kept);
     if (kept !== undefined && why === undefined) return kept;

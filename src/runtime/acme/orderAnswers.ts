@@ -27,6 +27,13 @@ const isToken = ({ token }: { token?: unknown }): boolean =>
 export const urlsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((url) => typeof url === "string") : [];
 
+/** @throws AcmeError `badAnswer` if the order does not name it */
+export function urlOf({ value }: Resource, field: "finalize" | "certificate"): string {
+  const url = value[field];
+  if (typeof url === "string") return url;
+  throw new AcmeError("badAnswer", `the order has no ${field} that is a URL`);
+}
+
 /** Why a name was not proved: the challenge says so. */
 export function refusalOf(
   authorization: Resource["value"],
@@ -35,8 +42,9 @@ export function refusalOf(
   const errors = challengesIn(authorization).map(({ error }) => problemOf(error));
   const found = errors.find((error) => error !== undefined && error.code !== "");
   if (found !== undefined) return { ...found, name };
-  const status = String(authorization["status"]);
-  return { code: "unauthorized", detail: `the authorization is ${status}`, name };
+  const { status } = authorization;
+  const shown = typeof status === "string" ? status : "not valid";
+  return { code: "unauthorized", detail: `the authorization is ${shown}`, name };
 }
 
 export function errorOf({ value }: Resource): AcmeError {
@@ -56,7 +64,13 @@ export const identifierOf = (name: string) => ({
 export const canonical = (name: string): string =>
   isIP(name) === 6 ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name;
 
+/** An address with a zone is none that an authority certifies. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" && !value.includes("%") ? canonical(value) : "";
+
 export function sameIdentifiers(value: unknown, names: readonly string[]): boolean {
-  const found = Array.isArray(value) ? value.map((one) => canonical(String(one?.value))) : [];
+  const found = Array.isArray(value)
+    ? value.map((one: { value?: unknown } | null) => textOf(one?.value))
+    : [];
   return found.sort().join(" ") === names.map(canonical).sort().join(" ");
 }
