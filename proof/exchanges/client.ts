@@ -35,8 +35,11 @@ export interface Ports {
 
 /** A moment in which the proxy reads what was sent. */
 const MOMENT_MS = 1;
-/** So long the proxy waits for answers to a client that has ended its side: it may be gone. */
-const HALF_CLOSED_MS = 1_000;
+/**
+ * So long the proxy waits for answers to a client that has ended its side, which may be gone: a second, by a clock that
+ * may be a quarter of a second behind when the wait begins.
+ */
+const HALF_CLOSED_MS = 750;
 /** So many parts are written a moment apart; what follows is as many pieces of a body. */
 const MOMENTS_MAX = 40;
 /** Byte by byte only so far: what follows is a body. */
