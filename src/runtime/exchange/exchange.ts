@@ -114,7 +114,7 @@ export interface Holdable {
 
 /** Works on an exchange for its action, and holds what it needs for that: a file, a connection, a place in a queue. */
 export interface Holder {
-  /** `sendData` may continue. */
+  /** `sendData`, which had returned false, may continue. */
   onDrain(): void;
   /** The exchange is over, or will be answered by another: gives back everything, at once. Called once. */
   onReleased(): void;

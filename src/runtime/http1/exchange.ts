@@ -42,6 +42,8 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   closes = false;
   body: Http1Body | undefined;
   private continued = false;
+  /** `sendData` was told to wait. */
+  private heldBack = false;
 
   constructor(
     private readonly connection: ExchangeConnection,
@@ -156,6 +158,7 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     try {
       const free = this.writer.body(chunk as Buffer, transient);
       this.bodyBytesSent += chunk.length;
+      if (!free) this.heldBack = true;
       return free;
     } catch (error) {
       this.onFault(error);
@@ -189,8 +192,10 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
     this.finish();
   }
 
-  /** What was sent has left. */
+  /** What was sent has left: of this answer, or still of the one before. */
   onWritten(): void {
+    if (!this.heldBack) return;
+    this.heldBack = false;
     this.drained();
   }
 
