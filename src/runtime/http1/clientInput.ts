@@ -3,6 +3,7 @@ import type { TLSSocket } from "node:tls";
 import { coarseNow } from "../exchange/clock.js";
 import { adopt, readInto } from "../node/reads.js";
 import { reportReset } from "../node/peer.js";
+import { TlsOverhead } from "../node/tlsOverhead.js";
 import { ReceiveBuffer } from "../exchange/receiveBuffer.js";
 import { rest, turnIsFull } from "../exchange/turn.js";
 
@@ -20,10 +21,14 @@ export class ClientInput {
   /** Whether reads go into `buffer`, and not into memory of their own. */
   private readonly reused: boolean;
   private lookAt = Infinity;
+  private readonly overhead: TlsOverhead | undefined;
 
   /** @param received called with every read */
   constructor(accepted: Socket, secure: boolean, received: (chunk: Buffer) => void) {
+    const overhead = secure ? new TlsOverhead(accepted as TLSSocket) : undefined;
+    this.overhead = overhead;
     const receive = (chunk: Buffer): void => {
+      overhead?.took(chunk.length);
       received(chunk);
       if (turnIsFull()) rest(this.socket, this.wanted);
     };
@@ -40,6 +45,11 @@ export class ClientInput {
   /** Whether bytes just read are valid only during the read; those of a stash or a TLS socket may be kept. */
   get transient(): boolean {
     return this.buffer.transient && this.reused;
+  }
+
+  /** Whether its client sends much that is not data. */
+  isFlood(): boolean {
+    return this.overhead?.isFlood() === true;
   }
 
   pause(): void {

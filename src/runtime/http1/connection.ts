@@ -4,6 +4,8 @@ import { coarseNow } from "../exchange/clock.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
+import { closedFor } from "../listen/client.js";
+import { TLS_FLOOD } from "../node/tlsOverhead.js";
 import { AnswerWriter, type WriteListener } from "./answerWriter.js";
 import { ChunkError } from "./chunkDecoder.js";
 import { ClientInput } from "./clientInput.js";
@@ -185,6 +187,10 @@ export class Http1Connection implements ExchangeConnection, WriteListener {
 
   sweep(now: number): void {
     if (now >= this.writeDeadline) return void this.socket.destroy();
+    if (this.input.isFlood()) {
+      this.context.mainError.write("warn", closedFor(TLS_FLOOD, this.client));
+      return void this.socket.destroy();
+    }
     if (this.state === State.Body) this.exchange!.body!.sweep(now);
     if (this.input.paused) this.input.look(now, this.writer.pending);
     if (now < this.readDeadline && now < this.lingerUntil) return;

@@ -4,7 +4,9 @@ import { coarseNow } from "../exchange/clock.js";
 import { UNROUTED_IDLE_MS } from "../exchange/dispatch.js";
 import { respondError } from "../exchange/errorPages.js";
 import type { ClientInfo } from "../exchange/exchange.js";
+import { closedFor } from "../listen/client.js";
 import { unsentBytes } from "../node/peer.js";
+import { TLS_FLOOD, TlsOverhead } from "../node/tlsOverhead.js";
 import { rest, turnIsFull } from "../exchange/turn.js";
 import type { WorkerContext } from "../exchange/workerContext.js";
 import { Http2Exchange } from "./exchange.js";
@@ -57,6 +59,7 @@ export class Http2Connection implements FramedConnection {
   initialSendWindow = INITIAL_WINDOW_BYTES;
   lastStream = 0;
   private state = State.Open;
+  private readonly overhead: TlsOverhead;
   private readonly reader: FrameReader;
   private readonly frames: FrameHandler;
   /** Deadlines on the coarse clock; Infinity if none is set. This one counts while there is no stream. */
@@ -90,6 +93,7 @@ export class Http2Connection implements FramedConnection {
     this.frames = new FrameHandler(this, config);
     this.reader = new FrameReader(this.frames);
     this.idleDeadline = coarseNow() + config.timeouts.requestHeadMs;
+    this.overhead = new TlsOverhead(socket);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("error", () => socket.destroy());
     socket.on("close", () => guarded(this, this.closed));
@@ -236,6 +240,10 @@ export class Http2Connection implements FramedConnection {
 
   sweep(now: number): void {
     if (now >= this.closeDeadline) return void this.socket.destroy();
+    if (this.overhead.isFlood()) {
+      this.failed(new ConnectionError(ErrorCode.EnhanceYourCalm, TLS_FLOOD));
+      return void this.socket.destroy();
+    }
     guarded(this, () => {
       const progressed = this.watchWrite(now);
       for (const exchange of this.streams.values()) {
@@ -262,6 +270,7 @@ export class Http2Connection implements FramedConnection {
   }
 
   private receive(chunk: Buffer): void {
+    this.overhead.took(chunk.length);
     if (this.state === State.Ended) return this.extendLinger();
     guarded(this, this.read, chunk);
     // No further requests are read from a client that does not read its answers.
@@ -300,10 +309,7 @@ export class Http2Connection implements FramedConnection {
         : error.code === ErrorCode.EnhanceYourCalm
           ? "warn"
           : "info";
-    context.mainError.write(
-      level,
-      `*${client.connectionId} HTTP/2 connection closed: ${error.message}, client: ${client.address}, listener: ${client.listener}`,
-    );
+    context.mainError.write(level, closedFor(error.message, client, "HTTP/2 "));
     this.goAway(error.code);
     // A client that broke the rules gets no more time.
     this.closeDeadline = coarseNow() + CLOSE_MS;

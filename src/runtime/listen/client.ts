@@ -56,6 +56,10 @@ export function clientInfo(
 
 let lastConnectionId = 0;
 
+/** Why a connection is closed, for the error log. */
+export const closedFor = (reason: string, client: ClientInfo, protocol = ""): string =>
+  `*${client.connectionId} ${protocol}connection closed: ${reason}, client: ${client.address}, listener: ${client.listener}`;
+
 /** Writes IPv4 addresses as IPv4, also those that a dual-stack socket reports as `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
