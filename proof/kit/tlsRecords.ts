@@ -10,8 +10,8 @@ import * as tls from "node:tls";
  */
 export class TlsRecordClient {
   private sequence = 0;
-  private key = NONE;
-  private iv = NONE;
+  private key: Buffer = NONE;
+  private iv: Buffer = NONE;
 
   private constructor(
     readonly tcp: net.Socket,

@@ -1567,11 +1567,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "a stop has closed them",
   },
   {
-    file: "src/runtime/process/healthServer.ts",
-    line: /^ {2}connectionsCheckingInterval: 500,/,
-    why: "how often slow probes are looked for: a millisecond more makes no difference",
-  },
-  {
     file: "src/runtime/acme/client.ts",
     from: "/<([^<>]*)>([^<]*)/g",
     why: "an authority's link has a URL and a relation",

@@ -1,0 +1,50 @@
+import { connectTo } from "../../proof/kit/peers.js";
+import { HealthServer } from "../../src/runtime/process/healthServer.js";
+
+/** The health listener is the master's: whatever a peer sends there, it gets one short answer. */
+
+let server: HealthServer;
+let asked: string[];
+beforeAll(async () => {
+  const made = await HealthServer.listen({ host: "127.0.0.1", port: 0 }, (path) => {
+    asked.push(path);
+    return path === "/readyz" ? [200, "ready"] : undefined;
+  });
+  if (!(made instanceof HealthServer)) throw made;
+  server = made;
+});
+afterAll(() => server.close());
+beforeEach(() => (asked = []));
+
+const READY = "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n";
+
+test.each<{ what: string; sends: string; ends?: boolean; status: number; asks: number }>([
+  { what: "a probe", sends: READY, status: 200, asks: 1 },
+  { what: "a probe of HTTP/1.0", sends: "GET /readyz HTTP/1.0\r\n\r\n", status: 200, asks: 1 },
+  { what: "one that closes its side", sends: READY, ends: true, status: 200, asks: 1 },
+  { what: "many requests at once", sends: READY.repeat(1_000), status: 200, asks: 1 },
+  {
+    what: "another method",
+    sends: "POST /readyz HTTP/1.1\r\nContent-Length: 9\r\n\r\nx",
+    status: 405,
+    asks: 0,
+  },
+  { what: "a head without an end", sends: `GET / HTTP/1.1\r\nX: ${"x".repeat(4_096)}`, status: 431, asks: 0 },
+  { what: "something else", sends: "HELO a\r\n\r\n", status: 400, asks: 0 },
+])("$what: $status", async ({ sends, ends = false, status, asks }) => {
+  const client = await connectTo(server.at.port);
+  client.send(sends);
+  if (ends) client.socket.end();
+  await client.until((peer) => peer.closed || peer.ended);
+  client.socket.destroy();
+  expect(client.received.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+  expect(asked).toHaveLength(asks);
+});
+
+test("the answer to HEAD has the length of one to GET, and no body", async () => {
+  const client = await connectTo(server.at.port);
+  client.send("HEAD /readyz?verbose HTTP/1.1\r\nHost: a\r\n\r\n");
+  await client.until((peer) => peer.ended);
+  client.socket.destroy();
+  expect(client.received).toMatch(/\r\nContent-Length: 6\r\n[^]*\r\n\r\n$/);
+});
