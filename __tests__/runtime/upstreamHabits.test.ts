@@ -5,6 +5,7 @@ import { pass } from "../../proof/kit/clock.js";
 import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
 import { ask, connectHttp2 } from "../../proof/kit/http2Server.js";
 import { type Accepted, connectTo, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { eventually } from "../../proof/kit/waiting.js";
 
 /**
  * Upstreams that send more than an answer has, and what they send before it: nobody gets bytes of another's answer, and
@@ -106,6 +107,24 @@ test.each<[request: string, answer: string]>([
   for (let i = 0; i < 20; i++) await headOf(request);
   await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
   expect([upstream.connections.length, localPortsTo(upstream.port)]).toEqual([20, []]);
+});
+
+test.each<[request: string, answer: string]>([
+  ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", ""],
+  ["GET /web HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"],
+  ["POST /web HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx", ""],
+])("nor does one whose client gives up: %j, answered by %j", async (request, answer) => {
+  script = (peer) => peer.send(answer);
+  for (let i = 1; i <= 5; i++) {
+    const client = await connectTo(front.plainPort);
+    client.send(request);
+    await eventually(() => upstream.connections.length === i);
+    await upstream.connections[i - 1]!.until(({ received }) => /\r\n\r\n(x|$)/.test(received));
+    if (answer !== "") await client.receives("\r\n\r\n");
+    client.socket.resetAndDestroy();
+  }
+  await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
+  expect(localPortsTo(upstream.port)).toEqual([]);
 });
 
 /** States of the kernel's connections to a port of loopback (tcp_states.h). */

@@ -134,7 +134,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   /** Gives up the request: an upstream must never treat a truncated one as complete (decisions 4.2). */
   destroy(): void {
     this.answer = undefined;
-    this.socket.destroy();
+    // In a tunnel, what was sent may still have to be read.
+    this.cut(this.connecting || this.state === State.Tunnel);
   }
 
   sweep(now: number): void {
@@ -290,14 +291,18 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     answer.onAnswerEnd();
   }
 
-  /**
-   * Closes it by a reset: whoever ends a connection first keeps its local port for a minute (TIME_WAIT), and a client that
-   * sends HEAD, after which none is used again, could use up all ports to an upstream on another host. After a request
-   * with a body, which the upstream may still be reading, a reset would take the body away.
-   */
   private endAfterAnswer(): void {
-    const ended = this.remaining === UNTIL_CLOSE;
-    if (ended || this.request.framing.hasBody || !this.request.complete) this.socket.destroy();
+    this.cut(this.remaining === UNTIL_CLOSE || !this.request.complete);
+  }
+
+  /**
+   * Closes it, if possible by a reset: whoever ends a connection first keeps its local port for a minute (TIME_WAIT), and
+   * clients that send HEAD, after which none is used again, or give up their requests, could use up all ports to an
+   * upstream on another host. After a whole request with a body, which the upstream may still be reading, a reset would
+   * take the body away.
+   */
+  private cut(inOrder: boolean): void {
+    if (inOrder || (this.requestSent && this.request.framing.hasBody)) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
 
