@@ -23,9 +23,13 @@ let upstream: RawUpstream;
 let front: EveryProtocol;
 /** What the upstream does with each request, the first of a connection or a later one. */
 let script: (peer: Accepted, request: number) => void;
+/** The proxy's ports of the connections to it. */
+let ports: number[];
 
 beforeEach(async () => {
+  ports = [];
   upstream = await new RawUpstream((peer) => {
+    ports.push(peer.socket.remotePort!);
     let requests = 0;
     peer.socket.on("data", () => {
       for (let had = requests; had < peer.received.split("\r\n\r\n").length - 1; had++)
@@ -106,7 +110,7 @@ test.each<[request: string, answer: string]>([
   script = (peer) => peer.send(answer);
   for (let i = 0; i < 20; i++) await headOf(request);
   await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
-  expect([upstream.connections.length, localPortsTo(upstream.port)]).toEqual([20, []]);
+  expect([ports.length, keptPorts()]).toEqual([20, []]);
 });
 
 test.each<[request: string, answer: string]>([
@@ -124,16 +128,16 @@ test.each<[request: string, answer: string]>([
     client.socket.resetAndDestroy();
   }
   await Promise.all(upstream.connections.map((peer) => peer.until(({ closed }) => closed)));
-  expect(localPortsTo(upstream.port)).toEqual([]);
+  expect(keptPorts()).toEqual([]);
 });
 
-/** States of the kernel's connections to a port of loopback (tcp_states.h). */
-function localPortsTo(port: number): string[] {
-  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+/** States of what the kernel keeps of these connections (tcp_states.h); others of this host may be to the same port. */
+function keptPorts(): string[] {
+  const portOf = (column: string | undefined): number => parseInt(column?.split(":")[1] ?? "", 16);
   return readFileSync("/proc/net/tcp", "utf8")
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
-    .filter((columns) => columns[2]?.endsWith(remote))
+    .filter(([, local, remote]) => portOf(remote) === upstream.port && ports.includes(portOf(local)))
     .map((columns) => columns[3]!);
 }
 
