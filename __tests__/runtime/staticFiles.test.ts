@@ -242,24 +242,6 @@ describe("a transfer from the disk", () => {
     expect([failed.mock.calls, exchange.pieces]).toEqual([[], []]);
   });
 
-  test("is not read before it is open, though the client has just taken the end of the answer before", async () => {
-    const fd = fs.openSync(join(media, "large.bin"), "r");
-    const exchange = new FakeExchange();
-    const failed = jest.fn();
-    const sendHead = (): void => exchange.sendHead(200, "OK", [], large.length);
-    const transfer = new FileTransfer(exchange, [{ start: 0, end: large.length }], sendHead, failed);
-    transfer.start(async (owner) => {
-      exchange.drained();
-      await new Promise(setImmediate);
-      owner.own(fd);
-      exchange.drained();
-      await new Promise(setImmediate);
-      return undefined;
-    });
-    expect((await exchange.over).body.equals(large)).toBe(true);
-    expect([exchange.fault, failed.mock.calls]).toEqual([undefined, []]);
-  });
-
   test("is not confused by a client that is ready all the time", async () => {
     const exchange = new FakeExchange({ target: "/syncmedia/large.bin" });
     const sendData = exchange.sendData.bind(exchange);

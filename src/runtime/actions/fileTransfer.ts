@@ -23,7 +23,6 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
   private buffer: Buffer = NONE;
   /** Bytes of the longest segment: more is never read at once. */
   private readonly longest: number;
-  private opening = true;
   private reading = false;
   /** True while the exchange still uses what it was given last. */
   private blocked = false;
@@ -59,7 +58,6 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
 
   private opened(failure: Failure | undefined): void {
     if (this.over) return;
-    this.opening = false;
     if (failure === undefined) this.advance();
     else this.fail(failure);
   }
@@ -107,8 +105,7 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
 
   onDrain(): void {
     this.blocked = false;
-    // While it is opened, what the client takes is the end of the answer before.
-    if (!this.reading && !this.opening) this.advance();
+    if (!this.reading) this.advance();
   }
 
   onReleased(): void {

@@ -152,7 +152,7 @@ export class Http2Connection implements FramedConnection {
     exchange.flagsAt = from + 4;
     exchange.generation = outbox.generation;
     const length = outbox.at - from - FRAME_HEAD_BYTES;
-    if (length > FRAME_BYTES_MAX) this.splitHead(exchange.id, from, length);
+    if (length > FRAME_BYTES_MAX) outbox.splitHead(exchange.id, from, length);
     else {
       outbox.at = from;
       outbox.frameHead(length, FrameType.Headers, Flag.EndHeaders, exchange.id);
@@ -361,19 +361,6 @@ export class Http2Connection implements FramedConnection {
     for (const exchange of this.streams.values()) {
       this.closeStream(exchange);
       exchange.leave();
-    }
-  }
-
-  /** A head longer than a frame goes on in CONTINUATION frames (RFC 9113, 6.10). */
-  private splitHead(stream: number, from: number, length: number): void {
-    const { outbox } = this;
-    const start = from + FRAME_HEAD_BYTES;
-    const block = Buffer.from(outbox.buffer.subarray(start, start + length));
-    outbox.at = from;
-    for (let at = 0; at < length; at += FRAME_BYTES_MAX) {
-      const to = Math.min(length, at + FRAME_BYTES_MAX);
-      const type = at === 0 ? FrameType.Headers : FrameType.Continuation;
-      outbox.frame(type, to === length ? Flag.EndHeaders : 0, stream, block, at, to);
     }
   }
 

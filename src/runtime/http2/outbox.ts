@@ -2,7 +2,7 @@ import type { TLSSocket } from "node:tls";
 import { uses } from "../node/pieces.js";
 import { HELD_UP_BYTES, LARGE_BYTES as LARGE_PIECE_BYTES, SendPace } from "../exchange/sendPace.js";
 import { batch, type Batched } from "../exchange/writeBatch.js";
-import { FRAME_BYTES_MAX, FRAME_HEAD_BYTES, type FrameType } from "./protocol.js";
+import { Flag, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameType } from "./protocol.js";
 
 /**
  * DATA is put in up to this size; the rest waits at its stream. Measured as the best of 64 to 512 KiB for a download:
@@ -104,6 +104,18 @@ export class Outbox implements Batched {
     this.reserve(FRAME_HEAD_BYTES + to - from);
     this.frameHead(to - from, type, flags, stream);
     this.at += bytes.copy(this.buffer, this.at, from, to);
+  }
+
+  /** A head longer than a frame, put in at `from`, goes on in CONTINUATION frames (RFC 9113, 6.10). */
+  splitHead(stream: number, from: number, length: number): void {
+    const start = from + FRAME_HEAD_BYTES;
+    const block = Buffer.from(this.buffer.subarray(start, start + length));
+    this.at = from;
+    for (let at = 0; at < length; at += FRAME_BYTES_MAX) {
+      const to = Math.min(length, at + FRAME_BYTES_MAX);
+      const type = at === 0 ? FrameType.Headers : FrameType.Continuation;
+      this.frame(type, to === length ? Flag.EndHeaders : 0, stream, block, at, to);
+    }
   }
 
   writeBatched(): void {
