@@ -73,12 +73,16 @@ test("a client that has gone altogether is as new", () => {
   expect(admitted("192.0.2.1", "192.0.2.1", "192.0.2.1")).toEqual([true, true, false]);
 });
 
-test("a client is a /64 network over IPv6, and an address over IPv4, however it is written", () => {
-  expect(admitted("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:1::3")).toEqual([true, true, false]);
-  expect(warnings).toEqual([
-    "limits.connectionsPerClientMax (2) is reached by 2001:db8:0:1::/64: new connections are closed",
+test("a client is a /48 network over IPv6, and an address over IPv4, however it is written", () => {
+  expect(admitted("2001:db8:1:1::1", "2001:db8:1:2:ffff::2", "2001:db8:1:ffff::3")).toEqual([
+    true,
+    true,
+    false,
   ]);
-  expect(admitted("2001:db8:0:2::1", "::ffff:192.0.2.1")).toEqual([true, true]);
+  expect(warnings).toEqual([
+    "limits.connectionsPerClientMax (2) is reached by 2001:db8:1::/48: new connections are closed",
+  ]);
+  expect(admitted("2001:db8:2:1::1", "::ffff:192.0.2.1")).toEqual([true, true]);
   const other = new ConnectionGate(
     { connectionsMax: 9, connectionsPerClientMax: 1 },
     () => false,

@@ -96,6 +96,7 @@ class Owner {
   keeps = true;
   readonly calls: string[] = [];
   readonly faults = new Faults(fakeRoute({}, []).errorLog);
+  readonly lookup = undefined;
   idle(): boolean {
     this.calls.push("idle");
     return this.keeps;

@@ -69,12 +69,12 @@ test.each<[limits: Partial<UpstreamConfig>, used: number, waits: number]>([
 
 test("a network of IPv6 addresses is one client, and its refusals say what it has", () => {
   const play = new Play(limits());
-  const outcomes = Array.from({ length: 13 }, (_, i) => play.ask(`2001:db8:0:1::${i + 1}`, `a${i}`));
+  const outcomes = Array.from({ length: 13 }, (_, i) => play.ask(`2001:db8:1:${i + 1}::1`, `a${i}`));
   expect(outcomes.at(-1)).toBe("refused");
   expect(play.refusals).toEqual([
     "the client uses its share of the connections to upstream (6 of 8), and its share of the queue is full",
   ]);
-  expect(play.ask("2001:db8:0:2::1", "b")).toBe("used");
+  expect(play.ask("2001:db8:2:1::1", "b")).toBe("used");
 });
 
 test("clients take turns, each in its own order", () => {

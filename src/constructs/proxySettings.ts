@@ -27,7 +27,7 @@ export interface ProxyLimits {
    */
   readonly connectionsMax?: number;
   /**
-   * Most connections of one client, which is an IPv4 address or an IPv6 /64 network: from 1 to 1000000 for each worker;
+   * Most connections of one client, which is an IPv4 address or an IPv6 /48 network: from 1 to 1000000 for each worker;
    * more are closed at once. Addresses in `trustedProxies` are not counted. The value of `connectionsMax` disables it. By
    * default at most half of a `connectionsMax` that follows from memory.
    * @default 4096

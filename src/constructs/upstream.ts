@@ -73,7 +73,7 @@ export interface UpstreamProps {
   readonly queuedRequestsMax?: number;
   /**
    * How many of `connectionsMax` and of `queuedRequestsMax` one client may have, in percent from 1 to 100, rounded down,
-   * but at least one. One client is an IPv4 address or an IPv6 /64 network: an office behind one address has 3,072
+   * but at least one. One client is an IPv4 address or an IPv6 /48 network: an office behind one address has 3,072
    * requests in progress per worker by default, and 768 that wait. Raise it where nearly all users share an address. 100
    * disables the limit.
    * @default 75

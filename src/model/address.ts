@@ -138,14 +138,14 @@ export function isPort(value: unknown): value is number {
 }
 
 /**
- * What counts as one client: an IPv4 address; with IPv6 a /64 network, since each client has a whole one of addresses to
- * choose from (RFC 6177).
+ * What counts as one client: an IPv4 address; with IPv6 a /48 network, which is the most that a site is given (RFC 6177).
+ * Whoever has one, or the /56 that many homes get, has hundreds of /64 networks to choose from.
  */
 export function clientNetwork(address: string): string {
   const groups = ipv6Groups(address);
   if (groups === undefined) return address;
   return `${groups
-    .slice(0, 4)
+    .slice(0, 3)
     .map((group) => group.toString(16))
-    .join(":")}::/64`;
+    .join(":")}::/48`;
 }

@@ -20,7 +20,7 @@ export const limits = z
       1,
       1_000_000,
       "connections",
-      "Most connections of one client (IPv4 address or IPv6 /64 network), per worker; more are closed at once. " +
+      "Most connections of one client (IPv4 address or IPv6 /48 network), per worker; more are closed at once. " +
         "Addresses in `trustedProxies` are not counted; the value of `connectionsMax` disables the limit. By default at " +
         "most half of a `connectionsMax` that follows from memory.",
     ),

@@ -96,7 +96,7 @@ const upstream = z.strictObject({
     1,
     100,
     "percent",
-    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /64 network) may have, " +
+    "How many of `connectionsMax` and of `queuedRequestsMax` one client (IPv4 address or IPv6 /48 network) may have, " +
       "rounded down, but at least one; its further requests wait for its own to end, or get 503. 100 disables the limit. " +
       "Clients that wait take turns.",
   ),

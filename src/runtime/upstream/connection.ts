@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, type LookupFunction, type Socket } from "node:net";
 import { guarded } from "../exchange/guarded.js";
 import type { Authority, UpstreamConfig } from "../../model/index.js";
 import { coarseNow } from "../exchange/clock.js";
@@ -65,6 +65,8 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     private readonly owner: {
       idle(connection: UpstreamConnection): boolean;
       onStrayBytes(): void;
+      /** How its host name is looked up; undefined for an address. */
+      readonly lookup: LookupFunction | undefined;
       closed(connection: UpstreamConnection): void;
       readonly faults: Faults;
     },
@@ -73,6 +75,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
     this.socket = connect({
       host: address.host,
       port: address.port,
+      lookup: owner.lookup,
       onread: onRead(this.buffer, this.receive),
       noDelay: true,
       keepAlive: true,

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { guarded, type Guarded } from "../exchange/guarded.js";
 import { upstreamAuthority, type UpstreamConfig } from "../../model/serving.js";
 import { coarseNow, sweepRegularly } from "../exchange/clock.js";
@@ -6,6 +6,7 @@ import type { Exchange, Holder } from "../exchange/exchange.js";
 import { type Faults } from "../exchange/faults.js";
 import { ClientShares, type ConnectionUser, type Waiting } from "./clientShares.js";
 import { UpstreamConnection } from "./connection.js";
+import { SharedLookup } from "./sharedLookup.js";
 
 /** Wants a connection to an upstream, for an exchange that it holds for. */
 export interface ConnectionTaker extends Holder, Guarded {
@@ -28,6 +29,7 @@ export class UpstreamPool {
   private readonly address: { host: string; port: number };
   /** Whether the upstream is given by a name, whose address may change. */
   private readonly named: boolean;
+  readonly lookup: LookupFunction | undefined;
   private readonly shares: ClientShares<ConnectionTaker>;
   private closing = false;
   /** A connection became free in this turn: who waits for it comes first. */
@@ -43,6 +45,7 @@ export class UpstreamPool {
   ) {
     this.address = upstreamAuthority(config.url);
     this.named = isIP(this.address.host) === 0;
+    this.lookup = this.named ? new SharedLookup().lookup : undefined;
     this.shares = new ClientShares(config);
     this.stopSweeping = sweepRegularly(this);
   }

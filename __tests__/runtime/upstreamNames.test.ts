@@ -1,0 +1,65 @@
+import dns from "node:dns";
+import type { LookupAddress } from "node:dns";
+import { type EveryProtocol, startEveryProtocol } from "../../proof/kit/everyProtocol.js";
+import { answering, exchange, RawUpstream } from "../../proof/kit/peers.js";
+import { eventually } from "../../proof/kit/waiting.js";
+
+/** Upstreams that are given by a name, and a resolver that takes its time. */
+
+const GET = "GET /web HTTP/1.1\r\nHost: a\r\n\r\n";
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+type Answered = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
+
+let upstream: RawUpstream;
+let front: EveryProtocol;
+/** Lookups that wait for the resolver. */
+let asked: Answered[];
+
+beforeEach(async () => {
+  asked = [];
+  upstream = await new RawUpstream(answering(OK)).listen();
+  front = await startEveryProtocol({
+    routes: [{ name: "web", path: "/web", action: { type: "proxy", upstream: "web" } }],
+    upstreams: [
+      {
+        name: "web",
+        url: `http://files.example.org:${upstream.port}`,
+        connectTimeoutMs: 5_000,
+        idleConnectionsMax: 0,
+      },
+    ],
+  });
+  jest.spyOn(dns, "lookup").mockImplementation(((name: string, _options: unknown, answered: Answered) => {
+    expect(name).toBe("files.example.org");
+    asked.push(answered);
+  }) as unknown as typeof dns.lookup);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await front.close();
+  await upstream.close();
+});
+
+const statuses = (count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, async () => (await exchange(front.plainPort, GET)).status));
+
+test("are looked up once for all requests that wait for the resolver", async () => {
+  const answers = statuses(30);
+  await eventually(() => front.serving.holdings().upstreamConnections === 30);
+  expect(asked).toHaveLength(1);
+  asked[0]!(null, [{ address: "127.0.0.1", family: 4 }]);
+  expect(await answers).toEqual(Array(30).fill(200));
+  const again = statuses(1);
+  await eventually(() => asked.length === 2);
+  asked[1]!(null, [{ address: "127.0.0.1", family: 4 }]);
+  expect(await again).toEqual([200]);
+});
+
+test("that do not exist are a 502 for all who wait", async () => {
+  const answers = statuses(3);
+  await eventually(() => front.serving.holdings().upstreamConnections === 3);
+  asked[0]!(Object.assign(new Error("none"), { code: "ENOTFOUND", errno: -3008 }), []);
+  expect(await answers).toEqual([502, 502, 502]);
+  expect(await front.errorLog()).toContain("ENOTFOUND) while connecting to upstream");
+});
