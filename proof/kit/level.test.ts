@@ -7,6 +7,7 @@ const NONE = {
   exchanges: 0,
   exchangesBegun: 5,
   exchangesOver: 5,
+  bytesForNobody: 100,
   http2Streams: 0,
   upstreamConnections: 0,
   upstreamConnectionsInUse: 0,
@@ -32,6 +33,16 @@ test.each<[string, Level, readonly unknown[]]>([
     "a request that is not over",
     held({ exchangesBegun: 6 }),
     ["law: of the requests that began, not over: 1"],
+  ],
+  [
+    "a piece for each client that left",
+    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 2_097_252 }),
+    [],
+  ],
+  [
+    "a file that was read on",
+    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 2_097_253 }),
+    ["law: bytes read for nobody: 2097153, of 2 requests"],
   ],
   ["an old worker", { ...before, workers: [7, 8] }, ["law: kept: workers 2, before 1"]],
   [

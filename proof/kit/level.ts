@@ -41,7 +41,10 @@ const ANSWER_MS = 30_000;
 const kindOf = (descriptor: string): string => descriptor.replace(/\d+/g, "#");
 
 /** They count since the start. */
-const COUNTERS: ReadonlySet<string> = new Set(["exchangesBegun", "exchangesOver"]);
+const COUNTERS: ReadonlySet<string> = new Set(["exchangesBegun", "exchangesOver", "bytesForNobody"]);
+
+/** What may have been read for a client when it goes away. */
+const PIECE_BYTES_MAX = 1_048_576;
 
 /** What is there that was not before, in words; empty if nothing. */
 export function more(now: Level, before: Level): string[] {
@@ -53,9 +56,15 @@ export function more(now: Level, before: Level): string[] {
     return count > was ? [`law: kept: ${name} ${count}, before ${was}`] : [];
   });
   const lost = holdings.exchangesBegun - holdings.exchangesOver;
+  const [over, unread] = (["exchangesOver", "bytesForNobody"] as const).map(
+    (name) => holdings[name] - before.holdings[name],
+  ) as [number, number];
   return [
     ...kept,
     ...(lost === 0 ? [] : [`law: of the requests that began, not over: ${lost}`]),
+    ...(unread <= over * PIECE_BYTES_MAX
+      ? []
+      : [`law: bytes read for nobody: ${unread}, of ${over} requests`]),
     ...moreDescriptors(now.descriptors, before.descriptors),
     ...(now.workers.length > before.workers.length
       ? [`law: kept: workers ${now.workers.length}, before ${before.workers.length}`]

@@ -83,7 +83,10 @@ export class FileTransfer implements Holder, DescriptorOwner, Guarded {
     this.reading = true;
     fs.read(this.fd!, this.buffer, 0, Math.min(this.buffer.length, segment.end - at), at, (error, count) => {
       this.reading = false;
-      if (this.over) return this.close();
+      if (this.over) {
+        tally.bytesForNobody += count;
+        return this.close();
+      }
       guarded(this, () => this.wasRead(error, count));
     });
   }

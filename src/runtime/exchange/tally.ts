@@ -8,4 +8,6 @@ export const tally = {
   /** Descriptors of files that are sent. */
   filesOpened: 0,
   filesClosed: 0,
+  /** Bytes of answers that were read and went to no client: a piece for each exchange at most. */
+  bytesForNobody: 0,
 };

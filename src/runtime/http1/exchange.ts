@@ -6,6 +6,7 @@ import { serverHeader } from "../exchange/errorPages.js";
 import type { BodySink, ClientInfo, HeaderList, RouteRuntime } from "../exchange/exchange.js";
 import { httpDate } from "../exchange/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
+import { tally } from "../exchange/tally.js";
 import type { BodyOwner } from "../exchange/requestBody.js";
 import type { AnswerWriter } from "./answerWriter.js";
 import { Http1Body } from "./body.js";
@@ -154,7 +155,10 @@ export class Http1Exchange extends Lifetime implements DispatchedExchange, BodyO
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
-    if (this.over || chunk.length === 0 || !this.writer.framing.hasBody) return !this.over;
+    if (this.over || chunk.length === 0 || !this.writer.framing.hasBody) {
+      tally.bytesForNobody += chunk.length;
+      return !this.over;
+    }
     try {
       const free = this.writer.body(chunk as Buffer, transient);
       this.bodyBytesSent += chunk.length;

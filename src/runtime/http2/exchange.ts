@@ -9,6 +9,7 @@ import { FramingError } from "../http1/framing.js";
 import { httpDate } from "../exchange/httpDate.js";
 import { Lifetime } from "../exchange/lifetime.js";
 import { type BodyOwner, RequestBody } from "../exchange/requestBody.js";
+import { tally } from "../exchange/tally.js";
 import { ReceiveWindow, type SendingStream, type SendScheduler } from "./flowControl.js";
 import { ErrorCode } from "./protocol.js";
 import type { ParsedRequest } from "./requestHead.js";
@@ -180,7 +181,10 @@ export class Http2Exchange extends Lifetime implements DispatchedExchange, Sendi
   }
 
   sendData(chunk: Uint8Array, transient = false): boolean {
-    if (this.over || this.bodiless || chunk.length === 0) return true;
+    if (this.over || this.bodiless || chunk.length === 0) {
+      tally.bytesForNobody += chunk.length;
+      return true;
+    }
     if (chunk.length > this.left) {
       this.onFault(new FramingError(`${chunk.length} bytes where ${this.left} may follow`));
       return false;

@@ -16,6 +16,8 @@ export interface Holdings {
   readonly exchanges: number;
   readonly exchangesBegun: number;
   readonly exchangesOver: number;
+  /** Bytes of answers since the start that were read and went to no client. */
+  readonly bytesForNobody: number;
   /** Open streams on all connections over HTTP/2. */
   readonly http2Streams: number;
   /** To all upstreams, and those of them that are not idle. */
@@ -55,13 +57,14 @@ type UpstreamHoldings = Pick<Holdings, "upstreamConnections" | "upstreamConnecti
 
 /** What this process holds. */
 export function holdingsOf({ gate, http2, routes }: Holders): Holdings {
-  const { exchangesBegun, exchangesOver, filesOpened, filesClosed } = tally;
+  const { exchangesBegun, exchangesOver, bytesForNobody, filesOpened, filesClosed } = tally;
   return {
     clientConnections: gate.clientConnections,
     clients: gate.clients,
     exchanges: exchangesBegun - exchangesOver,
     exchangesBegun,
     exchangesOver,
+    bytesForNobody,
     http2Streams: http2.streams,
     ...routes.holdings(),
     openFiles: filesOpened - filesClosed,
