@@ -366,7 +366,7 @@ describe("drainDelayMs", () => {
   });
 
   test("while a drain waits for a request it is healthy and not ready, and the next signal cuts it", async () => {
-    const silent = net.createServer(() => undefined).listen(0, "127.0.0.1");
+    const silent = net.createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const upstream = {
       name: "silent",

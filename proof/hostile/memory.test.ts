@@ -122,31 +122,33 @@ test.each(FLOODS)("a client that sends %s without end", async (_name, first, rep
   expect(watch()).toBeLessThan(FLOOD_GROWTH_MAX);
 });
 
-test.each([
-  ["http", GROWTH_MAX],
-  // Here every piece is kept by itself, and it is their number that counts.
-  ["https", 128 * MIB],
-] as const)(
+/** Five bytes of framing for each byte: until kernels are full of what passes on, a client sends six times as much. */
+const CHUNKS_BYTES_MAX = 2 * SENT_BYTES_MAX;
+const CHUNKS_PEERS = 5;
+
+test.each(["http", "https"] as const)(
   "a client that uploads over %s in chunks of one byte to an upstream that does not read",
-  async (scheme, growthMax) => {
+  async (scheme) => {
     const performer = scheme === "http" ? stage.plain : stage.tls;
     const port = scheme === "http" ? performer.ports.http : performer.ports.https;
     const clients = await Promise.all(
-      Array.from({ length: PEERS }, () => connectToStage(port, scheme === "https")),
+      Array.from({ length: CHUNKS_PEERS }, () => connectToStage(port, scheme === "https")),
     );
     const upstreams = await deafUpstreams(clients);
     const watch = watchMemory(performer);
     const head = "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n";
     // Chunks in abundance, and every TLS record a full one.
     const sent = await Promise.all(
-      clients.map(({ socket }) => sendWithoutEnd(socket, head, "1\r\na\r\n".repeat(32_768), 1_000)),
+      clients.map(({ socket }) =>
+        sendWithoutEnd(socket, head, "1\r\na\r\n".repeat(32_768), 1_000, CHUNKS_BYTES_MAX),
+      ),
     );
     const grown = watch();
     for (const { socket } of clients) socket.destroy();
     try {
       // Each had to wait, and what waits is little.
-      for (const bytes of sent) expect(bytes).toBeLessThan(SENT_BYTES_MAX);
-      expect(grown).toBeLessThan(growthMax);
+      for (const bytes of sent) expect(bytes).toBeLessThan(CHUNKS_BYTES_MAX);
+      expect(grown).toBeLessThan(GROWTH_MAX / 4);
     } finally {
       for (const socket of upstreams) socket.resetAndDestroy();
     }

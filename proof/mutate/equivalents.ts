@@ -437,7 +437,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "nothing is in an empty set",
   },
   {
-    file: "src/model/actions/forwarding.ts",
+    file: "src/model/actions/fieldFates.ts",
     line: /^ {4}if \(known !== undefined\) return known;|^ {4}if \(fates\.size < 1024 && name\.length <= 64\)/,
     from: /^(?!fates\.size < 1024 && )/,
     to: /^(?!\(known\) ===|!\()/,
@@ -517,13 +517,14 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/upstream/pool.ts",
-    from: "this.waiting.size > 0",
-    to: /^\(this\.waiting\.size\) >= /,
+    from: "this.shares.queued > 0",
+    to: /^\(this\.shares\.queued\) >= /,
     why: "where nobody waits nobody is served",
   },
   {
     file: "src/runtime/actions/proxy.ts",
-    line: /^ {8}unsent: false,/,
+    line: /answered: true, unsent: false \}\);/,
+    from: "false",
     why: "what was answered is not sent again in any case",
   },
   {
@@ -915,7 +916,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   { file: "src/runtime/http1/syntax.ts", from: "0xff", why: "the entry after the last byte is not there" },
   {
     file: "src/runtime/http1/syntax.ts",
-    line: /^export const NAME_BYTES/,
+    line: /\? is : 2 \* is,$/,
     from: "2",
     why: "a mark that differs from that of every other byte, and is larger",
   },
@@ -1037,7 +1038,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "src/runtime/http1/fields.ts",
-    line: /number === name\.OTHER && \(seen > 1/,
+    line: /number === name\.OTHER &&$|\(seen > 1 \|\|/,
     to: /^\(number === name\.OTHER\) \|\| |^\(seen\) >= \(1\)$/,
     why: "the fates of names that have numbers are the same by their letters, and those of plain names",
   },

@@ -83,6 +83,7 @@ export function lateWordChecks(at: string, command: readonly string[]): LateChec
 
 function ruleOf(path: UnknownLeaf["path"]): TextRule & { readonly allowed: string } {
   const argument = path.indexOf("command") + 1;
+  if (path.at(-1) === "specifiers") return WITH_SPECIFIERS;
   if (argument === 0) return UNQUOTED;
   const program = path[argument] === 0;
   return program
@@ -94,6 +95,11 @@ const UNQUOTED = {
   pattern: "^[^\\x00-\\x1f\\x7f]*$",
   never: '[%"\\\\]|^\\s|\\s$',
   allowed: 'one line without `%`, `"` and `\\`, and without leading or trailing white space',
+};
+const WITH_SPECIFIERS = {
+  ...UNQUOTED,
+  never: '["\\\\]|^\\s|\\s$',
+  allowed: 'one line without `"` and `\\`, and without leading or trailing white space',
 };
 const UNQUOTED_WORD = {
   pattern: "^[0-9A-Za-z_./:=@,+-]+$",
