@@ -135,6 +135,11 @@ function startBehind(web: number, attacked: number): Promise<FrontEnd> {
   return startFrontEnd({
     upstreams: { web, fileServer: attacked, webdav: attacked },
     media: { "large.bin": Buffer.alloc(4 << 20) },
+    // They stand for the clients of many addresses: one of them would have three quarters of an upstream at most.
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams?.map((upstream) => ({ ...upstream, clientSharePercent: 100 })),
+    }),
   });
 }
 
