@@ -265,11 +265,14 @@ class Maker {
       flaw: "none",
       ...broken,
     } as const;
-    if (silent) return chance.is(0.5) ? { ...whole, framing: "length", bytes: 0, piece: 1 } : whole;
+    const most = http2 ? HTTP2_PIECE_BYTES_MAX : Infinity;
+    if (silent)
+      return chance.is(0.5)
+        ? { ...whole, framing: "length", bytes: 0, piece: 1 }
+        : { ...whole, piece: Math.min(most, whole.piece) };
     if (!http2 && !limited && chance.is(0.01))
       return { ...whole, framing: "chunked", bytes: FINE_BYTES, piece: 1, off: 0, flaw: "none", end: "last" };
     // Over HTTP/2 many bodies of small frames, of exactly as many as go out together.
-    const most = http2 ? HTTP2_PIECE_BYTES_MAX : Infinity;
     if (!limited && chance.is(http2 ? 0.15 : 0.08)) {
       const many = chance.of(...MANY);
       const tooLong = mayBreak && framing === "length" && chance.is(0.5);
