@@ -36,13 +36,13 @@ test.each<[string, Level, readonly unknown[]]>([
   ],
   [
     "a piece for each client that left",
-    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 2_097_252 }),
+    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 7 * 1_048_576 }),
     [],
   ],
   [
     "a file that was read on",
-    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 2_097_253 }),
-    ["law: bytes read for nobody: 2097153, of 2 requests"],
+    held({ exchangesBegun: 7, exchangesOver: 7, bytesForNobody: 7 * 1_048_576 + 1 }),
+    ["law: bytes read for nobody: 7340033, of 7 requests"],
   ],
   ["an old worker", { ...before, workers: [7, 8] }, ["law: kept: workers 2, before 1"]],
   [
