@@ -15,7 +15,7 @@ import { Upstream } from "./upstream.js";
  */
 export class Lane {
   /** To ask the proxy for something small: it has read by then what was sent to it before. */
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  private readonly agent = new Agent({ keepAlive: false });
 
   private constructor(
     private readonly upstream: Upstream,
