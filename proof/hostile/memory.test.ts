@@ -1,6 +1,5 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Accepted } from "../kit/peers.js";
 import { connectSession, connectToStage } from "./client.js";
 import { type Stage, startStage, watchMemory } from "./stage.js";
 import { eventually } from "../kit/waiting.js";
@@ -134,7 +133,7 @@ test.each(["http", "https"] as const)(
     const clients = await Promise.all(
       Array.from({ length: CHUNKS_PEERS }, () => connectToStage(port, scheme === "https")),
     );
-    const upstreams = await deafUpstreams(clients);
+    stage.upstream.beDeaf(true);
     const watch = watchMemory(performer);
     const head = "POST /sync/ HTTP/1.1\r\nHost: sync.example\r\nTransfer-Encoding: chunked\r\n\r\n";
     // Chunks in abundance, and every TLS record a full one.
@@ -150,23 +149,10 @@ test.each(["http", "https"] as const)(
       for (const bytes of sent) expect(bytes).toBeLessThan(CHUNKS_BYTES_MAX);
       expect(grown).toBeLessThan(GROWTH_MAX / 4);
     } finally {
-      for (const socket of upstreams) socket.resetAndDestroy();
+      stage.upstream.beDeaf(false);
     }
   },
 );
-
-/** Has the proxy keep a connection to the upstream for each client, on which the upstream reads nothing any more. */
-async function deafUpstreams(clients: readonly Accepted[]): Promise<Socket[]> {
-  const sockets: Socket[] = [];
-  stage.upstream.script = (_line, socket) => sockets.push(socket);
-  for (const client of clients) client.send("GET /sync/deaf HTTP/1.1\r\nHost: sync.example\r\n\r\n");
-  // All of them at the same time: none is asked on a connection that was another's.
-  await eventually(() => sockets.length === clients.length);
-  for (const socket of sockets) socket.pause().write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndeaf");
-  await Promise.all(clients.map((client) => client.receives("deaf")));
-  stage.upstream.script = undefined;
-  return sockets;
-}
 
 /** Writes until the other side ends it, takes no more for a while, or has taken too much. @returns bytes it took */
 async function sendWithoutEnd(

@@ -20,6 +20,8 @@ export type Script = (line: string, socket: Socket) => void;
 export class RecordingUpstream {
   /** Answers requests in place of the greeting, for cases about answers. */
   script: Script | undefined = undefined;
+  /** Reads nothing of new connections. */
+  deaf = false;
   private readonly servers: Server[] = [];
   private connections: Connection[] = [];
 
@@ -34,6 +36,12 @@ export class RecordingUpstream {
       await once(server, "listening");
     }
     return upstream;
+  }
+
+  /** Ends all connections; of new ones it reads nothing from now on, or all. */
+  beDeaf(deaf: boolean): void {
+    this.deaf = deaf;
+    for (const { socket } of this.connections) socket.destroy();
   }
 
   /** Forgets what was received so far; connections stay. */
@@ -64,7 +72,7 @@ class Connection {
 
   constructor(
     readonly socket: Socket,
-    private readonly owner: { readonly script: Script | undefined },
+    private readonly owner: { readonly script: Script | undefined; readonly deaf: boolean },
   ) {
     socket.on("data", (chunk: Buffer) => {
       this.received = Buffer.concat([this.received, chunk]);
@@ -76,6 +84,7 @@ class Connection {
     });
     socket.on("error", () => undefined);
     socket.on("close", () => (this.closed = true));
+    if (owner.deaf) socket.pause();
   }
 
   /** Whether a request is unfinished. */
