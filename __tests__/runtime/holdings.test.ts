@@ -101,7 +101,10 @@ test("each worker says what it holds, and nothing more when its clients are gone
   const streams = ["/web", "/web"].map((path) => session.request({ ":path": path }));
   for (const stream of streams) stream.on("error", () => undefined);
   // The two over HTTP/2 are for one worker: one of them waits for the other's connection, if not for another's.
-  await eventually(async () => (await held()).exchanges === 4 && owed.length > 0, "for the requests");
+  await eventually(async () => {
+    const { exchanges, openFiles, upstreamConnectionsInUse, queuedRequests } = await held();
+    return exchanges + openFiles === 5 && upstreamConnectionsInUse + queuedRequests === 3 && owed.length > 0;
+  }, "for the requests");
   const during = await held();
   expect(during).toMatchObject({ clientConnections: 3, http2Streams: 2, openFiles: 1, exchangesBegun: 4 });
   expect(during.upstreamConnectionsInUse + during.queuedRequests).toBe(3);
