@@ -75,7 +75,7 @@ export function proxyServiceUnit(input: ProxyUnitsInput): UnitDocument {
       Restart: "on-failure",
       RestartSec: 2,
       // Read by the master, whose limits of clients follow from it. No MemoryHigh=: below the limit the kernel takes back
-      // the page cache of served files by itself, and slowing the processes down would serve nobody.
+      // the page cache of served files, and slowing the processes down would serve nobody.
       // A percentage is written as it is: systemd expands nothing here.
       MemoryMax: { specifiers: input.memoryMax },
       // A worker that the kernel kills for want of memory is replaced by the master.

@@ -310,7 +310,7 @@ export const CONFIG_ERRORS = {
   },
   "config.announced-and-trusted": {
     means:
-      "Every listener takes connections from there with a PROXY protocol header only, so the client is the one that the header names. Where it names none, whoever is behind would be believed like an HTTP proxy. See [load-balancers.md](load-balancers.md).",
+      "Every listener takes connections from there with a PROXY protocol header only, so the client is the one that the header names. Where it names none, a client behind it would be believed like an HTTP proxy. See [load-balancers.md](load-balancers.md).",
     example: () => {
       const { listeners, ...rest } = config();
       const proxyProtocol = { from: ["10.0.0.0/16"] };

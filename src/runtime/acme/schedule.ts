@@ -143,7 +143,7 @@ export function afterClockChange(history: History, now: number): History {
   };
 }
 
-/** What a file says, without what is not what it should be: a time that is none would never come. */
+/** What a file says, without values of another type than they should have: a time that is no number would never come. */
 export function historyIn(read: Partial<History> | undefined): History | undefined {
   if (!isNumber(read?.failures)) return undefined;
   const { failures, lastFailure, retryAt, issuedAt, renewal } = read as History;

@@ -7,7 +7,7 @@ import { tally } from "./tally.js";
 const enum Stage {
   /** Its action works on it, and may acquire something for it. */
   Open,
-  /** What was acquired is given back; whoever ends it may still answer, at once. */
+  /** What was acquired is given back; the side that ends it may still answer, at once. */
   Released,
   /** Complete or given up, and logged. */
   Over,
@@ -57,7 +57,7 @@ export abstract class Lifetime implements Holdable, Guarded {
     if (this.holder === holder) this.holder = undefined;
   }
 
-  /** Takes it out of its action's hands, for whoever ends it instead. */
+  /** Takes it out of its action's hands, for the side that ends it instead. */
   release(): void {
     if (this.stage !== Stage.Open) return;
     this.stage = Stage.Released;

@@ -156,7 +156,7 @@ export class RequestBody implements Guarded {
     this.settled = true;
     this.discarding = true;
     this.deadline = this.ended ? Infinity : coarseNow() + ms;
-    // What is here already has not to be waited for: only what follows is limited, as `drainable` promised.
+    // Nobody has to wait for bytes that have arrived: only those that follow are limited, as `drainable` promised.
     const bytes = (this.waiting?.bytes ?? 0) + this.inUse;
     this.waiting = undefined;
     this.inUse = 0;

@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 const TURN_MAX = 262_144;
 /** The unit is what a byte of framing costs, some nanoseconds. A piece costs a microsecond or so. */
 const PIECE_COST = 128;
-/** Less than this is not noted by itself, so that a few small requests cost nothing. */
+/** Less than this is noted together with what follows, so that a few small requests cost nothing. */
 const GRAIN = 8_192;
 
 let spent = 0;

@@ -30,7 +30,7 @@ const TRAILER_BYTES_MAX = 16_384;
 /** Bytes of chunk lines that may exceed the data they frame: a body of 1-byte chunks with extensions is an attack. */
 const OVERHEAD_BYTES_MAX = 16_777_216;
 /**
- * Data of a chunk up to this size is moved next to the data before it. To pass it on by itself would cost more: a write,
+ * Data of a chunk up to this size is moved next to the data before it. To pass it on alone would cost more: a write,
  * and a chunk of its own on the other side, for every byte of a peer that sends chunks of one byte.
  */
 const MOVED_BYTES_MAX = 2_048;

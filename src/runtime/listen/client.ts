@@ -35,7 +35,7 @@ export function clientInfo(
   announced: Endpoints | undefined,
 ): ClientInfo {
   const { address, port, localAddress } = announced ?? endpointsOf(socket);
-  // Whoever is behind a balancer that names nobody is not believed, even if it is a trusted proxy elsewhere.
+  // A client behind a balancer that names nobody is not believed, even if the balancer is a trusted proxy elsewhere.
   const trusted = announced?.unnamed !== true && context.trusted(address);
   return {
     address,

@@ -219,7 +219,7 @@ const STOP_ACCEPTING_MS = 2_000;
 const KILL_AFTER_MS = 5_000;
 /** A worker that does not answer by then is hung, or starts and knows the challenges when it is ready. */
 const ANSWERING_MS = 10_000;
-/** Whoever wants to know what workers hold wants to know of the others if one hangs. */
+/** A worker that hangs must not keep the answers of the others back. */
 const HOLDINGS_MS = 2_000;
 /** The longest delay a Node timer can hold. */
 const TIMER_MAX_MS = 2_147_483_647;

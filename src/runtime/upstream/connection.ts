@@ -299,7 +299,7 @@ export class UpstreamConnection implements ChunkSink, WriteListener {
   }
 
   /**
-   * Closes it, if possible by a reset: whoever ends a connection first keeps its local port for a minute (TIME_WAIT), and
+   * Closes it, if possible by a reset: the side that ends a connection first keeps its local port for a minute (TIME_WAIT), and
    * clients that send HEAD, after which none is used again, or give up their requests, could use up all ports to an
    * upstream on another host. After a whole request with a body, which the upstream may still be reading, a reset would
    * take the body away.

@@ -50,7 +50,7 @@ export class UpstreamPool {
     this.stopSweeping = sweepRegularly(this);
   }
 
-  /** How many there are by now, for whoever looks at the worker as a whole. */
+  /** How many there are by now: a part of the worker's holdings. */
   holdings(): { readonly connections: number; readonly inUse: number; readonly queued: number } {
     const connections = this.all.size;
     return { connections, inUse: connections - this.idleConnections.length, queued: this.shares.queued };
