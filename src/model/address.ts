@@ -139,7 +139,7 @@ export function isPort(value: unknown): value is number {
 
 /**
  * What counts as one client: an IPv4 address; with IPv6 a /48 network, which is the most that a site is given (RFC 6177).
- * A site that has one, or the /56 that many homes get, has hundreds of /64 networks to choose from.
+ * A site with a /48, or a home with a /56, has hundreds of /64 networks to choose from.
  */
 export function clientNetwork(address: string): string {
   const groups = ipv6Groups(address);
