@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { buildBundle } from "../../build/bundle.js";
@@ -40,7 +41,10 @@ beforeAll(async () => {
   fs.mkdirSync(store, { mode: 0o700 });
   portico = (await buildBundle(join(store, "portico.mjs"))).file;
   childAlone = join(store, "child.cjs");
-  const contents = `import { runAsOwner } from "./child.js"; void runAsOwner(process.argv.slice(3));`;
+  const contents = `import { runAsOwner } from "./child.js";
+    import { refuseDebugger } from "../runtime/process/noDebugger.js";
+    refuseDebugger();
+    void runAsOwner(process.argv.slice(3));`;
   await build({
     stdin: { contents, resolveDir: join(__dirname, "../../src/asOwner") },
     outfile: childAlone,
@@ -175,6 +179,54 @@ test("the child has the groups that it is given, creates files for itself alone,
   expect(statusOf([])).toMatch(/^Groups:[ \t]*$/m);
   const kept = child([], "setpriv", "--securebits", "+no_setuid_fixup");
   expect(kept).toMatchObject({ stdout: "", stderr: expect.stringContaining(`could not become user ${APP}`) });
+});
+
+test("the child lets no debugger in, and nobody else into its memory, once it is the user's process", async () => {
+  // It waits for its request for as long as the user needs.
+  const args = [portico, "as-owner", String(APP), "65534", ""];
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
+  try {
+    let [said, complaint] = ["", ""];
+    child.stdout.on("data", (data: Buffer) => (said += data.toString()));
+    child.stderr.on("data", (data: Buffer) => (complaint += data.toString()));
+    const status = (): string => fs.readFileSync(`/proc/${child.pid}/status`, "utf8");
+    while (!status().includes(`\nUid:\t${APP}\t`)) await sleep(10);
+    const attackOn = `const pid = ${child.pid}; const net = require("net"); const fs = require("fs");
+      const tried = (act) => { try { return String(act()); } catch (error) { return error.code; } };
+      const found = ["mem", "environ", "fd", "maps", "cwd"].map((name) => {
+        const path = "/proc/" + pid + "/" + name;
+        if (name === "cwd") return tried(() => fs.readlinkSync(path));
+        return tried(() => (name === "fd" ? fs.readdirSync(path) : fs.closeSync(fs.openSync(path, "r+"))));
+      });
+      const signals = ["SIGUSR1", "SIGSTOP", "SIGUSR1", "SIGCONT", "SIGUSR1"];
+      const sent = signals.map((signal) => tried(() => process.kill(pid, signal)));
+      const ask = (left) => {
+        const socket = net.connect(9229, "127.0.0.1");
+        socket.on("connect", () => console.log(JSON.stringify({ found, sent, debugger: true })) || process.exit());
+        socket.on("error", () => {
+          if (left > 0) setTimeout(ask, 50, left - 1);
+          else console.log(JSON.stringify({ found, sent, debugger: false }));
+        });
+      };
+      ask(20);`;
+    const identity = { uid: APP, gid: APP };
+    const attacker = spawn(process.execPath, ["-e", attackOn], { ...identity, cwd: "/" });
+    expect(JSON.parse(await text(attacker.stdout))).toEqual({
+      found: Array<string>(5).fill("EACCES"),
+      sent: Array<string>(5).fill("true"),
+      debugger: false,
+    });
+    const request = { path: files().networkDaemon, label: "x" };
+    const closed = new Promise((resolve) => child.once("close", resolve));
+    child.stdin.end(JSON.stringify({ operation: "read", request }));
+    await closed;
+    expect([JSON.parse(said), complaint]).toEqual([
+      { answer: expect.objectContaining({ target: files().networkDaemon, uid: APP }) },
+      "",
+    ]);
+  } finally {
+    child.kill("SIGKILL");
+  }
 });
 
 test("the settings of an application that owns its tree are edited by the application's user", async () => {

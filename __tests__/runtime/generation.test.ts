@@ -265,7 +265,7 @@ test("one whose Node refuses an option is started again without it", async () =>
   const is = { ...uses };
   const { execArgv } = process;
   (uses as Record<string, boolean>)["singleThreadedGc"] = true;
-  process.execArgv = ["--inspect-brk=9", "--expose-gc"];
+  process.execArgv = ["--inspect_brk=9", "--debug-port", "9", "--expose-gc"];
   mode("old");
   try {
     const generation = await started();

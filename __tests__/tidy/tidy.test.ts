@@ -204,3 +204,14 @@ test("README.md names every program that tests need", () => {
   const named = (name: string): boolean => new RegExp(`\\b${name}\\b`, "i").test(section!);
   expect([...programs].filter((name) => !ALWAYS_HERE.includes(name) && !named(name))).toEqual([]);
 });
+
+test("every process of ours refuses a debugger before it does anything else", () => {
+  const [first, second] = textOf(moduleOf(join(ROOT, "src/cli/main.ts")))
+    .replace(/\/\*[^]*?\*\/|\/\/.*/g, "")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  expect([first, second]).toEqual([
+    'import { refuseDebugger } from "../runtime/process/noDebugger.js";',
+    "refuseDebugger();",
+  ]);
+});

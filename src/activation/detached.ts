@@ -15,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { removeIfEmpty } from "./durableFiles.js";
 import type { Programs } from "./programs.js";
 import { run } from "../diagnosis/command.js";
+import { nodeOptions } from "../runtime/process/noDebugger.js";
 import { systemdIsHere } from "./systemctl.js";
 
 /**
@@ -90,7 +91,7 @@ export async function runDetached(
   const id = randomUUID();
   // The name shows which process follows it.
   const file = join(RECORDS, `${process.pid}-${id}.record`);
-  const command = [node, ...process.execArgv, runtime, ...args, "--record", file];
+  const command = [node, ...nodeOptions(), runtime, ...args, "--record", file];
   mkdirSync(RECORDS, { recursive: true, mode: 0o700 });
   // At once: a deactivation that ends removes the directory if it is empty.
   closeSync(openSync(file, "a", 0o600));

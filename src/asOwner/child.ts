@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { ProblemError } from "../model/problem.js";
+import { isWithoutDebugger } from "../runtime/process/noDebugger.js";
 import type { Answered } from "./asOwner.js";
 import { type Operation, OPERATIONS } from "./operations.js";
 
@@ -24,6 +25,8 @@ export async function runAsOwner([uid, gid, groups = ""]: readonly string[]): Pr
 /** Gives up root's rights for good, and verifies that. */
 function become(uid: number, gid: number, groups: readonly number[]): void {
   if (!Number.isInteger(uid) || uid <= 0 || !Number.isInteger(gid)) throw new Error("no user was named");
+  // From here on the user can signal this process.
+  if (!isWithoutDebugger()) throw new Error("SIGUSR1 would open a debugger");
   process.umask(0o077);
   process.setgroups!([...groups]);
   process.setgid!(gid);

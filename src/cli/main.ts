@@ -1,3 +1,8 @@
+import { refuseDebugger } from "../runtime/process/noDebugger.js";
+
+// Every process of ours starts here, and this comes first.
+refuseDebugger();
+
 /*
  * Modules are loaded only where they are needed, because `serve` waits for two processes to load theirs, one after the
  * other: a worker needs neither command line nor parser, and its master needs no protocols.

@@ -8,7 +8,7 @@ import type { HealthSocket } from "./health.js";
 import type { WorkerHoldings } from "./holdings.js";
 import type { MasterMessage } from "./ipc.js";
 import type { PassedSocket } from "../listen/sockets.js";
-import { execArgv } from "./workerHandle.js";
+import { nodeOptions } from "./noDebugger.js";
 
 /**
  * How one master takes over from another without losing a request, as an upgrade of the runtime or of Node needs it.
@@ -114,7 +114,7 @@ export class Successor implements Supervised {
     const passed = [...handover.sockets, ...(handover.health === undefined ? [] : [handover.health])];
     const sockets = handover.sockets.map((socket, i) => ({ ...socket, fd: FIRST_FD + i }));
     const health = handover.health && { ...handover.health, fd: FIRST_FD + sockets.length };
-    const command = [node, ...execArgv(), runtime, ...process.argv.slice(2)];
+    const command = [node, ...nodeOptions(), runtime, ...process.argv.slice(2)];
     this.shell = spawn("/bin/sh", ["-c", '"$@" & wait $!', "portico", ...command], {
       stdio: ["ignore", "inherit", "inherit", "ipc", ...passed.map(({ fd }) => fd)],
       env: { ...process.env, ...env, [SUCCESSOR]: "1" },

@@ -44,7 +44,6 @@ export async function serve(options: ServeOptions): Promise<number> {
     acmeDirectory: acmeDirectory(options.state),
   });
   const signals: Partial<Record<NodeJS.Signals, () => void>> = {
-    // Without a listener Node would open its debugger on SIGUSR1: this comes before anything that takes time.
     SIGUSR1: () => master.reopenLogs(),
     SIGUSR2: () => void master.upgrade(),
     SIGHUP: () => void master.reloadOnSignal(),

@@ -8,7 +8,7 @@ import { WorkerServer } from "./workerServer.js";
  * master is gone, or after an internal fault.
  */
 export function runWorker(): void {
-  // Comes first: without a listener Node would open its debugger on SIGUSR1, and end on the others. A terminal or
+  // Comes first: without a listener Node would end on most of these. A terminal or
   // `systemctl kill` signals the whole group, but only the master decides to reload, upgrade or interrupt.
   const worker = new Worker();
   process.on("SIGUSR1", () => worker.reopenLogs());

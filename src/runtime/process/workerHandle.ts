@@ -3,6 +3,7 @@ import { type Problem, problem } from "../../model/serving.js";
 import type { Challenge } from "../acme/face.js";
 import type { WorkerHeap } from "./allowance.js";
 import { withinMemory } from "./memoryLimits.js";
+import { nodeOptions } from "./noDebugger.js";
 import type { Holdings } from "./holdings.js";
 import type { MasterMessage, StartMessage, WorkerMessage } from "./ipc.js";
 import type { LoadedConfig } from "../load/config.js";
@@ -58,7 +59,7 @@ export class WorkerHandle {
     const options = workerOptions(spec.heap);
     const fds = [...new Set([...spec.sockets.values()].map((socket) => socket.fd))];
     try {
-      this.child = spawn(process.execPath, [...execArgv(), ...options, ...spec.command], {
+      this.child = spawn(process.execPath, [...nodeOptions(), ...options, ...spec.command], {
         stdio: ["ignore", "inherit", "inherit", "ipc", ...fds],
       });
     } catch (error) {
@@ -138,11 +139,6 @@ function startMessage(spec: WorkerSpec, fds: readonly number[], without: readonl
     logToStderr,
     without,
   };
-}
-
-/** Node's own options (loaders, memory limits) apply to workers too; a debugger's port cannot be shared. */
-export function execArgv(): string[] {
-  return process.execArgv.filter((arg) => !arg.startsWith("--inspect"));
 }
 
 function exitText(code: number | null, signal: NodeJS.Signals | null): string {
