@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import ts from "typescript";
+import { deadLinks } from "../proof/kit/links.js";
 
 /** Whoever reads the project can follow every reference in it: to requirements, decisions, files and headings. */
 const ROOT = join(__dirname, "..");
@@ -114,34 +115,6 @@ test.each([
 ])("of the texts in %j, %j are numbers", (text, found) => {
   expect(numbersShown(text)).toEqual(found);
 });
-
-/** Links of a page to files and headings that are not there. */
-function deadLinks(page: string, text: string): string[] {
-  const prose = text.replace(/^```[^]*?^```/gm, "").replace(/`[^`\n]*`/g, "");
-  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
-  return links.filter((link) => {
-    if (/^[a-z]+:/.test(link)) return false;
-    const [file = "", anchor] = link.split("#");
-    const target = file === "" ? page : join(dirname(page), file);
-    if (file !== "" && !existsSync(target)) return true;
-    return anchor !== undefined && !anchorsOf(file === "" ? text : read(target)).includes(anchor);
-  });
-}
-
-/** Anchors of a page's headings, as GitHub makes them. */
-function anchorsOf(text: string): string[] {
-  const seen = new Map<string, number>();
-  return [...text.replace(/^```[^]*?^```/gm, "").matchAll(/^#+ +(.+)$/gm)].map(([, heading]) => {
-    const shown = heading!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").trim();
-    const anchor = shown
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replace(/\s/g, "-");
-    const times = seen.get(anchor) ?? 0;
-    seen.set(anchor, times + 1);
-    return times === 0 ? anchor : `${anchor}-${times}`;
-  });
-}
 
 test("every link of a page leads to a file and a heading that exist", () => {
   const dead = pages.flatMap((path) => deadLinks(path, read(path)).map((link) => `${name(path)}: ${link}`));

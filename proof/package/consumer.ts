@@ -62,11 +62,6 @@ export class Consumer {
     });
   }
 
-  /** Runs a program of an installed package. */
-  bin(name: string, args: readonly string[], env?: NodeJS.ProcessEnv): string {
-    return this.run(join(INSTALLED, ".bin", name), args, env);
-  }
-
   /**
    * What a compiler says of types: TypeScript 7, or the one before it, which takes four times as long. That one ends
    * before it would be worth it to optimize its code.

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { layOut } from "../../demo/layOut.js";
 import { freePortOffset } from "../../demo/previewProcess.js";
+import { deadLinks } from "../kit/links.js";
+import { codeBlocks } from "../kit/markdown.js";
 import { Consumer } from "./consumer.js";
 
 /** The package as users install it: the packed tarball, in projects of every usual kind. */
@@ -36,16 +38,7 @@ console.log(VERSION, renderProxyConfig(stack).listeners.length);
 const program = (extension = ""): string => PROGRAM.replaceAll("EXTENSION", extension);
 const STRICT = { strict: true, skipLibCheck: false, types: ["node"], noEmit: true };
 
-const sections = readFileSync(resolve(__dirname, "../../README.md"), "utf8").split(/^## /m);
-
-/** Code blocks of a section of the README, in order. */
-function blocks(title: string, language: string): string[] {
-  const section = sections.find((text) => text.startsWith(`${title}\n`));
-  if (section === undefined) throw new Error(`the README has no section "${title}"`);
-  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(
-    (match) => match[1]!,
-  );
-}
+const blocks = (title: string, language: string): string[] => codeBlocks("README.md", language, title);
 
 const [main = ""] = blocks("The smallest deployment", "ts");
 
@@ -130,6 +123,19 @@ test("the Containerfile finds in the package what it copies", () => {
   expect(Math.min(...sizes)).toBeGreaterThan(1000);
 });
 
+test("every link of a page in the package leads to a file and a heading in the package", () => {
+  const own = join(consumer.folder, "node_modules/cdktf-portico");
+  const pages = readdirSync(own, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".md"),
+  );
+  expect(pages).toContain("README.md");
+  const dead = pages.flatMap((page) => {
+    const path = join(own, page);
+    return deadLinks(path, readFileSync(path, "utf8")).map((link) => `${page}: ${link}`);
+  });
+  expect(dead).toEqual([]);
+});
+
 test("the types describe every field of the config", () => {
   const file = "node_modules/cdktf-portico/dist/lib/model/config/config.d.ts";
   const text = readFileSync(join(consumer.folder, file), "utf8");
@@ -183,6 +189,18 @@ describe("the README", () => {
     );
   });
 
+  test("the command that makes the state private finds the state and its backup", () => {
+    const { terraform } = JSON.parse(readFileSync(stackOf("main.ts"), "utf8"));
+    const state = basename(terraform.backend.local.path);
+    for (const name of [state, `${state}.backup`]) consumer.write(name, "{}");
+    const chmod = codeBlocks("docs/deploying.md", "sh", "Where secrets are");
+    consumer.run("sh", ["-euc", chmod.join("")]);
+    const modes = [state, `${state}.backup`].map(
+      (name) => statSync(join(consumer.folder, name)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o600, 0o600]);
+  });
+
   test("the files can be tried on loopback", async () => {
     const [, trial] = blocks("The smallest deployment", "sh");
     const root = join(consumer.folder, "out/portico/files/Host");
@@ -221,36 +239,6 @@ describe("the README", () => {
   test("the deployment over ssh is refused while the variable with the host's key is not set", () => {
     expect(failed["ssh.ts"]).toContain("Delivery.ssh.hostKey: is missing [delivery.unverified-host]");
   });
-
-  test.each(["ts-jest", "@swc/jest"])(
-    "the unit tests pass with %s",
-    (transform) => {
-      const [setup] = blocks("Unit tests", "js");
-      const [unit] = blocks("Unit tests", "ts");
-      consumer.write("jest.setup.js", setup!);
-      consumer.write("__tests__/stack.test.ts", unit!);
-      consumer.write(
-        "tsconfig.json",
-        JSON.stringify({
-          compilerOptions: {
-            ...STRICT,
-            types: ["node", "jest"],
-            module: "nodenext",
-            target: "es2022",
-            isolatedModules: true,
-          },
-        }),
-      );
-      const config = {
-        testEnvironment: "node",
-        setupFilesAfterEnv: ["<rootDir>/jest.setup.js"],
-        transform: { "\\.ts$": transform },
-      };
-      consumer.write("jest.config.json", JSON.stringify(config));
-      consumer.bin("jest", ["--config", "jest.config.json", "--runInBand"]);
-    },
-    120_000,
-  );
 });
 
 describe("the entry point for clusters, whose peer only its users install", () => {
@@ -279,8 +267,7 @@ describe("the entry point for clusters, whose peer only its users install", () =
     // One process runs the example and measures the runtime: to load what both need takes longest.
     beforeAll(() => {
       consumer.install(PROVIDER);
-      const page = readFileSync(resolve(__dirname, "../../docs/kubernetes.md"), "utf8");
-      consumer.write(cluster, /^```ts\n([^]*?)^```$/m.exec(page)![1]!);
+      consumer.write(cluster, codeBlocks("docs/kubernetes.md", "ts")[0]!);
       const program = `
         require("./${cluster}");
         const { Testing, TerraformStack } = require("cdktf");
