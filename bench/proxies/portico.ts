@@ -3,7 +3,7 @@ import path from "node:path";
 import { TerraformStack, Testing } from "cdktf";
 import { buildBundle } from "../../build/bundle.js";
 import { ROOT } from "../../build/paths.js";
-import { Action, FileSyncFrontEnd, Mode, TlsMaterial } from "../../src/constructs/index.js";
+import { Action, FileSyncFrontEnd, Mode, TlsMaterial, TlsPolicy } from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST } from "../lib/site.js";
 import type { ProxyKind, Setup } from "../lib/proxy.js";
@@ -81,5 +81,6 @@ function mode({ mode: name, port, redirectPort, site }: Setup): Mode {
     httpsPort: port,
     publicPort: 443,
     material: TlsMaterial.fromFiles(site.tls),
+    policy: TlsPolicy.fileSync(),
   });
 }

@@ -4,8 +4,13 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TerraformStack, Testing } from "cdktf";
-import type { TlsPolicy } from "../../src/constructs/index.js";
-import { FileSyncFrontEnd, Mode, type ReverseProxyProps, TlsMaterial } from "../../src/constructs/index.js";
+import {
+  FileSyncFrontEnd,
+  Mode,
+  type ReverseProxyProps,
+  TlsMaterial,
+  TlsPolicy,
+} from "../../src/constructs/index.js";
 import type { ProxyConfigInput } from "../../src/model/index.js";
 import { dhParametersPem, proxyConfigText } from "../../src/render/index.js";
 import { freePorts } from "./ports.js";
@@ -117,7 +122,7 @@ function deployedConfig(folder: string, ports: Ports, options: FrontEndOptions):
       httpsPort: ports.tlsPort,
       publicPort: 443,
       material,
-      ...(options.policy === undefined ? {} : { policy: options.policy }),
+      policy: options.policy ?? TlsPolicy.fileSync(),
     }),
     installDirectory: folder,
     upstreams: {

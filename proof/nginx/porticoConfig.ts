@@ -1,5 +1,10 @@
 import { TerraformStack, Testing } from "cdktf";
-import { FileSyncFrontEnd, Mode as FrontEndMode, TlsMaterial } from "../../src/constructs/index.js";
+import {
+  FileSyncFrontEnd,
+  Mode as FrontEndMode,
+  TlsMaterial,
+  TlsPolicy,
+} from "../../src/constructs/index.js";
 import { proxyConfigText } from "../../src/render/index.js";
 import { HOST, logsOf, type Mode, type Ports, RESPONSE_HEADERS, type SitePaths } from "./site.js";
 
@@ -31,5 +36,6 @@ function tlsMode(site: SitePaths, ports: Ports): FrontEndMode {
     httpsPort,
     publicPort: 443,
     material: TlsMaterial.fromFiles(site.tls),
+    policy: TlsPolicy.fileSync(),
   });
 }

@@ -35,14 +35,9 @@ export * from "./reverseProxyBase.js";
 export { FILE_SYNC_RESPONSE_HEADERS, type HstsOptions, type ResponseHeaders } from "./responseHeaders.js";
 export * from "./route.js";
 export type { SshBastion, SshDeliveryOptions, SshLogin } from "./delivery/connection.js";
+export type { SelfSignedOptions } from "./selfSignedOptions.js";
 export * from "./systemdUnit.js";
-export {
-  SelfSignedTls,
-  TlsMaterial,
-  type SelfSignedOptions,
-  type TlsFilePaths,
-  type TlsFiles,
-} from "./tlsMaterial.js";
+export { SelfSignedTls, TlsMaterial, type TlsFilePaths, type TlsFiles } from "./tlsMaterial.js";
 export * from "./tlsPolicy.js";
 export * from "./upstream.js";
 export * from "./virtualServer.js";

@@ -81,12 +81,16 @@ export class Listener extends Construct {
     const rendered = { ...options, name, address, protocol };
     // Without TLS the option has no effect; a warning says so.
     if (tls === undefined) return rendered;
-    const { material, serverNames, policy = TlsPolicy.fileSync(), ...tlsOptions } = tls;
+    const { material, serverNames, policy = defaultPolicy([tlsFiles!, ...further]), ...tlsOptions } = tls;
     const certificates = further.length === 0 ? {} : { certificates: further.map(certificateInput) };
     const files = { ...certificateInput(tlsFiles!), ...certificates, dhparam: tlsFiles!.dhparam };
     return { ...rendered, http2, tls: { ...tlsOptions, ...files, policy: policy.settings } };
   }
 }
+
+/** That of the service for the RSA keys that it names; one that takes every type where a key is not made here. */
+const defaultPolicy = (all: readonly TlsFiles[]): TlsPolicy =>
+  all.some(({ anyKeyType }) => anyKeyType) ? TlsPolicy.mozillaIntermediate() : TlsPolicy.fileSync();
 
 const certificateInput = ({ certificate, key, acme }: TlsFiles) => ({ certificate, key, acme: acme?.() });
 
@@ -137,7 +141,8 @@ export interface ListenerTls {
   readonly material: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
-   * @default TlsPolicy.fileSync()
+   * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from files
+   * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
   /**

@@ -8,6 +8,7 @@ import {
   type ProxyConfigInput,
 } from "../model/index.js";
 import { type AcmeOptions, authorityName, authorityOf } from "./acme.js";
+import { excludedKeyProblems } from "./certificatesHere.js";
 import { type ConfigOverride, lostOverrides, overridden, overridePathProblems } from "./configOverrides.js";
 import { configProblems, refuse } from "./props/checks.js";
 import { atConstructs } from "./constructPaths.js";
@@ -132,6 +133,7 @@ export abstract class ReverseProxyBase extends Construct implements ProxyScope {
     return [
       ...problems.map((p) => this.asOverridden(atConstructs(p, this), p.path)),
       ...this.placeProblems(),
+      ...excludedKeyProblems(this),
       ...lostOverrides(this.rendered, this.overrides).map(({ path }) =>
         problem(
           "config.unknown-reference",

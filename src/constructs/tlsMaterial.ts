@@ -6,12 +6,6 @@ import { isIP } from "node:net";
 import { isFilePath } from "../model/filePath.js";
 import { type AcmeCertificateInput, type Problem, problem, ProblemError } from "../model/index.js";
 import { CATCH_ALL } from "../model/serverName.js";
-import {
-  accepting,
-  DOMAIN_NAME_LENGTH_MAX,
-  DOMAIN_NAME_PATTERN,
-  LONG_LABEL_PATTERN,
-} from "../model/textRule.js";
 import { CONTAINER_PATHS } from "../render/index.js";
 import { type AcmeOptions, refuseAcme } from "./acme.js";
 import { hostPathProblems, refuse } from "./props/checks.js";
@@ -19,17 +13,16 @@ import { dhParametersFile } from "./dhParametersFile.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
 import { addPreconditions, lateText } from "./props/lateChecks.js";
-import {
-  choice,
-  either,
-  listOf,
-  number,
-  type PropTable,
-  refuseOptions,
-  required,
-  text,
-} from "./props/propTable.js";
+import { choice, either, type PropTable, refuseOptions, required, text } from "./props/propTable.js";
 import { isKnown } from "./props/tokens.js";
+import {
+  DEFAULT_VALIDITY_DAYS,
+  defaultRenewalDays,
+  DNS_NAME,
+  SELF_SIGNED_OPTIONS,
+  type SelfSignedOptions,
+  selfSignedProblems,
+} from "./selfSignedOptions.js";
 
 /**
  * Private key, certificate and Diffie-Hellman parameters. A closed choice: take one of the static methods.
@@ -52,7 +45,10 @@ export abstract class TlsMaterial {
     return new SelfSignedMaterial(options);
   }
 
-  /** Files that are already on the host. Neither key nor certificate enters synthesis or state. */
+  /**
+   * Files that are already on the host, with an ECDSA key, as certbot makes, or RSA: the listener's default policy is then
+   * `TlsPolicy.mozillaIntermediate()`. Neither key nor certificate enters synthesis or state.
+   */
   static fromFiles(files: TlsFilePaths): TlsMaterial {
     refuseOptions("TlsMaterial.fromFiles", files, TLS_FILE_PATHS);
     refuse(filesProblems(files));
@@ -97,6 +93,8 @@ export interface TlsFiles {
   readonly dhparam?: string;
   /** The resources of a self-signed material; undefined for existing files. */
   readonly selfSigned?: SelfSignedTls;
+  /** @internal Whether the key may be of any type. */
+  readonly anyKeyType?: boolean;
   /** @internal Those of the files that something on the host may renew. */
   readonly renewedOnHost?: readonly string[];
   /** @internal What the config says of a certificate by ACME; its names are known when the app is synthesized. */
@@ -116,28 +114,6 @@ export interface TlsFilePaths {
    * @default - the ffdhe2048 group of RFC 7919, written next to the proxy's other TLS files
    */
   readonly dhparam?: string | false;
-}
-
-/** Options of a self-signed certificate. */
-export interface SelfSignedOptions {
-  /**
-   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. That of a
-   * listener always covers the host's names and addresses, and those of every virtual server on it without a material
-   * of its own; that of virtual servers covers their names.
-   * @default - none
-   */
-  readonly dnsNames?: readonly string[];
-  /**
-   * Days that the certificate is valid after its creation, 1 to 36500.
-   * @default 3650
-   */
-  readonly validityDays?: number;
-  /**
-   * Days before it expires at which Terraform makes a new certificate; 0 waits until it expires. Must be less
-   * than `validityDays`, or every apply would make a new one.
-   * @default - 30, or a third of `validityDays` if that is less
-   */
-  readonly renewalDays?: number;
 }
 
 /** @internal Where a proxy runs, as far as materials are concerned. */
@@ -283,7 +259,11 @@ class ExistingMaterial extends TlsMaterial {
 
   override bind(_: Construct, context: TlsContext): TlsFiles {
     const { dhparam, ...pair } = this.files;
-    const own = { ...pair, renewedOnHost: Object.values(this.files).filter((path) => !!path) as string[] };
+    const own = {
+      ...pair,
+      anyKeyType: true,
+      renewedOnHost: Object.values(this.files).filter((file) => !!file),
+    };
     return dhparam === false ? own : { ...own, dhparam: dhparam ?? context.dhParameters() };
   }
 }
@@ -312,12 +292,6 @@ class AcmeMaterial extends TlsMaterial {
   }
 }
 
-const SELF_SIGNED_OPTIONS: PropTable<SelfSignedOptions> = {
-  dnsNames: listOf(text),
-  validityDays: number,
-  renewalDays: number,
-};
-
 const noHost = ({ node }: Construct): Problem =>
   problem("container.no-host", node.path, "has a self-signed material, and no host to put it on", {
     allowed: "a certificate that containers find as files",
@@ -329,55 +303,6 @@ const TLS_FILE_PATHS: PropTable<TlsFilePaths> = {
   key: required(text),
   dhparam: either(choice(false), text),
 };
-
-const DEFAULT_VALIDITY_DAYS = 3650;
-const VALIDITY_DAYS_MAX = 36_500;
-
-const defaultRenewalDays = (validityDays: number): number => Math.min(30, Math.floor(validityDays / 3));
-
-const DNS_NAME = {
-  pattern: `^(?:\\*\\.)?${DOMAIN_NAME_PATTERN}$`,
-  never: LONG_LABEL_PATTERN,
-  lengthMax: DOMAIN_NAME_LENGTH_MAX,
-  allowed: "a lower-case domain name such as files.example.org or *.example.org",
-};
-
-function selfSignedProblems(options: SelfSignedOptions): Problem[] {
-  const { dnsNames = [], validityDays = DEFAULT_VALIDITY_DAYS, renewalDays } = options;
-  const at = (name: string): string => `TlsMaterial.selfSigned.${name}`;
-  const days = (name: "validityDays" | "renewalDays", from: number, to: number): Problem[] => {
-    const value = options[name];
-    if (value === undefined) return [];
-    if (!isKnown(value)) {
-      const more = {
-        allowed: `${from} to ${to} days`,
-        fix: "Give a literal: the certificate's times follow from it.",
-      };
-      return [problem("config.wrong-type", at(name), "is not known at synthesis", more)];
-    }
-    if (Number.isInteger(value) && value >= from && value <= to) return [];
-    const fix =
-      name === "renewalDays" ? "Renew later, or let the certificate be valid for longer." : undefined;
-    const more = { received: value, allowed: `${from} to ${to} days`, ...(fix && { fix }) };
-    return [problem("config.out-of-range", at(name), "is out of range", more)];
-  };
-  const valid = days("validityDays", 1, VALIDITY_DAYS_MAX);
-  const renewal =
-    valid.length > 0 || renewalDays === undefined ? [] : days("renewalDays", 0, validityDays - 1);
-  const names = dnsNames.flatMap((name, i) => {
-    if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
-    const { allowed } = DNS_NAME;
-    const fix = "Give a domain name; addresses of the host and of virtual servers are covered anyway.";
-    return [
-      problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
-        received: name,
-        allowed,
-        fix,
-      }),
-    ];
-  });
-  return [...valid, ...renewal, ...names];
-}
 
 function filesProblems(files: TlsFilePaths): Problem[] {
   return (["certificate", "key", "dhparam"] as const).flatMap((name) => {

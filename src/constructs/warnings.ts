@@ -1,11 +1,11 @@
-import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { Annotations, Aspects } from "cdktf";
 import type { IConstruct } from "constructs";
 import { plainRange } from "../model/addressRanges.js";
 import { coversName } from "../model/certificateName.js";
 import { CATCH_ALL } from "../model/serverName.js";
+import { certificateHere } from "./certificatesHere.js";
 import type { Listener } from "./listener.js";
 import { isKnown } from "./props/tokens.js";
 import type { ProxyConfigInput } from "../model/index.js";
@@ -108,22 +108,13 @@ function warnOfNames(
   names: readonly string[],
 ): void {
   if (selfSigned !== undefined || certificate === undefined) return;
-  const here = proxy.onThisMachine(certificate);
-  const missing = here === undefined ? [] : notCovered(here, names);
+  const read = certificateHere(proxy, certificate);
+  const missing = read === undefined ? [] : notCovered(read, names);
   if (missing.length === 0) return;
   Annotations.of(user).addWarning(
     `The certificate ${certificate} does not cover ${missing.join(", ")}: browsers will refuse it there.`,
   );
 }
 
-function notCovered(file: string, names: readonly string[]): string[] {
-  try {
-    const certificate = new X509Certificate(readFileSync(file));
-    return [...new Set(names)].filter(
-      (name) => name !== CATCH_ALL && isKnown(name) && !coversName(certificate, name),
-    );
-  } catch {
-    // It may not be there yet; whether it is a certificate at all is checked where it is used.
-    return [];
-  }
-}
+const notCovered = (certificate: X509Certificate, names: readonly string[]): string[] =>
+  [...new Set(names)].filter((name) => name !== CATCH_ALL && isKnown(name) && !coversName(certificate, name));

@@ -95,17 +95,24 @@ export function keyTypeFor(policy: TlsPolicyName | TlsPolicySettings): KeyType {
   return takesEcdsa(tlsPolicySettings(policy)) ? "ecdsa-p256" : "rsa-2048";
 }
 
+type Suites = Pick<TlsPolicySettings, "minVersion" | "ciphers">;
+
 /** Whether a key of that type can be used under a policy, by every client that the policy lets in. */
-export function takesKeyType(policy: TlsPolicyName | TlsPolicySettings, keyType: KeyType): boolean {
-  const settings = tlsPolicySettings(policy);
+export function takesKeyType(policy: TlsPolicyName | Suites, keyType: KeyType): boolean {
+  const settings = typeof policy === "string" ? TLS_POLICIES[policy] : policy;
   return keyType === "ecdsa-p256" ? takesEcdsa(settings) : takesRsa(settings);
 }
 
+/** What to do about a key that a policy excludes. */
+export const EXCLUDED_KEY_FIX =
+  "Use `TlsPolicy.mozillaIntermediate()`, in the config `mozilla-intermediate`, which takes ECDSA and RSA keys, or " +
+  "bring a certificate whose key the policy takes (certbot makes an RSA key with `--key-type rsa`).";
+
 /** Suites of TLS 1.3 leave the kind of key open; those of 1.2 name it (OpenSSL's ciphers(1)). */
-const takesEcdsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
+const takesEcdsa = ({ minVersion, ciphers }: Suites): boolean =>
   minVersion === "TLSv1.3" || selects(ciphers, /^[!-]a?ECDSA$/, WITHOUT_ECDSA);
 
-const takesRsa = ({ minVersion, ciphers }: TlsPolicySettings): boolean =>
+const takesRsa = ({ minVersion, ciphers }: Suites): boolean =>
   minVersion === "TLSv1.3" || selects(ciphers, /^[!-]aRSA$/, WITHOUT_RSA);
 
 /** What means only suites of other authentication: by name, by key exchange, or by a cipher without either. */

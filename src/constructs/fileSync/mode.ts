@@ -100,7 +100,8 @@ export interface TlsOptions extends ListenOptions {
   readonly material?: TlsMaterial;
   /**
    * Protocols, ciphers and curves.
-   * @default TlsPolicy.fileSync()
+   * @default - `TlsPolicy.fileSync()`; `TlsPolicy.mozillaIntermediate()` if a certificate of the listener is from files
+   * (`TlsMaterial.fromFiles`, `fromSecret`), whose key may be ECDSA
    */
   readonly policy?: TlsPolicy;
   /**

@@ -14,6 +14,7 @@ import {
   type TlsPolicySettings,
   tlsPolicySettings,
 } from "../../model/serving.js";
+import { EXCLUDED_KEY_FIX, takesKeyType } from "../../model/tlsPolicy.js";
 
 /**
  * A server of ours checks nobody's certificate. Without this, Node reads all roots that it knows in every process, which
@@ -97,11 +98,17 @@ export async function handshakeProblem(
   const failure = await handshake(server.context, createSecureContext(secureContextOptions(policy)));
   if (failure === undefined) return undefined;
   const message = `no client can complete a handshake with this policy and a key of type ${keyType}: ${failure}`;
-  const fix = "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
+  const fix = excludes(policy, keyType)
+    ? EXCLUDED_KEY_FIX
+    : "Choose protocols, ciphers and curves that go with the key, or a key that goes with them.";
   // The policy is the listener's, and suits its other certificates.
   const at = path.endsWith("]") ? path : `${path}.policy`;
   return problem("tls.bad-policy", at, message, { fix });
 }
+
+const excludes = (policy: TlsPolicySettings, keyType: string | undefined): boolean =>
+  (keyType === "ec" && !takesKeyType(policy, "ecdsa-p256")) ||
+  (keyType === "rsa" && !takesKeyType(policy, "rsa-2048"));
 
 function contextOf(
   options: SecureContextOptions,

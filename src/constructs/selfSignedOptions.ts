@@ -1,0 +1,92 @@
+import { type Problem, problem } from "../model/index.js";
+import {
+  accepting,
+  DOMAIN_NAME_LENGTH_MAX,
+  DOMAIN_NAME_PATTERN,
+  LONG_LABEL_PATTERN,
+} from "../model/textRule.js";
+import { listOf, number, type PropTable, text } from "./props/propTable.js";
+import { isKnown } from "./props/tokens.js";
+
+/** Options of a self-signed certificate. */
+export interface SelfSignedOptions {
+  /**
+   * Further domain names that the certificate covers, in lower case; `*.` may replace the first label. That of a
+   * listener always covers the host's names and addresses, and those of every virtual server on it without a material
+   * of its own; that of virtual servers covers their names.
+   * @default - none
+   */
+  readonly dnsNames?: readonly string[];
+  /**
+   * Days that the certificate is valid after its creation, 1 to 36500.
+   * @default 3650
+   */
+  readonly validityDays?: number;
+  /**
+   * Days before it expires at which Terraform makes a new certificate; 0 waits until it expires. Must be less
+   * than `validityDays`, or every apply would make a new one.
+   * @default - 30, or a third of `validityDays` if that is less
+   */
+  readonly renewalDays?: number;
+}
+
+/** @internal */
+export const SELF_SIGNED_OPTIONS: PropTable<SelfSignedOptions> = {
+  dnsNames: listOf(text),
+  validityDays: number,
+  renewalDays: number,
+};
+
+/** @internal */
+export const DEFAULT_VALIDITY_DAYS = 3650;
+const VALIDITY_DAYS_MAX = 36_500;
+
+/** @internal */
+export const defaultRenewalDays = (validityDays: number): number =>
+  Math.min(30, Math.floor(validityDays / 3));
+
+/** @internal */
+export const DNS_NAME = {
+  pattern: `^(?:\\*\\.)?${DOMAIN_NAME_PATTERN}$`,
+  never: LONG_LABEL_PATTERN,
+  lengthMax: DOMAIN_NAME_LENGTH_MAX,
+  allowed: "a lower-case domain name such as files.example.org or *.example.org",
+};
+
+/** @internal */
+export function selfSignedProblems(options: SelfSignedOptions): Problem[] {
+  const { dnsNames = [], validityDays = DEFAULT_VALIDITY_DAYS, renewalDays } = options;
+  const at = (name: string): string => `TlsMaterial.selfSigned.${name}`;
+  const days = (name: "validityDays" | "renewalDays", from: number, to: number): Problem[] => {
+    const value = options[name];
+    if (value === undefined) return [];
+    if (!isKnown(value)) {
+      const more = {
+        allowed: `${from} to ${to} days`,
+        fix: "Give a literal: the certificate's times follow from it.",
+      };
+      return [problem("config.wrong-type", at(name), "is not known at synthesis", more)];
+    }
+    if (Number.isInteger(value) && value >= from && value <= to) return [];
+    const fix =
+      name === "renewalDays" ? "Renew later, or let the certificate be valid for longer." : undefined;
+    const more = { received: value, allowed: `${from} to ${to} days`, ...(fix && { fix }) };
+    return [problem("config.out-of-range", at(name), "is out of range", more)];
+  };
+  const valid = days("validityDays", 1, VALIDITY_DAYS_MAX);
+  const renewal =
+    valid.length > 0 || renewalDays === undefined ? [] : days("renewalDays", 0, validityDays - 1);
+  const names = dnsNames.flatMap((name, i) => {
+    if (!isKnown(name) || accepting(DNS_NAME)(name)) return [];
+    const { allowed } = DNS_NAME;
+    const fix = "Give a domain name; addresses of the host and of virtual servers are covered anyway.";
+    return [
+      problem("config.bad-server-name", at(`dnsNames[${i}]`), "is not a domain name", {
+        received: name,
+        allowed,
+        fix,
+      }),
+    ];
+  });
+  return [...valid, ...renewal, ...names];
+}
