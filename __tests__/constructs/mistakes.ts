@@ -2020,6 +2020,46 @@ const shapes = of("", [
   ],
 ]);
 
+const elsewhere = of("what other proxies do", [
+  ["TLS to an upstream", upstream({ url: "https://app:8443" }), "config.bad-url", AT_URL],
+  ["a Unix socket", upstream({ url: "unix:/run/app.sock" }), "config.bad-url", AT_URL],
+  ["several servers", upstream({ servers: ["a", "b"] }), "config.unknown-field", "stack/proxy/u.servers"],
+  [
+    "a rewrite",
+    act((s) => Action.proxy(s.app, wrong({ rewrite: "/x" }))),
+    "config.unknown-field",
+    "Action.proxy.rewrite",
+  ],
+  [
+    "try_files",
+    act(() => Action.staticFiles("/srv/page", wrong({ try_files: "/index.html" }))),
+    "config.unknown-field",
+    "Action.staticFiles.try_files",
+  ],
+  [
+    "basic authentication",
+    route({ path: "/a", basicAuth: "users" }),
+    "config.unknown-field",
+    `${AT_ROUTE}.basicAuth`,
+  ],
+  [
+    "address lists",
+    route({ path: "/a", allow: ["10.0.0.0/8"] }),
+    "config.unknown-field",
+    `${AT_ROUTE}.allow`,
+  ],
+  ["a pattern as a path", route({ path: "~ [.]php$" }), "config.bad-route-path", `${AT_ROUTE}.path`],
+  ["compression", server({ gzip: true }), "config.unknown-field", "stack/proxy/v.gzip"],
+  ["error pages", server({ error_page: "/e.html" }), "config.unknown-field", "stack/proxy/v.error_page"],
+  [
+    "wildcards",
+    server({ serverNames: ["*.example.org"] }),
+    "config.bad-server-name",
+    "stack/proxy/v.serverNames[0]",
+  ],
+  ["HTTP/3", listener({ port: 8443, http3: true }), "config.unknown-field", "stack/proxy/l.http3"],
+]);
+
 export const MISTAKES: readonly Mistake[] = [
   ...hosts,
   ...deliveries,
@@ -2038,4 +2078,5 @@ export const MISTAKES: readonly Mistake[] = [
   ...references,
   ...contradictions,
   ...shapes,
+  ...elsewhere,
 ];

@@ -1,6 +1,6 @@
 import { Token } from "cdktf";
 import { Construct, type IConstruct } from "constructs";
-import { nearest } from "../../model/nearest.js";
+import { unknownNameFix } from "../../model/notSupported.js";
 import { type Problem, problem } from "../../model/index.js";
 import { refuse } from "./checks.js";
 
@@ -73,10 +73,9 @@ function propProblems(path: string, props: unknown, table: Readonly<Record<strin
 }
 
 function unknownProp(path: string, name: string, names: readonly string[]): Problem {
-  const near = nearest(name, names);
   return problem("config.unknown-field", path, "does not exist", {
     allowed: names.join(", "),
-    ...(near === undefined ? {} : { fix: `Did you mean \`${near}\`?` }),
+    ...unknownNameFix(name, names),
   });
 }
 

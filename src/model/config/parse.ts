@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { CONFIG_VERSION, configSchema, type ProxyConfig } from "./config.js";
 import { crossCheck } from "./crossChecks.js";
-import { nearest } from "../nearest.js";
+import { badValueFix, unknownNameFix } from "../notSupported.js";
 import { type Problem, type ProblemCode, problem, type Result } from "../problem.js";
 import { allowedAt, fieldNamesAt } from "./schema.js";
 
@@ -82,20 +82,20 @@ function toProblems(issue: Issue, schema: z.ZodType, document: unknown): Problem
   const path = formatPath(issue.path);
   if (issue.code === "unrecognized_keys") {
     const known = fieldNamesAt(schema, issue.path, issue.input);
-    return issue.keys.map((key) => {
-      const near = nearest(key, known);
-      return problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
+    return issue.keys.map((key) =>
+      problem("config.unknown-field", path === "" ? key : `${path}.${key}`, "is not a field here", {
         allowed: known.join(", "),
-        ...(near === undefined ? {} : { fix: `Did you mean \`${near}\`?` }),
-      });
-    });
+        ...unknownNameFix(key, known),
+      }),
+    );
   }
   if (issue.code === "invalid_union") return unionProblems(issue, path, schema, document);
   if (issue.code === "invalid_key")
     return issue.issues.flatMap((inner) => toProblems({ ...inner, path: issue.path }, schema, document));
   const { code, message, allowed } = explain(issue, schema, document);
   const received = issue.input === undefined ? {} : { received: issue.input };
-  return [problem(code, path, message, { ...received, ...(allowed === undefined ? {} : { allowed }) })];
+  const more = { ...(allowed === undefined ? {} : { allowed }), ...badValueFix(code, issue.input) };
+  return [problem(code, path, message, { ...received, ...more })];
 }
 
 /** A union failed: report the branch that was meant, the one with the fewest mistakes, else what the field as a whole accepts. */

@@ -1,0 +1,216 @@
+import { nearest } from "./nearest.js";
+import type { ProblemCode } from "./problem.js";
+
+/** Something that other proxies do and this one does not; README, "What it does not do", has the same words. */
+export interface NotSupported {
+  readonly what: string;
+  /** Way out. */
+  readonly instead: string;
+  /** Names under which other proxies have it. Case, `-` and `_` make no difference. */
+  readonly names: readonly string[];
+  /** Fields one of which is known wherever the names mean this; without it they mean it everywhere. */
+  readonly beside?: readonly string[];
+  /** Values that ask for it, by the code of their problem. */
+  readonly values?: { readonly [code in ProblemCode]?: RegExp };
+}
+
+const UPSTREAM = ["connectTimeoutMs"];
+const ROUTE_OR_UPSTREAM = [...UPSTREAM, "strip", "match"];
+
+export const NOT_SUPPORTED: readonly NotSupported[] = [
+  {
+    what: "TLS to an upstream",
+    instead:
+      "Run a TLS client such as `stunnel` beside the proxy, and give its `http://127.0.0.1:PORT` as the upstream's `url`.",
+    names: [
+      "tls",
+      "https",
+      "ssl",
+      "ca",
+      "verify",
+      "insecureSkipVerify",
+      "serverName",
+      "proxySslVerify",
+      "transport",
+    ],
+    beside: UPSTREAM,
+    values: { "config.bad-url": /^(?:https|h2|grpcs|wss):/i },
+  },
+  {
+    what: "an upstream on a Unix socket",
+    instead:
+      "Let the application listen on a loopback port, or bridge with `socat TCP-LISTEN:8000,bind=127.0.0.1,fork " +
+      "UNIX-CONNECT:/run/app.sock`.",
+    names: ["socket", "socketPath", "unix"],
+    beside: UPSTREAM,
+    values: { "config.bad-url": /^(?:https?:\/\/|http\+)?unix[:/]|^\//i },
+  },
+  {
+    what: "several servers for one upstream",
+    instead:
+      "Give the address of a load balancer, such as HAProxy or a service of the cluster, as the upstream's `url`, or an " +
+      "upstream to each route.",
+    names: [
+      ...[
+        "servers",
+        "urls",
+        "hosts",
+        "targets",
+        "backends",
+        "weight",
+        "backup",
+        "balance",
+        "lbPolicy",
+        "ipHash",
+      ],
+      ...["leastConn", "loadBalancing", "loadBalancer", "healthCheck", "maxFails", "failTimeout", "sticky"],
+    ],
+    beside: ROUTE_OR_UPSTREAM,
+  },
+  {
+    what: "FastCGI, uWSGI, SCGI or gRPC to an upstream",
+    instead:
+      "Let the application speak HTTP/1.1: gunicorn and uvicorn do, and for PHP a web server beside it does.",
+    names: ["fastcgi", "fastcgiPass", "uwsgi", "uwsgiPass", "scgiPass", "grpc", "grpcPass", "phpFastcgi"],
+    values: { "config.bad-url": /^(?:fastcgi|uwsgi|scgi|grpc|h2c):/i },
+  },
+  {
+    what: "a rewrite of paths",
+    instead:
+      "`strip` of `Action.proxy` cuts the route's path from what goes upstream; let the application change anything else.",
+    names: [
+      ...["rewrite", "pathRewrite", "replacePath", "replacePathRegex", "stripPrefix", "addPrefix"],
+      ...["handlePath", "subFilter"],
+    ],
+    values: { "config.bad-url": /^http:\/\/[^/?#@]+\/./i },
+  },
+  {
+    what: "a pattern as the path of a route",
+    instead: "Add a route for each path; `match` is `prefix`, `segment` or `exact`.",
+    names: ["regex", "pathRegex", "pathRegexp", "regexp", "pattern", "matcher"],
+    values: { "config.bad-route-path": /^[~^@]|[*$\\()|]/ },
+  },
+  {
+    what: "basic authentication, or a request to another server for it",
+    instead:
+      "Let the application authenticate, or make an authenticating proxy such as oauth2-proxy the upstream, which passes " +
+      "requests on.",
+    names: [
+      ...[
+        "auth",
+        "authBasic",
+        "basicAuth",
+        "basicauth",
+        "authBasicUserFile",
+        "htpasswd",
+        "authRequest",
+        "users",
+      ],
+      ...["forwardAuth", "satisfy", "realm"],
+    ],
+  },
+  {
+    what: "a list of client addresses",
+    instead:
+      'The packet filter has one: `allowed: [{ port: 443, from: ["10.0.0.0/8"] }]` of `Firewall`. Or give the listener an ' +
+      "`address` that only those clients reach.",
+    names: [
+      ...["allow", "deny", "allowList", "denyList", "whitelist", "blacklist", "ipAllowList", "ipWhitelist"],
+      ...["sourceRange", "remoteIp", "geo", "geoip"],
+    ],
+    beside: [...ROUTE_OR_UPSTREAM, "serverNames", "proxyProtocol"],
+  },
+  {
+    what: "limits of requests or bytes per second",
+    instead:
+      "`connectionsPerClientMax` and others of `limits` bound what one client holds, `clientSharePercent` what it has of " +
+      "an upstream; count requests in the application.",
+    names: ["limitReq", "limitRate", "limitConn", "rateLimit", "throttle"],
+  },
+  {
+    what: "error pages of your own",
+    instead:
+      "Those of an upstream pass as they are. A route for `/` with `Action.respond`, `Action.staticFiles` or " +
+      "`Action.proxy` answers what would be 404.",
+    names: [
+      "errorPage",
+      "errorPages",
+      "handleErrors",
+      "errorFile",
+      "errors",
+      "proxyInterceptErrors",
+      "interceptErrors",
+    ],
+  },
+  {
+    what: "a wildcard or pattern as a server name",
+    instead:
+      "Write each name, or `_` on the default server for all names that no other has. A certificate may have wildcards.",
+    names: ["hostRegexp", "serverNameRegex", "wildcard"],
+    values: { "config.bad-server-name": /^[*~.]|\*/ },
+  },
+  {
+    what: "a fallback to one page for paths without a file",
+    instead:
+      "Proxy to a server that has one, such as `npx serve --single`, or let the single-page application keep its paths " +
+      "after `#`.",
+    names: ["tryFiles", "fallback", "spa", "singlePage", "historyApiFallback", "notFound"],
+  },
+  {
+    what: "a list of a directory's files",
+    instead: "Write an `index.html`, or proxy to the application that manages the files.",
+    names: ["autoindex", "browse", "listing", "directoryListing", "dirlisting"],
+  },
+  {
+    what: "compression",
+    instead:
+      "Let the application compress what holds no secret beside what others can choose; its answers pass as they are.",
+    names: [
+      "gzip",
+      "gzipTypes",
+      "gzipStatic",
+      "brotli",
+      "zstd",
+      "compress",
+      "compression",
+      "encode",
+      "precompressed",
+    ],
+  },
+  {
+    what: "a cache of answers, or buffers on disk",
+    instead:
+      "Put a cache, such as Varnish or a content delivery network, before it; `cacheControl` tells clients.",
+    names: ["cache", "proxyCache", "proxyBuffering", "buffering", "expires", "proxyRequestBuffering"],
+  },
+  {
+    what: "HTTP/3",
+    instead: "Browsers use HTTP/2. A load balancer or content delivery network before it can add HTTP/3.",
+    names: ["http3", "quic", "h3", "altSvc"],
+  },
+];
+
+/** What to do about a name that is none of the known: what is there instead, or the name that was probably meant. */
+export function unknownNameFix(name: string, known: readonly string[]): { readonly fix?: string } {
+  const wanted = plain(name);
+  const absent = NOT_SUPPORTED.find(
+    ({ names, beside }) =>
+      (beside === undefined || beside.some((field) => known.includes(field))) &&
+      names.some((one) => plain(one) === wanted),
+  );
+  if (absent !== undefined) return { fix: said(absent) };
+  const near = nearest(name, known);
+  return near === undefined ? {} : { fix: `Did you mean \`${near}\`?` };
+}
+
+/** The same for a value that asks for what is not supported. */
+export function badValueFix(code: ProblemCode, value: unknown): { readonly fix?: string } {
+  const absent = NOT_SUPPORTED.find(
+    ({ values }) => typeof value === "string" && values?.[code]?.test(value) === true,
+  );
+  return absent === undefined ? {} : { fix: said(absent) };
+}
+
+const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, "");
+
+const said = ({ what, instead }: NotSupported): string => `Not supported: ${what}. ${instead}`;
