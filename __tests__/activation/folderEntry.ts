@@ -11,8 +11,8 @@ async function run(): Promise<void> {
   if (what === "activate") {
     await activate({ ...options, incoming, dryRun: false, signal: new AbortController().signal });
   } else {
-    const problems = await deactivate({ ...options, purge: what === "purge" });
-    if (problems?.length !== 0) process.exitCode = 1;
+    const { removed, problems } = await deactivate({ ...options, purge: what === "purge" });
+    if (removed === "nothing" || problems.length > 0) process.exitCode = 1;
   }
 }
 

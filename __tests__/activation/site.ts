@@ -12,7 +12,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { activate, type Activated, type ActivationOptions, deactivate } from "../../src/activation/index.js";
+import {
+  activate,
+  type Activated,
+  type ActivationOptions,
+  deactivate,
+  type Deactivated,
+} from "../../src/activation/index.js";
 import type { DeploymentInput, FileRole, Problem } from "../../src/model/index.js";
 import { issue, type Issued } from "../../proof/kit/certificates.js";
 import { siteConfig } from "../../proof/kit/siteConfig.js";
@@ -115,9 +121,15 @@ export class Site {
     return activate({ root, incoming, dryRun: false, lockSeconds: 10, signal, report, ...more });
   }
 
-  deactivate(purge = false): Promise<readonly Problem[] | undefined> {
+  /** What could not be done; undefined if nothing was there. */
+  async deactivate(purge = false): Promise<readonly Problem[] | undefined> {
+    const { removed, problems } = await this.deactivateAs(undefined, purge);
+    return removed === "nothing" ? undefined : problems;
+  }
+
+  deactivateAs(identity: string | undefined, purge = false): Promise<Deactivated> {
     const report = (line: string): void => void this.lines.push(line);
-    return deactivate({ root: this.root, lockSeconds: 10, report, purge });
+    return deactivate({ root: this.root, lockSeconds: 10, report, purge, ...(identity && { identity }) });
   }
 
   /** Every file, link and directory of the host but the store: `0644 hash`, `-> target`, `dir`. */

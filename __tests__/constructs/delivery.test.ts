@@ -527,9 +527,19 @@ describe("activation of a local delivery", () => {
   test("runs where Terraform runs, once all files are there, and again when one changes", () => {
     const synthesized = local("/");
     const activation = dataResource(synthesized, "files_Activation");
+    const program = "/usr/bin/node /usr/lib/portico/portico.mjs";
+    const [own] = Object.keys(synthesized.resource.terraform_data!).filter((id) =>
+      /Host_Deployment/.test(id),
+    );
+    const identity = `--identity \${terraform_data.${own}.id}`;
     expect(activation.provisioner).toEqual([
-      { "local-exec": { command: "/usr/bin/node /usr/lib/portico/portico.mjs activate --root /" } },
+      {
+        "local-exec": { command: `${program} activate ${identity} --construct stack/files/Host --root /` },
+      },
     ]);
+    expect(dataResource(synthesized, "files_Activation_Deactivation").input.command).toBe(
+      `${program} deactivate ${identity} --root /`,
+    );
     expect(activation.triggers_replace.document).toMatch(
       /^\$\{local_file\.files_Activation_DocumentFile_\w+\.content_sha256\}$/,
     );

@@ -5,12 +5,16 @@ import { spawnSync } from "node:child_process";
 import { App, TerraformStack, TerraformVariable, Testing } from "cdktf";
 import {
   Action,
+  Activation,
   Delivery,
   FileSyncFrontEnd,
   Firewall,
   Host,
+  HostFile,
   Mode,
+  ProxyService,
   ReverseProxy,
+  type ReverseProxyProps,
   TlsMaterial,
 } from "../../src/index.js";
 import { synthesizedFile } from "../../src/testing/index.js";
@@ -57,6 +61,51 @@ describe("two files on one path of a host", () => {
     expect(
       () => new ReverseProxy(stack, "five", { host, paths: { config: "/etc/five.json" } }),
     ).not.toThrow();
+  });
+});
+
+describe("a host that Terraform uploads to", () => {
+  const far = (stack: TerraformStack, id: string): Host =>
+    new Host(stack, id, { address: "192.0.2.10", delivery: Delivery.ssh({ verifyHostKey: false }) });
+  const proxyOn = (stack: TerraformStack, host: Host, id: string, more: Partial<ReverseProxyProps> = {}) => {
+    const proxy = new ReverseProxy(stack, id, { host, ...more });
+    const listeners = [proxy.addListener("http", { port: 80 })];
+    proxy.addVirtualServer("site", { serverNames: ["_"], listeners, default: true });
+    return proxy;
+  };
+
+  test.each<[string, (stack: TerraformStack, host: Host) => unknown]>([
+    [
+      "a proxy of parts",
+      (stack, host) => new ProxyService(stack, "service", { proxy: proxyOn(stack, host, "p") }),
+    ],
+    ["a proxy alone", (stack, host) => proxyOn(stack, host, "p")],
+    ["one file", (stack, host) => new HostFile(stack, "f", { host, path: "/etc/motd", content: "" })],
+  ])("gets %s only with an activation", (_, add) => {
+    const stack = newStack();
+    add(stack, far(stack, "far"));
+    expect(() => Testing.synth(stack, true)).toThrow(
+      /stack\/far: gets files over ssh.*\[delivery\.no-activation\][^]*new Activation\(/,
+    );
+  });
+
+  test("is fine with one, and as long as nothing is delivered to it", () => {
+    const stack = newStack();
+    const host = far(stack, "far");
+    expect(() => Testing.synth(stack, true)).not.toThrow();
+    const service = new ProxyService(stack, "service", { proxy: proxyOn(stack, host, "p") });
+    new Activation(stack, "activation", { service });
+    expect(() => Testing.synth(stack, true)).not.toThrow();
+  });
+
+  test("has one activation, whatever its constructs and paths are", () => {
+    const stack = newStack();
+    const host = far(stack, "far");
+    const service = new ProxyService(stack, "service", { proxy: proxyOn(stack, host, "p") });
+    new Activation(stack, "one", { service });
+    expect(problemsOf(() => new Activation(stack, "two", { service })).map((p) => [p.code, p.path])).toEqual([
+      ["delivery.second-activation", "stack/two"],
+    ]);
   });
 });
 

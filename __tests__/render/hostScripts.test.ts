@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { formatProblem, otherDeployment } from "../../src/model/index.js";
 import {
   activateScript,
   deactivateScript,
@@ -20,8 +21,8 @@ import {
   prepareScript,
   quote,
   REFUSE_OPEN_DIRECTORY,
-  REMOVE_LOGIN_DIRECTORY,
   REMOVE_UPLOAD,
+  removeLoginDirectory,
 } from "../../src/render/hostScripts.js";
 
 /** The scripts of a delivery, run by a real shell; a small program stands for the runtime. */
@@ -45,9 +46,13 @@ function sh(script: string, ...args: string[]) {
 }
 
 /** Tells what it was asked for; installs itself on activation, and goes away on deactivation, which fails once. */
-const runtimeOf = (installed: string, told: string, store: string): string => `
+const runtimeOf = (installed: string, told: string, store: string, help: string): string => `
 import fs from "node:fs";
 const [, self, command, ...flags] = process.argv;
+if (flags.includes("--help")) {
+  console.log(${JSON.stringify(help)});
+  process.exit();
+}
 fs.appendFileSync(${JSON.stringify(told)}, [command, ...flags].join(" ") + " " + (process.env.SSH_CONNECTION ?? "-") + "\\n");
 if (command === "activate") {
   fs.copyFileSync(self, ${JSON.stringify(installed)});
@@ -64,14 +69,17 @@ if (command === "deactivate") fs.rmSync(${JSON.stringify(store)}, { recursive: t
 
 const DOCUMENT = "d".repeat(64);
 
-function host() {
+const IDENTITY = { id: "0b7a", construct: "stack/files/Host" };
+
+/** @param help what a runtime says of `deactivate`: releases before 0.1 know no identities */
+function host(help = "--identity <ID>") {
   const store = path.join(folder, "var/lib/portico/deployment");
-  const places = { store, incoming: path.join(path.dirname(store), "incoming/one") };
+  const places = { store, incoming: path.join(path.dirname(store), "incoming/one"), identity: IDENTITY };
   const told = path.join(folder, "told");
   // Nothing in a path is a part of a script.
   const installed = path.join(folder, 'opt/$(touch owned) `id` "it\'s"/portico.mjs');
   mkdirSync(path.dirname(installed), { recursive: true });
-  const content = runtimeOf(installed, told, store);
+  const content = runtimeOf(installed, told, store, help);
   const programs = {
     document: DOCUMENT,
     node: { path: process.execPath },
@@ -97,14 +105,48 @@ test("an unfinished deactivation can be finished, although its programs are gone
   expect([again.stderr, again.status]).toEqual(["", 0]);
   expect(existsSync(path.dirname(store))).toBe(false);
   expect(told()).toEqual([
-    `activate --incoming ${places.incoming} --document ${DOCUMENT} ${session}`,
-    "deactivate -",
-    "deactivate --purge -",
+    `activate --incoming ${places.incoming} --document ${DOCUMENT} --identity 0b7a --construct stack/files/Host ${session}`,
+    "deactivate --identity 0b7a -",
+    "deactivate --purge --identity 0b7a -",
   ]);
   expect(readdirSync(folder).sort()).toEqual(["opt", "told", "var"]);
   // Nothing is left to do a third time.
   expect(sh(deactivateScript(places, { purge: false }))).toMatchObject({ status: 0, stderr: "" });
 }, 60_000);
+
+test("a release that knows no identities is asked to deactivate without one", () => {
+  const { places, told, programs } = host("--purge");
+  expect(sh(activateScript(places, programs), "")).toMatchObject({ stderr: "", status: 0 });
+  expect(sh(deactivateScript(places, { purge: false })).status).not.toBe(0);
+  expect(told()[1]).toBe("deactivate -");
+});
+
+describe("uploads", () => {
+  const state = (identity: unknown) =>
+    JSON.stringify({ version: 1, identity, deployment: { name: '"identity":{' } });
+  const other = { id: "9f00", construct: "other/files/Host" };
+
+  test.each<[string, string | undefined, boolean, boolean]>([
+    ["no deployment", undefined, false, true],
+    ["one without an identity", state(undefined), false, true],
+    ["the same deployment", state(IDENTITY), false, true],
+    ["the same deployment, renamed", state({ ...IDENTITY, construct: "was/here" }), false, true],
+    ["one whose id only begins alike", state({ ...other, id: "0b7a1" }), false, false],
+    ["another deployment", state(other), false, false],
+    ["another deployment, to be taken over", state(other), true, true],
+  ])("go to a host with %s, or to none that is another's", (_, content, takeOver, allowed) => {
+    const store = path.join(folder, "portico/deployment");
+    const incoming = path.join(folder, "portico/incoming/one");
+    mkdirSync(store, { recursive: true });
+    if (content !== undefined) writeFileSync(path.join(store, "state.json"), content);
+    const { status, stderr } = sh(prepareScript({ store, incoming, identity: IDENTITY, takeOver }));
+    expect([status, existsSync(incoming)]).toEqual(allowed ? [0, true] : [1, false]);
+    if (allowed) expect(stderr).toBe("");
+    else {
+      expect(stderr).toBe(`${formatProblem(otherDeployment(IDENTITY, "other/files/Host"))}\n`);
+    }
+  });
+});
 
 test("a Node that cannot be run is not reported as missing", () => {
   const { places, programs } = host();
@@ -142,7 +184,13 @@ test("the script path that creates the login user's directory: Terraform's use o
   expect(readdirSync(folder).sort()).toEqual([".portico", path.basename(uploaded)]);
   expect(run(REMOVE_UPLOAD).status).toBe(0);
   expect(readdirSync(folder)).toEqual([".portico"]);
-  expect(run(REMOVE_LOGIN_DIRECTORY).status).toBe(0);
+  // As long as a deployment has its uploads on the host, its scripts run there.
+  const incoming = path.join(folder, "uploads/one");
+  mkdirSync(incoming, { recursive: true });
+  expect(run(removeLoginDirectory({ incoming })).status).toBe(0);
+  expect(readdirSync(folder).sort()).toEqual([".portico", "uploads"]);
+  rmSync(path.dirname(incoming), { recursive: true });
+  expect(run(removeLoginDirectory({ incoming })).status).toBe(0);
   expect(readdirSync(folder)).toEqual([]);
 });
 

@@ -1,12 +1,13 @@
 import type { Report } from "./report.js";
 import { awaitCertificates } from "./certificates.js";
 import type { CheckedResponse } from "../diagnosis/liveCheck.js";
-import { formatProblem, type Problem, ProblemError } from "../model/index.js";
+import { type DeploymentIdentity, formatProblem, type Problem, ProblemError } from "../model/index.js";
 import { type Delivered, observeAll, readDelivered, readLast } from "./delivered.js";
 import { carryOut, formatChange, problemsOf, refuseInterrupted } from "./execution.js";
 import { fileChanges, missingDirectories, pathsOf, removeDirectories } from "./fileChanges.js";
 import type { FileState } from "./fileState.js";
 import { seeLoaded, staleOf, staleReasons } from "./loaded.js";
+import { refuseOther, sameIdentity } from "./identity.js";
 import { withLock } from "./lock.js";
 import { contentsToKeep, foreignDirectories, missingRoom, unopenable } from "./preconditions.js";
 import { type Programs, programsOf, runningPrograms } from "./programs.js";
@@ -39,6 +40,10 @@ export interface ActivationOptions {
   readonly again?: boolean;
   /** Name and SHA-256 of the document among the uploads; without it the document is their `deployment.json`. */
   readonly document?: string;
+  /** Which deployment it is; without one, the one that the host has. */
+  readonly identity?: DeploymentIdentity;
+  /** Whether it takes the place of another deployment; default false. */
+  readonly takeOver?: boolean;
   readonly dryRun: boolean;
   /** How long to wait for another activation. */
   readonly lockSeconds: number;
@@ -77,6 +82,7 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
   const store = openStore(options.root);
   const { incoming } = options;
   return withLock(store.lock, { what: "activation", incoming }, options, async () => {
+    refuseOther(await store.readState(), options);
     await store.prepare();
     await recover(store, options);
     const last = await store.readState();
@@ -90,7 +96,9 @@ export async function activate(options: ActivationOptions): Promise<Activated> {
       const responses = await verify(store, delivered, options);
       // Contents that the store has lost since are still in place on the host.
       await keepContents(store, delivered, plan);
-      await tidyUp(store, last, options);
+      const state = { ...last, ...identityOf(last, options) };
+      if (!sameIdentity(state, last)) await store.writeState(state);
+      await tidyUp(store, state, options);
       return { plan, responses };
     }
     return { plan, responses: await carryOutOrRollBack(store, delivered, plan, last, options) };
@@ -164,7 +172,7 @@ async function carryOutOrRollBack(
   try {
     await carryOut(store, plan, signal, report);
     const responses = await verify(store, delivered, options);
-    const state = goodState(delivered, plan, journal, last, before);
+    const state = { ...goodState(delivered, plan, journal, last, before), ...identityOf(last, options) };
     await store.writeState(state);
     await tidyUp(store, state, options);
     return responses;
@@ -246,6 +254,12 @@ function goodState(
     settings: mergeEdits(last?.settings ?? [], plan.settings.edits),
     media: mergeModes(last?.media ?? [], plan.media),
   };
+}
+
+/** Whose the host is after an activation. */
+function identityOf(last: GoodState | undefined, options: ActivationOptions): Pick<GoodState, "identity"> {
+  const identity = options.identity ?? last?.identity;
+  return identity === undefined ? {} : { identity };
 }
 
 /** A plan as lines of text; empty if there is nothing to do. */

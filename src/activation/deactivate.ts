@@ -4,6 +4,7 @@ import type { Problem } from "../model/index.js";
 import { READY_FILE } from "../render/keepalived.js";
 import type { ActivationOptions } from "./activate.js";
 import { removeCertificates } from "./certificates.js";
+import { isOther } from "./identity.js";
 import { withLock } from "./lock.js";
 import { removeLinkedIfEmpty } from "./durableFiles.js";
 import { logsOf } from "./logs.js";
@@ -16,17 +17,30 @@ import { deliveredUnits, cameByDeployment, statusOf, unitsInQuestion } from "./t
 export interface DeactivationOptions extends Pick<ActivationOptions, "root" | "lockSeconds" | "report"> {
   /** Whether the proxy's logs and its certificates by ACME are removed as well. */
   readonly purge: boolean;
+  /** Id of the only deployment that may be removed; without one, whichever is there. */
+  readonly identity?: string;
+}
+
+export interface Deactivated {
+  /** What was removed: everything, or nothing, for none was there or only the deployment of `construct`. */
+  readonly removed: "all" | "nothing" | { readonly keptOf: string };
+  /** What could not be done. */
+  readonly problems: readonly Problem[];
 }
 
 /**
  * Removes a deployment: its services stop, every file becomes what it was before Portico was deployed, and edits of the
  * application's settings are undone unless the item was changed since. Does as much as possible and returns what could
- * not be done; undefined if nothing was deployed.
+ * not be done. A deployment that took the place of this one stays.
  */
-export async function deactivate(options: DeactivationOptions): Promise<readonly Problem[] | undefined> {
+export async function deactivate(options: DeactivationOptions): Promise<Deactivated> {
   const store = openStore(options.root);
   const systemd = changesServices(options.root);
   return withLock(store.lock, { what: "deactivation" }, options, async () => {
+    const found = await store.readState();
+    if (options.identity !== undefined && isOther(found, options.identity)) {
+      return { removed: { keptOf: found!.identity!.construct }, problems: [] };
+    }
     if (options.purge) await purgeToo(store);
     const recovered = await recover(store, { ...options, dryRun: false });
     const last = await store.readState();
@@ -34,9 +48,8 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
       // A first activation that failed leaves no state, but its proxy may have had an account and certificates.
       const left = options.purge ? await removeCertificates(store, options.report) : [];
       await removeAll(store);
-      return recovered === undefined && left.length === 0
-        ? undefined
-        : [...(recovered?.problems ?? []), ...left];
+      const problems = [...(recovered?.problems ?? []), ...left];
+      return { removed: recovered === undefined && left.length === 0 ? "nothing" : "all", problems };
     }
     const logs = await logsOf(store, last.deployment);
     const journal = { ...(await takingAway(last, systemd)), logs, purge: options.purge };
@@ -44,9 +57,8 @@ export async function deactivate(options: DeactivationOptions): Promise<readonly
     if (systemd) await store.writeCommand(runningPrograms());
     await store.writeJournal(journal);
     const problems = await rollBack(store, journal, undefined, systemd, options.report);
-    if ((await store.readJournal()) !== undefined) return problems;
-    await removeAll(store);
-    return problems;
+    if ((await store.readJournal()) === undefined) await removeAll(store);
+    return { removed: "all", problems };
   });
 }
 

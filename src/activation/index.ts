@@ -10,4 +10,4 @@ export { seeDrift } from "./drift.js";
 export { canDetach, RecordWriter, runDetached } from "./detached.js";
 export { lastingPrograms, type Programs, runningPrograms } from "./programs.js";
 export { recoverHost } from "./recovery.js";
-export { deactivate, type DeactivationOptions } from "./deactivate.js";
+export { deactivate, type Deactivated, type DeactivationOptions } from "./deactivate.js";

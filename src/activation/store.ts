@@ -7,6 +7,7 @@ import {
   type Deployment,
   DEPLOYMENT_FILE,
   DEPLOYMENT_STORE,
+  type DeploymentIdentity,
   type DeploymentSettings,
   type FileRole,
   problem,
@@ -46,6 +47,8 @@ export interface GoodState {
   /** The activation that made it. */
   readonly id: string;
   readonly activatedAt: string;
+  /** Whose it is; a host that an earlier release deployed to has none until the next activation. */
+  readonly identity?: DeploymentIdentity;
   readonly deployment: Deployment;
   /** Hash of the deployment document. */
   readonly document: string;

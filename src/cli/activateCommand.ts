@@ -6,6 +6,7 @@ import {
   ActivationFailed,
   canDetach,
   deactivate,
+  type Deactivated,
   formatPlan,
   lastingPrograms,
   type Programs,
@@ -31,11 +32,15 @@ interface ActivateFlags extends CommonFlags {
   incoming?: string;
   again?: boolean;
   document?: string;
+  identity?: string;
+  construct?: string;
+  takeOver?: boolean;
   dryRun?: boolean;
 }
 
 interface DeactivateFlags extends CommonFlags {
   purge?: boolean;
+  identity?: string;
 }
 
 export function addActivate(program: Command, output: Output, done: (code: number) => void): void {
@@ -47,6 +52,12 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
     )
     .option("--again", "activate the last deployment again: undoes what was changed on the host since")
     .option("--document <SHA256>", "the deployment document among the uploads (default: deployment.json)")
+    .option(
+      "--identity <ID>",
+      "which deployment it is; another one on the host is refused (default: the host's)",
+    )
+    .option("--construct <PATH>", "construct that the identity is of, for messages")
+    .option("--take-over", "take the place of another deployment")
     .option("--dry-run", "check and print what would be done; change nothing")
     .addHelpText("after", ACTIVATE_HELP)
     .action(async (flags: ActivateFlags) =>
@@ -55,6 +66,7 @@ export function addActivate(program: Command, output: Output, done: (code: numbe
   withCommon(program.command("deactivate"))
     .description("remove the deployment and restore what was there before")
     .option("--purge", "remove the proxy's logs and its certificates by ACME as well")
+    .option("--identity <ID>", "remove this deployment only, and leave another one as it is")
     .addHelpText("after", DEACTIVATE_HELP)
     .action(async (flags: DeactivateFlags) =>
       done(await toItsEnd(runDeactivate, flags, output, lastingPrograms)),
@@ -132,6 +144,10 @@ async function runActivate(flags: ActivateFlags, output: Output): Promise<number
       ...(flags.incoming === undefined ? {} : { incoming: resolve(flags.incoming) }),
       again: flags.again === true,
       ...(flags.document === undefined ? {} : { document: flags.document }),
+      ...(flags.identity === undefined
+        ? {}
+        : { identity: { id: flags.identity, construct: flags.construct ?? flags.identity } }),
+      takeOver: flags.takeOver === true,
       dryRun: flags.dryRun === true,
       lockSeconds: flags.wait,
       signal,
@@ -161,21 +177,28 @@ async function runDeactivate(flags: DeactivateFlags, output: Output): Promise<nu
   // There is no safe point to stop halfway: it continues to the end.
   const { release } = interruption();
   try {
-    const problems = await deactivate({
+    const { removed, problems } = await deactivate({
       root: resolve(flags.root),
       lockSeconds: flags.wait,
       report: reportTo(flags, output),
       purge: flags.purge === true,
+      ...(flags.identity === undefined ? {} : { identity: flags.identity }),
     });
-    if (problems !== undefined && problems.length > 0) return incomplete(problems, flags, output);
-    const text = problems === undefined ? "nothing is deployed here" : "the deployment is gone";
-    output.out(flags.json === true ? json({ ok: true, problems: [] }) : `${text}\n`);
+    if (problems.length > 0) return incomplete(problems, flags, output);
+    output.out(flags.json === true ? json({ ok: true, removed, problems: [] }) : `${removedText(removed)}\n`);
     return EXIT.ok;
   } catch (error) {
     return refused(error, flags, output);
   } finally {
     release();
   }
+}
+
+function removedText(removed: Deactivated["removed"]): string {
+  if (typeof removed === "object") {
+    return `nothing was removed: this host has the deployment of ${removed.keptOf}, which took the place of this one`;
+  }
+  return removed === "nothing" ? "nothing is deployed here" : "the deployment is gone";
 }
 
 async function runRecover(flags: CommonFlags, output: Output): Promise<number> {

@@ -1,10 +1,11 @@
 import { Lazy, type TerraformResource, TerraformStack } from "cdktf";
-import { Construct } from "constructs";
+import { Construct, type IConstruct } from "constructs";
 import { type DeploymentInput, DEPLOYMENT_VERSION, parseDeployment } from "../model/deployment.js";
-import { formatProblem, type Problem } from "../model/index.js";
+import { formatProblem, type Problem, problem } from "../model/index.js";
 import type { DeploymentUnits, HostDescription } from "./activationOptions.js";
 import type { Host } from "./host.js";
 import { HostFile } from "./hostFile.js";
+import { refuse } from "./props/checks.js";
 import { PROXY_SERVICE } from "./props/instances.js";
 import { any, fields, type PropTable, refuseProps, required, text } from "./props/propTable.js";
 import type { ProxyService } from "./proxyService.js";
@@ -31,6 +32,7 @@ export class Activation extends Construct {
     refuseProps(this, props, ACTIVATION_PROPS);
     this.props = props;
     this.host = props.service.host;
+    refuseSecond(this);
     this.resource = this.activateBy(this, () => this.earlier);
     this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
   }
@@ -105,6 +107,24 @@ export class Activation extends Construct {
     });
     return problems.map((p) => ({ ...p, path: `${this.node.path}.${p.path}` }));
   }
+}
+
+/** Activations of an app by the place they activate. */
+const placed = new WeakMap<IConstruct, Map<string, Activation>>();
+
+/** Each would stop what only the other one knows. */
+function refuseSecond(activation: Activation): void {
+  const { host, node } = activation;
+  const activations = placed.get(node.root) ?? new Map<string, Activation>();
+  placed.set(node.root, activations);
+  const place = host.delivery.place(host);
+  const first = activations.get(place);
+  if (first === undefined) {
+    activations.set(place, activation);
+    return;
+  }
+  const message = `activates what ${first.node.path} activates already`;
+  refuse([problem("delivery.second-activation", node.path, message, { received: place })]);
 }
 
 /** What makes an activation. */

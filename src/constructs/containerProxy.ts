@@ -55,7 +55,8 @@ export class ContainerProxy extends ReverseProxyBase {
     refuseOptions(at, { path, content }, { path: required(text), content: required(text) });
     refuse(hostPathProblems({ path }, at));
     if (this.contents.has(path) || path === CONTAINER_PATHS.config) {
-      refuse([problem("files.duplicate-path", at, "is already there", { received: path })]);
+      const fix = "Give the file another path.";
+      refuse([problem("files.duplicate-path", at, "is already there", { received: path, fix })]);
     }
     this.contents.set(path, content);
   }

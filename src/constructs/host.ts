@@ -1,6 +1,6 @@
 import { Fn } from "cdktf";
 import { Construct } from "constructs";
-import { canonicalIpv6, isPort, type Problem, problem } from "../model/index.js";
+import { canonicalIpv6, formatProblem, isPort, type Problem, problem } from "../model/index.js";
 import {
   DOMAIN_NAME_LENGTH_MAX,
   DOMAIN_NAME_PATTERN,
@@ -56,6 +56,12 @@ export class Host extends Construct implements DeliveryHost {
     this.publicName = props.publicName;
     this.sshPort = props.sshPort === false ? undefined : (props.sshPort ?? 22);
     this.delivery = props.delivery ?? Delivery.local();
+    this.node.addValidation({ validate: () => this.problems.map(formatProblem) });
+  }
+
+  /** @internal Problems that are known once everything is made. */
+  get problems(): readonly Problem[] {
+    return this.delivery.problemsOf(this);
   }
 
   /**

@@ -253,3 +253,23 @@ function pathProblems(path: string, at: string, previous: string | undefined): P
   const fix = "List every file once, sorted by path.";
   return [problem("config.duplicate-name", at, message, { received: path, fix })];
 }
+
+/**
+ * Which deployment a host has. Two with the same files are two deployments, and one whose files, names and addresses all
+ * change is still the same one.
+ */
+export interface DeploymentIdentity {
+  /** Of the resource that stands for the deployment: made once, and kept in Terraform's state. */
+  readonly id: string;
+  /** Path of the construct, for messages only. */
+  readonly construct: string;
+}
+
+/** Where a host keeps the identity of its deployment. */
+export const IDENTITY_FILE = `${DEPLOYMENT_STORE}/state.json`;
+
+/** What one deployment hears on the host of another. */
+export function otherDeployment(own: Pick<DeploymentIdentity, "construct">, there: string): Problem {
+  const message = `this host has the deployment of ${there}, and this is another one`;
+  return problem("activation.other-deployment", IDENTITY_FILE, message, { received: own.construct });
+}

@@ -116,7 +116,7 @@ export const PROBLEM_CODES = {
   "settings.not-deployed": "Deploy application settings, or name a deployment that has them.",
   "files.unreadable": "Create the file, or let the user that runs portico read it.",
   "files.duplicate-path":
-    "Give the files different paths on the host (a second front end: `paths`), or deliver them to different hosts or folders.",
+    "Give one of the files another path. A host has one front end: give its `proxy` the virtual servers of both, or deliver the second to another host.",
   "files.foreign-owner": "Give the file and its directory to the same user.",
   "files.shared-directory": "Give the directory to the application's user, or let only root change it.",
   "files.no-answer": "See the reason in the message, for example a file system that hangs.",
@@ -190,6 +190,8 @@ export const PROBLEM_CODES = {
   "activation.not-restored": "Follow the message: the host is between two states.",
   "activation.damaged-store":
     "Remove the file named and activate again; what was on the host before is then no longer known.",
+  "activation.other-deployment":
+    "Deliver to another host. If the construct or its stack was renamed or moved, if Terraform's state was lost, or to replace the other deployment: set `takeOver: true` in the delivery for one apply.",
   "activation.changed-since":
     "To restore the item's previous value, change it by hand; the message says what it was.",
   "delivery.bad-connection": "Give what Terraform needs to log in over ssh.",
@@ -201,6 +203,10 @@ export const PROBLEM_CODES = {
     "Use `privateKeyFile` or an agent, let state keep the key (`privateKeyInState`), or let the host keep the deployment (`whenDestroyed`).",
   "delivery.open-script-path":
     "Leave `scriptPath` out, or make a directory that only the user who logs in can enter (mode 0700).",
+  "delivery.no-activation":
+    'Add `new Activation(this, "activation", { service })` with the host\'s `ProxyService`, which makes files, units and services take effect together.',
+  "delivery.second-activation":
+    "A host has one `Activation`, for one proxy: give that the virtual servers of both, or take another host.",
   "delivery.other-stack": "Define the host and what is delivered to it in one stack.",
   "node.bad-pin": "Give the version, and the hash that `npm view` prints for its package.",
   "node.wrong-hash": "Compare with what `npm view` prints; do not deploy a binary that differs.",

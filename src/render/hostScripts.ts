@@ -3,6 +3,8 @@
  * (coreutils), since Node itself may come with the very deployment.
  */
 
+import { type DeploymentIdentity, IDENTITY_FILE, otherDeployment } from "../model/deployment.js";
+import { formatProblem } from "../model/problem.js";
 import { SHARED_DIRECTORY } from "./secretExchange.js";
 
 /** A program that activation runs with: where it is once it is installed, and what it must contain. */
@@ -36,8 +38,13 @@ export const LOGIN_DIRECTORY_SCRIPT_PATH = `:|install -d -m 0700 .portico ${LOGI
 /** Removes what was uploaded to {@link LOGIN_DIRECTORY_SCRIPT_PATH}, up to whose last `/` is a name of a file. */
 export const REMOVE_UPLOAD = `rm -f ${quote(parentOf(LOGIN_DIRECTORY_SCRIPT_PATH))}`;
 
-/** Removes all that an apply leaves in the home directory of the user who logs in. */
-export const REMOVE_LOGIN_DIRECTORY = `${REMOVE_UPLOAD}; rm -rf .portico`;
+/**
+ * Removes all that an apply leaves in the home directory of the user who logs in, unless another deployment has its
+ * uploads on the host: its scripts run there too.
+ */
+export function removeLoginDirectory({ incoming }: Pick<HostScriptsInput, "incoming">): string {
+  return `${REMOVE_UPLOAD}; [ -d ${quote(parentOf(incoming))} ] || rm -rf .portico`;
+}
 
 /** Ends a script that is where others may change it; for a `script_path` that was chosen. */
 export const REFUSE_OPEN_DIRECTORY = `directory=$(dirname "$0")
@@ -51,6 +58,9 @@ export interface HostScriptsInput {
   readonly store: string;
   /** Directory for the uploads of this deployment only: no other apply changes them. */
   readonly incoming: string;
+  readonly identity: DeploymentIdentity;
+  /** Whether it takes the place of another deployment; default false. */
+  readonly takeOver?: boolean;
 }
 
 export interface ActivateScriptInput {
@@ -62,11 +72,32 @@ export interface ActivateScriptInput {
   readonly document: string;
 }
 
-/** Makes the directory for uploads; only root may look into it, for they hold private keys. */
-export function prepareScript({ incoming }: HostScriptsInput): string {
-  return `umask 022
+/**
+ * Makes the directory for uploads; only root may look into it, for they hold private keys. On the host of another
+ * deployment, nothing is uploaded at all.
+ */
+export function prepareScript({ store, incoming, identity, takeOver }: HostScriptsInput): string {
+  return `${takeOver === true ? "" : refuseOtherScript(store, identity)}umask 022
 mkdir -p ${quote(parentOf(parentOf(incoming)))}
 install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
+`;
+}
+
+/** As activation itself refuses it, before there is a Node to ask. */
+function refuseOtherScript(store: string, identity: DeploymentIdentity): string {
+  const refusal = formatProblem({ ...otherDeployment(identity, "%s"), path: IDENTITY_FILE });
+  const state = `${store}/state.json`;
+  // Within a text of the state, a quote would have a backslash before it.
+  return `if [ -f ${quote(state)} ]; then
+  there=$(sed -n 's/.*"identity":{"id":"\\([^"]*\\)","construct":"\\([^"]*\\)"}.*/\\1 \\2/p' ${quote(state)})
+  case "$there" in
+    "" | ${quote(identity.id)}" "*) ;;
+    *)
+      printf ${quote(`${refusal}\n`)} "$(echo "$there" | cut -d ' ' -f 2-)" >&2
+      exit 1
+      ;;
+  esac
+fi
 `;
 }
 
@@ -76,9 +107,10 @@ install -d -m 0700 ${quote(parentOf(incoming))} ${quote(incoming)}
  * has succeeded. Its argument is the session's `SSH_CONNECTION`, or empty.
  */
 export function activateScript(
-  { store, incoming }: HostScriptsInput,
+  { store, incoming, identity, takeOver }: HostScriptsInput,
   { node, runtime, document, withoutAddress }: ActivateScriptInput,
 ): string {
+  const whose = `--identity ${quote(identity.id)} --construct ${quote(identity.construct)}`;
   const skip = `if [ -n "$(ip -o address show to ${withoutAddress})" ]; then
   echo "this host has ${withoutAddress}: the other one comes first"
   exit 0
@@ -112,14 +144,22 @@ elif [ ! -x "$node" ]; then
   echo "$node is not on this host: install Node 20.19 or later, or deliver it with NodeRuntime" >&2
   exit 1
 fi
-"$node" "$runtime" activate --incoming ${quote(incoming)} --document ${quote(document)} 2>&1
+"$node" "$runtime" activate --incoming ${quote(incoming)} --document ${quote(document)} \\
+  ${whose}${takeOver === true ? " --take-over" : ""} 2>&1
 rm -rf run
 `;
 }
 
-/** Removes the deployment, and then everything that its delivery used; with `purge` logs and certificates as well. */
+/**
+ * Removes the deployment, and then everything that its delivery used; with `purge` logs and certificates as well. Of a
+ * deployment that took its place nothing is touched.
+ */
 export function deactivateScript(
-  { store, incoming }: HostScriptsInput,
+  {
+    store,
+    incoming,
+    identity,
+  }: Omit<HostScriptsInput, "identity"> & { readonly identity: Pick<DeploymentIdentity, "id"> },
   { purge }: { readonly purge: boolean },
 ): string {
   const run = `${quote(incoming)}/run`;
@@ -135,9 +175,14 @@ export function deactivateScript(
     sync ${run}/node.new ${run}/portico.mjs
     mv ${run}/node.new ${run}/node
   fi
-  ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} 2>&1
+  # A release that knows no identities has deployed without one.
+  identity=
+  if ${run}/node ${run}/portico.mjs deactivate --help | grep -q -e --identity; then identity='--identity '${quote(identity.id)}; fi
+  ${run}/node ${run}/portico.mjs deactivate${purge ? " --purge" : ""} $identity 2>&1
 fi
-rm -rf ${quote(incoming)} ${SHARED_DIRECTORY}
+rm -rf ${quote(incoming)}
+# What stays is of another deployment.
+[ -d ${quote(store)} ] || rm -rf ${SHARED_DIRECTORY}
 for directory in ${quote(parentOf(incoming))} ${quote(parentOf(parentOf(incoming)))}; do
   if [ -d "$directory" ]; then rmdir --ignore-fail-on-non-empty "$directory"; fi
 done

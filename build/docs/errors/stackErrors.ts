@@ -32,7 +32,9 @@ function problemOf(cause: string): portico.Problem {
     new Function(...Object.keys(names), cause)(...Object.values(names));
     const [late] = stack.node
       .findAll()
-      .flatMap((one) => (one instanceof KubernetesFrontEnd ? one.problems : []));
+      .flatMap((one) =>
+        one instanceof KubernetesFrontEnd || one instanceof portico.Host ? one.problems : [],
+      );
     if (late !== undefined) return late;
   } catch (error) {
     if (error instanceof portico.ProblemError && error.problems.length === 1) return error.problems[0]!;
@@ -213,7 +215,15 @@ new KubernetesFrontEnd(stack, "more", { namespace: "more", proxy: containers, im
   ),
   "files.duplicate-path": entry(
     'new HostFile(stack, "a", { host, path: "/etc/motd", content: "a" });\nnew HostFile(stack, "b", { host, path: "/etc/motd", content: "b" });',
-    "Two files of a stack would overwrite each other on every apply. Two front ends on one host need different `paths`.",
+    "Two files of a stack would overwrite each other on every apply. Two front ends have the same files, units and ports, so a host has one.",
+  ),
+  "delivery.no-activation": entry(
+    'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(stack, "motd", { host: far, path: "/etc/motd", content: "" });',
+    "Over ssh, files are uploaded next to each other and take effect together, by an activation. Without one nothing would ever be put into its place, and every apply would succeed.",
+  ),
+  "delivery.second-activation": entry(
+    'const service = new ProxyService(stack, "service", { proxy });\nnew Activation(stack, "first", { service });\nnew Activation(stack, "second", { service });',
+    "An activation stops and removes what its document does not name, so two of them would undo each other.",
   ),
   "delivery.other-stack": entry(
     'const far = new Host(stack, "far", { address: "192.0.2.11", delivery: Delivery.ssh({ verifyHostKey: false }) });\nnew HostFile(new TerraformStack(stack, "other"), "motd", { host: far, path: "/etc/motd", content: "" });',

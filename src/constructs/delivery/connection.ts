@@ -106,6 +106,13 @@ export interface SshDeliveryOptions extends SshLogin {
    */
   readonly machineId?: string;
   /**
+   * Whether this deployment takes the place of another one that the host has (`activation.other-deployment`): that of
+   * another stack, or of a construct that was renamed. For one apply; remove it afterwards. The other stack no longer
+   * changes the host then, and destroying it leaves the host as it is.
+   * @default false
+   */
+  readonly takeOver?: boolean;
+  /**
    * What `terraform destroy` does to the host: `restore` runs `portico deactivate`, which restores what was
    * there before; `purge` removes the proxy's logs and its certificates by ACME as well; `keep` leaves everything as
    * it is, for a machine that is thrown away.
@@ -204,6 +211,7 @@ export const SSH_DELIVERY_OPTIONS: PropTable<SshDeliveryOptions> = {
   connectTimeoutSeconds: number,
   scriptPath: text,
   machineId: text,
+  takeOver: flag,
   whenDestroyed: choice("restore", "purge", "keep"),
   privateKeyInState: flag,
 };

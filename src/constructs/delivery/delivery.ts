@@ -1,5 +1,6 @@
 import type { TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
+import type { Problem } from "../../model/index.js";
 import type {
   DeliveredActivation,
   DeliveredFile,
@@ -48,6 +49,11 @@ export class Delivery {
   /** @internal Names the machine or the folder that files of a host land on. */
   place(host: DeliveryHost): string {
     return this.way.place(host);
+  }
+
+  /** @internal What would keep the files of a host from taking effect; once everything is made. */
+  problemsOf(host: DeliveryHost): readonly Problem[] {
+    return this.way.problemsOf(host);
   }
 
   /** @internal */

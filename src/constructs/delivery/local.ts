@@ -8,7 +8,8 @@ import { problem } from "../../model/index.js";
 import { quote } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
 import type { DeliveredActivation, DeliveredFile, DeliveryHost, DeliveryWay, FileResource } from "./way.js";
-import { type PropTable, text } from "../props/propTable.js";
+import { flag, type PropTable, text } from "../props/propTable.js";
+import { constructOf, deploymentOf } from "./identity.js";
 import { dependOn, onDestroy } from "./provisioning.js";
 
 /** Where a local delivery writes. */
@@ -21,10 +22,17 @@ export interface LocalDeliveryOptions {
    * @default - `out/` plus the host's construct path, such as `out/stack/files/Host`
    */
   readonly root?: string;
+  /**
+   * Whether this deployment takes the place of another one that this machine has (`activation.other-deployment`): that
+   * of another stack, or of a construct that was renamed. For one apply; remove it afterwards. Only with the root `/`:
+   * a folder for inspection belongs to nobody.
+   * @default false
+   */
+  readonly takeOver?: boolean;
 }
 
 /** @internal */
-export const LOCAL_DELIVERY_OPTIONS: PropTable<LocalDeliveryOptions> = { root: text };
+export const LOCAL_DELIVERY_OPTIONS: PropTable<LocalDeliveryOptions> = { root: text, takeOver: flag };
 
 /** From where Terraform runs, `cdktf.out/stacks/STACK`, to the folder that holds `cdktf.out`. */
 const PROJECT = "${path.module}/../../..";
@@ -40,8 +48,10 @@ const DIRECTORY_MODE = "0755";
 export class LocalDelivery implements DeliveryWay {
   readonly needsActivation = false;
   private readonly root: string | undefined;
+  private readonly takeOver: boolean;
 
-  constructor({ root }: LocalDeliveryOptions) {
+  constructor({ root, takeOver = false }: LocalDeliveryOptions) {
+    this.takeOver = takeOver;
     if (root === undefined) return;
     if (root === "" || root.startsWith("~") || /[\u0000-\u001f\u007f]/.test(root) || /[$%]\{/.test(root)) {
       const allowed = "`/`, an absolute path, or a folder relative to the project";
@@ -54,6 +64,10 @@ export class LocalDelivery implements DeliveryWay {
 
   onThisMachine(host: DeliveryHost, path: string): string {
     return resolve(this.place(host)) + path;
+  }
+
+  problemsOf(): [] {
+    return [];
   }
 
   login(): undefined {
@@ -76,7 +90,10 @@ export class LocalDelivery implements DeliveryWay {
   }
 
   activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
-    const { document: content, dependsOn } = activation;
+    const { host, document: content, dependsOn } = activation;
+    const whose = this.identity(host);
+    const named = whose === "" ? "" : `${whose} --construct ${constructOf(host)}`;
+    const activate = `activate${named}${this.takeOver ? " --take-over" : ""}`;
     const { resource: document, sha256 } = this.deliver(scope, "DocumentFile", {
       ...activation,
       path: DEPLOYMENT_FILE,
@@ -86,15 +103,20 @@ export class LocalDelivery implements DeliveryWay {
     });
     // Terraform removes the files itself. Their services have to stop before that, so this resource is destroyed first.
     const taking = new DataResource(scope, "Deactivation", {
-      input: { command: this.command(activation, "deactivate") },
+      input: { command: this.command(activation, `deactivate${whose}`) },
       provisioners: [onDestroy({ type: "local-exec", command: "${self.input.command}" })],
     });
     dependOn(taking, () => [document, ...dependsOn()]);
     return new DataResource(scope, "Resource", {
       triggersReplace: { document: sha256 },
       dependsOn: [taking],
-      provisioners: [{ type: "local-exec", command: this.command(activation, "activate") }],
+      provisioners: [{ type: "local-exec", command: this.command(activation, activate) }],
     });
+  }
+
+  /** Options by which a machine knows its deployment. */
+  private identity(host: DeliveryHost): string {
+    return this.place(host) === "/" ? ` --identity ${deploymentOf(host).id}` : "";
   }
 
   private command({ host, node, runtime }: DeliveredActivation, command: string): string {

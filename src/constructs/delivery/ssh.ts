@@ -11,7 +11,7 @@ import {
 } from "cdktf";
 import type { Construct, IConstruct } from "constructs";
 import { DEPLOYMENT_STORE, INCOMING_DIRECTORY } from "../../model/deployment.js";
-import { problem } from "../../model/index.js";
+import { type Problem, problem } from "../../model/index.js";
 import {
   activateScript,
   deactivateScript,
@@ -20,7 +20,7 @@ import {
   LOGIN_DIRECTORY_SCRIPT_PATH,
   prepareScript,
   REFUSE_OPEN_DIRECTORY,
-  REMOVE_LOGIN_DIRECTORY,
+  removeLoginDirectory,
   REMOVE_UPLOAD,
 } from "../../render/index.js";
 import { refuse } from "../props/checks.js";
@@ -33,6 +33,7 @@ import type {
   Login,
 } from "./way.js";
 import { addPreconditions } from "../props/lateChecks.js";
+import { constructOf, deploymentOf, type DeploymentResource, isDelivered } from "./identity.js";
 import { dependOn, onDestroy } from "./provisioning.js";
 import {
   openSshVariables,
@@ -44,9 +45,10 @@ import {
 import { lateSshChecks, sshProblems } from "./sshRules.js";
 
 /** Where a deployment is on its host, by the id of its resource: no other apply writes to the same files. */
-const placesOf = (id: string): HostScriptsInput => ({
+const placesOf = (id: string) => ({
   store: DEPLOYMENT_STORE,
   incoming: `${INCOMING_DIRECTORY}/${id}`,
+  identity: { id },
 });
 
 /**
@@ -61,6 +63,7 @@ const placesOf = (id: string): HostScriptsInput => ({
  */
 export class SshDelivery implements DeliveryWay {
   readonly needsActivation = true;
+  private readonly activated = new WeakSet<DeliveryHost>();
 
   constructor(private readonly options: SshDeliveryOptions) {
     refuse(sshProblems(options));
@@ -90,8 +93,9 @@ export class SshDelivery implements DeliveryWay {
   activate(scope: Construct, activation: DeliveredActivation): TerraformResource {
     const { host, node, runtime, withoutAddress } = activation;
     const deployment = this.deployment(host, scope);
+    this.activated.add(host);
     const document = new TerraformLocal(scope, "Document", activation.document);
-    const places = placesOf(deployment.id);
+    const places = this.scriptsInput(deployment, host);
     const sha256 = Fn.sha256(document.asString);
     // The hash is in the script: as part of the command it would be sensitive, and Terraform would show no output.
     const script = activateScript(places, { node, runtime, document: sha256, withoutAddress });
@@ -129,8 +133,10 @@ export class SshDelivery implements DeliveryWay {
       const message = "is in a different stack from its host";
       refuse([problem("delivery.other-stack", scope.node.path, message, { received: host.node.path, fix })]);
     }
-    const existing = host.node.tryFindChild("Deployment");
-    if (existing !== undefined) return existing as DataResource;
+    return deploymentOf(host, () => this.newDeployment(host));
+  }
+
+  private newDeployment(host: DeliveryHost): DataResource {
     const { whenDestroyed = "restore", machineId } = this.options;
     const restores = whenDestroyed !== "keep";
     const fields = Object.entries(sshFields(this.options, host)).filter(([, value]) => value !== undefined);
@@ -147,11 +153,25 @@ export class SshDelivery implements DeliveryWay {
     return resource;
   }
 
+  /** Uploads take effect by an activation only, and nothing else would say that there is none. */
+  problemsOf(host: DeliveryHost): Problem[] {
+    if (!isDelivered(host) || this.activated.has(host)) return [];
+    const message = "gets files over ssh, and no `Activation` puts them into their places";
+    return [problem("delivery.no-activation", host.node.path, message)];
+  }
+
   /** What is run on destroy. */
   private restoring(own: SshFields): RemoteExecProvisioner[] {
     const purge = this.options.whenDestroyed === "purge";
-    const script = heredoc(deactivateScript(placesOf(TerraformSelf.getString("id")), { purge }));
-    return this.inLoginDirectory(own, this.asRoot(script, [REMOVE_LOGIN_DIRECTORY]));
+    const places = placesOf(TerraformSelf.getString("id"));
+    const script = this.asRoot(heredoc(deactivateScript(places, { purge })));
+    const inline = [...script.inline!, removeLoginDirectory(places)];
+    return this.inLoginDirectory(own, { ...script, inline });
+  }
+
+  private scriptsInput({ id }: DeploymentResource, host: DeliveryHost): HostScriptsInput {
+    const { takeOver = false } = this.options;
+    return { ...placesOf(id), identity: { id, construct: constructOf(host) }, takeOver };
   }
 
   /** Replaced for another user, whose home is another directory. */
@@ -159,7 +179,7 @@ export class SshDelivery implements DeliveryWay {
     const existing = host.node.tryFindChild("Staging");
     if (existing !== undefined) return existing as DataResource;
     const deployment = this.deployment(host, scope);
-    const make = this.asRoot(heredoc(prepareScript(placesOf(deployment.id))), [REMOVE_UPLOAD]);
+    const make = this.asRoot(heredoc(prepareScript(this.scriptsInput(deployment, host))), [REMOVE_UPLOAD]);
     return new DataResource(host, "Staging", {
       triggersReplace: { deployment: deployment.id, user: this.options.user ?? "root" },
       provisioners: this.inLoginDirectory(sshFields(this.options, host), make),
@@ -213,8 +233,6 @@ export class SshDelivery implements DeliveryWay {
     return { type: "remote-exec", inline: ["set -e", ...before, become + command] };
   }
 }
-
-type DeploymentResource = TerraformResource & { readonly id: string };
 
 /** Attributes of `self` have such names only. */
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

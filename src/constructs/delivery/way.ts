@@ -1,5 +1,6 @@
 import type { ITerraformDependable, TerraformResource } from "cdktf";
 import type { Construct } from "constructs";
+import type { Problem } from "../../model/index.js";
 import type { LateCheck } from "../props/lateChecks.js";
 
 /** @internal What a delivery needs from the host it delivers to. */
@@ -18,6 +19,8 @@ export interface DeliveryWay {
   onThisMachine(host: DeliveryHost, path: string): string | undefined;
   /** Names the machine or the folder that files of a host land on. */
   place(host: DeliveryHost): string;
+  /** What would keep the files of a host from taking effect; once everything is made. */
+  problemsOf(host: DeliveryHost): readonly Problem[];
   /** Makes the resource that brings a file. */
   deliver(scope: Construct, id: string, file: DeliveredFile): FileResource;
   /** How to log in to a host; undefined if that is not how files get there. */
