@@ -92,7 +92,7 @@ export class ReceiveBuffer {
 
 /** Larger than any head and than most answers; the kernel fills it in one read when there is more. */
 const SHARED_BYTES = 65_536;
-/** Of pieces that wait to be written there may be half as much (`upstream/requestWriter.ts`). */
+/** Pieces that wait to be written may be nearly half of it (`upstream/requestWriter.ts`). */
 const OWN_BYTES_MAX = 1_048_576;
 const OWN_BYTES_FIRST = 131_072;
 const GROWN_AFTER_BYTES = 524_288;

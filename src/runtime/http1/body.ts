@@ -48,8 +48,11 @@ export class Http1Body extends RequestBody implements ChunkSink {
   }
 
   onBytes(chunk: Buffer, from: number, to: number): void {
-    // Several small pieces of one read wait together to be written; the next read would overwrite them.
-    const gathered = this.rereads && to - from <= SMALL_PIECE_BYTES_MAX;
-    this.data(chunk, from, to, this.transient || gathered);
+    // Small pieces wait together to be written: the next read would overwrite them, or, where reads are put one behind
+    // another, one that begins anew. That has room for waiting pieces that are most of what they were read with.
+    const bytes = to - from;
+    const waits = bytes <= SMALL_PIECE_BYTES_MAX;
+    const overwritten = this.rereads || bytes * 2 < chunk.length;
+    this.data(chunk, from, to, this.transient || (waits && overwritten));
   }
 }
