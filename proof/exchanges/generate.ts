@@ -27,12 +27,20 @@ const HTTP2_BYTES_MAX = 60_000;
 /** Numbers of small pieces that go out together. */
 const MANY = [339, 340, 340, 341, 680, 1_024];
 
+/** The last case of so many is a flood of small pieces. */
+const FLOOD_EVERY = 2 * BLOCK;
+const FLOODING_CLIENTS = 4;
+/** Of each: more than the proxy reads of a socket in one turn of its event loop. */
+const FLOOD_BYTES = 700_000;
+
 /** Cases from this number on are played while the config is loaded anew. */
 export const RELOADS_FROM = 1_000_000_000;
 
 /** The case of a number: the same from the same seed, whatever was made before. */
 export function caseAt(seed: number, index: number): Case {
   if (index >= RELOADS_FROM) return { ...new Maker(new Chance(mixed(seed, index))).reloadCase(), index };
+  if (index % FLOOD_EVERY === FLOOD_EVERY - 1)
+    return { ...new Maker(new Chance(mixed(seed, index))).floodCase(), index };
   const block = Math.floor(index / BLOCK);
   const maker = new Maker(new Chance(mixed(seed, ~block)));
   const [swept, ...others] = maker.smallClients(SWEPT_PROTOCOLS[block % SWEPT_PROTOCOLS.length]!);
@@ -96,6 +104,19 @@ class Maker {
     const held = this.chance.of<"head" | "half">("head", "half", "half");
     const answer = { ...exchange!.answer, held, bytes, piece: Math.ceil(bytes / this.chance.of(1, 2, 20)) };
     return { ...warming, protocol, exchanges: [{ ...exchange!, answer }] };
+  }
+
+  /** Several clients at once, each with as many pieces as one can send: together they want the event loop for long. */
+  floodCase(): Omit<Case, "index"> {
+    const body = { framing: "chunked", bytes: FLOOD_BYTES, piece: 1, padding: 0, off: 0 } as const;
+    const whole = { ...body, joined: true, end: "last", flaw: "none" } as const;
+    const clients = Array.from({ length: FLOODING_CLIENTS }, () => {
+      const client = this.warmingClient();
+      const [exchange] = client.exchanges;
+      const protocol = this.chance.of<Protocol>("http", "https");
+      return { ...client, protocol, exchanges: [{ ...exchange!, method: "POST" as const, body: whole }] };
+    });
+    return { together: true, reloads: false, clients };
   }
 
   /** The first holds the only connection to the upstream; others wait for it, until they are served or refused. */
@@ -321,6 +342,8 @@ function isGivenUp(client: ClientScript, exchange: ExchangeScript): boolean {
   // Who waits for a 100 may be silent.
   const untimed = TARGETS[to].bodyTimeoutMs === undefined || expect !== "none";
   if (protocol === "h2" && body?.end === "never" && untimed) return false;
+  // Nobody asks for a body of no bytes: who waits to be asked never sends what is too much.
+  if (expect === "waits" && body?.bytes === 0) return false;
   // Behind a length over HTTP/1.1, what is too much is no part of the request.
   const isBehind = protocol !== "h2" && body?.framing === "length" && body.off > 0;
   return isBroken(client, exchange) && !exchange.upgrade && !isBehind;
